@@ -1,0 +1,260 @@
+import { type KubeList, type KubeObject, type WatchEvent } from "./objects.ts";
+import { apiVersionOf, pathOf, type Resource } from "./resources.ts";
+import { StatusError, type Status } from "./errors.ts";
+import { type Transport, transportOrigin } from "./transport.ts";
+import { readLines } from "./lines.ts";
+
+export interface Target {
+  namespace?: string | undefined;
+  name: string;
+}
+
+export interface ListOptions {
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
+  /** Page size; `list` follows `continue` until the end. */
+  limit?: number;
+  resourceVersion?: string;
+  signal?: AbortSignal;
+}
+
+export interface WatchOptions {
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
+  resourceVersion?: string;
+  timeoutSeconds?: number;
+  signal?: AbortSignal;
+}
+
+export interface WriteOptions {
+  dryRun?: boolean;
+  fieldManager?: string;
+  subresource?: string;
+  signal?: AbortSignal;
+}
+
+export interface DeleteOptions {
+  gracePeriodSeconds?: number;
+  propagationPolicy?: "Foreground" | "Background" | "Orphan";
+  preconditions?: { uid?: string; resourceVersion?: string };
+  signal?: AbortSignal;
+}
+
+export type PatchType = "json" | "merge" | "strategic";
+
+const patchMediaType: Record<PatchType, string> = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+};
+
+/** The last page size for lists: small enough to stay smooth, large enough to be few. */
+const defaultPageSize = 500;
+
+/**
+ * A thin, typed Kubernetes client. Every failure is a `StatusError`, also when the server's answer
+ * was no `Status` (a proxy's HTML page, say).
+ */
+export class KubeClient {
+  readonly transport: Transport;
+  readonly #fieldManager: string;
+
+  constructor(transport: Transport, options: { fieldManager?: string } = {}) {
+    this.transport = transport;
+    this.#fieldManager = options.fieldManager ?? "spry";
+  }
+
+  async get<T extends KubeObject>(
+    resource: Resource<T>,
+    target: Target & { subresource?: string },
+  ): Promise<T> {
+    return (await this.#json("GET", pathOf(resource, target))) as T;
+  }
+
+  /** All objects, page by page. The list's resourceVersion is that of the first page. */
+  async list<T extends KubeObject>(
+    resource: Resource<T>,
+    options: ListOptions = {},
+  ): Promise<KubeList<T>> {
+    const path = pathOf(resource, { namespace: options.namespace });
+    const query = new URLSearchParams({ limit: String(options.limit ?? defaultPageSize) });
+    if (options.labelSelector) query.set("labelSelector", options.labelSelector);
+    if (options.fieldSelector) query.set("fieldSelector", options.fieldSelector);
+    if (options.resourceVersion !== undefined)
+      query.set("resourceVersion", options.resourceVersion);
+    let all: KubeList<T> | undefined;
+    for (;;) {
+      const page = (await this.#json("GET", `${path}?${query}`, {
+        signal: options.signal,
+      })) as KubeList<T>;
+      if (all) all.items.push(...page.items);
+      else all = page;
+      if (!page.metadata.continue) break;
+      query.set("continue", page.metadata.continue);
+      query.delete("resourceVersion");
+    }
+    delete all.metadata.continue;
+    return all;
+  }
+
+  async create<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const { namespace, name } = object.metadata;
+    const path = options.subresource
+      ? pathOf(resource, { namespace, name, subresource: options.subresource })
+      : pathOf(resource, { namespace });
+    return (await this.#json("POST", path + this.#query(options), {
+      body: typed(resource, object),
+      signal: options.signal,
+    })) as T;
+  }
+
+  /** Replaces the object; its `resourceVersion`, when present, must still be current. */
+  async update<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const { namespace, name } = object.metadata;
+    const path = pathOf(resource, { namespace, name, subresource: options.subresource });
+    return (await this.#json("PUT", path + this.#query(options), {
+      body: typed(resource, object),
+      signal: options.signal,
+    })) as T;
+  }
+
+  async patch<T extends KubeObject>(
+    resource: Resource<T>,
+    target: Target,
+    patch: unknown,
+    options: WriteOptions & { type?: PatchType } = {},
+  ): Promise<T> {
+    const path = pathOf(resource, { ...target, subresource: options.subresource });
+    return (await this.#json("PATCH", path + this.#query(options), {
+      body: patch,
+      contentType: patchMediaType[options.type ?? "merge"],
+      signal: options.signal,
+    })) as T;
+  }
+
+  /** Server-side apply: the object holds exactly the fields that this manager wants to own. */
+  async apply<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions & { force?: boolean } = {},
+  ): Promise<T> {
+    const { namespace, name } = object.metadata;
+    const path = pathOf(resource, { namespace, name, subresource: options.subresource });
+    const query = this.#query(options, { force: String(options.force ?? true) });
+    return (await this.#json("PATCH", path + query, {
+      body: typed(resource, object),
+      contentType: "application/apply-patch+yaml",
+      signal: options.signal,
+    })) as T;
+  }
+
+  async delete(resource: Resource, target: Target, options: DeleteOptions = {}): Promise<void> {
+    const { signal, ...body } = options;
+    await this.#json("DELETE", pathOf(resource, target), {
+      body: { kind: "DeleteOptions", apiVersion: "v1", ...body },
+      signal,
+    });
+  }
+
+  /**
+   * One watch, from `resourceVersion` until the server ends it or the signal is aborted. Bookmarks
+   * are asked for and passed on. An ERROR event is thrown as a `StatusError`.
+   */
+  async *watch<T extends KubeObject>(
+    resource: Resource<T>,
+    options: WatchOptions = {},
+  ): AsyncGenerator<WatchEvent<T>> {
+    const query = new URLSearchParams({ watch: "true", allowWatchBookmarks: "true" });
+    if (options.labelSelector) query.set("labelSelector", options.labelSelector);
+    if (options.fieldSelector) query.set("fieldSelector", options.fieldSelector);
+    if (options.resourceVersion) query.set("resourceVersion", options.resourceVersion);
+    if (options.timeoutSeconds) query.set("timeoutSeconds", String(options.timeoutSeconds));
+    const path = `${pathOf(resource, { namespace: options.namespace })}?${query}`;
+    const response = await this.raw("GET", path, { signal: options.signal });
+    if (!response.body) return;
+    for await (const line of readLines(response.body)) {
+      const event = JSON.parse(line) as WatchEvent<T>;
+      if (event.type === "ERROR")
+        throw new StatusError({ message: "watch failed", ...(event.object as unknown as Status) });
+      yield event;
+    }
+  }
+
+  /** Any request by path; a status of 400 or more is thrown as a `StatusError`. */
+  async raw(
+    method: string,
+    path: string,
+    options: {
+      body?: unknown;
+      contentType?: string;
+      accept?: string;
+      signal?: AbortSignal | undefined;
+    } = {},
+  ): Promise<Response> {
+    const headers: Record<string, string> = { accept: options.accept ?? "application/json" };
+    const init: RequestInit = { method, headers };
+    if (options.body !== undefined) {
+      headers["content-type"] = options.contentType ?? "application/json";
+      init.body = JSON.stringify(options.body);
+    }
+    if (options.signal) init.signal = options.signal;
+    const response = await this.transport(new Request(transportOrigin + path, init));
+    if (response.status >= 400) throw await statusErrorOf(response, method, path);
+    return response;
+  }
+
+  async #json(
+    method: string,
+    path: string,
+    options: { body?: unknown; contentType?: string; signal?: AbortSignal | undefined } = {},
+  ): Promise<unknown> {
+    const response = await this.raw(method, path, options);
+    return response.json();
+  }
+
+  #query(options: WriteOptions, extra: Record<string, string> = {}): string {
+    const query = new URLSearchParams({
+      fieldManager: options.fieldManager ?? this.#fieldManager,
+      ...extra,
+    });
+    if (options.dryRun) query.set("dryRun", "All");
+    return `?${query}`;
+  }
+}
+
+function typed<T extends KubeObject>(resource: Resource<T>, object: T): T {
+  if (object.apiVersion && object.kind) return object;
+  return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
+}
+
+async function statusErrorOf(
+  response: Response,
+  method: string,
+  path: string,
+): Promise<StatusError> {
+  const text = (await response.text()).slice(0, 64 * 1024);
+  try {
+    const body = JSON.parse(text) as Status;
+    if (body.kind === "Status") {
+      return new StatusError({
+        ...body,
+        code: body.code ?? response.status,
+        message: body.message ?? "",
+      });
+    }
+  } catch {
+    // Not JSON: said below in the server's own words.
+  }
+  const message = `${method} ${path.split("?")[0]}: ${response.status} ${text.slice(0, 200).trim()}`;
+  return new StatusError({ code: response.status, message });
+}

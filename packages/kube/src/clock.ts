@@ -1,0 +1,35 @@
+/** Time as a dependency, so that tests own it. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Calls back once after `ms`; the returned function cancels. Never keeps the process alive. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, Math.min(ms, 0x7fff_ffff));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Resolves after `ms`, or at once when the signal is aborted. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const finish = () => {
+      cancel();
+      signal?.removeEventListener("abort", finish);
+      resolve();
+    };
+    const cancel = clock.after(ms, finish);
+    signal?.addEventListener("abort", finish, { once: true });
+  });
+}
+
+/** Kubernetes' `metav1.Time`: RFC 3339, whole seconds, UTC. */
+export function timestamp(clock: Clock): string {
+  return new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+}

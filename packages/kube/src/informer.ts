@@ -1,0 +1,183 @@
+import { type KubeClient } from "./client.ts";
+import { type Clock, sleep, systemClock } from "./clock.ts";
+import { isGone, messageOf } from "./errors.ts";
+import { type Logger, silentLogger } from "./log.ts";
+import { keyOf, type KubeObject, type ObjectKey } from "./objects.ts";
+import { type Resource } from "./resources.ts";
+
+export type Change<T> =
+  | { type: "added"; object: T }
+  | { type: "updated"; object: T; previous: T }
+  | { type: "deleted"; object: T };
+
+export interface InformerOptions<T> {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  /** Values under which an object can be looked up; the name is that of the index. */
+  indexes?: Record<string, (object: T) => readonly string[]>;
+  clock?: Clock;
+  log?: Logger;
+}
+
+const firstRetryMs = 100;
+const lastRetryMs = 10_000;
+
+/**
+ * A local, always current copy of a collection: one list, then a watch that is resumed where it
+ * ended. `410 Gone` lists again and reports what changed meanwhile. `managedFields` are dropped on
+ * arrival. Objects in the cache are shared: never change them.
+ */
+export class Informer<T extends KubeObject> {
+  readonly resource: Resource<T>;
+  readonly #client: KubeClient;
+  readonly #options: InformerOptions<T>;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #objects = new Map<ObjectKey, T>();
+  readonly #indexes = new Map<string, Map<string, Set<ObjectKey>>>();
+  readonly #listeners = new Set<(change: Change<T>) => void>();
+  readonly #synced = Promise.withResolvers<void>();
+  #hasSynced = false;
+  #resourceVersion: string | undefined;
+
+  constructor(client: KubeClient, resource: Resource<T>, options: InformerOptions<T> = {}) {
+    this.#client = client;
+    this.resource = resource;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = (options.log ?? silentLogger).child({ informer: resource.plural });
+    for (const name of Object.keys(options.indexes ?? {})) this.#indexes.set(name, new Map());
+  }
+
+  /** Resolves once the first list is in. */
+  get synced(): Promise<void> {
+    return this.#synced.promise;
+  }
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  get(key: ObjectKey): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): IterableIterator<T> {
+    return this.#objects.values();
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** Objects that the named index files under this value. */
+  byIndex(name: string, value: string): T[] {
+    const keys = this.#indexes.get(name)?.get(value);
+    if (!keys) return [];
+    return [...keys].flatMap((key) => this.#objects.get(key) ?? []);
+  }
+
+  /** Calls back on every change from now on, and at once with what is already there. */
+  onChange(listener: (change: Change<T>) => void): () => void {
+    this.#listeners.add(listener);
+    for (const object of this.#objects.values()) listener({ type: "added", object });
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Runs until the signal is aborted. Failures are logged and retried with growing pauses. */
+  async run(signal: AbortSignal): Promise<void> {
+    let retryMs = firstRetryMs;
+    while (!signal.aborted) {
+      try {
+        if (this.#resourceVersion === undefined) await this.#relist(signal);
+        await this.#watch(signal);
+        retryMs = firstRetryMs;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (isGone(error)) {
+          this.#resourceVersion = undefined;
+          continue;
+        }
+        this.#log.warn({ error: messageOf(error), retryMs }, "watching failed, trying again");
+        await sleep(this.#clock, retryMs, signal);
+        retryMs = Math.min(retryMs * 2, lastRetryMs);
+      }
+    }
+  }
+
+  async #relist(signal: AbortSignal): Promise<void> {
+    const { namespace, labelSelector, fieldSelector } = this.#options;
+    const list = await this.#client.list(this.resource, {
+      namespace,
+      labelSelector,
+      fieldSelector,
+      signal,
+    });
+    const seen = new Set<ObjectKey>();
+    for (const object of list.items) {
+      seen.add(keyOf(object));
+      this.#put(object);
+    }
+    for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
+    this.#resourceVersion = list.metadata.resourceVersion ?? "";
+    this.#hasSynced = true;
+    this.#synced.resolve();
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { namespace, labelSelector, fieldSelector } = this.#options;
+    const events = this.#client.watch(this.resource, {
+      namespace,
+      labelSelector,
+      fieldSelector,
+      resourceVersion: this.#resourceVersion ?? "",
+      signal,
+    });
+    for await (const event of events) {
+      if (event.type === "ADDED" || event.type === "MODIFIED") this.#put(event.object);
+      else if (event.type === "DELETED") this.#remove(event.object);
+      this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+    }
+  }
+
+  #put(object: T): void {
+    delete object.metadata.managedFields;
+    const key = keyOf(object);
+    const previous = this.#objects.get(key);
+    if (previous?.metadata.resourceVersion === object.metadata.resourceVersion && previous) return;
+    if (previous && previous.metadata.uid !== object.metadata.uid) this.#remove(previous);
+    else if (previous) this.#index(previous, "delete");
+    const replaced = this.#objects.get(key);
+    this.#objects.set(key, object);
+    this.#index(object, "add");
+    this.#emit(
+      replaced ? { type: "updated", object, previous: replaced } : { type: "added", object },
+    );
+  }
+
+  #remove(object: T): void {
+    const key = keyOf(object);
+    const previous = this.#objects.get(key);
+    if (!previous) return;
+    this.#index(previous, "delete");
+    this.#objects.delete(key);
+    this.#emit({ type: "deleted", object });
+  }
+
+  #index(object: T, change: "add" | "delete"): void {
+    for (const [name, valuesOf] of Object.entries(this.#options.indexes ?? {})) {
+      const index = this.#indexes.get(name);
+      if (!index) continue;
+      for (const value of valuesOf(object)) {
+        let keys = index.get(value);
+        if (!keys) index.set(value, (keys = new Set()));
+        keys[change](keyOf(object));
+        if (keys.size === 0) index.delete(value);
+      }
+    }
+  }
+
+  #emit(change: Change<T>): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+}

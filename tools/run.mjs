@@ -1,0 +1,34 @@
+// The project's own commands: `npm test`, `npm run check`, ... See package.json.
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { ensureInstalled, environment, node24, root } from "./node.mjs";
+
+ensureInstalled();
+const [command, ...rest] = process.argv.slice(2);
+const node = node24();
+const module = (name, file) => [node, path.join(root, "node_modules", name, file)];
+const vitest = [...module("vitest", "vitest.mjs"), "run"];
+const oxlint = [...module("oxlint", "bin/oxlint"), "--type-aware", "--deny-warnings"];
+const oxfmt = module("oxfmt", "bin/oxfmt");
+const tsc = module("typescript", "bin/tsc");
+
+const steps = {
+  test: [[...vitest, ...rest]],
+  unit: [[...vitest, "--project", "unit", ...rest]],
+  e2e: [[...vitest, "--project", "e2e", ...rest]],
+  check: [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."], [...vitest, "--project", "unit"]],
+  format: [oxfmt, [...oxlint, "--fix"]],
+  bench: [[node, path.join(root, "bench", "main.ts"), ...rest]],
+}[command];
+
+if (!steps) {
+  console.error(`There is no command ${command}. See "scripts" in package.json.`);
+  process.exit(2);
+}
+const env = environment();
+env.PATH = `${path.dirname(node)}${path.delimiter}${env.PATH}`;
+delete env.NODE_EXTRA_CA_CERTS;
+for (const [file, ...args] of steps) {
+  const { status } = spawnSync(file, args, { cwd: root, stdio: "inherit", env });
+  if (status !== 0) process.exit(status ?? 1);
+}
