@@ -1,0 +1,12 @@
+/** Program: `npm run bench -- <name>`. Every figure is also given in ν, the time of an empty Node.js process. */
+const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
+  deploy: () => import("./deploy.ts"),
+};
+
+const [name = ""] = process.argv.slice(2);
+const bench = benches[name];
+if (!bench) {
+  console.error(`Which benchmark? npm run bench -- ${Object.keys(benches).join(" | ")}`);
+  process.exit(2);
+}
+await (await bench()).run();

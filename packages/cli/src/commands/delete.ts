@@ -1,0 +1,64 @@
+import { functions } from "@spry/function";
+import { isNotFound, type KubeClient, type Resource } from "@spry/kube";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { readManifests, resourceOf } from "../manifests.ts";
+import { UserError } from "../user-error.ts";
+
+export interface DeleteOptions extends GlobalOptions {
+  filename?: string[];
+  wait: boolean;
+}
+
+interface Doomed {
+  resource: Resource;
+  name: string;
+  namespace: string | undefined;
+}
+
+const waitMs = 60_000;
+
+export async function remove(names: string[], options: DeleteOptions): Promise<void> {
+  if (names.length === 0 && !options.filename) {
+    throw new UserError("nothing to delete", "name Functions, or manifests with -f FILE");
+  }
+  const { client, namespace } = await connect(options);
+  const doomed: Doomed[] = names.map((name) => ({ resource: functions, name, namespace }));
+  for (const manifest of options.filename ? readManifests(options.filename) : []) {
+    const resource = await resourceOf(client, manifest);
+    const { name = "", namespace: own } = manifest.object.metadata;
+    doomed.push({ resource, name, namespace: resource.namespaced ? (own ?? namespace) : undefined });
+  }
+  // Last applied, first deleted: a namespace goes after what is in it.
+  for (const one of doomed.reverse()) await removeOne(client, one, options.wait);
+}
+
+async function removeOne(client: KubeClient, { resource, name, namespace }: Doomed, wait: boolean): Promise<void> {
+  const label = `${resource.kind.toLowerCase()}/${name}`;
+  try {
+    await client.delete(resource, { namespace, name }, { propagationPolicy: "Foreground" });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new UserError(`there is no ${resource.kind} ${name}${namespace ? ` in namespace ${namespace}` : ""}`);
+  }
+  const deadline = Date.now() + waitMs;
+  while (wait && (await exists(client, resource, { namespace, name }))) {
+    if (Date.now() > deadline) {
+      throw new UserError(
+        `${label} is marked for deletion but still there after ${waitMs / 1000} s`,
+        `kubectl get ${resource.plural} ${name} -o yaml shows which finalizer holds it`,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  console.error(`${label} deleted`);
+}
+
+async function exists(client: KubeClient, resource: Resource, target: { namespace: string | undefined; name: string }) {
+  try {
+    await client.get(resource, target);
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}

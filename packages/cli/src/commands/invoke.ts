@@ -1,0 +1,95 @@
+import { readFileSync } from "node:fs";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { UserError } from "../user-error.ts";
+
+export interface InvokeOptions extends GlobalOptions {
+  data?: string;
+  method?: string;
+  header?: string[];
+  path: string;
+  include?: boolean;
+}
+
+/** Prints the Function's answer; an answer of 400 or more makes the command fail. */
+export async function invoke(name: string, options: InvokeOptions): Promise<void> {
+  const { namespace, gateway } = await connect(options);
+  if (!gateway) {
+    throw new UserError(
+      "the kubeconfig names no gateway through which Functions can be reached",
+      "use the kubeconfig that `npm start` wrote, or kubectl port-forward to the Function's Service",
+    );
+  }
+  const body = options.data === undefined ? undefined : readBody(options.data);
+  const response = await send(gateway, {
+    method: options.method?.toUpperCase() ?? (body ? "POST" : "GET"),
+    path: options.path.startsWith("/") ? options.path : `/${options.path}`,
+    headers: { host: `${name}.${namespace}.localhost`, ...headersOf(options.header ?? [], body) },
+    body,
+  });
+  const { statusCode = 0, statusMessage = "" } = response;
+  if (options.include) {
+    console.log(`HTTP/${response.httpVersion} ${statusCode} ${statusMessage}`);
+    for (const [key, value] of Object.entries(response.headers)) console.log(`${key}: ${String(value)}`);
+    console.log();
+  }
+  await pipeline(response, process.stdout, { end: false });
+  if (process.stdout.isTTY) process.stdout.write("\n");
+  if (statusCode >= 400) {
+    console.error(`HTTP ${statusCode} ${statusMessage}`);
+    process.exitCode = 1;
+  }
+}
+
+function readBody(data: string): Buffer {
+  if (!data.startsWith("@")) return Buffer.from(data);
+  const file = data.slice(1);
+  try {
+    return readFileSync(file === "-" ? 0 : file);
+  } catch (error) {
+    throw new UserError(`the request body cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function headersOf(lines: string[], body: Buffer | undefined): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon < 1) throw new UserError(`${line} is no header`, 'write it as "Name: value"');
+    headers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  if (body) {
+    headers["content-type"] ??= looksLikeJson(body) ? "application/json" : "text/plain";
+    headers["content-length"] = String(body.length);
+  }
+  return headers;
+}
+
+function looksLikeJson(body: Buffer): boolean {
+  try {
+    JSON.parse(body.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function send(
+  gateway: URL,
+  options: { method: string; path: string; headers: Record<string, string>; body: Buffer | undefined },
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const { body, ...rest } = options;
+    const request = httpRequest({ host: gateway.hostname, port: gateway.port || 80, ...rest }, resolve);
+    request.on("error", (error) => {
+      reject(
+        new UserError(
+          `the gateway ${gateway.href} cannot be reached: ${error.message}`,
+          "is the platform running? `npm start` starts it",
+        ),
+      );
+    });
+    request.end(body);
+  });
+}

@@ -1,0 +1,87 @@
+import { functions } from "@spry/function";
+import { isNotFound, type KubeClient, type Pod, resources } from "@spry/kube";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { UserError } from "../user-error.ts";
+
+export interface LogsOptions extends GlobalOptions {
+  follow?: boolean;
+  tail?: number;
+  since?: number;
+  build?: boolean;
+}
+
+const label = "serverless.kyma-project.io";
+
+export async function logs(name: string, options: LogsOptions): Promise<void> {
+  const { client, namespace } = await connect(options);
+  await requireFunction(client, namespace, name);
+  const labelSelector = options.build
+    ? `${label}/function-name=${name},${label}/resource!=deployment`
+    : `${label}/function-name=${name},${label}/resource=deployment`;
+  const pods = await client.list(resources.pods, { namespace, labelSelector });
+  const chosen = options.build ? newest(pods.items) : pods.items;
+  if (chosen.length === 0 && !options.follow) {
+    throw new UserError(
+      `Function ${name} has no ${options.build ? "build" : "instance"} whose output could be shown`,
+      `spry get ${name} tells its state`,
+    );
+  }
+  const printer = new Printer();
+  const streams = chosen.map((pod) => print(client, pod, options, printer));
+  if (!options.follow) return void (await Promise.all(streams));
+  const seen = new Set(chosen.map((pod) => pod.metadata.uid));
+  const events = client.watch(resources.pods, {
+    namespace,
+    labelSelector,
+    resourceVersion: pods.metadata.resourceVersion ?? "",
+  });
+  for await (const { type, object } of events) {
+    const started = object.status?.containerStatuses?.some(({ state }) => state?.running || state?.terminated);
+    if (type === "BOOKMARK" || !started || seen.has(object.metadata.uid)) continue;
+    seen.add(object.metadata.uid);
+    void print(client, object, options, printer);
+  }
+}
+
+async function requireFunction(client: KubeClient, namespace: string, name: string): Promise<void> {
+  try {
+    await client.get(functions, { namespace, name });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new UserError(`there is no Function ${name} in namespace ${namespace}`, "`spry get -A` lists all of them");
+  }
+}
+
+function newest(pods: Pod[]): Pod[] {
+  const time = (pod: Pod) => Date.parse(pod.metadata.creationTimestamp ?? "") || 0;
+  return pods.sort((a, b) => time(b) - time(a)).slice(0, 1);
+}
+
+async function print(client: KubeClient, pod: Pod, options: LogsOptions, printer: Printer): Promise<void> {
+  const { name = "", namespace = "" } = pod.metadata;
+  const query = new URLSearchParams();
+  if (options.follow) query.set("follow", "true");
+  if (options.tail !== undefined) query.set("tailLines", String(options.tail));
+  if (options.since !== undefined) query.set("sinceSeconds", String(options.since));
+  try {
+    const response = await client.raw("GET", `/api/v1/namespaces/${namespace}/pods/${name}/log?${query}`, {
+      accept: "*/*",
+    });
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) printer.write(name, decoder.decode(chunk, { stream: true }));
+  } catch (error) {
+    console.error(`${name}: ${(error as Error).message}`);
+  }
+}
+
+/** Puts the instance's name before each of its lines as soon as there is more than one. */
+class Printer {
+  readonly #open = new Map<string, string>();
+
+  write(instance: string, text: string): void {
+    const lines = ((this.#open.get(instance) ?? "") + text).split("\n");
+    this.#open.set(instance, lines.pop() ?? "");
+    const prefix = this.#open.size > 1 ? `[${instance}] ` : "";
+    for (const line of lines) process.stdout.write(`${prefix}${line}\n`);
+  }
+}

@@ -1,0 +1,65 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { httpsTransport, KubeClient, type Kubeconfig, loadKubeconfig, messageOf } from "@spry/kube";
+import { gatewayExtension } from "./platform/kubeconfig.ts";
+import { UserError } from "./user-error.ts";
+
+export interface GlobalOptions {
+  kubeconfig?: string;
+  namespace?: string;
+}
+
+/** Which cluster a command talks to, and as what. */
+export interface Connection {
+  client: KubeClient;
+  namespace: string;
+  /** Base URL of the gateway, where the cluster has one that this machine can reach. */
+  gateway: URL | undefined;
+}
+
+export async function connect(options: GlobalOptions): Promise<Connection> {
+  let config: Kubeconfig;
+  try {
+    config = await loadKubeconfig(options.kubeconfig ?? defaultKubeconfig());
+  } catch (error) {
+    throw new UserError(
+      `no cluster to talk to: ${messageOf(error)}`,
+      "start one with `npm start`, or name a kubeconfig with --kubeconfig",
+      { cause: undefined },
+    );
+  }
+  const extension = config.extensions?.[gatewayExtension] as { url?: string } | undefined;
+  return {
+    client: new KubeClient(reachable(httpsTransport(config), config.server)),
+    namespace: options.namespace ?? config.namespace ?? "default",
+    gateway: extension?.url ? new URL(extension.url) : undefined,
+  };
+}
+
+/** `$KUBECONFIG` or `~/.kube/config` (both the loader's own rule), but a platform of this directory first. */
+function defaultKubeconfig(): string | undefined {
+  if (process.env["KUBECONFIG"]) return undefined;
+  const local = path.resolve(".spry", "kubeconfig");
+  return existsSync(local) ? local : undefined;
+}
+
+/** Says which server could not be reached, instead of a bare ECONNREFUSED. */
+function reachable(transport: KubeClient["transport"], server: string): KubeClient["transport"] {
+  return async (request) => {
+    try {
+      return await transport(request);
+    } catch (error) {
+      if (request.signal.aborted) throw error;
+      throw new UserError(
+        `the API server ${server} cannot be reached: ${messageOf(error)}`,
+        "is the platform running? `npm start` starts it",
+      );
+    }
+  };
+}
+
+/** A Function's address through the gateway. */
+export function urlOf(gateway: URL, name: string, namespace: string): string {
+  const port = gateway.port ? `:${gateway.port}` : "";
+  return `${gateway.protocol}//${name}.${namespace}.localhost${port}/`;
+}

@@ -1,0 +1,93 @@
+/** Follows a Function from its conditions until it runs or cannot. */
+import { type Function, functions } from "@spry/function";
+import { isGone, isNotFound, type KubeClient } from "@spry/kube";
+import { UserError } from "./user-error.ts";
+
+const order = ["ConfigurationReady", "BuildReady", "Running"];
+const words: Record<string, string> = {
+  ConfigurationReady: "source",
+  BuildReady: "build",
+  Running: "running",
+};
+
+export interface FollowOptions {
+  namespace: string;
+  name: string;
+  /** The generation that has to run; earlier states are somebody else's. */
+  generation: number;
+  timeoutMs: number;
+  /** One line of progress. */
+  report: (line: string) => void;
+}
+
+/** Returns once the Function runs; throws a UserError with the condition's message when it cannot. */
+export async function followUntilRunning(client: KubeClient, options: FollowOptions): Promise<void> {
+  const { namespace, name, report } = options;
+  const timeout = AbortSignal.timeout(options.timeoutMs);
+  const said = new Map<string, string>();
+  let last: Function | undefined;
+  try {
+    for await (const current of versionsOf(client, namespace, name, timeout)) {
+      last = current;
+      if ((current.status?.observedGeneration ?? 0) < options.generation) continue;
+      for (const condition of conditionsOf(current)) {
+        const text = `${condition.status === "True" ? "✔" : condition.status === "False" ? "✘" : "…"} ${
+          words[condition.type] ?? condition.type
+        }: ${condition.message || condition.reason}`;
+        if (said.get(condition.type) !== text) report(text);
+        said.set(condition.type, text);
+      }
+      const failed = conditionsOf(current).find((condition) => condition.status === "False");
+      if (failed) {
+        throw new UserError(
+          `Function ${namespace}/${name} does not run: ${failed.reason}: ${failed.message}`,
+          `kubectl describe function ${name} -n ${namespace} shows more; spry logs ${name} what it wrote`,
+        );
+      }
+      const conditions = conditionsOf(current);
+      if (conditions.length >= order.length && conditions.every(({ status }) => status === "True")) return;
+    }
+  } catch (error) {
+    if (!timeout.aborted) throw error;
+  }
+  const waitingFor = conditionsOf(last).find(({ status }) => status !== "True");
+  throw new UserError(
+    `Function ${namespace}/${name} did not run within ${options.timeoutMs / 1000} s` +
+      (waitingFor ? `: ${waitingFor.type}: ${waitingFor.message}` : ""),
+    `it is still being worked on; kubectl describe function ${name} -n ${namespace} shows where it is`,
+  );
+}
+
+function conditionsOf(object: Function | undefined) {
+  const conditions = object?.status?.conditions ?? [];
+  return order.flatMap((type) => conditions.find((condition) => condition.type === type) ?? []);
+}
+
+/** The object as it is now and each time it changes. */
+async function* versionsOf(
+  client: KubeClient,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): AsyncGenerator<Function> {
+  const gone = () => new UserError(`Function ${namespace}/${name} was deleted meanwhile`);
+  while (!signal.aborted) {
+    try {
+      const current = await client.get(functions, { namespace, name });
+      yield current;
+      const events = client.watch(functions, {
+        namespace,
+        fieldSelector: `metadata.name=${name}`,
+        resourceVersion: current.metadata.resourceVersion ?? "",
+        signal,
+      });
+      for await (const event of events) {
+        if (event.type === "DELETED") throw gone();
+        if (event.type !== "BOOKMARK") yield event.object;
+      }
+    } catch (error) {
+      if (isNotFound(error)) throw gone();
+      if (!isGone(error)) throw error;
+    }
+  }
+}

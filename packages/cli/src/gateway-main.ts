@@ -1,0 +1,37 @@
+/** Program: the gateway, in a process of its own. See platform/gateway-process.ts. */
+import { closeSync, writeSync } from "node:fs";
+import { createGateway } from "@spry/gateway";
+import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
+import { createLogger } from "./logger.ts";
+
+const [kubeconfig, host = "127.0.0.1", port = "0"] = process.argv.slice(2);
+const log = createLogger({ name: "gateway" });
+
+function report(line: string): void {
+  try {
+    writeSync(3, `${line}\n`);
+    closeSync(3);
+  } catch {
+    // Started by hand: nobody listens.
+  }
+}
+
+try {
+  const config = await loadKubeconfig(kubeconfig);
+  const gateway = createGateway({ client: new KubeClient(httpsTransport(config)), log });
+  const server = await gateway.listen({ host, port: Number(port) });
+  await gateway.ready;
+  report(`ready ${server.port}`);
+  let stopping = false;
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    process.on(name, () => {
+      if (stopping) process.exit(1);
+      stopping = true;
+      void server.close().then(() => process.exit(0));
+    });
+  }
+} catch (error) {
+  report(`error ${messageOf(error)}`);
+  log.error({ error: messageOf(error) }, "starting the gateway");
+  process.exit(1);
+}

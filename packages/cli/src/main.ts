@@ -1,0 +1,97 @@
+/** Program: the `spry` command. Each command's code is loaded only when it is the one asked for. */
+import { Command } from "commander";
+import { messageOf, StatusError } from "@spry/kube";
+import { UserError } from "./user-error.ts";
+import { version } from "./version.ts";
+
+const port = (text: string): number => {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 0 && value <= 65535) return value;
+  throw new UserError(`${text} is no port`, "use a number from 0 (any free port) to 65535");
+};
+const collect = (value: string, all: string[] = []): string[] => [...all, value];
+
+const program = new Command("spry")
+  .description("Functions on Kubernetes, or on one machine with no cluster")
+  .version(version)
+  .option("--kubeconfig <file>", "which cluster to talk to (default: $KUBECONFIG, .spry/kubeconfig, ~/.kube/config)")
+  .option("-n, --namespace <name>", "namespace (default: the kubeconfig's, or default)")
+  .showHelpAfterError("(spry --help tells more)");
+
+program
+  .command("up")
+  .description("run the whole platform on this machine until Ctrl-C")
+  .option("--data-dir <dir>", "where everything is kept", ".spry")
+  .option("--api-port <port>", "port of the Kubernetes API", port, 6443)
+  .option("--gateway-port <port>", "port on which Functions answer", port, 8080)
+  .option("--registry-port <port>", "port of the image registry", port, 5000)
+  .option("--no-example", "do not apply examples/hello at the first start")
+  .action(async (options) => (await import("./commands/up.ts")).up(options));
+
+program
+  .command("apply")
+  .description("create or change what manifests describe, and follow Functions until they run")
+  .requiredOption("-f, --filename <file>", "file, directory or - for standard input (repeatable)", collect)
+  .option("--no-wait", "return as soon as the objects are stored")
+  .option("--timeout <seconds>", "how long to follow a Function", Number, 300)
+  .option("--force-conflicts", "take over fields that somebody else manages")
+  .option("--dry-run", "let the server check everything and store nothing")
+  .action(async (options, command) =>
+    (await import("./commands/apply.ts")).apply({ ...command.optsWithGlobals(), ...options }),
+  );
+
+program
+  .command("get [name]")
+  .description("list Functions, or show one")
+  .option("-A, --all-namespaces", "in every namespace")
+  .option("-o, --output <format>", "json or yaml")
+  .action(async (name, _options, command) =>
+    (await import("./commands/get.ts")).get(name, command.optsWithGlobals()),
+  );
+
+program
+  .command("logs <name>")
+  .description("print what a Function's instances write")
+  .option("-f, --follow", "go on as more is written, also by new instances")
+  .option("--tail <lines>", "only the last lines of each instance", Number)
+  .option("--since <seconds>", "only what is newer", Number)
+  .option("--build", "the output of the newest build instead")
+  .action(async (name, _options, command) =>
+    (await import("./commands/logs.ts")).logs(name, command.optsWithGlobals()),
+  );
+
+program
+  .command("invoke <name>")
+  .description("send a request to a Function and print the answer")
+  .option("-d, --data <body>", "request body; @file reads a file, @- standard input")
+  .option("-X, --method <method>", "HTTP method (default: GET, or POST with --data)")
+  .option("-H, --header <header>", "request header, as in curl (repeatable)", collect)
+  .option("-p, --path <path>", "path and query", "/")
+  .option("-i, --include", "print status and headers too")
+  .action(async (name, _options, command) =>
+    (await import("./commands/invoke.ts")).invoke(name, command.optsWithGlobals()),
+  );
+
+program
+  .command("delete [names...]")
+  .description("delete Functions and everything that belongs to them")
+  .option("-f, --filename <file>", "delete what manifests describe (repeatable)", collect)
+  .option("--no-wait", "do not wait until they are gone")
+  .action(async (names, _options, command) =>
+    (await import("./commands/delete.ts")).remove(names, command.optsWithGlobals()),
+  );
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = 1;
+  if (error instanceof UserError) {
+    console.error(`error: ${messageOf(error)}`);
+    if (error.wayOut) console.error(`       ${error.wayOut}`);
+  } else if (error instanceof StatusError) {
+    console.error(`error: ${error.message}`);
+  } else {
+    // A bug, or something nobody thought of: everything that helps to find it.
+    console.error(error);
+  }
+}

@@ -1,0 +1,83 @@
+/** Reads manifests (YAML or JSON, several documents, lists) and finds out where their kinds live. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { loadAll } from "js-yaml";
+import { isNotFound, type KubeClient, type Resource, type UnknownObject } from "@spry/kube";
+import { UserError } from "./user-error.ts";
+
+export interface Manifest {
+  object: UnknownObject & { apiVersion: string; kind: string };
+  /** Where it came from, for messages. */
+  origin: string;
+}
+
+const maxFileSize = 10 * 1024 * 1024;
+
+export function readManifests(filenames: readonly string[]): Manifest[] {
+  const manifests = filenames.flatMap(filesOf).flatMap((file) => parse(file, read(file)));
+  if (manifests.length === 0) throw new UserError(`nothing to do: ${filenames.join(", ")} holds no object`);
+  return manifests;
+}
+
+function filesOf(filename: string): string[] {
+  if (filename === "-") return ["-"];
+  const stat = statSync(filename, { throwIfNoEntry: false });
+  if (!stat) throw new UserError(`the path ${filename} does not exist`);
+  if (!stat.isDirectory()) return [filename];
+  return readdirSync(filename)
+    .filter((name) => /\.(ya?ml|json)$/.test(name))
+    .sort()
+    .map((name) => path.join(filename, name));
+}
+
+function read(file: string): string {
+  if (file === "-") return readFileSync(0, "utf8");
+  if (statSync(file).size > maxFileSize) throw new UserError(`${file} is larger than ${maxFileSize} bytes`);
+  return readFileSync(file, "utf8");
+}
+
+function parse(file: string, text: string): Manifest[] {
+  let documents: unknown[];
+  try {
+    documents = loadAll(text) as unknown[];
+  } catch (error) {
+    throw new UserError(`${file} is no valid YAML: ${(error as Error).message}`);
+  }
+  return documents
+    .filter((document) => document != null)
+    .flatMap((document) => {
+      const items = (document as { kind?: string; items?: unknown[] }).items;
+      return Array.isArray(items) ? items : [document];
+    })
+    .map((document, index) => check(document, index === 0 ? file : `${file}, object ${index + 1}`));
+}
+
+function check(document: unknown, origin: string): Manifest {
+  const object = document as Partial<Manifest["object"]>;
+  if (typeof document !== "object" || !object.apiVersion || !object.kind) {
+    throw new UserError(`${origin}: an object needs apiVersion and kind`);
+  }
+  if (!object.metadata?.name) throw new UserError(`${origin}: metadata.name is missing`);
+  return { object: object as Manifest["object"], origin };
+}
+
+/** Asks the server where the kind lives (discovery). */
+export async function resourceOf(client: KubeClient, manifest: Manifest): Promise<Resource<UnknownObject>> {
+  const { apiVersion, kind } = manifest.object;
+  const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
+  const path = group ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const unknownKind = () =>
+    new UserError(
+      `${manifest.origin}: the cluster knows no ${kind} in ${apiVersion}`,
+      "check apiVersion and kind, and that what defines the kind is installed",
+    );
+  let list: { resources?: { name: string; kind: string; namespaced: boolean }[] };
+  try {
+    list = (await (await client.raw("GET", path)).json()) as typeof list;
+  } catch (error) {
+    throw isNotFound(error) ? unknownKind() : error;
+  }
+  const found = list.resources?.find((one) => one.kind === kind && !one.name.includes("/"));
+  if (!found) throw unknownKind();
+  return { group: group ?? "", version: version ?? "", kind, plural: found.name, namespaced: found.namespaced };
+}

@@ -1,0 +1,84 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { UserError } from "../user-error.ts";
+import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
+
+/** Where everything of one platform lives on disk. Nothing outside of it is written. */
+export interface DataDir {
+  readonly root: string;
+  readonly kubeconfig: string;
+  readonly endpoints: string;
+  readonly pki: string;
+  readonly api: string;
+  readonly node: string;
+  readonly registry: string;
+  readonly logs: string;
+  /** True when nothing had been started here before. */
+  readonly isNew: boolean;
+  /** Lets another platform use the directory. */
+  unlock(): void;
+}
+
+/** Creates what is missing and keeps every other `spry up` out until `unlock`. */
+export function openDataDir(root: string): DataDir {
+  const at = (name: string) => path.join(root, name);
+  const isNew = !existsSync(at("pki"));
+  try {
+    for (const dir of [root, at("pki"), at("api"), at("node"), at("registry"), at("logs")])
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new UserError(
+      `the data directory ${root} cannot be created: ${(error as Error).message}`,
+      "choose another one with --data-dir",
+    );
+  }
+  const unlock = lock(root);
+  return {
+    root,
+    kubeconfig: at("kubeconfig"),
+    endpoints: at("endpoints.json"),
+    pki: at("pki"),
+    api: at("api"),
+    node: at("node"),
+    registry: at("registry"),
+    logs: at("logs"),
+    isNew,
+    unlock,
+  };
+}
+
+/** A lock dies with its process: what counts is whether the process that wrote it still runs. */
+function lock(root: string): () => void {
+  const file = path.join(root, "lock");
+  for (let attempt = 0; attempt < 3; attempt++) {
+    try {
+      writeFileSync(file, JSON.stringify(identify(process.pid)), { flag: "wx", mode: 0o600 });
+      return () => rmSync(file, { force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    const owner = readJson<ProcessIdentity>(file);
+    if (owner && isAlive(owner)) {
+      throw new UserError(
+        `another Spry (process ${owner.pid}) is running with the data directory ${root}`,
+        "stop it, or choose another directory with --data-dir",
+      );
+    }
+    rmSync(file, { force: true });
+  }
+  throw new UserError(`the data directory ${root} could not be locked`, "try again");
+}
+
+export function readJson<T>(file: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as T;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whoever reads the file sees the old content or the new one, never half of it. */
+export function writeAtomically(file: string, content: string, mode = 0o644): void {
+  writeFileSync(`${file}.new`, content, { mode });
+  renameSync(`${file}.new`, file);
+}

@@ -1,0 +1,131 @@
+/**
+ * The gateway is a process of its own: control-plane work never delays a request, and requests go on
+ * being answered while the control plane restarts. It therefore outlives a crash of the platform;
+ * the next start adopts it when it still fits, and replaces it otherwise.
+ */
+import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import path from "node:path";
+import { type Readable } from "node:stream";
+import { type Logger } from "@spry/kube";
+import { UserError } from "../user-error.ts";
+import { readJson, writeAtomically } from "./data-dir.ts";
+import { identify, isAlive, type ProcessIdentity, signal } from "./process-identity.ts";
+
+export interface GatewayOptions {
+  dataDir: string;
+  logFile: string;
+  kubeconfig: string;
+  host: string;
+  /** 0 picks a free port. */
+  port: number;
+  /** Changes whenever a running gateway no longer fits: version, API server's address. */
+  fingerprint: string;
+  log: Logger;
+}
+
+export interface GatewayProcess {
+  readonly port: number;
+  /** Ends the gateway after the requests under way, or after a few seconds. */
+  stop(): Promise<void>;
+}
+
+interface Running extends ProcessIdentity {
+  port: number;
+  fingerprint: string;
+}
+
+const startTimeoutMs = 20_000;
+const drainMs = 5_000;
+const restartPauseMs = 500;
+const watchIntervalMs = 1_000;
+
+export async function startGatewayProcess(options: GatewayOptions): Promise<GatewayProcess> {
+  const stateFile = path.join(options.dataDir, "gateway.json");
+  let stopping = false;
+  let running = (await adopt(stateFile, options)) ?? (await start(stateFile, options));
+  const { port } = running;
+  // A gateway that was adopted is nobody's child: looking is the only way to learn of its end.
+  const watch = setInterval(() => {
+    if (stopping || isAlive(running)) return;
+    options.log.error({ pid: running.pid }, "the gateway ended unexpectedly, starting it again");
+    stopping = true;
+    setTimeout(() => {
+      start(stateFile, { ...options, port })
+        .then((next) => (running = next))
+        .catch((error: unknown) => options.log.error({ error }, "starting the gateway again"))
+        .finally(() => (stopping = false));
+    }, restartPauseMs);
+  }, watchIntervalMs);
+  watch.unref();
+  return {
+    port,
+    async stop() {
+      stopping = true;
+      clearInterval(watch);
+      await end(running);
+    },
+  };
+}
+
+async function adopt(stateFile: string, options: GatewayOptions): Promise<Running | undefined> {
+  const running = readJson<Running>(stateFile);
+  if (!running || !isAlive(running)) return undefined;
+  const fits = running.fingerprint === options.fingerprint;
+  if (fits && (options.port === 0 || options.port === running.port)) return running;
+  await end(running);
+  return undefined;
+}
+
+async function start(stateFile: string, options: GatewayOptions): Promise<Running> {
+  const log = openSync(options.logFile, "a", 0o600);
+  const main = path.join(import.meta.dirname, "..", "gateway-main.ts");
+  const args = [main, options.kubeconfig, options.host, String(options.port)];
+  const child = spawn(process.execPath, args, {
+    detached: true,
+    stdio: ["ignore", log, log, "pipe"],
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] },
+  });
+  closeSync(log);
+  child.unref();
+  const port = await reportedPort(child.stdio[3] as Readable, options);
+  const running = { ...identify(child.pid ?? 0), port, fingerprint: options.fingerprint };
+  writeAtomically(stateFile, JSON.stringify(running), 0o600);
+  return running;
+}
+
+/** The child says `ready <port>` or `error <message>` on descriptor 3. */
+function reportedPort(pipe: Readable, options: GatewayOptions): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const fail = (why: string) =>
+      reject(new UserError(`the gateway did not start: ${why}`, `see ${options.logFile}`));
+    const timer = setTimeout(() => fail("no answer in time"), startTimeoutMs);
+    pipe.setEncoding("utf8");
+    pipe.on("data", (chunk: string) => {
+      text += chunk;
+      if (!text.includes("\n")) return;
+      clearTimeout(timer);
+      const [word, ...rest] = text.trim().split(" ");
+      if (word === "ready") resolve(Number(rest[0]));
+      else fail(rest.join(" "));
+      pipe.destroy();
+    });
+    pipe.on("end", () => {
+      clearTimeout(timer);
+      fail("it ended at once");
+    });
+  });
+}
+
+async function end(running: ProcessIdentity): Promise<void> {
+  if (!signal(running, "SIGTERM")) return;
+  const deadline = Date.now() + drainMs;
+  while (isAlive(running)) {
+    if (Date.now() > deadline) {
+      signal(running, "SIGKILL");
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

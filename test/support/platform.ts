@@ -1,0 +1,207 @@
+/** A whole platform for tests and benchmarks: the real process, on free ports, in a directory of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+export const root = path.resolve(import.meta.dirname, "../..");
+const main = path.join(root, "packages/cli/src/main.ts");
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+export interface StartOptions {
+  dataDir?: string;
+  args?: string[];
+  env?: NodeJS.ProcessEnv;
+}
+
+export class Platform {
+  readonly dataDir: string;
+  readonly #options: StartOptions;
+  #child: ChildProcess | undefined;
+  #exited: Promise<void> = Promise.resolve();
+  output = "";
+
+  constructor(options: StartOptions = {}) {
+    this.#options = options;
+    this.dataDir = options.dataDir ?? mkdtempSync(path.join(tmpdir(), "spry-"));
+  }
+
+  /** Starts it and resolves, with the milliseconds that took, once it says that it is ready. */
+  async start(): Promise<number> {
+    const begin = performance.now();
+    rmSync(path.join(this.dataDir, "endpoints.json"), { force: true });
+    const args = this.#options.args ?? ["--no-example"];
+    const child = spawn(
+      process.execPath,
+      [main, "up", "--data-dir", this.dataDir, "--api-port=0", "--gateway-port=0", "--registry-port=0", ...args],
+      { stdio: ["ignore", "pipe", "pipe"], env: { ...cleanEnvironment(), ...this.#options.env } },
+    );
+    this.#child = child;
+    this.output = "";
+    child.stdout.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+    let ended = false;
+    this.#exited = new Promise((resolve) => {
+      child.on("exit", () => {
+        ended = true;
+        resolve();
+      });
+    });
+    while (!existsSync(path.join(this.dataDir, "endpoints.json"))) {
+      if (ended) throw new Error(`the platform ended at its start:\n${this.output}`);
+      if (performance.now() - begin > 60_000) throw new Error(`no start within 60 s:\n${this.output}`);
+      await pause(2);
+    }
+    return performance.now() - begin;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  get endpoints(): { apiServer: string; gateway: string; registry: string; pid: number } {
+    return JSON.parse(readFileSync(path.join(this.dataDir, "endpoints.json"), "utf8"));
+  }
+
+  get kubeconfig(): string {
+    return path.join(this.dataDir, "kubeconfig");
+  }
+
+  /** As Ctrl-C does. */
+  async stop(): Promise<void> {
+    this.#child?.kill("SIGINT");
+    await this.#exited;
+  }
+
+  async kill(): Promise<void> {
+    this.#child?.kill("SIGKILL");
+    await this.#exited;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.dataDir, { recursive: true, force: true });
+  }
+
+  kubectl(args: string[], input?: string): Promise<{ code: number; stdout: string; stderr: string }> {
+    return run("kubectl", ["--kubeconfig", this.kubeconfig, ...args], input);
+  }
+
+  /** kubectl that has to work; returns what it printed. */
+  async k(command: string, input?: string): Promise<string> {
+    const result = await this.kubectl(command.split(" "), input);
+    if (result.code !== 0) throw new Error(`kubectl ${command}: ${result.stderr}${result.stdout}`);
+    return result.stdout;
+  }
+
+  spry(args: string[], input?: string): Promise<{ code: number; stdout: string; stderr: string }> {
+    return run(process.execPath, [main, "--kubeconfig", this.kubeconfig, ...args], input);
+  }
+
+  /** A request to `<name>.<namespace>.localhost` through the gateway. */
+  call(
+    host: string,
+    options: { path?: string; method?: string; headers?: Record<string, string>; body?: string | Buffer } = {},
+  ): Promise<Answer> {
+    const { port } = new URL(this.endpoints.gateway);
+    return call({ port: Number(port), host: `${host}.localhost`, ...options });
+  }
+
+  /** Calls until the answer fits. */
+  async callUntil(
+    host: string,
+    fits: (answer: Answer) => boolean,
+    options: { path?: string; timeoutMs?: number } = {},
+  ): Promise<Answer> {
+    const deadline = performance.now() + (options.timeoutMs ?? 60_000);
+    let answer: Answer | undefined;
+    while (performance.now() < deadline) {
+      answer = await this.call(host, options);
+      if (fits(answer)) return answer;
+      await pause(10);
+    }
+    throw new Error(`${host} did not answer as expected, but ${answer?.status}: ${answer?.body}`);
+  }
+}
+
+export function call(options: {
+  port: number;
+  host: string;
+  path?: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      {
+        host: "127.0.0.1",
+        port: options.port,
+        path: options.path ?? "/",
+        method: options.method ?? (options.body === undefined ? "GET" : "POST"),
+        headers: { host: options.host, ...options.headers },
+      },
+      (response) => {
+        let body = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => (body += chunk));
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }));
+        response.on("error", reject);
+      },
+    );
+    request.on("error", reject);
+    request.end(options.body);
+  });
+}
+
+export function run(
+  file: string,
+  args: string[],
+  input?: string,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { env: { ...cleanEnvironment(), HOME: tmpdir() } });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code: code ?? 1, stdout, stderr }));
+    child.stdin.on("error", () => {});
+    child.stdin.end(input);
+  });
+}
+
+export function cleanEnvironment(): NodeJS.ProcessEnv {
+  const { NODE_EXTRA_CA_CERTS: _slow, NODE_OPTIONS: _options, KUBECONFIG: _config, VITEST: _vitest, ...env } = process.env;
+  env["NODE_COMPILE_CACHE"] = path.join(root, "node_modules", ".cache", "node");
+  return env;
+}
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A manifest of an inline Function. */
+export function functionManifest(
+  name: string,
+  source: string,
+  spec: Record<string, unknown> & { dependencies?: string } = {},
+  metadata: Record<string, unknown> = {},
+): string {
+  const { dependencies, ...rest } = spec;
+  return JSON.stringify({
+    apiVersion: "serverless.kyma-project.io/v1alpha2",
+    kind: "Function",
+    metadata: { name, namespace: "default", ...metadata },
+    spec: {
+      runtime: "nodejs24",
+      source: { inline: { source, ...(dependencies !== undefined && { dependencies }) } },
+      ...rest,
+    },
+  });
+}

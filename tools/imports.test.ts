@@ -1,0 +1,129 @@
+/**
+ * The house's layering, as a table: which room may import which, and why each production dependency
+ * is there. A line that is not in the table fails here, with the file that wants it.
+ */
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+
+const root = path.resolve(import.meta.dirname, "..");
+
+interface Room {
+  rooms: string[];
+  dependencies: Record<string, string>;
+}
+
+const table: Record<string, Room> = {
+  "packages/kube": {
+    rooms: [],
+    dependencies: {
+      "js-yaml": "kubeconfig files are YAML",
+      "prom-client": "metrics of controllers and queues, in the text format scrapers read",
+    },
+  },
+  "packages/function": { rooms: ["@spry/kube"], dependencies: {} },
+  "packages/image": {
+    rooms: [],
+    dependencies: { "modern-tar": "reads layers made by other people's tools" },
+  },
+  "packages/apiserver": {
+    rooms: ["@spry/kube"],
+    dependencies: {
+      "@marcbachmann/cel-js": "CEL rules of CustomResourceDefinitions and webhooks",
+      "fast-json-patch": "JSON Patch (RFC 6902) requests and webhook answers",
+      "js-yaml": "apply patches and manifests arrive as YAML",
+    },
+  },
+  "packages/machine": { rooms: ["@spry/kube", "@spry/image"], dependencies: {} },
+  "packages/controller": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
+  "packages/gateway": {
+    rooms: ["@spry/kube", "@spry/function"],
+    dependencies: { undici: "the proxy hop: a quarter more requests than node:http's agent" },
+  },
+  "packages/cli": {
+    rooms: [
+      "@spry/kube",
+      "@spry/function",
+      "@spry/image",
+      "@spry/apiserver",
+      "@spry/machine",
+      "@spry/controller",
+      "@spry/gateway",
+      "@spry/runtime-nodejs",
+    ],
+    dependencies: {
+      "@peculiar/x509": "issues the platform's certificates",
+      "reflect-metadata": "@peculiar/x509 needs it and does not bring it",
+      commander: "commands, options and their help",
+      esbuild: "bundles runtime and builder into the single files that start fast",
+      "js-yaml": "manifests and kubeconfig are YAML",
+      npm: "installs a Function's dependencies, the same version everywhere",
+      pino: "structured logs",
+    },
+  },
+  "runtimes/nodejs": { rooms: [], dependencies: {} },
+};
+
+/** Every `from "x"`, `import "x"` and `import("x")` of a file, as it is written. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, "utf8");
+  const pattern = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"\n]+)"/g;
+  return [...text.matchAll(pattern)].flatMap((match) => match[1] ?? []);
+}
+
+function packageOf(specifier: string): string {
+  const parts = specifier.split("/");
+  return specifier.startsWith("@") ? parts.slice(0, 2).join("/") : (parts[0] ?? specifier);
+}
+
+/** Type-only packages: erased before anything runs. */
+const typeOnly = new Set(["kubernetes-types"]);
+
+const productionFiles = (room: string) =>
+  globSync(`${room}/src/**/*.ts`, { cwd: root }).filter(
+    (file) => !file.endsWith(".test.ts") && !file.includes("/testing/"),
+  );
+
+test("the table knows every room", () => {
+  const rooms = globSync(["packages/*/package.json", "runtimes/*/package.json"], { cwd: root });
+  expect(rooms.map((file) => path.dirname(file)).sort()).toEqual(Object.keys(table).sort());
+});
+
+describe.each(Object.entries(table))("%s", (room, { rooms, dependencies }) => {
+  test("imports only what the table allows", () => {
+    const allowed = new Set([...rooms, ...Object.keys(dependencies), ...typeOnly]);
+    const wrong = productionFiles(room).flatMap((file) =>
+      importsOf(path.join(root, file))
+        .filter((name) => !name.startsWith(".") && !name.startsWith("node:"))
+        .filter(
+          (name) =>
+            !allowed.has(packageOf(name)) ||
+            (name.startsWith("@spry/") && name !== packageOf(name)),
+        )
+        .map((name) => `${file} imports ${name}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("stays inside its own folder with relative imports", () => {
+    const wrong = productionFiles(room).flatMap((file) =>
+      importsOf(path.join(root, file))
+        .filter((name) => name.startsWith("."))
+        .filter((name) => !path.join(path.dirname(file), name).startsWith(`${room}/`))
+        .map((name) => `${file} imports ${name}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("declares exactly the dependencies of the table, in exact versions", () => {
+    const manifest = JSON.parse(readFileSync(path.join(root, room, "package.json"), "utf8")) as {
+      dependencies?: Record<string, string>;
+    };
+    const declared = manifest.dependencies ?? {};
+    expect(Object.keys(declared).sort()).toEqual([...rooms, ...Object.keys(dependencies)].sort());
+    const loose = Object.entries(declared).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+$/.test(version),
+    );
+    expect(loose).toEqual([]);
+  });
+});
