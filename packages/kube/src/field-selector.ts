@@ -1,0 +1,55 @@
+import { StatusError } from "./errors.ts";
+
+/** One term of a field selector; all terms must hold. */
+export interface FieldRequirement {
+  /** A path like `spec.nodeName`. */
+  field: string;
+  operator: "=" | "!=";
+  value: string;
+}
+
+const maxSelectorLength = 16 * 1024;
+
+/**
+ * Reads `?fieldSelector=`: `metadata.name=a,spec.nodeName!=b`. In values `\\`, `\,` and `\=` stand
+ * for the second character; empty terms are passed over. Throws a `StatusError` 400.
+ */
+export function parseFieldSelector(text: string): FieldRequirement[] {
+  if (text.length > maxSelectorLength) throw badSelector(text);
+  if (text.trim() === "") return [];
+  return (text.match(/(?:\\.|[^,])+/gs) ?? []).map((term) => {
+    const match = /^\s*([A-Za-z0-9_.\-/[\]]+)(!=|==?)((?:\\[\\,=]|[^\\=])*)$/s.exec(term);
+    if (!match) throw badSelector(text);
+    const [, field = "", sign, value = ""] = match;
+    return {
+      field,
+      operator: sign === "!=" ? "!=" : "=",
+      value: value.replace(/\\(.)/gs, "$1"),
+    };
+  });
+}
+
+/** The text form; `parseFieldSelector` reads it back. */
+export function formatFieldSelector(requirements: readonly FieldRequirement[]): string {
+  return requirements
+    .map(({ field, operator, value }) => field + operator + value.replace(/[\\,=]/g, "\\$&"))
+    .join(",");
+}
+
+/** Whether all terms hold; `valueOf` gives a field's value as text, empty when it is not set. */
+export function matchesFields(
+  requirements: readonly FieldRequirement[],
+  valueOf: (field: string) => string,
+): boolean {
+  return requirements.every(
+    ({ field, operator, value }) => (valueOf(field) === value) === (operator === "="),
+  );
+}
+
+function badSelector(text: string): StatusError {
+  const shown = JSON.stringify(text.slice(0, 200));
+  return new StatusError({
+    code: 400,
+    message: `invalid field selector ${shown}: must be terms like metadata.name=a, joined by commas`,
+  });
+}
