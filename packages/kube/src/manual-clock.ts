@@ -1,0 +1,49 @@
+import { type Clock } from "./clock.ts";
+
+/** A clock for tests: time passes only by `advance`. */
+export class ManualClock implements Clock {
+  #now: number;
+  readonly #timers = new Set<{ at: number; callback: () => void }>();
+
+  constructor(start: Date | number = Date.UTC(2026, 0, 1)) {
+    this.#now = Number(start);
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#now + Math.max(0, ms), callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** Timers that have not fired. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /**
+   * Lets `ms` pass: timers fire in their order, and between any two of them promises get their turn,
+   * so that a timer set by a woken task still fires within the same span.
+   */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await settle();
+    for (;;) {
+      const next = [...this.#timers].sort((a, b) => a.at - b.at)[0];
+      if (!next || next.at > end) break;
+      this.#timers.delete(next);
+      this.#now = Math.max(this.#now, next.at);
+      next.callback();
+      await settle();
+    }
+    this.#now = end;
+  }
+}
+
+/** A turn of the event loop: everything that only waited for promises has run. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
