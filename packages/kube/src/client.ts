@@ -96,6 +96,11 @@ export class KubeClient {
       query.delete("resourceVersion");
     }
     delete all.metadata.continue;
+    // A cluster leaves these out of a list's items, unlike everywhere else.
+    for (const item of all.items) {
+      item.apiVersion ??= apiVersionOf(resource);
+      item.kind ??= resource.kind;
+    }
     return all;
   }
 

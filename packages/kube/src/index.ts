@@ -1,11 +1,91 @@
 /** Kubernetes machinery: what any controller or client of the Kubernetes API needs, and nothing of Spry. */
-export * from "./objects.ts";
+
+// What travels: objects, kinds, errors.
+export {
+  keyOf,
+  type KubeList,
+  type KubeObject,
+  type ListMeta,
+  type ManagedFieldsEntry,
+  type ObjectKey,
+  type ObjectMeta,
+  type OwnerReference,
+  splitKey,
+  type UnknownObject,
+  type WatchEvent,
+} from "./objects.ts";
 export * from "./resources.ts";
-export * from "./errors.ts";
-export * from "./transport.ts";
-export * from "./client.ts";
-export * from "./clock.ts";
-export * from "./log.ts";
-export * from "./informer.ts";
-export * from "./work-queue.ts";
-export * from "./controller.ts";
+export {
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isGone,
+  isInvalid,
+  isNotFound,
+  messageOf,
+  type Status,
+  type StatusCause,
+  StatusError,
+} from "./errors.ts";
+
+// Talking to an API server.
+export { type Transport, transportOrigin } from "./transport.ts";
+export { type HttpsTransport, httpsTransport } from "./https-transport.ts";
+export { type ClusterConfig, type ExecConfig, loadKubeconfig } from "./kubeconfig.ts";
+export {
+  type DeleteOptions,
+  KubeClient,
+  type ListOptions,
+  type PatchType,
+  type Target,
+  type WatchOptions,
+  type WriteOptions,
+} from "./client.ts";
+export { readLines } from "./lines.ts";
+
+// Reacting to it.
+export { type Change, Informer, type InformerOptions } from "./informer.ts";
+export { WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
+export {
+  Controller,
+  type ControllerOptions,
+  type Reconcile,
+  type ReconcileResult,
+} from "./controller.ts";
+export { type EventNote, EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
+
+// The conventions of the objects.
+export { type Condition, getCondition, isConditionTrue, setCondition } from "./conditions.ts";
+export { controllerOf, controllerRef, isControlledBy } from "./owner.ts";
+export {
+  formatLabelSelector,
+  isLabelKey,
+  isLabelValue,
+  type LabelRequirement,
+  type LabelSelector,
+  matchesLabels,
+  parseLabelSelector,
+  requirementsOf,
+  selectorMatches,
+} from "./label-selector.ts";
+export {
+  type FieldRequirement,
+  formatFieldSelector,
+  matchesFields,
+  parseFieldSelector,
+} from "./field-selector.ts";
+export {
+  addQuantities,
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  type Quantity,
+  quantityValue,
+} from "./quantity.ts";
+export { applyMergePatch, deepEqual, mergePatchBetween } from "./json.ts";
+
+// Time, pace and words.
+export { type Clock, sleep, systemClock, timestamp } from "./clock.ts";
+export { ManualClock } from "./manual-clock.ts";
+export { TokenBucket } from "./token-bucket.ts";
+export { type Logger, silentLogger } from "./log.ts";
