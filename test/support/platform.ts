@@ -39,7 +39,16 @@ export class Platform {
     const args = this.#options.args ?? ["--no-example"];
     const child = spawn(
       process.execPath,
-      [main, "up", "--data-dir", this.dataDir, "--api-port=0", "--gateway-port=0", "--registry-port=0", ...args],
+      [
+        main,
+        "up",
+        "--data-dir",
+        this.dataDir,
+        "--api-port=0",
+        "--gateway-port=0",
+        "--registry-port=0",
+        ...args,
+      ],
       { stdio: ["ignore", "pipe", "pipe"], env: { ...cleanEnvironment(), ...this.#options.env } },
     );
     this.#child = child;
@@ -55,7 +64,8 @@ export class Platform {
     });
     while (!existsSync(path.join(this.dataDir, "endpoints.json"))) {
       if (ended) throw new Error(`the platform ended at its start:\n${this.output}`);
-      if (performance.now() - begin > 60_000) throw new Error(`no start within 60 s:\n${this.output}`);
+      if (performance.now() - begin > 60_000)
+        throw new Error(`no start within 60 s:\n${this.output}`);
       await pause(2);
     }
     return performance.now() - begin;
@@ -89,7 +99,10 @@ export class Platform {
     rmSync(this.dataDir, { recursive: true, force: true });
   }
 
-  kubectl(args: string[], input?: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  kubectl(
+    args: string[],
+    input?: string,
+  ): Promise<{ code: number; stdout: string; stderr: string }> {
     return run("kubectl", ["--kubeconfig", this.kubeconfig, ...args], input);
   }
 
@@ -107,7 +120,12 @@ export class Platform {
   /** A request to `<name>.<namespace>.localhost` through the gateway. */
   call(
     host: string,
-    options: { path?: string; method?: string; headers?: Record<string, string>; body?: string | Buffer } = {},
+    options: {
+      path?: string;
+      method?: string;
+      headers?: Record<string, string>;
+      body?: string | Buffer;
+    } = {},
   ): Promise<Answer> {
     const { port } = new URL(this.endpoints.gateway);
     return call({ port: Number(port), host: `${host}.localhost`, ...options });
@@ -151,7 +169,9 @@ export function call(options: {
         let body = "";
         response.setEncoding("utf8");
         response.on("data", (chunk: string) => (body += chunk));
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }));
+        response.on("end", () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+        );
         response.on("error", reject);
       },
     );
@@ -179,12 +199,19 @@ export function run(
 }
 
 export function cleanEnvironment(): NodeJS.ProcessEnv {
-  const { NODE_EXTRA_CA_CERTS: _slow, NODE_OPTIONS: _options, KUBECONFIG: _config, VITEST: _vitest, ...env } = process.env;
+  const {
+    NODE_EXTRA_CA_CERTS: _slow,
+    NODE_OPTIONS: _options,
+    KUBECONFIG: _config,
+    VITEST: _vitest,
+    ...env
+  } = process.env;
   env["NODE_COMPILE_CACHE"] = path.join(root, "node_modules", ".cache", "node");
   return env;
 }
 
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A manifest of an inline Function. */
 export function functionManifest(

@@ -1,0 +1,172 @@
+/** Edits under load lose no request; kill -9 loses nothing that was acknowledged and leaves nothing behind. */
+import { readdirSync, readFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { functionManifest, pause, Platform } from "../support/platform.ts";
+
+const answering = (text: string) => `module.exports = { main: () => ${JSON.stringify(text)} };`;
+
+describe("twenty edits under 200 requests per second", () => {
+  const platform = new Platform();
+  beforeAll(async () => void (await platform.start()));
+  afterAll(() => platform.remove());
+
+  test("lose no request", async () => {
+    await platform.k("apply -f -", functionManifest("busy", answering("v0")));
+    await platform.callUntil("busy.default", ({ body }) => body === "v0");
+    const load = new Load(
+      Number(new URL(platform.endpoints.gateway).port),
+      "busy.default.localhost",
+    );
+    load.start(200);
+    for (let edit = 1; edit <= 20; edit++) {
+      await platform.k("apply -f -", functionManifest("busy", answering(`v${edit}`)));
+      await platform.callUntil("busy.default", ({ body }) => body === `v${edit}`);
+    }
+    await load.stop();
+    expect(load.failures).toEqual([]);
+    expect(load.answered).toBeGreaterThan(500);
+    expect(load.seen.has("v20")).toBe(true);
+  });
+});
+
+describe("kill -9", () => {
+  const platform = new Platform();
+  afterAll(() => platform.remove());
+
+  test("in the middle of applies and builds: everything converges", async () => {
+    const acknowledged = new Set<string>();
+    for (let round = 0; round < 4; round++) {
+      await platform.start();
+      const applies = Array.from({ length: 5 }, async (_, index) => {
+        const name = `crash-${round}-${index}`;
+        const { code } = await platform.kubectl(
+          ["apply", "-f", "-"],
+          functionManifest(name, answering(name)),
+        );
+        if (code === 0) acknowledged.add(name);
+      });
+      await pause(200 + round * 150);
+      await platform.kill();
+      await Promise.all(applies);
+    }
+    await platform.start();
+    expect(acknowledged.size).toBeGreaterThan(0);
+    for (const name of acknowledged) {
+      await platform.callUntil(
+        `${name}.default`,
+        ({ status, body }) => status === 200 && body === name,
+      );
+    }
+  });
+
+  test("running Functions go on serving, and the next start takes them over", async () => {
+    const before = await platform.k(
+      "get pods -l serverless.kyma-project.io/resource=deployment -o jsonpath={.items[*].metadata.uid}",
+    );
+    await platform.kill();
+    await platform.start();
+    const after = await platform.k(
+      "get pods -l serverless.kyma-project.io/resource=deployment -o jsonpath={.items[*].metadata.uid}",
+    );
+    expect(after.split(" ").sort()).toEqual(before.split(" ").sort());
+    expect(
+      await platform.k(
+        "get pods -l serverless.kyma-project.io/resource=deployment -o jsonpath={.items[*].status.containerStatuses[0].restartCount}",
+      ),
+    ).toMatch(/^[0 ]+$/);
+  });
+
+  test("no process is left when it is stopped", async () => {
+    await platform.stop();
+    expect(processesOf(platform.dataDir)).toEqual([]);
+  });
+});
+
+/** Command lines of all processes that name the directory in their arguments or environment. */
+function processesOf(dir: string): string[] {
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry) && Number(entry) !== process.pid)
+    .flatMap((pid) => {
+      try {
+        const text =
+          readFileSync(`/proc/${pid}/cmdline`, "utf8") +
+          readFileSync(`/proc/${pid}/environ`, "utf8");
+        return text.includes(dir)
+          ? [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")}`]
+          : [];
+      } catch {
+        return [];
+      }
+    });
+}
+
+/** An open loop: requests leave on time, however long answers take. */
+class Load {
+  readonly #port: number;
+  readonly #host: string;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  readonly #underway = new Set<Promise<void>>();
+  #timer: NodeJS.Timeout | undefined;
+  readonly failures: string[] = [];
+  readonly seen = new Set<string>();
+  answered = 0;
+
+  constructor(port: number, host: string) {
+    this.#port = port;
+    this.#host = host;
+  }
+
+  start(perSecond: number): void {
+    const begin = performance.now();
+    let sent = 0;
+    this.#timer = setInterval(() => {
+      const due = Math.floor(((performance.now() - begin) / 1000) * perSecond);
+      for (; sent < due; sent++) {
+        const one = this.#send(sent % 3 === 0 ? "POST" : "GET").finally(() =>
+          this.#underway.delete(one),
+        );
+        this.#underway.add(one);
+      }
+    }, 5);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#underway);
+    this.#agent.destroy();
+  }
+
+  #send(method: string): Promise<void> {
+    return new Promise((resolve) => {
+      const fail = (why: string) => {
+        this.failures.push(`${method}: ${why}`);
+        resolve();
+      };
+      const sent = request(
+        {
+          host: "127.0.0.1",
+          port: this.#port,
+          method,
+          headers: { host: this.#host },
+          agent: this.#agent,
+          timeout: 20_000,
+        },
+        (response) => {
+          let body = "";
+          response.on("data", (chunk: Buffer) => (body += chunk.toString()));
+          response.on("error", (error) => fail(error.message));
+          response.on("end", () => {
+            if (response.statusCode !== 200) return fail(`${response.statusCode} ${body}`);
+            this.answered++;
+            this.seen.add(body);
+            resolve();
+          });
+        },
+      );
+      sent.on("timeout", () => sent.destroy(new Error("no answer in 20 s")));
+      sent.on("error", (error) => fail(error.message));
+      sent.end(method === "POST" ? "body" : undefined);
+    });
+  }
+}
