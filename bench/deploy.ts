@@ -13,7 +13,9 @@ const deploys = 25;
 
 export async function run(): Promise<void> {
   const unit = measureUnit();
-  console.log(`ν = ${unit.toFixed(1)} ms (median of node -e 0, Node.js ${process.versions.node})\n`);
+  console.log(
+    `ν = ${unit.toFixed(1)} ms (median of node -e 0, Node.js ${process.versions.node})\n`,
+  );
 
   const first: number[] = [];
   const again: number[] = [];
@@ -30,7 +32,7 @@ export async function run(): Promise<void> {
   const platform = new Platform();
   await platform.start();
   try {
-    const client = new KubeClient(httpsTransport(await loadKubeconfig(platform.kubeconfig)));
+    const client = new KubeClient(httpsTransport(loadKubeconfig(platform.kubeconfig)));
     await deployAndEdit(platform, client, "warm-up");
     const applied: number[] = [];
     const edited: number[] = [];
@@ -43,9 +45,12 @@ export async function run(): Promise<void> {
     console.log(timeLine("code edit to the new answer", edited, unit, 25));
     await pause(5_000);
     const memory = platformMemory(platform);
-    for (const { name, rss, pss } of memory) console.log(`  ${name.padEnd(42)} RSS ${mb(rss)}   PSS ${mb(pss)}`);
+    for (const { name, rss, pss } of memory)
+      console.log(`  ${name.padEnd(42)} RSS ${mb(rss)}   PSS ${mb(pss)}`);
     const total = memory.reduce((sum, { rss }) => sum + rss, 0);
-    console.log(`idle memory of the platform (RSS, all processes) ${mb(total)}   aim ≤ 200 MB ${total <= 200e6 ? "✔" : "✘"}`);
+    console.log(
+      `idle memory of the platform (RSS, all processes) ${mb(total)}   aim ≤ 200 MB ${total <= 200e6 ? "✔" : "✘"}`,
+    );
   } finally {
     await platform.remove();
   }
@@ -76,7 +81,9 @@ async function deployAndEdit(
 
 /** Everything that runs for the platform itself: its process and the gateway; Functions' processes are not its own. */
 function platformMemory(platform: Platform): { name: string; rss: number; pss: number }[] {
-  const gateway = JSON.parse(readFileSync(`${platform.dataDir}/gateway.json`, "utf8")) as { pid: number };
+  const gateway = JSON.parse(readFileSync(`${platform.dataDir}/gateway.json`, "utf8")) as {
+    pid: number;
+  };
   const own = [
     { name: "control plane, node agent, registry", pid: platform.pid },
     { name: "gateway", pid: gateway.pid },
@@ -107,7 +114,8 @@ function childrenOf(pid: number): number[] {
 
 function memoryOf(pid: number): { rss: number; pss: number } {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-  const read = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(text)?.[1]) * 1024;
+  const read = (field: string) =>
+    Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(text)?.[1]) * 1024;
   return { rss: read("Rss"), pss: read("Pss") };
 }
 

@@ -17,9 +17,15 @@ export function quantile(values: readonly number[], q: number): number {
 }
 
 /** A line of a result table: median and p95 in milliseconds and in ν, beside what is aimed at. */
-export function timeLine(label: string, times: readonly number[], unit: number, aim?: number): string {
+export function timeLine(
+  label: string,
+  times: readonly number[],
+  unit: number,
+  aim?: number,
+): string {
   const [median, p95] = [quantile(times, 0.5), quantile(times, 0.95)];
-  const both = (ms: number) => `${ms.toFixed(0).padStart(6)} ms ${(ms / unit).toFixed(1).padStart(6)} ν`;
+  const both = (ms: number) =>
+    `${ms.toFixed(0).padStart(6)} ms ${(ms / unit).toFixed(1).padStart(6)} ν`;
   const verdict = aim === undefined ? "" : `   aim ≤ ${aim} ν ${median / unit <= aim ? "✔" : "✘"}`;
   return `${label.padEnd(44)} median ${both(median)}   p95 ${both(p95)}${verdict}   n=${times.length}`;
 }

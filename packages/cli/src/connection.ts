@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { httpsTransport, KubeClient, type Kubeconfig, loadKubeconfig, messageOf } from "@spry/kube";
+import { httpsTransport, KubeClient, type ClusterConfig, loadKubeconfig, messageOf } from "@spry/kube";
 import { gatewayExtension } from "./platform/kubeconfig.ts";
 import { UserError } from "./user-error.ts";
 
@@ -18,9 +18,9 @@ export interface Connection {
 }
 
 export async function connect(options: GlobalOptions): Promise<Connection> {
-  let config: Kubeconfig;
+  let config: ClusterConfig;
   try {
-    config = await loadKubeconfig(options.kubeconfig ?? defaultKubeconfig());
+    config = loadKubeconfig(options.kubeconfig ?? defaultKubeconfig());
   } catch (error) {
     throw new UserError(
       `no cluster to talk to: ${messageOf(error)}`,
@@ -31,7 +31,7 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
   const extension = config.extensions?.[gatewayExtension] as { url?: string } | undefined;
   return {
     client: new KubeClient(reachable(httpsTransport(config), config.server)),
-    namespace: options.namespace ?? config.namespace ?? "default",
+    namespace: options.namespace ?? config.namespace,
     gateway: extension?.url ? new URL(extension.url) : undefined,
   };
 }

@@ -21,7 +21,10 @@ export interface FollowOptions {
 }
 
 /** Returns once the Function runs; throws a UserError with the condition's message when it cannot. */
-export async function followUntilRunning(client: KubeClient, options: FollowOptions): Promise<void> {
+export async function followUntilRunning(
+  client: KubeClient,
+  options: FollowOptions,
+): Promise<void> {
   const { namespace, name, report } = options;
   const timeout = AbortSignal.timeout(options.timeoutMs);
   const said = new Map<string, string>();
@@ -45,7 +48,8 @@ export async function followUntilRunning(client: KubeClient, options: FollowOpti
         );
       }
       const conditions = conditionsOf(current);
-      if (conditions.length >= order.length && conditions.every(({ status }) => status === "True")) return;
+      if (conditions.length >= order.length && conditions.every(({ status }) => status === "True"))
+        return;
     }
   } catch (error) {
     if (!timeout.aborted) throw error;

@@ -17,7 +17,7 @@ function report(line: string): void {
 }
 
 try {
-  const config = await loadKubeconfig(kubeconfig);
+  const config = loadKubeconfig(kubeconfig);
   const gateway = createGateway({ client: new KubeClient(httpsTransport(config)), log });
   const server = await gateway.listen({ host, port: Number(port) });
   await gateway.ready;

@@ -14,7 +14,10 @@ const collect = (value: string, all: string[] = []): string[] => [...all, value]
 const program = new Command("spry")
   .description("Functions on Kubernetes, or on one machine with no cluster")
   .version(version)
-  .option("--kubeconfig <file>", "which cluster to talk to (default: $KUBECONFIG, .spry/kubeconfig, ~/.kube/config)")
+  .option(
+    "--kubeconfig <file>",
+    "which cluster to talk to (default: $KUBECONFIG, .spry/kubeconfig, ~/.kube/config)",
+  )
   .option("-n, --namespace <name>", "namespace (default: the kubeconfig's, or default)")
   .showHelpAfterError("(spry --help tells more)");
 
@@ -31,7 +34,11 @@ program
 program
   .command("apply")
   .description("create or change what manifests describe, and follow Functions until they run")
-  .requiredOption("-f, --filename <file>", "file, directory or - for standard input (repeatable)", collect)
+  .requiredOption(
+    "-f, --filename <file>",
+    "file, directory or - for standard input (repeatable)",
+    collect,
+  )
   .option("--no-wait", "return as soon as the objects are stored")
   .option("--timeout <seconds>", "how long to follow a Function", Number, 300)
   .option("--force-conflicts", "take over fields that somebody else manages")

@@ -15,7 +15,8 @@ const maxFileSize = 10 * 1024 * 1024;
 
 export function readManifests(filenames: readonly string[]): Manifest[] {
   const manifests = filenames.flatMap(filesOf).flatMap((file) => parse(file, read(file)));
-  if (manifests.length === 0) throw new UserError(`nothing to do: ${filenames.join(", ")} holds no object`);
+  if (manifests.length === 0)
+    throw new UserError(`nothing to do: ${filenames.join(", ")} holds no object`);
   return manifests;
 }
 
@@ -32,7 +33,8 @@ function filesOf(filename: string): string[] {
 
 function read(file: string): string {
   if (file === "-") return readFileSync(0, "utf8");
-  if (statSync(file).size > maxFileSize) throw new UserError(`${file} is larger than ${maxFileSize} bytes`);
+  if (statSync(file).size > maxFileSize)
+    throw new UserError(`${file} is larger than ${maxFileSize} bytes`);
   return readFileSync(file, "utf8");
 }
 
@@ -62,7 +64,10 @@ function check(document: unknown, origin: string): Manifest {
 }
 
 /** Asks the server where the kind lives (discovery). */
-export async function resourceOf(client: KubeClient, manifest: Manifest): Promise<Resource<UnknownObject>> {
+export async function resourceOf(
+  client: KubeClient,
+  manifest: Manifest,
+): Promise<Resource<UnknownObject>> {
   const { apiVersion, kind } = manifest.object;
   const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
   const path = group ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
@@ -79,5 +84,11 @@ export async function resourceOf(client: KubeClient, manifest: Manifest): Promis
   }
   const found = list.resources?.find((one) => one.kind === kind && !one.name.includes("/"));
   if (!found) throw unknownKind();
-  return { group: group ?? "", version: version ?? "", kind, plural: found.name, namespaced: found.namespaced };
+  return {
+    group: group ?? "",
+    version: version ?? "",
+    kind,
+    plural: found.name,
+    namespaced: found.namespaced,
+  };
 }

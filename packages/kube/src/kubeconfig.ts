@@ -23,6 +23,8 @@ export interface ClusterConfig {
   username?: string;
   password?: string;
   exec?: ExecConfig;
+  /** What other programs noted about the cluster (`clusters[].cluster.extensions`), by name. */
+  extensions?: Record<string, unknown>;
   impersonate?: { user: string; uid?: string; groups?: string[]; extra?: Record<string, string[]> };
 }
 
@@ -158,6 +160,13 @@ function contextOf(merged: Merged, wanted: string | undefined): ClusterConfig {
   };
 }
 
+function extensionsOf(fields: Fields): Record<string, unknown> | undefined {
+  const list = fields["extensions"];
+  if (!Array.isArray(list)) return undefined;
+  const named = (list as Fields[]).filter((entry) => typeof entry?.["name"] === "string");
+  return Object.fromEntries(named.map((entry) => [entry["name"], entry["extension"]]));
+}
+
 function clusterFields(entry: Entry): Pick<ClusterConfig, "server"> & Partial<ClusterConfig> {
   const server = text(entry.fields, "server");
   if (!server || !/^https?:\/\//.test(server) || !URL.canParse(server)) {
@@ -172,6 +181,7 @@ function clusterFields(entry: Entry): Pick<ClusterConfig, "server"> & Partial<Cl
   const insecure = entry.fields["insecure-skip-tls-verify"] === true;
   return defined({
     server: server.replace(/\/+$/, ""),
+    extensions: extensionsOf(entry.fields),
     certificateAuthority: pem(entry, "certificate-authority"),
     tlsServerName: text(entry.fields, "tls-server-name"),
     insecureSkipTlsVerify: insecure || undefined,

@@ -26,19 +26,29 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
   for (const manifest of options.filename ? readManifests(options.filename) : []) {
     const resource = await resourceOf(client, manifest);
     const { name = "", namespace: own } = manifest.object.metadata;
-    doomed.push({ resource, name, namespace: resource.namespaced ? (own ?? namespace) : undefined });
+    doomed.push({
+      resource,
+      name,
+      namespace: resource.namespaced ? (own ?? namespace) : undefined,
+    });
   }
   // Last applied, first deleted: a namespace goes after what is in it.
   for (const one of doomed.reverse()) await removeOne(client, one, options.wait);
 }
 
-async function removeOne(client: KubeClient, { resource, name, namespace }: Doomed, wait: boolean): Promise<void> {
+async function removeOne(
+  client: KubeClient,
+  { resource, name, namespace }: Doomed,
+  wait: boolean,
+): Promise<void> {
   const label = `${resource.kind.toLowerCase()}/${name}`;
   try {
     await client.delete(resource, { namespace, name }, { propagationPolicy: "Foreground" });
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    throw new UserError(`there is no ${resource.kind} ${name}${namespace ? ` in namespace ${namespace}` : ""}`);
+    throw new UserError(
+      `there is no ${resource.kind} ${name}${namespace ? ` in namespace ${namespace}` : ""}`,
+    );
   }
   const deadline = Date.now() + waitMs;
   while (wait && (await exists(client, resource, { namespace, name }))) {
@@ -53,7 +63,11 @@ async function removeOne(client: KubeClient, { resource, name, namespace }: Doom
   console.error(`${label} deleted`);
 }
 
-async function exists(client: KubeClient, resource: Resource, target: { namespace: string | undefined; name: string }) {
+async function exists(
+  client: KubeClient,
+  resource: Resource,
+  target: { namespace: string | undefined; name: string },
+) {
   try {
     await client.get(resource, target);
     return true;

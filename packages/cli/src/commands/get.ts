@@ -18,9 +18,12 @@ export async function get(name: string | undefined, options: GetOptions): Promis
           namespace: options.allNamespaces ? undefined : connection.namespace,
         })
       ).items;
-  if (options.output === "json") return console.log(JSON.stringify(name ? found[0] : found, null, 2));
-  if (options.output === "yaml") return console.log(dump(name ? found[0] : found, { noRefs: true }).trimEnd());
-  if (options.output) throw new UserError(`there is no output format ${options.output}`, "use json or yaml");
+  if (options.output === "json")
+    return console.log(JSON.stringify(name ? found[0] : found, null, 2));
+  if (options.output === "yaml")
+    return console.log(dump(name ? found[0] : found, { noRefs: true }).trimEnd());
+  if (options.output)
+    throw new UserError(`there is no output format ${options.output}`, "use json or yaml");
   if (found.length === 0) {
     const where = options.allNamespaces ? "in the cluster" : `in namespace ${connection.namespace}`;
     return console.error(`There are no Functions ${where}. \`spry apply -f FILE\` makes one.`);
@@ -37,7 +40,10 @@ async function getOne({ client, namespace }: Connection, name: string): Promise<
     return await client.get(functions, { namespace, name });
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    throw new UserError(`there is no Function ${name} in namespace ${namespace}`, "`spry get -A` lists all of them");
+    throw new UserError(
+      `there is no Function ${name} in namespace ${namespace}`,
+      "`spry get -A` lists all of them",
+    );
   }
 }
 
@@ -57,7 +63,8 @@ function rowOf(object: Function, { gateway }: Connection): string[] {
 /** One word for all conditions: what fails first, else what is waited for, else Running. */
 export function statusWord(object: Function): string {
   const conditions = object.status?.conditions ?? [];
-  const statusOf = (type: string) => conditions.find((condition) => condition.type === type)?.status;
+  const statusOf = (type: string) =>
+    conditions.find((condition) => condition.type === type)?.status;
   if (conditions.length === 0) return "Initializing";
   if (statusOf("ConfigurationReady") === "False") return "Invalid";
   if (statusOf("BuildReady") === "False") return "BuildFailed";
@@ -81,7 +88,12 @@ function printTable(header: string[], rows: string[][]): void {
     Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
   for (const row of [header, ...rows]) {
-    console.log(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("   ").trimEnd());
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("   ")
+        .trimEnd(),
+    );
   }
 }
 

@@ -31,7 +31,8 @@ export async function invoke(name: string, options: InvokeOptions): Promise<void
   const { statusCode = 0, statusMessage = "" } = response;
   if (options.include) {
     console.log(`HTTP/${response.httpVersion} ${statusCode} ${statusMessage}`);
-    for (const [key, value] of Object.entries(response.headers)) console.log(`${key}: ${String(value)}`);
+    for (const [key, value] of Object.entries(response.headers))
+      console.log(`${key}: ${String(value)}`);
     console.log();
   }
   await pipeline(response, process.stdout, { end: false });
@@ -77,11 +78,19 @@ function looksLikeJson(body: Buffer): boolean {
 
 function send(
   gateway: URL,
-  options: { method: string; path: string; headers: Record<string, string>; body: Buffer | undefined },
+  options: {
+    method: string;
+    path: string;
+    headers: Record<string, string>;
+    body: Buffer | undefined;
+  },
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const { body, ...rest } = options;
-    const request = httpRequest({ host: gateway.hostname, port: gateway.port || 80, ...rest }, resolve);
+    const request = httpRequest(
+      { host: gateway.hostname, port: gateway.port || 80, ...rest },
+      resolve,
+    );
     request.on("error", (error) => {
       reject(
         new UserError(

@@ -36,7 +36,9 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
     resourceVersion: pods.metadata.resourceVersion ?? "",
   });
   for await (const { type, object } of events) {
-    const started = object.status?.containerStatuses?.some(({ state }) => state?.running || state?.terminated);
+    const started = object.status?.containerStatuses?.some(
+      ({ state }) => state?.running || state?.terminated,
+    );
     if (type === "BOOKMARK" || !started || seen.has(object.metadata.uid)) continue;
     seen.add(object.metadata.uid);
     void print(client, object, options, printer);
@@ -48,7 +50,10 @@ async function requireFunction(client: KubeClient, namespace: string, name: stri
     await client.get(functions, { namespace, name });
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    throw new UserError(`there is no Function ${name} in namespace ${namespace}`, "`spry get -A` lists all of them");
+    throw new UserError(
+      `there is no Function ${name} in namespace ${namespace}`,
+      "`spry get -A` lists all of them",
+    );
   }
 }
 
@@ -57,18 +62,28 @@ function newest(pods: Pod[]): Pod[] {
   return pods.sort((a, b) => time(b) - time(a)).slice(0, 1);
 }
 
-async function print(client: KubeClient, pod: Pod, options: LogsOptions, printer: Printer): Promise<void> {
+async function print(
+  client: KubeClient,
+  pod: Pod,
+  options: LogsOptions,
+  printer: Printer,
+): Promise<void> {
   const { name = "", namespace = "" } = pod.metadata;
   const query = new URLSearchParams();
   if (options.follow) query.set("follow", "true");
   if (options.tail !== undefined) query.set("tailLines", String(options.tail));
   if (options.since !== undefined) query.set("sinceSeconds", String(options.since));
   try {
-    const response = await client.raw("GET", `/api/v1/namespaces/${namespace}/pods/${name}/log?${query}`, {
-      accept: "*/*",
-    });
+    const response = await client.raw(
+      "GET",
+      `/api/v1/namespaces/${namespace}/pods/${name}/log?${query}`,
+      {
+        accept: "*/*",
+      },
+    );
     const decoder = new TextDecoder();
-    for await (const chunk of response.body ?? []) printer.write(name, decoder.decode(chunk, { stream: true }));
+    for await (const chunk of response.body ?? [])
+      printer.write(name, decoder.decode(chunk, { stream: true }));
   } catch (error) {
     console.error(`${name}: ${(error as Error).message}`);
   }

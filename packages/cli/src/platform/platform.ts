@@ -6,7 +6,11 @@ import { randomBytes } from "node:crypto";
 import { createServer as createHttpsServer } from "node:https";
 import path from "node:path";
 import { type ApiServer, createApiServer } from "@spry/apiserver";
-import { admissionConfigurations, createAdmission, startFunctionController } from "@spry/controller";
+import {
+  admissionConfigurations,
+  createAdmission,
+  startFunctionController,
+} from "@spry/controller";
 import { createRegistry, RegistryClient } from "@spry/image";
 import { KubeClient, type KubeObject, type Logger, type Transport } from "@spry/kube";
 import { createNode, type MachineNode, processSandbox, startControllers } from "@spry/machine";
