@@ -2,26 +2,24 @@
  * The composition root of the embedded platform: wires the rooms of one machine together, in the
  * order in which they need each other, and takes them down in reverse.
  */
-import { randomBytes } from "node:crypto";
-import { createServer as createHttpsServer } from "node:https";
+import { createHash, randomBytes } from "node:crypto";
 import path from "node:path";
-import { type ApiServer, createApiServer } from "@spry/apiserver";
-import {
-  admissionConfigurations,
-  createAdmission,
-  startFunctionController,
-} from "@spry/controller";
+import { createApiServer } from "@spry/apiserver";
+import { startFunctionController } from "@spry/controller";
 import { createRegistry, RegistryClient } from "@spry/image";
-import { KubeClient, type KubeObject, type Logger, type Transport } from "@spry/kube";
+import { KubeClient, type Logger, resources, type Transport } from "@spry/kube";
 import { createNode, type MachineNode, processSandbox, startControllers } from "@spry/machine";
 import { UserError } from "../user-error.ts";
 import { version } from "../version.ts";
-import { ensureCertificates, type Certificates } from "./certificates.ts";
+import { ensureCertificates } from "./certificates.ts";
+import { controllerConfig } from "./controller-config.ts";
 import { type DataDir, readJson, writeAtomically } from "./data-dir.ts";
-import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
+import { startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
+import { npmCli } from "./npm-cli.ts";
 import { ensureSystemImages } from "./system-images.ts";
-import { applySystemObjects, systemNamespace } from "./system-objects.ts";
+import { applySystemObjects, type RegistryAccess } from "./system-objects.ts";
+import { startWebhookServer } from "./webhook-server.ts";
 
 export interface PlatformOptions {
   dataDir: DataDir;
@@ -31,10 +29,204 @@ export interface PlatformOptions {
   log: Logger;
 }
 
+/** What `endpoints.json` holds: URLs, and the platform's process. */
 export interface Endpoints {
   apiServer: string;
   gateway: string;
   registry: string;
   dashboard: string | null;
   pid: number;
+}
+
+export interface Platform {
+  readonly endpoints: Endpoints;
+  readonly client: KubeClient;
+  /** Ends everything in good order, Functions included. */
+  stop(): Promise<void>;
+}
+
+const host = "127.0.0.1";
+const nodeName = "spry";
+/** The host in image names: it stays the same when the registry's port changes. */
+const pullAddress = "registry.spry.localhost";
+
+export async function startPlatform(options: PlatformOptions): Promise<Platform> {
+  const { dataDir, log } = options;
+  const running = new AbortController();
+  const teardown: (() => Promise<void> | void)[] = [];
+  const stop = async () => {
+    for (const step of teardown.splice(0).reverse()) {
+      try {
+        await step();
+      } catch (error) {
+        log.error({ error }, "stopping");
+      }
+    }
+  };
+  try {
+    // The node exists before the API server (which asks it for logs) can be asked for anything.
+    let node: MachineNode | undefined;
+    const kubelet = (name: string): Transport | undefined => (name === nodeName ? node?.kubelet : undefined);
+
+    const [certificates, api, registryAccess] = await Promise.all([
+      ensureCertificates(dataDir.pki),
+      createApiServer({ dataDir: dataDir.api, log: log.child({ room: "apiserver" }), kubelet }),
+      registryCredentials(dataDir),
+    ]);
+    teardown.push(() => api.close());
+
+    const [apiListener, registry] = await Promise.all([
+      occupying("API server", options.apiPort, "--api-port", (port) =>
+        api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca }),
+      ),
+      occupying("registry", options.registryPort, "--registry-port", async (port) => {
+        const server = await createRegistry({ dir: dataDir.registry, credentials: registryAccess });
+        teardown.push(() => server.close());
+        return server.listen({ host, port });
+      }),
+    ]);
+    teardown.push(() => apiListener.close());
+
+    const client = new KubeClient(api.transport(), { fieldManager: "spry" });
+    const apiServer = `https://${host}:${apiListener.port}`;
+    const registryUrl = `http://${host}:${registry.port}`;
+    const access: RegistryAccess = { ...registryAccess, pullAddress, pushAddress: `${host}:${registry.port}` };
+    const mirror = { url: registryUrl, ...registryAccess };
+
+    // The gateway is another process: it starts while everything else here is prepared.
+    const gatewayKubeconfig = path.join(dataDir.root, "gateway.kubeconfig");
+    const credentials = { server: apiServer, ca: certificates.ca };
+    writeAtomically(
+      gatewayKubeconfig,
+      kubeconfigFor({ ...credentials, user: "gateway", client: certificates.gateway }),
+      0o600,
+    );
+    const objects = applySystemObjects(client, access);
+    const gatewayStart = objects.then(() =>
+      occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
+        startGatewayProcess({
+          dataDir: dataDir.root,
+          logFile: path.join(dataDir.logs, "gateway.log"),
+          kubeconfig: gatewayKubeconfig,
+          host,
+          port,
+          fingerprint: `${version} ${apiServer} ${hashOf(certificates.gateway.cert)}`,
+          log,
+        }),
+      ),
+    );
+    const imagesMade = ensureSystemImages(
+      new RegistryClient({ resolve: (name) => (name === pullAddress ? mirror : undefined) }),
+      { pullAddress, scratch: path.join(dataDir.root, "scratch") },
+    );
+    const [gateway, images] = await settled([gatewayStart, imagesMade]);
+    teardown.push(() => gateway.stop());
+
+    const config = controllerConfig(images);
+    const webhook = await startWebhookServer({
+      client,
+      config,
+      host,
+      certificate: certificates.webhook,
+      ca: certificates.ca,
+    });
+    teardown.push(() => webhook.close());
+
+    node = createNode({
+      client,
+      name: nodeName,
+      dataDir: dataDir.node,
+      sandbox: processSandbox({ dataDir: dataDir.node, npmCli: npmCli(), log: log.child({ room: "sandbox" }) }),
+      mirrors: { [pullAddress]: mirror },
+      log: log.child({ room: "node" }),
+    });
+    const work = [
+      startControllers({ client, kubelet, log: log.child({ room: "machine" }), signal: running.signal }),
+      startFunctionController({ client, config, log: log.child({ room: "controller" }), signal: running.signal }),
+      node.run(running.signal),
+    ];
+    const machine = node;
+    teardown.push(async () => {
+      await machine.stop({ pods: "stop" });
+      running.abort();
+      await Promise.allSettled(work);
+    });
+    for (const one of work) one.catch((error: unknown) => log.error({ error }, "a part of the platform ended"));
+
+    await nodeReady(client);
+    const endpoints: Endpoints = {
+      apiServer,
+      gateway: `http://localhost:${gateway.port}`,
+      registry: registryUrl,
+      dashboard: null,
+      pid: process.pid,
+    };
+    writeAtomically(
+      dataDir.kubeconfig,
+      kubeconfigFor({ ...credentials, user: "admin", client: certificates.admin, gateway: endpoints.gateway }),
+      0o600,
+    );
+    return { endpoints, client, stop };
+  } catch (error) {
+    running.abort();
+    await stop();
+    throw error;
+  }
+}
+
+/** Waits for all, also when one fails, so that nothing goes on behind a clean-up. */
+async function settled<T extends readonly unknown[]>(promises: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  await Promise.allSettled(promises);
+  return (await Promise.all(promises)) as unknown as T;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** The registry's own user: made once, kept with the data. */
+function registryCredentials(dataDir: DataDir): { username: string; password: string } {
+  const file = path.join(dataDir.root, "registry.json");
+  const known = readJson<{ username: string; password: string }>(file);
+  if (known) return known;
+  const made = { username: randomBytes(10).toString("hex"), password: randomBytes(20).toString("hex") };
+  writeAtomically(file, JSON.stringify(made), 0o600);
+  return made;
+}
+
+/** Turns "port in use" into a sentence that names the port, what wanted it and the flag that changes it. */
+async function occupying<T>(
+  what: string,
+  port: number,
+  flag: string,
+  listen: (port: number) => Promise<T>,
+): Promise<T> {
+  try {
+    return await listen(port);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EADDRINUSE" || /EADDRINUSE/.test(String(error))) {
+      throw new UserError(
+        `port ${port} for the ${what} is in use by another program`,
+        `stop that program, or choose another port: npm start -- ${flag} ${port + 1} (0 takes any free one)`,
+      );
+    }
+    if (code === "EACCES") {
+      throw new UserError(`port ${port} for the ${what} needs privileges`, `choose one above 1023 with ${flag}`);
+    }
+    throw error;
+  }
+}
+
+async function nodeReady(client: KubeClient): Promise<void> {
+  const isReady = (conditions: { type: string; status: string }[] | undefined) =>
+    conditions?.some(({ type, status }) => type === "Ready" && status === "True");
+  const list = await client.list(resources.nodes);
+  if (list.items.some((node) => isReady(node.status?.conditions))) return;
+  const events = client.watch(resources.nodes, {
+    resourceVersion: list.metadata.resourceVersion ?? "",
+    signal: AbortSignal.timeout(30_000),
+  });
+  for await (const { object } of events) if (isReady(object.status?.conditions)) return;
+  throw new Error("the node did not become ready");
 }

@@ -1,0 +1,152 @@
+import { readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { load } from "js-yaml";
+import { type Function, functions } from "@spry/function";
+import { isNotFound } from "@spry/kube";
+import { urlOf } from "../connection.ts";
+import { followUntilRunning } from "../follow.ts";
+import { createLogger } from "../logger.ts";
+import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
+import { type Platform, startPlatform } from "../platform/platform.ts";
+import { UserError } from "../user-error.ts";
+import { version } from "../version.ts";
+
+export interface UpOptions {
+  dataDir: string;
+  apiPort: number;
+  gatewayPort: number;
+  registryPort: number;
+  example: boolean;
+}
+
+const exampleFile = path.resolve(import.meta.dirname, "../../../../examples/hello/function.yaml");
+const exampleTimeoutMs = 120_000;
+
+/** Runs the platform until SIGINT or SIGTERM. */
+export async function up(options: UpOptions): Promise<void> {
+  const begin = performance.now();
+  const dataDir = openDataDir(path.resolve(options.dataDir));
+  rmSync(dataDir.endpoints, { force: true });
+  console.log(`Spry ${version}: Functions on one machine\n`);
+  const interrupted = interruption();
+  let platform: Platform | undefined;
+  try {
+    const log = createLogger({ name: "spry", file: path.join(dataDir.logs, "spry.log") });
+    dieLoudly(log);
+    platform = await Promise.race([startPlatform({ ...options, dataDir, log }), interrupted]);
+    if (!platform) process.exit(130);
+    const { apiServer, registry, gateway } = platform.endpoints;
+    line("Kubernetes API", apiServer);
+    line("Image registry", registry);
+    line("Gateway", gateway);
+    const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
+    writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
+    const seconds = ((performance.now() - begin) / 1000).toFixed(1);
+    console.log(`\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`);
+    console.log(whatNext(relative(dataDir.kubeconfig), example));
+    await interrupted;
+    console.log("\nStopping ...");
+  } finally {
+    rmSync(dataDir.endpoints, { force: true });
+    await platform?.stop();
+    dataDir.unlock();
+  }
+  // Whatever a library keeps open must not hold a platform that has ended in good order.
+  process.exit(0);
+}
+
+/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
+function interruption(): Promise<undefined> {
+  return new Promise((resolve) => {
+    let count = 0;
+    const onSignal = () => {
+      if (++count > 1) process.exit(130);
+      resolve(undefined);
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+    process.on("SIGHUP", onSignal);
+  });
+}
+
+/** An error that nobody expected is a bug: written down, said, and the end; a restart begins from the store. */
+function dieLoudly(log: { error(fields: object, message: string): void }): void {
+  const die = (error: unknown) => {
+    log.error({ error }, "unexpected error, ending");
+    console.error("\nSpry ended because of an error that should not happen:", error);
+    process.exit(70);
+  };
+  process.on("uncaughtException", die);
+  process.on("unhandledRejection", die);
+}
+
+/** Applies the example at the first start only: later it belongs to the person. Returns its URL if it runs. */
+async function deployExample(platform: Platform, isNew: boolean): Promise<string | undefined> {
+  const { client, endpoints } = platform;
+  const example = load(readFileSync(exampleFile, "utf8")) as Function;
+  const { name = "", namespace = "" } = example.metadata;
+  const stored = isNew
+    ? await client.apply(functions, example, { fieldManager: "spry-cli" })
+    : await client.get(functions, { namespace, name }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      });
+  if (!stored) return undefined;
+  const url = urlOf(new URL(endpoints.gateway), name, namespace);
+  try {
+    await followUntilRunning(client, {
+      name,
+      namespace,
+      generation: stored.metadata.generation ?? 0,
+      timeoutMs: exampleTimeoutMs,
+      report: () => {},
+    });
+    await answered(url);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    line("Example", `${error.message}`, "✘");
+    return undefined;
+  }
+  line("Example", url);
+  return url;
+}
+
+/** The gateway learns of a Pod a moment after the Function's status does. */
+async function answered(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const deadline = Date.now() + 15_000;
+  const { request } = await import("node:http");
+  for (;;) {
+    const status = await new Promise<number>((resolve) => {
+      const call = request({ host: "127.0.0.1", port, headers: { host: hostname } }, (response) => {
+        response.resume();
+        response.on("end", () => resolve(response.statusCode ?? 0));
+      });
+      call.on("error", () => resolve(0));
+      call.end();
+    });
+    if (status === 200) return;
+    if (Date.now() > deadline) throw new UserError(`the example does not answer at ${url} (HTTP ${status})`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function line(label: string, text: string, mark = "✔"): void {
+  console.log(`  ${mark} ${label.padEnd(16)} ${text}`);
+}
+
+function relative(file: string): string {
+  const shorter = path.relative(process.cwd(), file);
+  return shorter.startsWith("..") ? file : shorter;
+}
+
+function whatNext(kubeconfig: string, example: string | undefined): string {
+  return [
+    "\nTry next, in another terminal:",
+    `  export KUBECONFIG=${path.isAbsolute(kubeconfig) ? kubeconfig : `$PWD/${kubeconfig}`}`,
+    ...(example ? [`  curl ${example}?name=you`] : []),
+    "  kubectl get functions,pods",
+    ...(example ? ["  kubectl edit function hello        # change the code, save, and curl again"] : []),
+    "  npx spry --help                    # apply, get, logs -f, invoke, delete",
+  ].join("\n");
+}

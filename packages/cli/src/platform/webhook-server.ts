@@ -1,0 +1,64 @@
+/** The admission webhooks of the embedded platform: real HTTPS on loopback, as on a cluster. */
+import { createServer } from "node:https";
+import { type AddressInfo } from "node:net";
+import { admissionConfigurations, type ControllerConfig, createAdmission } from "@spry/controller";
+import { type KubeClient, resources } from "@spry/kube";
+import { type KeyPair } from "./certificates.ts";
+
+const maxBodySize = 8 * 1024 * 1024;
+
+export async function startWebhookServer(options: {
+  client: KubeClient;
+  config: ControllerConfig;
+  host: string;
+  certificate: KeyPair;
+  /** PEM of the authority that signed the certificate. */
+  ca: string;
+}): Promise<{ close(): Promise<void> }> {
+  const admission = createAdmission(options.config);
+  const server = createServer(options.certificate, (request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of request as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > maxBodySize) return void response.writeHead(413).end();
+        chunks.push(chunk);
+      }
+      const answer = await admission.fetch(
+        new Request(`https://webhook${request.url}`, {
+          method: request.method ?? "POST",
+          headers: { "content-type": request.headers["content-type"] ?? "" },
+          ...(request.method === "POST" && { body: Buffer.concat(chunks) }),
+        }),
+      );
+      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      response.end(Buffer.from(await answer.arrayBuffer()));
+    })().catch(() => response.destroy());
+  });
+  server.keepAliveTimeout = 120_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, options.host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await configure(options.client, `https://${options.host}:${port}`, options.ca);
+  return {
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function configure(client: KubeClient, url: string, ca: string): Promise<void> {
+  const caBundle = Buffer.from(ca).toString("base64");
+  for (const configuration of admissionConfigurations({ caBundle, url })) {
+    const resource =
+      configuration.kind === "MutatingWebhookConfiguration"
+        ? resources.mutatingWebhookConfigurations
+        : resources.validatingWebhookConfigurations;
+    await client.apply(resource, configuration, { fieldManager: "spry" });
+  }
+}
