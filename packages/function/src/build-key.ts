@@ -1,0 +1,24 @@
+import { createHash } from "node:crypto";
+import { runtimeOf } from "./runtimes.ts";
+import { type Function } from "./types.ts";
+
+/**
+ * What determines a Function's image, as 64 hex digits: code, dependencies and runtime (or the
+ * image that replaces it); of a Git source its commit and folder. Neither the Function's identity nor the base
+ * image's digest is part of it: a Function that comes back finds its image, and a new base image
+ * alone rebuilds nothing.
+ */
+export function buildKey(fn: Function, commit?: string): string {
+  const { inline, gitRepository } = fn.spec.source;
+  const runtime = fn.spec.runtimeImageOverride || runtimeOf(fn).name;
+  const language = runtimeOf(fn).language;
+  const inputs = inline
+    ? ["inline", inline.source, dependenciesOf(fn), language, runtime]
+    : ["git", commit ?? "", gitRepository?.baseDir ?? "", language, runtime];
+  return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
+}
+
+/** The dependencies of an inline source as they are built: trimmed, and never missing. */
+export function dependenciesOf(fn: Function): string {
+  return fn.spec.source.inline?.dependencies?.trim() || runtimeOf(fn).noDependencies;
+}

@@ -1,0 +1,310 @@
+import { type CustomResourceDefinition } from "@spry/kube";
+import {
+  containerSecurityContext,
+  envVar,
+  int32,
+  int64,
+  list,
+  object,
+  podSecurityContext,
+  resourceRequirements,
+  type Schema,
+  string,
+  stringMap,
+} from "./core-schemas.ts";
+import { conditionTypes } from "./conditions.ts";
+import { reservedEnvNames } from "./environment.ts";
+import { labelPrefix } from "./labels.ts";
+import { presets, type PresetKind } from "./presets.ts";
+import { retiredRuntimes, runtimes } from "./runtimes.ts";
+import { functions } from "./types.ts";
+
+/**
+ * The CustomResourceDefinition of Functions. Every list and map that a rule walks is bounded, because an API
+ * server refuses rules whose cost it cannot bound.
+ */
+export function functionCrd(): CustomResourceDefinition {
+  const { group, version, kind, plural } = functions;
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular: "function",
+        shortNames: ["fn", "fns"],
+        categories: ["kyma-serverless", "all"],
+      },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: {
+            status: {},
+            scale: {
+              specReplicasPath: ".spec.replicas",
+              statusReplicasPath: ".status.replicas",
+              labelSelectorPath: ".status.podSelector",
+            },
+          },
+          additionalPrinterColumns: printerColumns(),
+          schema: { openAPIV3Schema: functionSchema() } as VersionSchema,
+        },
+      ],
+    },
+  };
+}
+
+type VersionSchema = NonNullable<CustomResourceDefinition["spec"]["versions"][number]["schema"]>;
+
+function printerColumns() {
+  const condition = (name: string, type: string) => ({
+    name,
+    type: "string",
+    jsonPath: `.status.conditions[?(@.type=='${type}')].status`,
+  });
+  return [
+    condition("Configured", "ConfigurationReady"),
+    condition("Built", "BuildReady"),
+    condition("Running", "Running"),
+    { name: "Runtime", type: "string", jsonPath: ".spec.runtime" },
+    { name: "Version", type: "integer", jsonPath: ".metadata.generation" },
+    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+  ];
+}
+
+function functionSchema(): Schema {
+  return {
+    ...object({
+      apiVersion: string,
+      kind: string,
+      metadata: { type: "object" },
+      spec: specSchema(),
+      status: statusSchema(),
+    }),
+    description: "A few lines of code that become an HTTP service.",
+  };
+}
+
+function specSchema(): Schema {
+  return object(
+    {
+      runtime: runtimeSchema(),
+      runtimeImageOverride: {
+        ...string,
+        description: "An image that replaces the runtime's own as the base of the build.",
+      },
+      source: sourceSchema(),
+      env: {
+        ...list(envVar),
+        maxItems: 1024,
+        description: "Environment variables, as in a container.",
+        ...rules([
+          `self.all(e, !(e.name in ${quoted(reservedEnvNames)}))`,
+          `Following envs are reserved and cannot be used: ${quoted(reservedEnvNames)}`,
+        ]),
+      },
+      resourceConfiguration: object({
+        function: profileSchema("function"),
+        build: profileSchema("build"),
+      }),
+      scaleConfig: {
+        ...object({ minReplicas: atLeast(1), maxReplicas: atLeast(1) }, [
+          "minReplicas",
+          "maxReplicas",
+        ]),
+        description: "Bounds of autoscaling on CPU utilisation.",
+        ...rules([
+          "self.minReplicas <= self.maxReplicas",
+          "minReplicas should be less than or equal maxReplicas",
+        ]),
+      },
+      replicas: {
+        ...atLeast(0),
+        default: 1,
+        description: "How many Pods run; scalers write it through the scale subresource.",
+      },
+      template: {
+        ...object({ labels: stringMap, annotations: stringMap }),
+        ...rules([
+          "!has(self.labels) && !has(self.annotations)",
+          "Not supported: Use spec.labels and spec.annotations to label and/or annotate Function's Pods.",
+        ]),
+      },
+      secretMounts: {
+        ...list(
+          object(
+            {
+              secretName: { ...string, minLength: 1, maxLength: 253 },
+              mountPath: { ...string, minLength: 1 },
+            },
+            ["secretName", "mountPath"],
+          ),
+        ),
+        maxItems: 256,
+        description: "Secrets mounted into the container as files.",
+      },
+      labels: {
+        ...stringMap,
+        maxProperties: 256,
+        description: "Labels of the Function's Pods.",
+        ...rules(domainRule("Labels"), [
+          "self.all(e, size(self[e]) < 64)",
+          "Label value cannot be longer than 63",
+        ]),
+      },
+      annotations: {
+        ...stringMap,
+        maxProperties: 256,
+        description: "Annotations of the Function's Pods.",
+        ...rules(domainRule("Annotations")),
+      },
+      podSecurityContext: {
+        ...podSecurityContext,
+        description: "Merged field by field over the defaults.",
+      },
+      containerSecurityContext: {
+        ...containerSecurityContext,
+        description: "Merged field by field over the defaults.",
+      },
+    },
+    ["source"],
+  );
+}
+
+/** A retired name gets its successor's name besides the list of what there is. */
+function runtimeSchema(): Schema {
+  const successors = [...new Set(Object.values(retiredRuntimes))];
+  const retired = successors.map((successor): [rule: string, message: string] => {
+    const names = Object.keys(retiredRuntimes).filter(
+      (name) => retiredRuntimes[name] === successor,
+    );
+    return [`!(self in ${quoted(names)})`, `This runtime is no longer supported, use ${successor}`];
+  });
+  return {
+    ...string,
+    maxLength: 64,
+    enum: runtimes.map((runtime) => runtime.name),
+    description: "The language runtime; nodejs20 is deprecated.",
+    ...rules(...retired),
+  };
+}
+
+function sourceSchema(): Schema {
+  return {
+    ...object({
+      inline: object({ source: { ...string, minLength: 1 }, dependencies: string }, ["source"]),
+      gitRepository: {
+        ...object(
+          {
+            url: string,
+            auth: {
+              ...object(
+                {
+                  type: { ...string, enum: ["basic", "key"] },
+                  secretName: { ...string, maxLength: 253 },
+                },
+                ["type", "secretName"],
+              ),
+              ...rules(notBlank("secretName", "SecretName")),
+            },
+            baseDir: { ...string, maxLength: 4096 },
+            reference: { ...string, maxLength: 4096 },
+          },
+          ["url"],
+        ),
+        ...rules(notBlank("baseDir", "BaseDir"), notBlank("reference", "Reference")),
+      },
+    }),
+    ...rules([
+      "has(self.gitRepository) && !has(self.inline) || !has(self.gitRepository) && has(self.inline)",
+      "Use GitRepository or Inline source",
+    ]),
+  };
+}
+
+function profileSchema(kind: PresetKind): Schema {
+  const known = quoted(Object.keys(presets[kind]));
+  return {
+    ...object({ profile: { ...string, maxLength: 64 }, resources: resourceRequirements }),
+    ...rules(
+      [
+        "has(self.profile) && !has(self.resources) || !has(self.profile) && has(self.resources)",
+        "Use profile or resources",
+      ],
+      [
+        `!has(self.profile) || self.profile in ${known}`,
+        `Invalid profile, please use one of: ${known}`,
+      ],
+    ),
+  };
+}
+
+function statusSchema(): Schema {
+  return object({
+    conditions: list(
+      object(
+        {
+          type: { ...string, enum: [...conditionTypes] },
+          status: { ...string, enum: ["True", "False", "Unknown"] },
+          reason: string,
+          message: string,
+          lastTransitionTime: { ...string, format: "date-time" },
+          observedGeneration: int64,
+        },
+        ["type", "status"],
+      ),
+    ),
+    observedGeneration: int64,
+    runtime: string,
+    runtimeImage: string,
+    commit: string,
+    reference: string,
+    baseDir: string,
+    replicas: int32,
+    podSelector: string,
+    functionResourceProfile: string,
+    buildResourceProfile: string,
+    build: {
+      ...object(
+        {
+          key: string,
+          image: string,
+          failures: int32,
+          retryAfter: { ...string, format: "date-time" },
+        },
+        ["key"],
+      ),
+      description: "The newest build: what determined it, and the image by digest.",
+    },
+  });
+}
+
+const atLeast = (minimum: number): Schema => ({ ...int32, minimum });
+
+const quoted = (words: readonly string[]): string =>
+  `[${words.map((word) => `'${word}'`).join(",")}]`;
+
+function rules(...list: [rule: string, message: string][]): Schema {
+  return { "x-kubernetes-validations": list.map(([rule, message]) => ({ rule, message })) };
+}
+
+function notBlank(field: string, name: string): [rule: string, message: string] {
+  return [
+    `has(self.${field}) && self.${field}.matches('\\\\S')`,
+    `${name} is required and cannot be empty`,
+  ];
+}
+
+function domainRule(what: string): [rule: string, message: string] {
+  return [
+    `self.all(e, !e.startsWith('${labelPrefix}'))`,
+    `${what} has key starting with ${labelPrefix} which is not allowed`,
+  ];
+}

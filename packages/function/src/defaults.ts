@@ -1,0 +1,23 @@
+import { defaultRuntime } from "./runtimes.ts";
+import { type Function, type FunctionSpec } from "./types.ts";
+
+/**
+ * The Function with what it leaves out. `replicas` is moved into the bounds of `scaleConfig` only
+ * from outside of them: inside, it is a scaler's decision and stays.
+ */
+export function defaultFunction(fn: Function): Function {
+  const spec: FunctionSpec = {
+    ...fn.spec,
+    runtime: fn.spec.runtime ?? defaultRuntime,
+    replicas: replicasOf(fn.spec),
+  };
+  return { ...fn, spec };
+}
+
+function replicasOf({ replicas = 1, scaleConfig }: FunctionSpec): number {
+  if (!scaleConfig) return replicas;
+  const { minReplicas, maxReplicas } = scaleConfig;
+  // Bounds that contradict each other are for validation to refuse.
+  if (!(minReplicas <= maxReplicas)) return replicas;
+  return Math.min(Math.max(replicas, minReplicas), maxReplicas);
+}

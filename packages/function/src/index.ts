@@ -1,0 +1,50 @@
+/** The domain: what a Function is, what it may say, and what follows from that. Pure. */
+export {
+  type BuildStatus,
+  type Function,
+  type FunctionCondition,
+  functions,
+  type FunctionSpec,
+  type FunctionStatus,
+  type GitRepositorySource,
+  type InlineSource,
+  type ResourceProfile,
+  type ScaleConfig,
+  type SecretMount,
+} from "./types.ts";
+export { type ConditionType, conditionTypes, type Reason, statusOfReason } from "./conditions.ts";
+export { functionCrd } from "./crd.ts";
+export { defaultFunction } from "./defaults.ts";
+export { type FieldError, validateFunction } from "./validate.ts";
+export {
+  defaultRuntime,
+  deprecationOf,
+  findRuntime,
+  retiredRuntimes,
+  type Runtime,
+  runtimeOf,
+  runtimes,
+} from "./runtimes.ts";
+export {
+  type BuildPreset,
+  type DefaultPresets,
+  defaultPresetsForNodes,
+  type FunctionPreset,
+  type PresetKind,
+  presets,
+  resolveResources,
+} from "./presets.ts";
+export { buildKey, dependenciesOf } from "./build-key.ts";
+export { environmentOf, type EnvironmentSettings, reservedEnvNames } from "./environment.ts";
+export {
+  annotations,
+  childLabelsOf,
+  labelPrefix,
+  labels,
+  labelsOf,
+  managedBy,
+  managedByUser,
+  podLabelsOf,
+  podSelectorOf,
+} from "./labels.ts";
+export { boundedName, names } from "./names.ts";

@@ -1,0 +1,53 @@
+import { type Function } from "./types.ts";
+
+/** Labels and annotations that belong to the Function's domain start so. */
+export const labelPrefix = "serverless.kyma-project.io/";
+
+export const labels = {
+  functionName: `${labelPrefix}function-name`,
+  managedBy: `${labelPrefix}managed-by`,
+  uuid: `${labelPrefix}uuid`,
+  resource: `${labelPrefix}resource`,
+  /** On what the base namespace hands out: `credentials`, `service-account`, `runtime`. */
+  config: `${labelPrefix}config`,
+  name: "app.kubernetes.io/name",
+} as const;
+
+export const annotations = {
+  /** Ours, on a child: digest of what it was asked to be when it was last written. */
+  desired: `${labelPrefix}desired`,
+  /** Ours, on the Deployment and Jobs: the build key of the image. */
+  buildKey: `${labelPrefix}build-key`,
+  /** Ours, on Pods: digest of the Secrets and ConfigMaps that the Function refers to. */
+  references: `${labelPrefix}references`,
+  istioProxyConfig: "proxy.istio.io/config",
+  istioInject: "sidecar.istio.io/inject",
+} as const;
+
+/** The value of `managed-by` on everything that the Function Controller makes. */
+export const managedBy = "function-controller";
+/** The value of `managed-by` on copies that a person has taken over. */
+export const managedByUser = "user";
+
+/** The labels by which a Function's children are told apart from all else. */
+export function labelsOf(fn: Function): Record<string, string> {
+  return {
+    [labels.functionName]: fn.metadata.name ?? "",
+    [labels.managedBy]: managedBy,
+    [labels.uuid]: fn.metadata.uid ?? "",
+  };
+}
+
+/** The labels of a child itself: the Function's own, below ours. */
+export function childLabelsOf(fn: Function): Record<string, string> {
+  return { ...fn.metadata.labels, ...labelsOf(fn) };
+}
+
+/** Exactly the four labels by which Deployment and Service select the Function's Pods. */
+export function podSelectorOf(fn: Function): Record<string, string> {
+  return { ...labelsOf(fn), [labels.resource]: "deployment" };
+}
+
+export function podLabelsOf(fn: Function): Record<string, string> {
+  return { ...fn.spec.labels, [labels.name]: fn.metadata.name ?? "", ...podSelectorOf(fn) };
+}

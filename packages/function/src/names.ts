@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+
+/** The longest name of a Service, a Pod's host name and a label value (RFC 1123 label). */
+const maxNameLength = 63;
+
+/** `<prefix><suffix>`, with the prefix cut and told apart by a digest where that is too long. */
+export function boundedName(prefix: string, suffix = ""): string {
+  if (prefix.length + suffix.length <= maxNameLength) return prefix + suffix;
+  const digest = createHash("sha256").update(prefix).digest("hex").slice(0, 8);
+  const kept = prefix.slice(0, maxNameLength - suffix.length - digest.length - 1);
+  return `${kept.replace(/[^a-z0-9]+$/, "")}-${digest}${suffix}`;
+}
+
+/** The names of a Function's children, and of what stands around them. */
+export const names = {
+  configMap: (functionName: string) => functionName,
+  deployment: (functionName: string) => functionName,
+  service: (functionName: string) => functionName,
+  autoscaler: (functionName: string) => functionName,
+  buildJob: (functionName: string, buildKey: string) =>
+    boundedName(functionName, `-build-${buildKey.slice(0, 10)}`),
+  /** The repository of a Function's image, below the registry's address. */
+  repository: (namespace: string, functionName: string) => `${namespace}-${functionName}`,
+  /** A volume for a Secret: its name where that is possible (volumes take only short, plain names). */
+  secretVolume: (secretName: string) =>
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(secretName)
+      ? boundedName(secretName)
+      : boundedName(secretName.replace(/[^-a-z0-9]+/g, "-"), `-${shortDigest(secretName)}`),
+
+  container: "function",
+  buildContainer: "executor",
+  serviceAccount: "serverless-function",
+  registrySecret: "serverless-registry-config-default",
+  packageRegistrySecret: "serverless-package-registry-config",
+} as const;
+
+function shortDigest(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 8);
+}

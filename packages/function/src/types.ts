@@ -1,0 +1,113 @@
+import {
+  type Condition,
+  type EnvVar,
+  type KubeObject,
+  type PodSpec,
+  type Container,
+  type Resource,
+  type ResourceRequirements,
+} from "@spry/kube";
+import { type ConditionType, type Reason } from "./conditions.ts";
+
+/** `serverless.kyma-project.io/v1alpha2 Function`. */
+export interface Function extends KubeObject {
+  spec: FunctionSpec;
+  status?: FunctionStatus;
+}
+
+export interface FunctionSpec {
+  /** A name of the `runtimes` table. Absent means the default runtime. */
+  runtime?: string;
+  /** Replaces the runtime's base image in the build. */
+  runtimeImageOverride?: string;
+  /** Exactly one of the two. */
+  source: { inline?: InlineSource; gitRepository?: GitRepositorySource };
+  env?: EnvVar[];
+  resourceConfiguration?: { function?: ResourceProfile; build?: ResourceProfile };
+  scaleConfig?: ScaleConfig;
+  /** What scalers write, through the scale subresource. */
+  replicas?: number;
+  secretMounts?: SecretMount[];
+  /** Of the Pods. */
+  labels?: Record<string, string>;
+  /** Of the Pods. */
+  annotations?: Record<string, string>;
+  /** Only there to be refused with a message. */
+  template?: { labels?: Record<string, string>; annotations?: Record<string, string> };
+  podSecurityContext?: NonNullable<PodSpec["securityContext"]>;
+  containerSecurityContext?: NonNullable<Container["securityContext"]>;
+}
+
+export interface InlineSource {
+  source: string;
+  /** `package.json` or `requirements.txt`. */
+  dependencies?: string;
+}
+
+export interface GitRepositorySource {
+  url: string;
+  auth?: { type: "basic" | "key"; secretName: string };
+  baseDir: string;
+  reference: string;
+}
+
+/** A preset by name, or resources in full. */
+export interface ResourceProfile {
+  profile?: string;
+  resources?: ResourceRequirements;
+}
+
+export interface ScaleConfig {
+  minReplicas: number;
+  maxReplicas: number;
+}
+
+export interface SecretMount {
+  secretName: string;
+  mountPath: string;
+}
+
+export interface FunctionCondition extends Condition {
+  type: ConditionType;
+  reason: Reason;
+  message: string;
+}
+
+export interface FunctionStatus {
+  /** The one that changed last comes first. */
+  conditions?: FunctionCondition[];
+  observedGeneration?: number;
+  runtime?: string;
+  /** The base image of the build: the runtime's, or the override. */
+  runtimeImage?: string;
+  commit?: string;
+  reference?: string;
+  baseDir?: string;
+  replicas?: number;
+  /** Selector of the Pods, in text form, for the scale subresource. */
+  podSelector?: string;
+  functionResourceProfile?: string;
+  buildResourceProfile?: string;
+  build?: BuildStatus;
+}
+
+/** The newest build, in the object so that no restart repeats it. */
+export interface BuildStatus {
+  /** The build key of what is being built, or was. */
+  key: string;
+  /** By digest; set once the build has succeeded. */
+  image?: string;
+  /** Builds of this key that the surroundings failed, in a row. */
+  failures?: number;
+  /** When a build that the surroundings failed is run again. */
+  retryAfter?: string;
+}
+
+/** How Functions are addressed on the wire. */
+export const functions: Resource<Function> = {
+  group: "serverless.kyma-project.io",
+  version: "v1alpha2",
+  kind: "Function",
+  plural: "functions",
+  namespaced: true,
+};
