@@ -1,0 +1,59 @@
+import { isLoopback } from "../image-name.ts";
+import { readAll, send } from "./http.ts";
+import { RegistryError } from "./registry-error.ts";
+
+export interface Credentials {
+  username: string;
+  password: string;
+}
+
+/** What a registry asks for in `WWW-Authenticate`. */
+export interface Challenge {
+  scheme: string;
+  parameters: Record<string, string>;
+}
+
+/** Reads `Bearer realm="…",service="…"`; more than one challenge: the first that we speak. */
+export function parseChallenge(header: string): Challenge | undefined {
+  const start = /\b(bearer|basic)\b\s*/i.exec(header.slice(0, 4096));
+  if (!start) return undefined;
+  const parameters: Record<string, string> = {};
+  const rest = header.slice(start.index + start[0].length, 4096);
+  for (const [, key = "", quoted, plain] of rest.matchAll(/([a-z_]+)=(?:"([^"]*)"|([^\s,]+))/gi))
+    parameters[key.toLowerCase()] ??= quoted ?? plain ?? "";
+  return { scheme: (start[1] ?? "").toLowerCase(), parameters };
+}
+
+export function basicAuthorization({ username, password }: Credentials): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+}
+
+/** Gets a token for a scope by the distribution specification's token protocol. */
+export async function fetchToken(
+  challenge: Challenge,
+  scopes: readonly string[],
+  credentials: Credentials | undefined,
+): Promise<{ token: string; expiresInMs: number }> {
+  const { realm = "", service } = challenge.parameters;
+  if (!URL.canParse(realm))
+    throw new Error("asking for a token: the registry named no valid realm");
+  const url = new URL(realm);
+  if (url.protocol !== "https:" && !isLoopback(url.host))
+    throw new Error(`asking for a token: ${url.host} is not reached by TLS`);
+  if (service) url.searchParams.set("service", service);
+  for (const scope of scopes) url.searchParams.append("scope", scope);
+  const headers = credentials ? { authorization: basicAuthorization(credentials) } : {};
+  const answer = await send({ method: "GET", url, headers });
+  const body = await readAll(answer, 256 * 1024);
+  const status = answer.statusCode ?? 0;
+  if (status !== 200)
+    throw new RegistryError(`asking ${url.host} for a token: ${status}`, { status });
+  const { token, access_token, expires_in } = JSON.parse(body.toString()) as {
+    token?: string;
+    access_token?: string;
+    expires_in?: number;
+  };
+  const value = token ?? access_token;
+  if (!value) throw new Error(`asking ${url.host} for a token: there is none in the answer`);
+  return { token: value, expiresInMs: (expires_in ?? 60) * 1000 };
+}

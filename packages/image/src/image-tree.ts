@@ -1,0 +1,104 @@
+import { lstatSync, mkdirSync, readlinkSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const linkHopLimit = 40;
+const depthLimit = 256;
+
+/**
+ * A directory that stands for an image's root. Paths are resolved in it as if it were `/`: every
+ * symbolic link on the way is followed inside it, and none leads out.
+ */
+export class ImageTree {
+  readonly root: string;
+  /** Image directory → where it really is below the root. Dropped whenever a name changes its meaning. */
+  readonly #directories = new Map<string, string>();
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  /** Where on disk an image path's last part lives; directories above it are made when they are not there. */
+  locate(path: string): { parent: string; name: string; file: string } {
+    const parts = partsOf(path);
+    const name = parts.pop();
+    if (name === undefined) return { parent: "", name: "", file: this.root };
+    const parent = this.#directory(parts);
+    return { parent, name, file: this.fileAt(parent, name) };
+  }
+
+  /** A path on disk; `parent` is one that `locate` returned. */
+  fileAt(parent: string, name: string): string {
+    return parent === "" ? join(this.root, name) : join(this.root, parent, name);
+  }
+
+  /** Removes whatever is there. */
+  remove(file: string): void {
+    const found = lstatSync(file, { throwIfNoEntry: false });
+    if (!found) return;
+    if (!found.isFile()) this.#directories.clear();
+    rmSync(file, { recursive: true, force: true });
+  }
+
+  /**
+   * A link's target as a relative path that stays in the tree, also where the tree is not the root of
+   * the process that follows it: `/a` becomes `../a`, and `..` stops at the root.
+   */
+  confine(target: string, parent: string): string {
+    const from = parent === "" ? [] : parent.split("/");
+    const to: string[] = target.startsWith("/") ? [] : [...from];
+    for (const part of target.split("/")) {
+      if (part === "..") to.pop();
+      else if (part !== "" && part !== ".") to.push(part);
+    }
+    let common = 0;
+    while (common < from.length && common < to.length && from[common] === to[common]) common++;
+    const up = from.slice(common).map(() => "..");
+    return [...up, ...to.slice(common)].join("/") || ".";
+  }
+
+  #directory(parts: string[]): string {
+    const key = parts.join("/");
+    const known = this.#directories.get(key);
+    if (known !== undefined) return known;
+    const found = this.#walk(parts);
+    this.#directories.set(key, found);
+    return found;
+  }
+
+  #walk(parts: string[]): string {
+    const rest = [...parts];
+    let at = "";
+    for (let hops = 0; ;) {
+      const part = rest.shift();
+      if (part === undefined) return at;
+      if (part === "" || part === ".") continue;
+      if (part === "..") {
+        at = at.slice(0, Math.max(0, at.lastIndexOf("/")));
+        continue;
+      }
+      const next = at === "" ? part : `${at}/${part}`;
+      const file = join(this.root, next);
+      const found = lstatSync(file, { throwIfNoEntry: false });
+      if (found?.isSymbolicLink()) {
+        if (++hops > linkHopLimit)
+          throw new Error(`too many links on the way to ${parts.join("/")}`);
+        const target = readlinkSync(file);
+        if (target.startsWith("/")) at = "";
+        rest.unshift(...target.split("/"));
+        continue;
+      }
+      if (!found) mkdirSync(file, { mode: 0o755 });
+      else if (!found.isDirectory()) throw new Error(`${next} is no directory`);
+      at = next;
+    }
+  }
+}
+
+/** A path of an archive or configuration, relative to the image's root. */
+function partsOf(path: string): string[] {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  if (parts.includes("..")) throw new Error("the path leaves the image");
+  if (path.includes("\0")) throw new Error("the path has a zero byte");
+  if (path.length > 4096 || parts.length > depthLimit) throw new Error("the path is too long");
+  return parts;
+}

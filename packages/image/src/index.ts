@@ -1,0 +1,39 @@
+/** OCI images: a registry, its client, layers in and out, and the builder of a Function's image. */
+
+export { type Digest, digestOf, isDigest, parseDigest } from "./digest.ts";
+export {
+  type ContainerConfig,
+  currentPlatform,
+  type Descriptor,
+  type ImageConfig,
+  type ImageIndex,
+  type ImageManifest,
+  mediaTypes,
+  type Platform,
+} from "./manifest.ts";
+export { formatImageName, type ImageName, isLoopback, parseImageName } from "./image-name.ts";
+
+/** The server side of the OCI distribution specification. */
+export { createRegistry, type Registry, type RegistryOptions } from "./registry/registry.ts";
+
+/** The client side. */
+export {
+  RegistryClient,
+  type RegistryClientOptions,
+  type RegistryEndpoint,
+  type ResolvedImage,
+} from "./client/registry-client.ts";
+export { RegistryError } from "./client/registry-error.ts";
+export { readDockerConfig } from "./client/docker-config.ts";
+
+/** From files to an image in a registry. */
+export { createLayer, type Layer, type LayerFile } from "./layer.ts";
+export { type AssembledImage, assembleImage, type BaseImage } from "./assemble-image.ts";
+export { type LayerSource, pushImage, type PushResult } from "./push-image.ts";
+
+/** From an image in a registry to files. */
+export { type PulledImage, pullImage, type PullOptions, unpackImage } from "./pull-image.ts";
+export { unpackLayer, type UnpackLimits } from "./unpack-layer.ts";
+
+/** The builder of a Function's image. */
+export { builderEntry } from "./builder/entry.ts";

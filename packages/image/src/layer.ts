@@ -1,0 +1,117 @@
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip, gzipSync } from "node:zlib";
+import { type Body } from "./client/http.ts";
+import { type Digest, digestFrom, digestOf } from "./digest.ts";
+import { type Descriptor, mediaTypes } from "./manifest.ts";
+import { type LayerFile, sortLayerFiles, tarHeader, tarPadding, tarTrailer } from "./tar-writer.ts";
+
+export { type LayerFile };
+
+/** A layer that is ready to be sent. */
+export interface Layer {
+  descriptor: Descriptor;
+  /** Digest of the tar without compression: the layer's name in an image configuration. */
+  diffId: Digest;
+  /** Absent for a layer that is known to be in a registry already. */
+  body?: Body;
+}
+
+/** Fastest level: a third of the time of zlib's default, for a tenth more bytes. */
+const gzipLevel = 1;
+
+/**
+ * A layer with these files and nothing of where or when it was made: sorted, owner 0, time 0, modes
+ * 0644 or 0755. Compressed in memory, or into `scratchFile` where the files are large.
+ */
+export async function createLayer(
+  files: readonly LayerFile[],
+  options: { scratchFile?: string } = {},
+): Promise<Layer> {
+  const sorted = sortLayerFiles(files);
+  if (options.scratchFile !== undefined) return writeLayer(sorted, options.scratchFile);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of tarOf(sorted)) chunks.push(chunk);
+  const tar = Buffer.concat(chunks);
+  const bytes = withoutSystem(gzipSync(tar, { level: gzipLevel }));
+  const body = { size: bytes.length, open: () => bytes };
+  return { descriptor: describe(digestOf(bytes), bytes.length), diffId: digestOf(tar), body };
+}
+
+async function writeLayer(files: readonly LayerFile[], file: string): Promise<Layer> {
+  const tarHash = createHash("sha256");
+  const hash = createHash("sha256");
+  let first = true;
+  await pipeline(
+    Readable.from(tarOf(files), { objectMode: true }),
+    async function* (tar: AsyncIterable<Uint8Array>) {
+      for await (const chunk of tar) {
+        tarHash.update(chunk);
+        yield chunk;
+      }
+    },
+    createGzip({ level: gzipLevel, chunkSize: 256 * 1024 }),
+    async function* (compressed: AsyncIterable<Buffer>) {
+      for await (const chunk of compressed) {
+        if (first && chunk.length >= 10) withoutSystem(chunk);
+        first = false;
+        hash.update(chunk);
+        yield chunk;
+      }
+    },
+    createWriteStream(file),
+  );
+  const { size } = await stat(file);
+  const body = { size, open: () => createReadStream(file, { highWaterMark: 256 * 1024 }) };
+  return { descriptor: describe(digestFrom(hash), size), diffId: digestFrom(tarHash), body };
+}
+
+/** Headers, contents and padding, gathered so that thousands of small files are not thousands of chunks. */
+async function* tarOf(files: readonly LayerFile[]): AsyncGenerator<Uint8Array> {
+  let gathered: Uint8Array[] = [];
+  let size = 0;
+  for (const entry of files) {
+    const { header, content } = tarHeader(entry);
+    gathered.push(header);
+    size += header.length;
+    if (content.size > 4 * 1024 * 1024 && content.file !== undefined) {
+      yield Buffer.concat(gathered);
+      gathered = [];
+      size = 0;
+      yield* wholeFile(content.file, content.size);
+    } else if (content.size > 0) {
+      gathered.push(content.read());
+      size += content.size;
+    }
+    gathered.push(tarPadding(content.size));
+    if (size < 256 * 1024) continue;
+    yield Buffer.concat(gathered);
+    gathered = [];
+    size = 0;
+  }
+  gathered.push(tarTrailer);
+  yield Buffer.concat(gathered);
+}
+
+/** A large file's bytes: as many as its header says, or an error. */
+async function* wholeFile(file: string, size: number): AsyncGenerator<Uint8Array> {
+  let read = 0;
+  for await (const chunk of createReadStream(file, { end: size - 1 }) as AsyncIterable<Buffer>) {
+    read += chunk.length;
+    yield chunk;
+  }
+  if (read !== size) throw new Error(`reading ${file}: it changed meanwhile`);
+}
+
+/** zlib writes the operating system into byte 9 of gzip's header; 255 means unknown (RFC 1952). */
+function withoutSystem<T extends Uint8Array>(gzip: T): T {
+  gzip[9] = 255;
+  return gzip;
+}
+
+function describe(digest: Digest, size: number): Descriptor {
+  return { mediaType: mediaTypes.layerGzip, digest, size };
+}

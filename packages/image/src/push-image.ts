@@ -1,0 +1,53 @@
+import { type AssembledImage, configBlob } from "./assemble-image.ts";
+import { type RegistryClient } from "./client/registry-client.ts";
+import { type Digest } from "./digest.ts";
+import { type ImageName } from "./image-name.ts";
+import { type Layer } from "./layer.ts";
+
+/** Where a layer without content of its own can be had. */
+export interface LayerSource {
+  name: ImageName;
+  digests: ReadonlySet<Digest>;
+}
+
+/** How much of an image went over the wire. */
+export interface PushResult {
+  digest: Digest;
+  sentBytes: number;
+  sentLayers: number;
+}
+
+/**
+ * Pushes an image: blobs that the target has are not sent, those in another repository of the same
+ * registry are mounted, the rest is sent; the manifest comes last, so that the name is never half there.
+ */
+export async function pushImage(
+  client: RegistryClient,
+  image: AssembledImage,
+  target: ImageName,
+  options: { sources?: readonly LayerSource[]; onSend?: (layer: Layer) => void } = {},
+): Promise<PushResult> {
+  const result: PushResult = { digest: image.digest, sentBytes: 0, sentLayers: 0 };
+  const unique = new Map<Digest, Layer>();
+  for (const layer of [...image.layers, configBlob(image)])
+    unique.set(layer.descriptor.digest, layer);
+
+  const bring = async (layer: Layer) => {
+    const { digest, size } = layer.descriptor;
+    const source = options.sources?.find((candidate) => candidate.digests.has(digest));
+    const mountable = source?.name.host === target.host;
+    if (mountable && source.name.repository === target.repository) return;
+    if (mountable && (await client.mountBlob(target, digest, source.name.repository))) return;
+    if (await client.hasBlob(target, digest)) return;
+    const body =
+      layer.body ?? (source && { size, open: () => client.getBlob(source.name, { digest, size }) });
+    if (!body) throw new Error(`layer ${digest} is nowhere to be had`);
+    options.onSend?.(layer);
+    await client.putBlob(target, digest, body);
+    result.sentBytes += size;
+    if (image.layers.includes(layer)) result.sentLayers++;
+  };
+  await Promise.all([...unique.values()].map(bring));
+  await client.putManifest(target, image.bytes, image.mediaType);
+  return result;
+}

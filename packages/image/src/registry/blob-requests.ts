@@ -1,0 +1,170 @@
+import { pipeline } from "node:stream/promises";
+import { type Digest } from "../digest.ts";
+import { isRepository } from "../image-name.ts";
+import { allowOnly, type Exchange } from "./exchange.ts";
+import { RegistryFailure } from "./registry-failure.ts";
+import { digestIn } from "./routes.ts";
+import { rangeOf } from "./upload.ts";
+
+/** GET, HEAD and DELETE of `/v2/<name>/blobs/<digest>`. */
+export async function serveBlob(
+  { request, response, stores }: Exchange,
+  { repository, digest }: { repository: string; digest: Digest },
+): Promise<void> {
+  const size = stores.repositories.hasBlob(repository, digest)
+    ? stores.blobs.sizeOf(digest)
+    : undefined;
+  if (size === undefined)
+    throw new RegistryFailure("BLOB_UNKNOWN", `no blob ${digest} in ${repository}`);
+  if (request.method === "DELETE") {
+    stores.repositories.removeBlob(repository, digest);
+    response.writeHead(202, { "content-length": 0 }).end();
+    return;
+  }
+  allowOnly(request.method, "GET", "HEAD", "DELETE");
+  // A client asks before it sends: what it finds must still be there when its manifest comes.
+  if (request.method === "HEAD") stores.blobs.touch(digest);
+  const range = rangeIn(request.headers.range, size);
+  const { start, end } = range ?? { start: 0, end: size - 1 };
+  response.writeHead(range ? 206 : 200, {
+    "content-type": "application/octet-stream",
+    "content-length": end - start + 1,
+    "docker-content-digest": digest,
+    "accept-ranges": "bytes",
+    etag: `"${digest}"`,
+    ...(range ? { "content-range": `bytes ${start}-${end}/${size}` } : {}),
+  });
+  if (request.method === "HEAD" || size === 0) response.end();
+  else if (size <= 64 * 1024) response.end(stores.blobs.read(digest).subarray(start, end + 1));
+  // A client that goes away in the middle is no trouble of ours.
+  else
+    await pipeline(stores.blobs.stream(digest, { start, end }), response).catch(() =>
+      response.destroy(),
+    );
+}
+
+/** POST of `/v2/<name>/blobs/uploads/`: opens an upload, takes a whole blob, or mounts one. */
+export async function startUpload(
+  exchange: Exchange,
+  { repository }: { repository: string },
+): Promise<void> {
+  const { request, response, query, stores } = exchange;
+  allowOnly(request.method, "POST");
+  const mount = query.get("mount");
+  if (mount !== null && mountBlob(exchange, repository, digestIn(mount)))
+    return created(exchange, repository, digestIn(mount));
+
+  const digest = query.get("digest");
+  const expected = digest === null ? undefined : digestIn(digest);
+  const id = await stores.uploads.create(repository);
+  if (expected) return finish(exchange, { repository, id }, expected);
+  response.writeHead(202, {
+    location: uploadPath(repository, id),
+    range: rangeOf(0),
+    "docker-upload-uuid": id,
+    "content-length": 0,
+  });
+  response.end();
+}
+
+/** GET, PATCH, PUT and DELETE of `/v2/<name>/blobs/uploads/<id>`. */
+export async function continueUpload(
+  exchange: Exchange,
+  upload: { repository: string; id: string },
+): Promise<void> {
+  const { request, response, query, stores } = exchange;
+  const { repository, id } = upload;
+  switch (request.method) {
+    case "GET":
+      return uploadStatus(exchange, upload, 204, stores.uploads.sizeOf(repository, id));
+    case "PATCH": {
+      const size = await stores.uploads.append(repository, id, request, startOf(exchange));
+      return uploadStatus(exchange, upload, 202, size);
+    }
+    case "PUT":
+      stores.uploads.sizeOf(repository, id);
+      return finish(exchange, upload, digestIn(query.get("digest") ?? ""));
+    case "DELETE":
+      await stores.uploads.cancel(repository, id);
+      response.writeHead(204).end();
+      return;
+    default:
+      allowOnly(request.method, "GET", "PATCH", "PUT", "DELETE");
+  }
+}
+
+function mountBlob({ query, stores }: Exchange, repository: string, digest: Digest): boolean {
+  const from = query.get("from");
+  if (from === null || !isRepository(from) || !stores.repositories.hasBlob(from, digest))
+    return false;
+  if (stores.blobs.sizeOf(digest) === undefined) return false;
+  stores.blobs.touch(digest);
+  stores.repositories.addBlob(repository, digest);
+  return true;
+}
+
+async function finish(
+  exchange: Exchange,
+  { repository, id }: { repository: string; id: string },
+  digest: Digest,
+): Promise<void> {
+  const { request, stores } = exchange;
+  await stores.uploads.append(repository, id, request, startOf(exchange));
+  await stores.uploads.finish(repository, id, digest);
+  stores.repositories.addBlob(repository, digest);
+  created(exchange, repository, digest);
+}
+
+function created({ response }: Exchange, repository: string, digest: Digest): void {
+  response.writeHead(201, {
+    location: `/v2/${repository}/blobs/${digest}`,
+    "docker-content-digest": digest,
+    "content-length": 0,
+  });
+  response.end();
+}
+
+function uploadStatus(
+  { response }: Exchange,
+  { repository, id }: { repository: string; id: string },
+  status: number,
+  size: number,
+): void {
+  const headers = {
+    location: uploadPath(repository, id),
+    range: rangeOf(size),
+    "docker-upload-uuid": id,
+  };
+  response.writeHead(status, status === 204 ? headers : { ...headers, "content-length": 0 });
+  response.end();
+}
+
+function uploadPath(repository: string, id: string): string {
+  return `/v2/${repository}/blobs/uploads/${id}`;
+}
+
+/** First byte of a chunk, from `Content-Range: <first>-<last>`; undefined when the client does not say. */
+function startOf({ request }: Exchange): number | undefined {
+  const header = request.headers["content-range"];
+  if (header === undefined) return undefined;
+  const match = /^(?:bytes )?(\d{1,15})-(\d{1,15})(?:\/.*)?$/.exec(header);
+  if (!match)
+    throw new RegistryFailure("BLOB_UPLOAD_INVALID", "expected Content-Range: <first>-<last>");
+  return Number(match[1]);
+}
+
+/** The one range of a request; several, or another unit, mean the whole, as RFC 9110 allows. */
+function rangeIn(
+  header: string | undefined,
+  size: number,
+): { start: number; end: number } | undefined {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? "");
+  if (!match || (!match[1] && !match[2])) return undefined;
+  const start = match[1] ? Number(match[1]) : Math.max(0, size - Number(match[2]));
+  const end = match[1] && match[2] ? Math.min(Number(match[2]), size - 1) : size - 1;
+  if (start <= end) return { start, end };
+  throw new RegistryFailure("SIZE_INVALID", `the blob has ${size} bytes`, {
+    status: 416,
+    headers: { "content-range": `bytes */${size}` },
+  });
+}

@@ -1,0 +1,41 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+/**
+ * Writes a file so that a crash leaves the old content or the new, never a part: a temporary file
+ * in `scratch` (same file system), forced to disk, then renamed over the target.
+ */
+export async function writeDurably(
+  file: string,
+  content: string | Uint8Array,
+  scratch: string,
+): Promise<void> {
+  const temporary = join(scratch, randomUUID());
+  try {
+    await using handle = await open(temporary, "wx", 0o644);
+    await handle.writeFile(content);
+    await handle.datasync();
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await moveDurably(temporary, file);
+}
+
+/** Moves a file that is already on disk into place, and forces the new name to disk too. */
+export async function moveDurably(from: string, to: string): Promise<void> {
+  const directory = dirname(to);
+  await mkdir(directory, { recursive: true });
+  await rename(from, to);
+  await syncDirectory(directory);
+}
+
+/** Forces the names in a directory to disk; one that is not there has none. */
+export async function syncDirectory(directory: string): Promise<void> {
+  // Windows cannot open directories; there the rename itself is journalled.
+  if (process.platform === "win32" || !existsSync(directory)) return;
+  await using handle = await open(directory, "r");
+  await handle.sync();
+}

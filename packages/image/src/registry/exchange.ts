@@ -1,0 +1,40 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+import { type BlobStore } from "./blob-store.ts";
+import { RegistryFailure } from "./registry-failure.ts";
+import { type RepositoryStore } from "./repository-store.ts";
+import { type Uploads } from "./upload.ts";
+
+/** What a registry keeps. */
+export interface Stores {
+  blobs: BlobStore;
+  repositories: RepositoryStore;
+  uploads: Uploads;
+}
+
+/** One request with all that answering it takes. */
+export interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+  query: URLSearchParams;
+  stores: Stores;
+}
+
+export function sendJson(
+  { request, response }: Pick<Exchange, "request" | "response">,
+  value: unknown,
+  options: { status?: number; type?: string } = {},
+): void {
+  const body = Buffer.from(JSON.stringify(value));
+  response.writeHead(options.status ?? 200, {
+    "content-type": options.type ?? "application/json",
+    "content-length": body.length,
+  });
+  response.end(request.method === "HEAD" ? undefined : body);
+}
+
+export function allowOnly(method: string | undefined, ...allowed: string[]): void {
+  if (method !== undefined && allowed.includes(method)) return;
+  throw new RegistryFailure("UNSUPPORTED", `${method} is not allowed here`, {
+    headers: { allow: allowed.join(", ") },
+  });
+}

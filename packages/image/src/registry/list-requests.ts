@@ -1,0 +1,57 @@
+import { type Digest } from "../digest.ts";
+import { mediaTypes } from "../manifest.ts";
+import { allowOnly, type Exchange, sendJson } from "./exchange.ts";
+import { RegistryFailure } from "./registry-failure.ts";
+
+/** GET of `/v2/<name>/tags/list?n=&last=`. */
+export function listTags(exchange: Exchange, { repository }: { repository: string }): void {
+  const { request, stores } = exchange;
+  allowOnly(request.method, "GET", "HEAD");
+  if (!stores.repositories.exists(repository))
+    throw new RegistryFailure("NAME_UNKNOWN", `no repository ${repository}`);
+  const tags = pageOf(
+    exchange,
+    stores.repositories.tags(repository),
+    `/v2/${repository}/tags/list`,
+  );
+  sendJson(exchange, { name: repository, tags });
+}
+
+/** GET of `/v2/_catalog?n=&last=`: no part of the specification, but what tools look for. */
+export function listRepositories(exchange: Exchange): void {
+  allowOnly(exchange.request.method, "GET", "HEAD");
+  const repositories = pageOf(exchange, exchange.stores.repositories.list(), "/v2/_catalog");
+  sendJson(exchange, { repositories });
+}
+
+/** GET of `/v2/<name>/referrers/<digest>?artifactType=`: an index, empty when nothing refers to it. */
+export function listReferrers(
+  exchange: Exchange,
+  { repository, digest }: { repository: string; digest: Digest },
+): void {
+  const { request, response, query, stores } = exchange;
+  allowOnly(request.method, "GET", "HEAD");
+  const artifactType = query.get("artifactType");
+  let manifests = stores.repositories.referrers(repository, digest);
+  if (artifactType !== null) {
+    manifests = manifests.filter((referrer) => referrer.artifactType === artifactType);
+    response.setHeader("oci-filters-applied", "artifactType");
+  }
+  const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests };
+  sendJson(exchange, index, { type: mediaTypes.index });
+}
+
+/** The names after `last`, `n` at most, with a `Link` to the rest. */
+function pageOf({ query, response }: Exchange, names: string[], path: string): string[] {
+  const last = query.get("last");
+  const rest = last === null ? names : names.filter((name) => name > last);
+  const n = query.get("n");
+  if (n === null) return rest;
+  if (!/^\d{1,9}$/.test(n))
+    throw new RegistryFailure("UNSUPPORTED", "n is a count", { status: 400 });
+  const page = rest.slice(0, Number(n));
+  const end = page.at(-1);
+  if (end !== undefined && page.length < rest.length)
+    response.setHeader("link", `<${path}?n=${n}&last=${encodeURIComponent(end)}>; rel="next"`);
+  return page;
+}

@@ -1,0 +1,124 @@
+import { type IncomingMessage } from "node:http";
+import { type Digest, digestOf } from "../digest.ts";
+import {
+  type Descriptor,
+  type ImageIndex,
+  type ImageManifest,
+  isIndex,
+  manifestSizeLimit,
+} from "../manifest.ts";
+import { readManifest, requirementsOf } from "./manifest-check.ts";
+import { allowOnly, type Exchange, type Stores } from "./exchange.ts";
+import { RegistryFailure } from "./registry-failure.ts";
+
+interface Target {
+  repository: string;
+  reference: { tag: string } | { digest: Digest };
+}
+
+/** GET, HEAD, PUT and DELETE of `/v2/<name>/manifests/<tag or digest>`. */
+export async function serveManifest(exchange: Exchange, target: Target): Promise<void> {
+  const { method } = exchange.request;
+  if (method === "PUT") return putManifest(exchange, target);
+  if (method === "DELETE") return deleteManifest(exchange, target);
+  allowOnly(method, "GET", "HEAD", "PUT", "DELETE");
+  const { digest, mediaType } = find(exchange.stores, target);
+  const bytes = exchange.stores.blobs.read(digest);
+  exchange.response.writeHead(200, {
+    "content-type": mediaType,
+    "content-length": bytes.length,
+    "docker-content-digest": digest,
+    etag: `"${digest}"`,
+  });
+  exchange.response.end(method === "HEAD" ? undefined : bytes);
+}
+
+async function putManifest({ request, response, stores }: Exchange, target: Target): Promise<void> {
+  const { repository, reference } = target;
+  const bytes = await readBody(request, manifestSizeLimit);
+  const mediaType = request.headers["content-type"] ?? "";
+  const manifest = readManifest(bytes, mediaType);
+  const digest = digestOf(bytes);
+  if ("digest" in reference && reference.digest !== digest)
+    throw new RegistryFailure("DIGEST_INVALID", `the manifest has digest ${digest}`);
+  requireReferences(stores, repository, manifest);
+
+  await stores.blobs.write(bytes);
+  const subject = manifest.subject?.digest;
+  await stores.repositories.addManifest(repository, digest, {
+    mediaType,
+    ...(subject ? { subject } : {}),
+  });
+  if (subject) {
+    const referrer = referrerOf(manifest, { mediaType, digest, size: bytes.length });
+    await stores.repositories.addReferrer(repository, subject, referrer);
+    response.setHeader("oci-subject", subject);
+  }
+  // Last: whoever finds the tag finds everything behind it.
+  if ("tag" in reference) await stores.repositories.setTag(repository, reference.tag, digest);
+  response.writeHead(201, {
+    location: `/v2/${repository}/manifests/${digest}`,
+    "docker-content-digest": digest,
+    "content-length": 0,
+  });
+  response.end();
+}
+
+function deleteManifest({ response, stores }: Exchange, target: Target): void {
+  const { digest } = find(stores, target);
+  const { repository, reference } = target;
+  if ("tag" in reference) stores.repositories.removeTag(repository, reference.tag);
+  else stores.repositories.removeManifest(repository, digest);
+  response.writeHead(202, { "content-length": 0 }).end();
+}
+
+function find({ repositories }: Stores, { repository, reference }: Target) {
+  const digest =
+    "digest" in reference ? reference.digest : repositories.tag(repository, reference.tag);
+  const record = digest && repositories.manifest(repository, digest);
+  if (record) return { digest, mediaType: record.mediaType };
+  const wanted = "digest" in reference ? reference.digest : reference.tag;
+  throw new RegistryFailure("MANIFEST_UNKNOWN", `no manifest ${wanted} in ${repository}`);
+}
+
+function requireReferences(
+  { blobs, repositories }: Stores,
+  repository: string,
+  manifest: ImageManifest | ImageIndex,
+): void {
+  const required = requirementsOf(manifest);
+  for (const { digest, size } of required.blobs)
+    if (!repositories.hasBlob(repository, digest) || blobs.sizeOf(digest) !== size)
+      throw new RegistryFailure(
+        "MANIFEST_BLOB_UNKNOWN",
+        `no blob ${digest} of ${size} bytes in ${repository}`,
+      );
+  for (const { digest } of required.manifests)
+    if (!repositories.manifest(repository, digest))
+      throw new RegistryFailure("MANIFEST_BLOB_UNKNOWN", `no manifest ${digest} in ${repository}`);
+}
+
+/** The entry that the specification's "Listing Referrers" asks for. */
+function referrerOf(manifest: ImageManifest | ImageIndex, descriptor: Descriptor): Descriptor {
+  const artifactType =
+    manifest.artifactType ?? (isIndex(manifest) ? undefined : manifest.config.mediaType);
+  return {
+    ...descriptor,
+    ...(artifactType === undefined ? {} : { artifactType }),
+    ...(manifest.annotations ? { annotations: manifest.annotations } : {}),
+  };
+}
+
+async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit)
+      throw new RegistryFailure("SIZE_INVALID", `a manifest may have ${limit} bytes`, {
+        status: 413,
+      });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo } from "node:net";
+import { type Clock, systemClock } from "../clock.ts";
+import { type Logger, silentLogger } from "../log.ts";
+import { accessCheck } from "./access.ts";
+import { type Exchange, sendJson } from "./exchange.ts";
+import { serveBlob, startUpload, continueUpload } from "./blob-requests.ts";
+import { BlobStore } from "./blob-store.ts";
+import { collectGarbage } from "./garbage-collection.ts";
+import { serveManifest } from "./manifest-requests.ts";
+import { listReferrers, listRepositories, listTags } from "./list-requests.ts";
+import { RegistryFailure } from "./registry-failure.ts";
+import { RepositoryStore } from "./repository-store.ts";
+import { routeOf } from "./routes.ts";
+import { Uploads } from "./upload.ts";
+
+export interface RegistryOptions {
+  /** Where everything is kept; made when it is not there. One process at a time. */
+  dir: string;
+  /** When given, every request must carry them (HTTP Basic). */
+  credentials?: { username: string; password: string } | undefined;
+  /** Largest blob in bytes. Default 8 GiB. */
+  blobSizeLimit?: number;
+  /** An upload that nobody has touched for so long is removed. Default one hour. */
+  uploadExpiryMs?: number;
+  log?: Logger;
+  clock?: Clock;
+}
+
+/** A registry by the OCI distribution specification 1.1, on local disk. */
+export interface Registry {
+  /** For a `node:http` server: bodies are streamed both ways. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  listen(o: { host: string; port: number }): Promise<{ port: number; close(): Promise<void> }>;
+  /** Deletes blobs that no manifest needs any more; those younger than `graceMs` (a push may be under way) stay. */
+  collectGarbage(options?: { graceMs?: number }): Promise<{ blobs: number; bytes: number }>;
+  close(): Promise<void>;
+}
+
+export function createRegistry(options: RegistryOptions): Registry {
+  const { dir, credentials, clock = systemClock, log = silentLogger } = options;
+  const blobs = new BlobStore(dir);
+  const uploads = new Uploads(blobs, {
+    clock,
+    sizeLimit: options.blobSizeLimit ?? 8 * 1024 ** 3,
+    expiryMs: options.uploadExpiryMs ?? 3_600_000,
+  });
+  const stores = { blobs, repositories: new RepositoryStore(dir, blobs.scratch), uploads };
+  const checkAccess = accessCheck(credentials);
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader("docker-distribution-api-version", "registry/2.0");
+    try {
+      checkAccess(request);
+      const url = new URL(request.url ?? "/", "http://registry.internal");
+      await dispatch({ request, response, query: url.searchParams, stores }, url.pathname);
+    } catch (error) {
+      refuse(request, response, error, log);
+    }
+  }
+
+  return {
+    handle,
+    listen: (o) => listen(handle, o),
+    collectGarbage: (o = {}) => collectGarbage(stores, clock, o.graceMs ?? 3_600_000),
+    close: () => uploads.close(),
+  };
+}
+
+async function dispatch(exchange: Exchange, pathname: string): Promise<void> {
+  const route = routeOf(pathname);
+  switch (route?.kind) {
+    case "base":
+      return sendJson(exchange, {});
+    case "catalog":
+      return listRepositories(exchange);
+    case "blob":
+      return serveBlob(exchange, route);
+    case "uploads":
+      return startUpload(exchange, route);
+    case "upload":
+      return continueUpload(exchange, route);
+    case "manifest":
+      return serveManifest(exchange, route);
+    case "tags":
+      return listTags(exchange, route);
+    case "referrers":
+      return listReferrers(exchange, route);
+    case undefined:
+      throw new RegistryFailure("UNSUPPORTED", "no such endpoint", { status: 404 });
+  }
+}
+
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: unknown,
+  log: Logger,
+): void {
+  const { method, url } = request;
+  const known = error instanceof RegistryFailure;
+  if (known) log.debug({ method, url, code: error.code }, "request refused");
+  else log.error({ method, url, error }, "request failed");
+  // Too late for a status: cutting the connection is the only way to say that the body is not whole.
+  if (response.headersSent || request.destroyed) return void response.destroy();
+  if (known)
+    for (const [name, value] of Object.entries(error.headers))
+      response.setHeader(name, value ?? "");
+  // What is left of a refused body is not worth reading.
+  if (!request.complete) response.setHeader("connection", "close");
+  const body = known
+    ? error.toJSON()
+    : { errors: [{ code: "UNKNOWN", message: "internal error" }] };
+  sendJson({ request, response }, body, { status: known ? error.status : 500 });
+}
+
+async function listen(
+  handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  { host, port }: { host: string; port: number },
+): Promise<{ port: number; close(): Promise<void> }> {
+  // A large blob over a slow line takes as long as it takes; a silent connection does not.
+  const server = createServer(
+    { requestTimeout: 0, headersTimeout: 30_000, keepAliveTimeout: 65_000, noDelay: true },
+    (request, response) => void handle(request, response),
+  );
+  server.setTimeout(60_000);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+        setTimeout(() => server.closeAllConnections(), 1000).unref();
+      }),
+  };
+}

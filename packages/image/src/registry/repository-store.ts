@@ -1,0 +1,164 @@
+import {
+  existsSync,
+  type Dirent,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type Digest, isDigest } from "../digest.ts";
+import { isRepository } from "../image-name.ts";
+import { type Descriptor } from "../manifest.ts";
+import { syncDirectory, writeDurably } from "./durable-file.ts";
+
+/** What a repository knows of a manifest beside its content. */
+export interface ManifestRecord {
+  mediaType: string;
+  /** Set when the manifest refers to another: its entry in that one's referrers. */
+  subject?: Digest;
+}
+
+/**
+ * Which blobs, manifests and tags belong to which repository, as small files under
+ * `<dir>/repositories/<name>/`: `_blobs/<hex>`, `_manifests/<hex>`, `_tags/<tag>`,
+ * `_referrers/<subject hex>/<hex>`. No part of a repository's name starts with `_`.
+ */
+export class RepositoryStore {
+  readonly #dir: string;
+  readonly #scratch: string;
+
+  constructor(dir: string, scratch: string) {
+    this.#dir = join(dir, "repositories");
+    this.#scratch = scratch;
+    mkdirSync(this.#dir, { recursive: true });
+  }
+
+  exists(repository: string): boolean {
+    return (
+      existsSync(this.#path(repository, "_blobs")) ||
+      existsSync(this.#path(repository, "_manifests"))
+    );
+  }
+
+  hasBlob(repository: string, digest: Digest): boolean {
+    return existsSync(this.#path(repository, "_blobs", hexOf(digest)));
+  }
+
+  /** On disk for sure once a manifest of the repository is: a push is worth nothing before. */
+  addBlob(repository: string, digest: Digest): void {
+    mkdirSync(this.#path(repository, "_blobs"), { recursive: true });
+    writeFileSync(this.#path(repository, "_blobs", hexOf(digest)), "");
+  }
+
+  removeBlob(repository: string, digest: Digest): void {
+    rmSync(this.#path(repository, "_blobs", hexOf(digest)), { force: true });
+  }
+
+  manifest(repository: string, digest: Digest): ManifestRecord | undefined {
+    const text = this.#read(repository, "_manifests", hexOf(digest));
+    return text === undefined ? undefined : (JSON.parse(text) as ManifestRecord);
+  }
+
+  async addManifest(repository: string, digest: Digest, record: ManifestRecord): Promise<void> {
+    await syncDirectory(this.#path(repository, "_blobs"));
+    await this.#write(JSON.stringify(record), repository, "_manifests", hexOf(digest));
+  }
+
+  /** Removes a manifest with every tag that points to it and its entry in its subject's referrers. */
+  removeManifest(repository: string, digest: Digest): void {
+    for (const tag of this.tags(repository))
+      if (this.tag(repository, tag) === digest) this.removeTag(repository, tag);
+    const subject = this.manifest(repository, digest)?.subject;
+    if (subject)
+      rmSync(this.#path(repository, "_referrers", hexOf(subject), hexOf(digest)), { force: true });
+    rmSync(this.#path(repository, "_manifests", hexOf(digest)), { force: true });
+  }
+
+  manifests(repository: string): Digest[] {
+    return this.#names(repository, "_manifests").map((hex): Digest => `sha256:${hex}`);
+  }
+
+  /** What a tag points to. */
+  tag(repository: string, tag: string): Digest | undefined {
+    const text = this.#read(repository, "_tags", tag);
+    return text !== undefined && isDigest(text) ? text : undefined;
+  }
+
+  async setTag(repository: string, tag: string, digest: Digest): Promise<void> {
+    await this.#write(digest, repository, "_tags", tag);
+  }
+
+  removeTag(repository: string, tag: string): void {
+    rmSync(this.#path(repository, "_tags", tag), { force: true });
+  }
+
+  /** Tags in the order that the specification asks for: by character. */
+  tags(repository: string): string[] {
+    return this.#names(repository, "_tags").sort();
+  }
+
+  referrers(repository: string, subject: Digest): Descriptor[] {
+    const at = ["_referrers", hexOf(subject)] as const;
+    return this.#names(repository, ...at)
+      .sort()
+      .map((hex) => JSON.parse(this.#read(repository, ...at, hex) ?? "null") as Descriptor | null)
+      .filter((descriptor) => descriptor !== null);
+  }
+
+  async addReferrer(repository: string, subject: Digest, referrer: Descriptor): Promise<void> {
+    const at = ["_referrers", hexOf(subject), hexOf(referrer.digest)];
+    await this.#write(JSON.stringify(referrer), repository, ...at);
+  }
+
+  /** Every repository, sorted. */
+  list(): string[] {
+    const found: string[] = [];
+    const visit = (path: string) => {
+      let holds = false;
+      for (const entry of directoriesIn(join(this.#dir, path))) {
+        if (entry.startsWith("_")) holds = true;
+        else visit(path ? `${path}/${entry}` : entry);
+      }
+      if (holds && isRepository(path)) found.push(path);
+    };
+    visit("");
+    return found.sort();
+  }
+
+  #path(...parts: string[]): string {
+    return join(this.#dir, ...parts);
+  }
+
+  #read(...parts: string[]): string | undefined {
+    try {
+      return readFileSync(this.#path(...parts), "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  #write(content: string, ...parts: string[]): Promise<void> {
+    return writeDurably(this.#path(...parts), content, this.#scratch);
+  }
+
+  #names(...parts: string[]): string[] {
+    try {
+      return readdirSync(this.#path(...parts));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw error;
+    }
+  }
+}
+
+function hexOf(digest: Digest): string {
+  return digest.slice("sha256:".length);
+}
+
+function directoriesIn(path: string): string[] {
+  const entries: Dirent[] = readdirSync(path, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+}

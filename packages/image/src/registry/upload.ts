@@ -1,0 +1,155 @@
+import { createHash, type Hash, randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock } from "../clock.ts";
+import { type Digest, digestFrom } from "../digest.ts";
+import { type BlobStore } from "./blob-store.ts";
+import { RegistryFailure } from "./registry-failure.ts";
+
+interface Upload {
+  readonly repository: string;
+  readonly file: string;
+  readonly handle: FileHandle;
+  /** Of what has been written: digests are known when the last byte is. */
+  readonly hash: Hash;
+  size: number;
+  busy: boolean;
+  touchedAt: number;
+}
+
+/** More open uploads than any real push needs; the bound keeps descriptors for the rest. */
+const uploadLimit = 256;
+
+/** Blobs on their way in, by upload id. */
+export class Uploads {
+  readonly #open = new Map<string, Upload>();
+  readonly #blobs: BlobStore;
+  readonly #clock: Clock;
+  readonly #sizeLimit: number;
+  readonly #expiryMs: number;
+
+  constructor(blobs: BlobStore, options: { clock: Clock; sizeLimit: number; expiryMs: number }) {
+    this.#blobs = blobs;
+    this.#clock = options.clock;
+    this.#sizeLimit = options.sizeLimit;
+    this.#expiryMs = options.expiryMs;
+  }
+
+  async create(repository: string): Promise<string> {
+    await this.removeExpired();
+    if (this.#open.size >= uploadLimit)
+      throw new RegistryFailure("BLOB_UPLOAD_INVALID", "too many uploads are open; try later", {
+        status: 429,
+        headers: { "retry-after": "1" },
+      });
+    const id = randomUUID();
+    const file = join(this.#blobs.scratch, id);
+    const handle = await open(file, "wx", 0o644);
+    const touchedAt = this.#clock.now();
+    const hash = createHash("sha256");
+    this.#open.set(id, { repository, file, handle, hash, size: 0, busy: false, touchedAt });
+    return id;
+  }
+
+  /** Bytes received so far. */
+  sizeOf(repository: string, id: string): number {
+    return this.#get(repository, id).size;
+  }
+
+  /** Appends; what came before a broken connection counts, so that the client can go on from there. */
+  async append(
+    repository: string,
+    id: string,
+    source: AsyncIterable<Uint8Array>,
+    start?: number,
+  ): Promise<number> {
+    const upload = this.#get(repository, id);
+    if (upload.busy)
+      throw new RegistryFailure("BLOB_UPLOAD_INVALID", "another request is writing", {
+        status: 409,
+      });
+    if (start !== undefined && start !== upload.size)
+      throw new RegistryFailure(
+        "BLOB_UPLOAD_INVALID",
+        `the next byte is ${upload.size}, not ${start}`,
+        {
+          status: 416,
+          headers: { range: rangeOf(upload.size) },
+        },
+      );
+    upload.busy = true;
+    try {
+      for await (const chunk of source) {
+        if (upload.size + chunk.length > this.#sizeLimit)
+          throw new RegistryFailure("SIZE_INVALID", `a blob may have ${this.#sizeLimit} bytes`, {
+            status: 413,
+          });
+        await upload.handle.writeFile(chunk);
+        upload.hash.update(chunk);
+        upload.size += chunk.length;
+        upload.touchedAt = this.#clock.now();
+      }
+    } finally {
+      upload.busy = false;
+    }
+    return upload.size;
+  }
+
+  /** Verifies, stores, and ends the upload. A wrong digest ends it too. */
+  async finish(repository: string, id: string, digest: Digest): Promise<void> {
+    const upload = this.#get(repository, id);
+    this.#open.delete(id);
+    try {
+      const actual = digestFrom(upload.hash);
+      if (actual !== digest)
+        throw new RegistryFailure(
+          "DIGEST_INVALID",
+          `the content has digest ${actual}, not ${digest}`,
+        );
+      await upload.handle.datasync();
+      await upload.handle.close();
+      await this.#blobs.adopt(upload.file, digest);
+    } catch (error) {
+      await discard(upload);
+      throw error;
+    }
+  }
+
+  async cancel(repository: string, id: string): Promise<void> {
+    const upload = this.#get(repository, id);
+    this.#open.delete(id);
+    await discard(upload);
+  }
+
+  async removeExpired(): Promise<void> {
+    const oldest = this.#clock.now() - this.#expiryMs;
+    for (const [id, upload] of this.#open) {
+      if (upload.busy || upload.touchedAt > oldest) continue;
+      this.#open.delete(id);
+      await discard(upload);
+    }
+  }
+
+  async close(): Promise<void> {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    await Promise.all(open.map(discard));
+  }
+
+  #get(repository: string, id: string): Upload {
+    const upload = this.#open.get(id);
+    if (upload?.repository === repository) return upload;
+    throw new RegistryFailure("BLOB_UPLOAD_UNKNOWN", "no such upload; start again");
+  }
+}
+
+/** The `Range` header of an upload: `0-<last byte>`, by the specification also for an empty one. */
+export function rangeOf(size: number): string {
+  return `0-${Math.max(0, size - 1)}`;
+}
+
+async function discard(upload: Upload): Promise<void> {
+  await upload.handle.close().catch(() => undefined);
+  rmSync(upload.file, { force: true });
+}

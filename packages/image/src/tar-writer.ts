@@ -1,0 +1,156 @@
+import { readFileSync, statSync } from "node:fs";
+
+/** One entry of a layer. Paths are relative to the image's root, with `/` between parts. */
+export type LayerFile =
+  | { path: string; content: string | Uint8Array; mode?: number }
+  | { path: string; file: string; mode?: number }
+  | { path: string; link: string };
+
+/** What comes after an entry's header. */
+export interface EntryContent {
+  size: number;
+  /** Set when it is a file on disk, which may be too large to be read at once. */
+  file?: string;
+  read(): Uint8Array;
+}
+
+const blockSize = 512;
+
+/** Two empty blocks end an archive. */
+export const tarTrailer: Uint8Array = new Uint8Array(2 * blockSize);
+
+/** Sorted by the bytes of the path, which no locale changes; twice the same path is an error. */
+export function sortLayerFiles(files: readonly LayerFile[]): LayerFile[] {
+  const sorted = files.map((entry) => ({ entry, key: Buffer.from(checkPath(entry.path)) }));
+  sorted.sort((a, b) => Buffer.compare(a.key, b.key));
+  for (const [index, { entry }] of sorted.entries())
+    if (entry.path === sorted[index - 1]?.entry.path)
+      throw new Error(`making a layer: ${entry.path} is there twice`);
+  return sorted.map(({ entry }) => entry);
+}
+
+function checkPath(path: string): string {
+  const parts = path.split("/");
+  if (
+    path.length > 4096 ||
+    path.includes("\0") ||
+    parts.some((part) => ["", ".", ".."].includes(part))
+  )
+    throw new Error(
+      `making a layer: ${JSON.stringify(path.slice(0, 200))} is no plain relative path`,
+    );
+  return path;
+}
+
+/** A POSIX (ustar) header, with a pax header before it when a name or size does not fit. */
+export function tarHeader(entry: LayerFile): { header: Uint8Array; content: EntryContent } {
+  const content = contentOf(entry);
+  const link = "link" in entry ? entry.link : "";
+  const executable = "link" in entry || ((entry.mode ?? 0o644) & 0o100) !== 0;
+  const mode = "link" in entry ? 0o777 : executable ? 0o755 : 0o644;
+  const type = "link" in entry ? "2" : "0";
+  const records: [string, string][] = [];
+  const split = splitPath(entry.path);
+  if (!split) records.push(["path", entry.path]);
+  if (!fits(link, 100)) records.push(["linkpath", link]);
+  if (content.size >= 8 ** 11) records.push(["size", String(content.size)]);
+  const main = block({
+    name: split?.name ?? plain(entry.path).slice(-100),
+    prefix: split?.prefix ?? "",
+    mode,
+    size: content.size % 8 ** 11,
+    type,
+    link: fits(link, 100) ? link : plain(link).slice(0, 100),
+  });
+  if (records.length === 0) return { header: main, content };
+  const pax = Buffer.from(records.map(([key, value]) => paxRecord(key, value)).join(""));
+  const paxBlock = block({
+    name: "pax",
+    prefix: "",
+    mode: 0o644,
+    size: pax.length,
+    type: "x",
+    link: "",
+  });
+  return { header: Buffer.concat([paxBlock, pax, tarPadding(pax.length), main]), content };
+}
+
+/** Zeros up to the next full block. */
+export function tarPadding(size: number): Uint8Array {
+  return new Uint8Array((blockSize - (size % blockSize)) % blockSize);
+}
+
+function contentOf(entry: LayerFile): EntryContent {
+  if ("link" in entry) return { size: 0, read: () => new Uint8Array() };
+  if ("content" in entry) {
+    const bytes = typeof entry.content === "string" ? Buffer.from(entry.content) : entry.content;
+    return { size: bytes.length, read: () => bytes };
+  }
+  const { file } = entry;
+  const { size } = statSync(file);
+  const read = () => {
+    const bytes = readFileSync(file);
+    if (bytes.length !== size) throw new Error(`reading ${file}: it changed meanwhile`);
+    return bytes;
+  };
+  return { size, file, read };
+}
+
+/** ustar keeps 100 bytes of name and, before a slash, 155 of prefix; undefined when that is not enough. */
+function splitPath(path: string): { name: string; prefix: string } | undefined {
+  if (fits(path, 100)) return { name: path, prefix: "" };
+  if (!fits(path, 256)) return undefined;
+  const slash = path.indexOf("/", path.length - 101);
+  if (slash < 1 || slash > 155) return undefined;
+  return { prefix: path.slice(0, slash), name: path.slice(slash + 1) };
+}
+
+/** Only ASCII goes into ustar fields: what other bytes mean there is not agreed on. */
+function fits(text: string, length: number): boolean {
+  return text.length <= length && /^[\x20-\x7e]*$/.test(text);
+}
+
+function plain(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, "_");
+}
+
+interface BlockFields {
+  name: string;
+  prefix: string;
+  mode: number;
+  size: number;
+  type: string;
+  link: string;
+}
+
+function block({ name, prefix, mode, size, type, link }: BlockFields): Uint8Array {
+  const bytes = Buffer.alloc(blockSize);
+  bytes.write(name, 0, "latin1");
+  bytes.write(octal(mode, 7), 100);
+  bytes.write(octal(0, 7), 108);
+  bytes.write(octal(0, 7), 116);
+  bytes.write(octal(size, 11), 124);
+  bytes.write(octal(0, 11), 136);
+  bytes.write("        ", 148);
+  bytes.write(type, 156);
+  bytes.write(link, 157, "latin1");
+  bytes.write("ustar\u000000", 257);
+  bytes.write(prefix, 345, "latin1");
+  let sum = 0;
+  for (const byte of bytes) sum += byte;
+  bytes.write(`${octal(sum, 6)}\0 `, 148);
+  return bytes;
+}
+
+function octal(value: number, digits: number): string {
+  return value.toString(8).padStart(digits, "0");
+}
+
+/** `<length> <key>=<value>\n`, where the length counts its own digits. */
+function paxRecord(key: string, value: string): string {
+  const rest = ` ${key}=${value}\n`;
+  const size = Buffer.byteLength(rest);
+  let length = size + String(size).length;
+  if (String(length).length !== String(size).length) length = size + String(length).length;
+  return `${length}${rest}`;
+}

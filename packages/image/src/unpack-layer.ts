@@ -1,0 +1,196 @@
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  symlinkSync,
+  writeSync,
+} from "node:fs";
+import { decompress } from "./decompress.ts";
+import { type Digest, digestFrom } from "./digest.ts";
+import { ImageTree } from "./image-tree.ts";
+import { type TarEntry, TarReader, type TarSink } from "./tar-reader.ts";
+
+/** What a whole image may come to; defaults in parentheses. */
+export interface UnpackLimits {
+  /** Bytes after decompression (8 GiB). */
+  size?: number;
+  /** Files, directories and links (1,000,000). */
+  entries?: number;
+}
+
+/** What has been unpacked, counted over all layers of an image. */
+export interface UnpackTotals {
+  size: number;
+  entries: number;
+}
+
+const whiteoutPrefix = ".wh.";
+const opaqueWhiteout = ".wh..wh..opq";
+
+/**
+ * Unpacks a layer over what earlier layers left in `dir` (OCI image specification, "Applying
+ * Changesets"). Nothing is written outside of it, whatever the archive says. Owners are not kept;
+ * modes are reduced to 0755 and always let the owner in; devices and pipes are left out.
+ */
+export async function unpackLayer(
+  source: AsyncIterable<Uint8Array>,
+  dir: string,
+  options: { diffId?: Digest; limits?: UnpackLimits; totals?: UnpackTotals } = {},
+): Promise<void> {
+  const totals = options.totals ?? { size: 0, entries: 0 };
+  const sizeLimit = options.limits?.size ?? 8 * 1024 ** 3;
+  const unpacker = new LayerUnpacker(dir, totals, options.limits?.entries ?? 1_000_000);
+  const reader = new TarReader(unpacker);
+  const hash = createHash("sha256");
+  try {
+    for await (const chunk of decompress(source, sizeLimit)) {
+      totals.size += chunk.length;
+      if (totals.size > sizeLimit) throw new Error(`more than ${sizeLimit} bytes`);
+      if (options.diffId) hash.update(chunk);
+      reader.push(chunk);
+    }
+    reader.finish();
+  } finally {
+    unpacker.close();
+  }
+  if (options.diffId && digestFrom(hash) !== options.diffId)
+    throw new Error(`the content is not ${options.diffId}, which the configuration names`);
+}
+
+class LayerUnpacker implements TarSink {
+  readonly #tree: ImageTree;
+  readonly #totals: UnpackTotals;
+  readonly #entryLimit: number;
+  /** Paths of this layer: whiteouts hide what is below them, not what came with them. */
+  readonly #made = new Set<string>();
+  #entry: TarEntry | undefined;
+  #descriptor: number | undefined;
+
+  constructor(dir: string, totals: UnpackTotals, entryLimit: number) {
+    this.#tree = new ImageTree(dir);
+    this.#totals = totals;
+    this.#entryLimit = entryLimit;
+  }
+
+  begin(entry: TarEntry): void {
+    this.#entry = entry;
+    if (++this.#totals.entries > this.#entryLimit)
+      throw new Error(`more than ${this.#entryLimit} entries`);
+    this.#explained(() => this.#place(entry));
+  }
+
+  data(chunk: Uint8Array): void {
+    const descriptor = this.#descriptor;
+    if (descriptor === undefined) return;
+    this.#explained(() => {
+      for (let at = 0; at < chunk.length;) at += writeSync(descriptor, chunk, at);
+    });
+  }
+
+  end(): void {
+    this.close();
+  }
+
+  close(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+
+  #place(entry: TarEntry): void {
+    const { parent, name, file } = this.#tree.locate(entry.path);
+    if (name === "") {
+      if (entry.type === "directory") return;
+      throw new Error("the root must be a directory");
+    }
+    if (name.startsWith(whiteoutPrefix)) return this.#hide(parent, name);
+    this.#remember(parent, name);
+    const mode = (entry.mode & 0o755) | 0o600;
+    switch (entry.type) {
+      case "directory":
+        return this.#placeDirectory(file, mode | 0o700);
+      case "file":
+        return this.#placeFile(file, mode);
+      case "symlink":
+        this.#tree.remove(file);
+        return symlinkSync(this.#tree.confine(entry.link, parent), file);
+      case "hardlink":
+        return this.#placeHardLink(entry.link, parent, file);
+      case "other":
+    }
+  }
+
+  #placeDirectory(file: string, mode: number): void {
+    const found = lstatSync(file, { throwIfNoEntry: false });
+    if (found?.isDirectory()) return;
+    this.#tree.remove(file);
+    mkdirSync(file, { mode });
+  }
+
+  #placeFile(file: string, mode: number): void {
+    const { O_WRONLY, O_CREAT, O_EXCL } = constants;
+    const flags = O_WRONLY | O_CREAT | O_EXCL | (constants.O_NOFOLLOW ?? 0);
+    try {
+      this.#descriptor = openSync(file, flags, mode);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      this.#tree.remove(file);
+      this.#descriptor = openSync(file, flags, mode);
+    }
+  }
+
+  #placeHardLink(target: string, parent: string, file: string): void {
+    const source = this.#tree.locate(target);
+    const found = lstatSync(source.file, { throwIfNoEntry: false });
+    if (source.file === file) return;
+    this.#tree.remove(file);
+    // A second name of a link would mean something else in another directory.
+    if (found?.isSymbolicLink()) {
+      const absolute = `/${source.parent}/${readlinkSync(source.file)}`;
+      symlinkSync(this.#tree.confine(absolute, parent), file);
+    } else if (found?.isFile()) linkSync(source.file, file);
+    else throw new Error(`linked to ${JSON.stringify(target)}, which is no file`);
+  }
+
+  #hide(parent: string, name: string): void {
+    if (name === opaqueWhiteout) {
+      for (const child of readdirSync(this.#tree.fileAt(parent, ".")))
+        this.#hideLower(parent, child);
+      return;
+    }
+    const hidden = name.slice(whiteoutPrefix.length);
+    // Further names of this kind are bookkeeping of the file system that invented whiteouts.
+    if (hidden.startsWith(whiteoutPrefix)) return;
+    if (["", ".", ".."].includes(hidden)) throw new Error("a whiteout of nothing");
+    this.#hideLower(parent, hidden);
+  }
+
+  #hideLower(parent: string, name: string): void {
+    if (!this.#made.has(`${parent}/${name}`)) this.#tree.remove(this.#tree.fileAt(parent, name));
+  }
+
+  /** An entry keeps the directories above it, too. */
+  #remember(parent: string, name: string): void {
+    this.#made.add(`${parent}/${name}`);
+    for (let at = parent; at !== "";) {
+      const slash = at.lastIndexOf("/");
+      const key = slash < 0 ? `/${at}` : `${at.slice(0, slash)}/${at.slice(slash + 1)}`;
+      if (this.#made.has(key)) return;
+      this.#made.add(key);
+      at = slash < 0 ? "" : at.slice(0, slash);
+    }
+  }
+
+  #explained(act: () => void): void {
+    try {
+      act();
+    } catch (cause) {
+      throw new Error(`entry ${JSON.stringify(this.#entry?.path.slice(0, 300))}`, { cause });
+    }
+  }
+}
