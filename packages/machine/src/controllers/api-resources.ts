@@ -1,0 +1,51 @@
+import { type KubeClient, type Resource } from "@spry/kube";
+
+/** A kind as discovery tells it. */
+export interface ApiResource extends Resource {
+  verbs: readonly string[];
+}
+
+interface ApiResourceList {
+  resources?: { name: string; kind: string; namespaced: boolean; verbs: string[] }[];
+}
+
+interface ApiGroupList {
+  groups?: {
+    name: string;
+    preferredVersion?: { version: string };
+    versions: { version: string }[];
+  }[];
+}
+
+/** The kinds that the server has at present, each in its group's preferred version. */
+export async function discoverResources(
+  client: KubeClient,
+  signal?: AbortSignal,
+): Promise<ApiResource[]> {
+  const get = async <T>(path: string) =>
+    (await (await client.raw("GET", path, { signal })).json()) as T;
+  const { groups = [] } = await get<ApiGroupList>("/apis");
+  const versions = [{ group: "", version: "v1", path: "/api/v1" }];
+  for (const { name, preferredVersion, versions: all } of groups) {
+    const version = preferredVersion?.version ?? all[0]?.version;
+    if (version) versions.push({ group: name, version, path: `/apis/${name}/${version}` });
+  }
+  const found: ApiResource[] = [];
+  for (const { group, version, path } of versions) {
+    const list = await get<ApiResourceList>(path);
+    for (const { name, kind, namespaced, verbs } of list.resources ?? [])
+      if (!name.includes("/"))
+        found.push({ group, version, kind, plural: name, namespaced, verbs });
+  }
+  return found;
+}
+
+/** The kind that an owner or scale target means. Versions of one group are views of the same objects. */
+export function findKind<T extends Resource>(
+  known: readonly T[],
+  apiVersion: string,
+  kind: string,
+): T | undefined {
+  const group = apiVersion.includes("/") ? apiVersion.split("/")[0] : "";
+  return known.find((each) => each.group === group && each.kind === kind);
+}

@@ -1,0 +1,66 @@
+import {
+  type Clock,
+  controllerOf,
+  EventRecorder,
+  Informer,
+  type InformerOptions,
+  type KubeClient,
+  type KubeObject,
+  type Logger,
+  type Resource,
+  resources,
+  type Transport,
+} from "@spry/kube";
+
+/** What every controller of this room works with. */
+export interface ControllerContext {
+  client: KubeClient;
+  caches: Caches;
+  /** The API of a node's agent; undefined while the node has none. */
+  kubelet: (nodeName: string) => Transport | undefined;
+  events: EventRecorder;
+  clock: Clock;
+  log: Logger;
+}
+
+export type Caches = ReturnType<typeof createCaches>;
+
+/** Names of the indexes below. */
+export const byController = "controller";
+export const byNamespace = "namespace";
+export const byService = "service";
+
+/** One informer per kind, shared by all controllers: each object is held and decoded once. */
+export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
+  const indexes = {
+    [byController]: (object: KubeObject) => [controllerOf(object)?.uid ?? ""],
+    [byNamespace]: (object: KubeObject) => [object.metadata.namespace ?? ""],
+  };
+  const informer = <T extends KubeObject>(resource: Resource<T>, more: InformerOptions<T> = {}) =>
+    new Informer<T>(client, resource, {
+      clock,
+      log,
+      ...more,
+      indexes: { ...indexes, ...more.indexes },
+    });
+  return {
+    nodes: informer(resources.nodes),
+    namespaces: informer(resources.namespaces),
+    pods: informer(resources.pods),
+    services: informer(resources.services),
+    serviceAccounts: informer(resources.serviceAccounts),
+    replicaSets: informer(resources.replicaSets),
+    deployments: informer(resources.deployments),
+    jobs: informer(resources.jobs),
+    autoscalers: informer(resources.horizontalPodAutoscalers),
+    endpointSlices: informer(resources.endpointSlices, {
+      indexes: { [byService]: (slice) => [serviceKeyOf(slice)] },
+    }),
+  };
+}
+
+/** `namespace/service` of a slice; empty for one that belongs to none. */
+export function serviceKeyOf(slice: KubeObject): string {
+  const service = slice.metadata.labels?.["kubernetes.io/service-name"];
+  return service ? `${slice.metadata.namespace}/${service}` : "";
+}

@@ -1,0 +1,224 @@
+import {
+  type Condition,
+  Controller,
+  controllerOf,
+  controllerRef,
+  deepEqual,
+  isNotFound,
+  isControlledBy,
+  keyOf,
+  messageOf,
+  type Pod,
+  type ReplicaSet,
+  requirementsOf,
+  resources,
+  selectorMatches,
+  matchesLabels,
+  setCondition,
+} from "@spry/kube";
+import { byController, byNamespace, type ControllerContext } from "./context.ts";
+import { expiryMs, Expectations } from "./expectations.ts";
+import { podFromTemplate } from "./pod-template.ts";
+import { isPodActive, msUntilAvailable } from "./pod-state.ts";
+import { podsToDelete } from "./scale-down.ts";
+
+/** More than one machine runs; bounds what one mistyped number can start in one pass. */
+const maxBurst = 500;
+
+/** Keeps as many Pods of a template as the ReplicaSet says. */
+export function createReplicaSetController(context: ControllerContext): Controller {
+  const { caches, clock, log } = context;
+  const expectations = new Expectations(clock);
+  const controller = new Controller({
+    name: "replicaset",
+    workers: 4,
+    clock,
+    log,
+    reconcile: (key) => reconcileReplicaSet(context, expectations, key),
+  });
+  caches.replicaSets.onChange(({ object }) => controller.enqueue(keyOf(object)));
+  caches.pods.onChange((change) => {
+    const pods = change.type === "updated" ? [change.previous, change.object] : [change.object];
+    for (const pod of pods) {
+      const owner = controllerOf(pod);
+      if (owner?.kind === "ReplicaSet")
+        controller.enqueue(`${pod.metadata.namespace}/${owner.name}`);
+      else if (!owner) for (const key of adoptersOf(context, pod)) controller.enqueue(key);
+    }
+  });
+  return controller;
+}
+
+function adoptersOf({ caches }: ControllerContext, pod: Pod): string[] {
+  return caches.replicaSets
+    .byIndex(byNamespace, pod.metadata.namespace ?? "")
+    .filter((set) => selectorMatches(set.spec?.selector, pod.metadata.labels))
+    .map(keyOf);
+}
+
+async function reconcileReplicaSet(
+  context: ControllerContext,
+  expectations: Expectations,
+  key: string,
+): Promise<{ requeueAfterMs: number } | void> {
+  const { caches, clock } = context;
+  const set = caches.replicaSets.get(key);
+  const uid = set?.metadata.uid;
+  if (!set || !uid) return;
+  const owned = await claimPods(context, set);
+  const present = new Set(
+    owned.filter((pod) => !pod.metadata.deletionTimestamp).map((pod) => pod.metadata.uid ?? ""),
+  );
+  let failure: Error | undefined;
+  if (!expectations.fulfilled(uid, (pod) => present.has(pod))) return { requeueAfterMs: expiryMs };
+  if (!set.metadata.deletionTimestamp)
+    failure = await manageReplicas(context, expectations, set, owned.filter(isPodActive));
+  const minReady = set.spec?.minReadySeconds ?? 0;
+  await writeStatus(context, set, replicaSetStatus(set, owned, minReady, clock, failure));
+  if (failure) throw failure;
+  const waits = owned.flatMap((pod) => msUntilAvailable(pod, minReady, clock.now()) || []);
+  if (waits.length > 0) return { requeueAfterMs: Math.min(...waits) + 1 };
+}
+
+/** The Pods that are this set's; orphans that fit are adopted, own ones that no longer fit released. */
+async function claimPods(context: ControllerContext, set: ReplicaSet): Promise<Pod[]> {
+  const { caches, client } = context;
+  const uid = set.metadata.uid ?? "";
+  const fits = requirementsOf(set.spec?.selector ?? {});
+  const mine = caches.pods.byIndex(byController, uid);
+  const claimed = mine.filter((pod) => matchesLabels(fits, pod.metadata.labels));
+  for (const pod of mine) {
+    if (claimed.includes(pod) || pod.metadata.deletionTimestamp) continue;
+    const ownerReferences = pod.metadata.ownerReferences?.filter((owner) => owner.uid !== uid);
+    await patchOwners(context, pod, ownerReferences ?? []);
+  }
+  if (set.metadata.deletionTimestamp || fits.length === 0) return claimed;
+  for (const pod of caches.pods.byIndex(byNamespace, set.metadata.namespace ?? "")) {
+    if (controllerOf(pod) || !isPodActive(pod) || !matchesLabels(fits, pod.metadata.labels))
+      continue;
+    // The cache may be behind: adopt only on behalf of a set that is really still there.
+    const live = await client.get(resources.replicaSets, target(set));
+    if (live.metadata.uid !== uid || live.metadata.deletionTimestamp) return claimed;
+    const owners = [
+      ...(pod.metadata.ownerReferences ?? []),
+      controllerRef(resources.replicaSets, set),
+    ];
+    const adopted = await patchOwners(context, pod, owners);
+    if (adopted && isControlledBy(adopted, set)) claimed.push(adopted);
+  }
+  return claimed;
+}
+
+async function patchOwners(
+  { client }: ControllerContext,
+  pod: Pod,
+  ownerReferences: object[],
+): Promise<Pod | undefined> {
+  try {
+    const metadata = { uid: pod.metadata.uid, ownerReferences };
+    return await client.patch(resources.pods, target(pod), { metadata });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Creates or deletes what is missing or too many; returns the first error, after trying all. */
+async function manageReplicas(
+  context: ControllerContext,
+  expectations: Expectations,
+  set: ReplicaSet,
+  active: Pod[],
+): Promise<Error | undefined> {
+  const { client, clock, events } = context;
+  const owner = set.metadata.uid ?? "";
+  const difference = (set.spec?.replicas ?? 1) - active.length;
+  const create = async () => {
+    const pod = podFromTemplate(set.spec?.template, resources.replicaSets, set);
+    const created = await client.create(resources.pods, pod);
+    expectations.expect(owner, created.metadata.uid ?? "", "seen");
+    const message = `Created pod: ${created.metadata.name}`;
+    events.record(resources.replicaSets, set, {
+      type: "Normal",
+      reason: "SuccessfulCreate",
+      message,
+    });
+  };
+  const remove = async (pod: Pod) => {
+    const preconditions = { uid: pod.metadata.uid ?? "" };
+    await client.delete(resources.pods, target(pod), { preconditions }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+    expectations.expect(owner, pod.metadata.uid ?? "", "gone");
+    const message = `Deleted pod: ${pod.metadata.name}`;
+    events.record(resources.replicaSets, set, {
+      type: "Normal",
+      reason: "SuccessfulDelete",
+      message,
+    });
+  };
+  const work =
+    difference >= 0
+      ? Array.from({ length: Math.min(difference, maxBurst) }, create)
+      : podsToDelete(active, Math.min(-difference, maxBurst), clock.now()).map(remove);
+  const results = await Promise.allSettled(work);
+  const failed = results.find((result) => result.status === "rejected");
+  if (!failed) return undefined;
+  const reason = difference > 0 ? "FailedCreate" : "FailedDelete";
+  const message = `Error ${difference > 0 ? "creating" : "deleting"}: ${messageOf(failed.reason)}`;
+  events.record(resources.replicaSets, set, { type: "Warning", reason, message });
+  return failed.reason as Error;
+}
+
+/** The status that follows from the Pods (`pkg/controller/replicaset: calculateStatus`). */
+export function replicaSetStatus(
+  set: ReplicaSet,
+  owned: readonly Pod[],
+  minReadySeconds: number,
+  clock: ControllerContext["clock"],
+  failure?: Error,
+): NonNullable<ReplicaSet["status"]> {
+  const active = owned.filter(isPodActive);
+  const waits = active.map((pod) => msUntilAvailable(pod, minReadySeconds, clock.now()));
+  const labels = Object.entries(set.spec?.template?.metadata?.labels ?? {});
+  const fullyLabeled = active.filter((pod) =>
+    labels.every(([name, value]) => pod.metadata.labels?.[name] === value),
+  ).length;
+  const ready = waits.filter((ms) => ms !== undefined).length;
+  const available = waits.filter((ms) => ms === 0).length;
+  let conditions = (set.status?.conditions ?? []) as Condition[];
+  if (failure) {
+    const reason = active.length < (set.spec?.replicas ?? 1) ? "FailedCreate" : "FailedDelete";
+    const message = messageOf(failure);
+    conditions = setCondition(
+      conditions,
+      { type: "ReplicaFailure", status: "True", reason, message },
+      clock,
+    );
+  } else conditions = conditions.filter(({ type }) => type !== "ReplicaFailure");
+  return {
+    replicas: active.length,
+    ...(fullyLabeled ? { fullyLabeledReplicas: fullyLabeled } : {}),
+    ...(ready ? { readyReplicas: ready } : {}),
+    ...(available ? { availableReplicas: available } : {}),
+    observedGeneration: set.metadata.generation ?? 0,
+    ...(conditions.length > 0 ? { conditions: conditions as never } : {}),
+  };
+}
+
+async function writeStatus(
+  { client }: ControllerContext,
+  set: ReplicaSet,
+  status: NonNullable<ReplicaSet["status"]>,
+): Promise<void> {
+  if (deepEqual(set.status, status)) return;
+  await client
+    .update(resources.replicaSets, { ...set, status }, { subresource: "status" })
+    .catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+}
+
+function target({ metadata }: Pod | ReplicaSet) {
+  return { namespace: metadata.namespace, name: metadata.name ?? "" };
+}

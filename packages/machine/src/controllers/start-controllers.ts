@@ -1,0 +1,64 @@
+import {
+  type Clock,
+  EventRecorder,
+  type Informer,
+  type KubeClient,
+  type KubeObject,
+  type Logger,
+  silentLogger,
+  systemClock,
+  type Transport,
+} from "@spry/kube";
+import { createAutoscaler } from "./autoscaler/autoscaler.ts";
+import { type ControllerContext, createCaches } from "./context.ts";
+import { createDeploymentController } from "./deployment/deployment.ts";
+import { createEndpointSliceController } from "./endpoint-slice.ts";
+import { createGarbageCollector } from "./garbage-collector/garbage-collector.ts";
+import { createJobController } from "./job/job.ts";
+import { createNamespaceController } from "./namespace.ts";
+import { createReplicaSetController } from "./replica-set.ts";
+import { createScheduler } from "./scheduler.ts";
+import { createServiceAccountController } from "./service-account.ts";
+
+export interface ControllersOptions {
+  client: KubeClient;
+  /** The API of a node's agent, for metrics. */
+  kubelet: (nodeName: string) => Transport | undefined;
+  /** PEM of the API server's authority, handed to Namespaces as `kube-root-ca.crt`. */
+  rootCa?: string;
+  clock?: Clock;
+  log?: Logger;
+  signal: AbortSignal;
+}
+
+/** What kube-scheduler and kube-controller-manager do for a cluster. Resolves once all are at work. */
+export async function startControllers(options: ControllersOptions): Promise<void> {
+  const { client, kubelet, rootCa, clock = systemClock, log = silentLogger, signal } = options;
+  const caches = createCaches(client, clock, log);
+  const contextOf = (component: string): ControllerContext => ({
+    client,
+    caches,
+    kubelet,
+    clock,
+    log,
+    events: new EventRecorder({ client, component, clock, log }),
+  });
+  const collector = createGarbageCollector(contextOf("garbage-collector-controller"));
+  const controllers = [
+    createScheduler(contextOf("default-scheduler")),
+    createReplicaSetController(contextOf("replicaset-controller")),
+    createDeploymentController(contextOf("deployment-controller")),
+    createJobController(contextOf("job-controller")),
+    createEndpointSliceController(contextOf("endpoint-slice-controller")),
+    createAutoscaler(contextOf("horizontal-pod-autoscaler")),
+    createNamespaceController(contextOf("namespace-controller")),
+    createServiceAccountController(contextOf("serviceaccount-controller"), rootCa),
+    collector,
+  ];
+  const informers = Object.values(caches) as unknown as Informer<KubeObject>[];
+  for (const informer of informers) void informer.run(signal);
+  // Deciding on half a picture would create what is only not seen yet.
+  await Promise.all(informers.map((informer) => informer.synced));
+  for (const controller of controllers) void controller.run(signal);
+  await collector.watch(signal);
+}
