@@ -1,0 +1,35 @@
+import { conditionTypes, type Function } from "@spry/function";
+import { getCondition } from "@spry/kube";
+
+/** Why a Function has no Pod that could answer. */
+export interface Explanation {
+  /** A condition's reason, or `NoReadyEndpoint`. */
+  reason: string;
+  message: string;
+  /**
+   * `deploying`: its first version is on the way; `absent`: it has run, but no Pod is ready now;
+   * `failed`: a person must act.
+   */
+  state: "deploying" | "absent" | "failed";
+}
+
+const maxMessageLength = 300;
+
+/** The first condition that is not True tells; the Function Controller keeps them in that order. */
+export function explain(fn: Function): Explanation {
+  const conditions = fn.status?.conditions;
+  const told = conditionTypes
+    .map((type) => getCondition(conditions, type))
+    .find((condition) => condition !== undefined && condition.status !== "True");
+  const name = `Function ${fn.metadata.namespace}/${fn.metadata.name}`;
+  if (told) {
+    const detail = (told.message ?? "").split("\n", 1)[0]?.slice(0, maxMessageLength);
+    return {
+      reason: told.reason ?? "NoReadyEndpoint",
+      message: `${name} is not ready: ${detail || told.reason}`,
+      state: told.status === "False" ? "failed" : "deploying",
+    };
+  }
+  const state = getCondition(conditions, "Running") ? "absent" : "deploying";
+  return { reason: "NoReadyEndpoint", message: `${name} has no Pod that is ready`, state };
+}

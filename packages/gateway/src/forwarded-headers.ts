@@ -1,0 +1,96 @@
+import { type IncomingMessage } from "node:http";
+import { type Dispatcher } from "undici";
+
+/** Headers that concern one connection only (RFC 9110 section 7.6.1), never passed on. */
+const hopByHop = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+/** Answered or written by the gateway itself. */
+const owned = new Set([
+  "expect",
+  "forwarded",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+]);
+const plainConnections = new Set(["keep-alive", "close", "upgrade", "Upgrade", "Keep-Alive"]);
+
+/**
+ * The request's headers as the Pod gets them: `Host` and order unchanged, names and values by turns.
+ * What a client says in `X-Forwarded-*` counts only when `trust` says that a proxy of ours is before us.
+ */
+export function requestHeaders(request: IncomingMessage, trust: boolean): string[] {
+  const { rawHeaders, headers } = request;
+  const named = namedByConnection(headers.connection);
+  const out: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? "";
+    const lower = name.toLowerCase();
+    if (hopByHop.has(lower) || owned.has(lower) || named?.has(lower)) continue;
+    out.push(name, rawHeaders[i + 1] ?? "");
+  }
+  const address = clientAddress(request);
+  const host = headers.host ?? "";
+  const before = trust ? headers : {};
+  out.push(
+    "x-forwarded-for",
+    joined(before["x-forwarded-for"], address),
+    "x-forwarded-proto",
+    single(before["x-forwarded-proto"]) ?? "http",
+    "x-forwarded-host",
+    single(before["x-forwarded-host"]) ?? host,
+    "forwarded",
+    joined(before.forwarded, `for=${quoted(address)};host="${host}";proto=http`),
+  );
+  return out;
+}
+
+/** The answer's headers as the client gets them, names and values by turns. */
+export function responseHeaders(
+  headers: Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>[2],
+): string[] {
+  const connection = headers.connection;
+  const named = namedByConnection(Array.isArray(connection) ? connection.join() : connection);
+  const out: string[] = [];
+  for (const name in headers) {
+    if (hopByHop.has(name) || named?.has(name)) continue;
+    const value = headers[name];
+    if (typeof value === "string") out.push(name, value);
+    else for (const each of value ?? []) out.push(name, each);
+  }
+  return out;
+}
+
+/** Further headers that `Connection` declares to be of this connection only. */
+function namedByConnection(connection: string | undefined): Set<string> | undefined {
+  if (connection === undefined || plainConnections.has(connection)) return undefined;
+  return new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
+}
+
+function clientAddress({ socket }: IncomingMessage): string {
+  const address = socket.remoteAddress ?? "unknown";
+  return address.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
+}
+
+/** RFC 7239 section 6: IPv6 addresses stand in brackets and quotes. */
+function quoted(address: string): string {
+  return address.includes(":") ? `"[${address}]"` : address;
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function joined(before: string | string[] | undefined, last: string): string {
+  return before === undefined
+    ? last
+    : `${Array.isArray(before) ? before.join(", ") : before}, ${last}`;
+}

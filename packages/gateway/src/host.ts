@@ -1,0 +1,31 @@
+import { type ObjectKey } from "@spry/kube";
+
+/** What the hosts of Functions end in: from outside, and as a Service is called from inside. */
+const suffixes = [".localhost", ".svc.cluster.local", ".svc"];
+/** A DNS name is never longer. */
+const maxHostLength = 253;
+
+/**
+ * The Function that a `Host` header means, as `namespace/name`; undefined when it means none. Case,
+ * port and a final dot do not matter.
+ */
+export function functionOfHost(header: string): ObjectKey | undefined {
+  if (header.length > maxHostLength + ":65535".length) return undefined;
+  const colon = header.indexOf(":");
+  if (colon >= 0 && !/^\d{0,5}$/.test(header.slice(colon + 1))) return undefined;
+  let host = (colon < 0 ? header : header.slice(0, colon)).toLowerCase();
+  if (host.endsWith(".")) host = host.slice(0, -1);
+  for (const suffix of suffixes) {
+    if (!host.endsWith(suffix)) continue;
+    const dot = host.indexOf(".");
+    const namespace = host.slice(dot + 1, -suffix.length);
+    const name = host.slice(0, dot);
+    if (!isLabel(name) || !isLabel(namespace)) return undefined;
+    return `${namespace}/${name}`;
+  }
+  return undefined;
+}
+
+function isLabel(text: string): boolean {
+  return /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text);
+}

@@ -1,0 +1,2 @@
+/** The request path: from a host name to a ready Pod of the Function, and back. */
+export { createGateway, type Gateway, type GatewayOptions, type Listening } from "./gateway.ts";

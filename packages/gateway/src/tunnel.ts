@@ -1,0 +1,30 @@
+import { type Duplex } from "node:stream";
+import { responseHeaders } from "./forwarded-headers.ts";
+import { type UpgradeSocket } from "./exchange.ts";
+
+/**
+ * After `101 Switching Protocols` the two connections are one: bytes flow both ways, each way ends
+ * by itself (half-close), and an error on either side ends both.
+ */
+export function joinTunnel(
+  { socket: client, head }: UpgradeSocket,
+  upstream: Duplex,
+  status: number,
+  headers: Parameters<typeof responseHeaders>[0],
+): void {
+  const lines = [`HTTP/1.1 ${status} Switching Protocols`, "connection: Upgrade"];
+  if (headers.upgrade) lines.push(`upgrade: ${String(headers.upgrade)}`);
+  const rest = responseHeaders(headers);
+  for (let i = 0; i < rest.length; i += 2) lines.push(`${rest[i]}: ${rest[i + 1]}`);
+  client.write(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+  if (head.length > 0) upstream.write(head);
+  client.pipe(upstream);
+  upstream.pipe(client);
+  client.on("error", () => upstream.destroy());
+  upstream.on("error", () => client.destroy());
+  client.once("close", () => upstream.destroy());
+  upstream.once("close", () => {
+    // What the Pod sent last may still be on its way to the client.
+    if (!client.writableEnded) client.destroy();
+  });
+}
