@@ -13,12 +13,14 @@ const oxfmt = module("oxfmt", "bin/oxfmt");
 const tsc = module("typescript", "bin/tsc");
 
 const steps = {
-  test: [[...vitest, ...rest]],
+  test: [[...vitest, "--project=!cluster", ...rest]],
   unit: [[...vitest, "--project", "unit", ...rest]],
   e2e: [[...vitest, "--project", "e2e", ...rest]],
+  cluster: [[...vitest, "--project", "cluster", ...rest]],
   check: [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."], [...vitest, "--project", "unit"]],
   format: [oxfmt, [...oxlint, "--fix"]],
   bench: [[node, path.join(root, "bench", "main.ts"), ...rest]],
+  "real-apiserver": [[node, path.join(root, "tools", "real-apiserver", "main.ts"), ...rest]],
 }[command];
 
 if (!steps) {
