@@ -36,4 +36,6 @@ export { type PulledImage, pullImage, type PullOptions, unpackImage } from "./pu
 export { unpackLayer, type UnpackLimits } from "./unpack-layer.ts";
 
 /** The builder of a Function's image. */
+export { buildFunctionImage, type BuildOptions } from "./builder/build-function-image.ts";
+export { sourceDigest } from "./builder/function-source.ts";
 export { builderEntry } from "./builder/entry.ts";

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join, sep } from "node:path";
+import { type Digest, digestOf } from "../digest.ts";
+import { UserError } from "./user-error.ts";
+
+export interface SourceFile {
+  /** Relative to the source directory, with `/` between parts. */
+  path: string;
+  content: Buffer;
+  mode: number;
+}
+
+const limits = { files: 10_000, size: 64 * 1024 * 1024, depth: 32 };
+
+/** Made elsewhere, or none of the image's business: `.npmrc` may hold secrets. */
+const leftOut = new Set(["node_modules", ".git", ".npmrc"]);
+
+/**
+ * Reads a Function's files into memory, so that what is checked is what is built also when the
+ * volume changes meanwhile. Links to files are followed as long as they stay inside: a ConfigMap's
+ * volume is made of them (names that begin with `..` are its own).
+ */
+export function readSource(directory: string): SourceFile[] {
+  const root = realpathSync(directory);
+  const files: SourceFile[] = [];
+  let size = 0;
+
+  const visit = (folder: string, depth: number) => {
+    if (depth > limits.depth)
+      throw new UserError(`source: more than ${limits.depth} folders deep at ${folder}`);
+    for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+      if (entry.name.startsWith("..") || leftOut.has(entry.name)) continue;
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (entry.isDirectory()) visit(path, depth + 1);
+      else if (entry.isFile() || entry.isSymbolicLink()) add(path);
+    }
+  };
+  const add = (path: string) => {
+    const real = resolveInside(root, path);
+    const found = statSync(real);
+    if (!found.isFile())
+      throw new UserError(`source: ${path} is a link to something that is no file`);
+    size += found.size;
+    if (size > limits.size)
+      throw new UserError(`source: larger than ${limits.size / 1024 / 1024} MiB`);
+    if (files.length >= limits.files)
+      throw new UserError(`source: more than ${limits.files} files`);
+    files.push({ path, content: readFileSync(real), mode: found.mode });
+  };
+
+  visit("", 0);
+  if (files.length === 0) throw new UserError("source: no files");
+  return files;
+}
+
+function resolveInside(root: string, path: string): string {
+  let real: string;
+  try {
+    real = realpathSync(join(root, path));
+  } catch {
+    throw new UserError(`source: ${path} is a link to nothing`);
+  }
+  if (real.startsWith(root + sep)) return real;
+  throw new UserError(`source: ${path} is a link that leaves the source`);
+}
+
+/**
+ * One digest for all files: of what `sha256sum` prints for them in the order of their paths, so that
+ * `sha256sum handler.js package.json | sha256sum` says the same.
+ */
+export function sourceDigest(files: readonly Pick<SourceFile, "path" | "content">[]): Digest {
+  const lines = files
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    .map(({ path, content }) => `${createHash("sha256").update(content).digest("hex")}  ${path}\n`);
+  return digestOf(lines.join(""));
+}

@@ -1,0 +1,93 @@
+/**
+ * The builder's program: it runs in the build Job's Pod. Ends with 0 and the image's name as its
+ * termination message; with 1 when the Function's author must change something; with 2 when another
+ * try may do better.
+ */
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { readDockerConfig } from "../client/docker-config.ts";
+import { RegistryClient } from "../client/registry-client.ts";
+import { buildFunctionImage } from "./build-function-image.ts";
+import { messageOf, UserError } from "./user-error.ts";
+
+const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destination IMAGE
+  --dependency-cache REPOSITORY  where dependency layers are kept
+  --source-digest DIGEST         refuse to build anything but this source
+  --registry-config DIR          directory with an .npmrc
+  --scratch DIR                  directory for temporary files`;
+
+async function main(): Promise<void> {
+  process.exitCode = await build();
+}
+
+async function build(): Promise<number> {
+  let scratch: string | undefined;
+  try {
+    const flags = readFlags();
+    scratch = makeScratch(flags.scratch);
+    const npmConfig = join(flags["registry-config"], ".npmrc");
+    const { image } = await buildFunctionImage({
+      ...flags,
+      dependencyCache: flags["dependency-cache"],
+      sourceDigest: flags["source-digest"],
+      client: new RegistryClient({ credentials: readDockerConfig(dockerConfigDirectory()) }),
+      npmConfig: existsSync(npmConfig) ? npmConfig : undefined,
+      scratch,
+      report: (line) => console.log(line),
+    });
+    console.log(`pushed ${image}`);
+    writeTerminationMessage(JSON.stringify({ image }));
+    return 0;
+  } catch (error) {
+    console.log(messageOf(error));
+    return error instanceof UserError ? 1 : 2;
+  } finally {
+    if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function readFlags() {
+  const text = { type: "string" } as const;
+  // Without a root file system of its own, the process finds its volumes below SPRY_ROOT.
+  const root = process.env["SPRY_ROOT"] ?? "";
+  const { values } = parseArgs({
+    options: {
+      source: text,
+      runtime: text,
+      base: text,
+      destination: text,
+      "dependency-cache": text,
+      "source-digest": text,
+      "registry-config": { ...text, default: `${root}/workspace/registry-config` },
+      scratch: { ...text, default: `${root}/workspace/build` },
+    },
+  });
+  const { source, runtime, base, destination } = values;
+  if (!source || !runtime || !base || !destination) throw new Error(usage);
+  return { ...values, source, runtime, base, destination };
+}
+
+/** A directory of its own: an emptyDir outlives a container that is started again. */
+function makeScratch(directory: string): string {
+  const parent = existsSync(directory) ? directory : tmpdir();
+  mkdirSync(parent, { recursive: true });
+  return mkdtempSync(join(parent, "build-"));
+}
+
+function dockerConfigDirectory(): string {
+  return process.env["DOCKER_CONFIG"] ?? join(process.env["HOME"] ?? "/", ".docker");
+}
+
+/** By itself on a cluster; the process sandbox says where the file is. */
+function writeTerminationMessage(message: string): void {
+  const file = process.env["SPRY_TERMINATION_LOG"] ?? "/dev/termination-log";
+  try {
+    writeFileSync(file, message);
+  } catch (error) {
+    console.log(`writing the termination message: ${messageOf(error)}`);
+  }
+}
+
+void main();
