@@ -1,0 +1,72 @@
+import { functions } from "@spry/function";
+import { type MutatingWebhookConfiguration, type ValidatingWebhookConfiguration } from "@spry/kube";
+import { defaultingPath, validationPath } from "./admission.ts";
+
+/** Where an API server finds the webhooks, and how it knows them. */
+export interface WebhookLocation {
+  /** PEM, in base64. */
+  caBundle: string;
+  /** Without a path. */
+  url?: string;
+  service?: { name: string; namespace: string; port?: number };
+}
+
+/** The two objects that make an API server ask the webhooks about Functions. */
+export function admissionConfigurations(
+  location: WebhookLocation,
+): [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] {
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const defaulting = "defaulting.webhook.serverless.kyma-project.io";
+  const validation = "validation.webhook.serverless.kyma-project.io";
+  return [
+    {
+      apiVersion,
+      kind: "MutatingWebhookConfiguration",
+      metadata: { name: defaulting },
+      webhooks: [{ name: defaulting, ...webhook(location, defaultingPath) }],
+    },
+    {
+      apiVersion,
+      kind: "ValidatingWebhookConfiguration",
+      metadata: { name: validation },
+      webhooks: [{ name: validation, ...webhook(location, validationPath) }],
+    },
+  ];
+}
+
+function webhook(location: WebhookLocation, path: string) {
+  return {
+    admissionReviewVersions: ["v1"],
+    clientConfig: clientConfig(location, path),
+    failurePolicy: "Fail" as const,
+    matchPolicy: "Exact" as const,
+    sideEffects: "None" as const,
+    timeoutSeconds: 10,
+    namespaceSelector: {
+      matchExpressions: [
+        {
+          key: "gardener.cloud/purpose",
+          operator: "NotIn" as const,
+          values: ["kube-system"],
+        },
+      ],
+    },
+    // Not `functions/status`: the controller's reports need nobody's consent.
+    rules: [
+      {
+        apiGroups: [functions.group],
+        apiVersions: [functions.version],
+        operations: ["CREATE" as const, "UPDATE" as const],
+        resources: [functions.plural],
+        scope: "Namespaced" as const,
+      },
+    ],
+  };
+}
+
+function clientConfig({ caBundle, url, service }: WebhookLocation, path: string) {
+  if (service) return { caBundle, service: { port: 443, ...service, path } };
+  if (url === undefined)
+    throw new Error("locating the webhooks: neither a URL nor a Service is given");
+  return { caBundle, url: new URL(path, url).href };
+}

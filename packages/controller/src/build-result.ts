@@ -1,0 +1,86 @@
+import { names } from "@spry/function";
+import { controllerOf, type Job, type Pod } from "@spry/kube";
+import { isFinished } from "./build-slots.ts";
+
+/** What became of a build. */
+export type BuildResult =
+  /** `detail` says why it does not get on, if it does not. */
+  | { kind: "running"; detail?: string }
+  | { kind: "succeeded"; digest: string }
+  /** The code or its dependencies are wrong: the same build would fail again. */
+  | { kind: "refused"; message: string }
+  /** The surroundings failed: worth another try. */
+  | { kind: "broke"; message: string };
+
+/** The builder's exit code for mistakes in what it was given. */
+const refusedExitCode = 1;
+/** How much of what a builder wrote goes into a condition. */
+const maxOutputLength = 1024;
+
+/**
+ * Reads a build from its Job and that Job's Pod. The Pod tells more, and tells it earlier; the Job
+ * decides where there is no Pod (evicted, deleted, out of time).
+ */
+export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
+  const pod = newest(pods.filter((each) => controllerOf(each)?.uid === job.metadata.uid));
+  const container = pod?.status?.containerStatuses?.find(
+    (status) => status.name === names.buildContainer,
+  );
+  const end = container?.state?.terminated;
+  if (end) return resultOf(end.exitCode, end.reason, end.message);
+  const failed = job.status?.conditions?.find(
+    ({ type, status }) => type === "Failed" && status === "True",
+  );
+  if (failed?.reason === "DeadlineExceeded") {
+    return { kind: "broke", message: "it took longer than it may" };
+  }
+  if (pod?.status?.phase === "Failed") {
+    const message = [pod.status.reason, pod.status.message].filter(Boolean).join(": ");
+    return { kind: "broke", message: tail(message) || "its Pod failed" };
+  }
+  // The two watches are not in step: a Pod that is there will tell its end in a moment.
+  if (pod || !isFinished(job)) return running(container?.state?.waiting);
+  const message = [failed?.reason, failed?.message].filter(Boolean).join(": ");
+  return { kind: "broke", message: tail(message) || "its Pod is gone, and the result with it" };
+}
+
+function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult {
+  if (exitCode === 0) {
+    const digest = digestIn(output);
+    if (digest) return { kind: "succeeded", digest };
+    return { kind: "broke", message: "it ended well, but did not tell the image's digest" };
+  }
+  if (exitCode === refusedExitCode) {
+    return { kind: "refused", message: tail(output) || "the builder gave no reason" };
+  }
+  return { kind: "broke", message: tail(output) || `${reason}, exit code ${exitCode}` };
+}
+
+/** From the termination message `{"image":"<name>@sha256:…"}`. */
+function digestIn(output: string): string | undefined {
+  try {
+    const { image } = JSON.parse(output) as { image?: unknown };
+    return /@(sha256:[0-9a-f]{64})$/.exec(typeof image === "string" ? image : "")?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+function running(waiting: { reason?: string; message?: string } | undefined): BuildResult {
+  const usual = ["ContainerCreating", "PodInitializing"];
+  if (!waiting?.reason || usual.includes(waiting.reason)) return { kind: "running" };
+  return { kind: "running", detail: tail([waiting.reason, waiting.message].join(": ")) };
+}
+
+function newest(pods: readonly Pod[]): Pod | undefined {
+  const born = (pod: Pod) => pod.metadata.creationTimestamp ?? "";
+  return pods.toSorted((a, b) => born(b).localeCompare(born(a)))[0];
+}
+
+/** The last lines, because the end of an installer's output names the cause. */
+export function tail(output: string): string {
+  const text = output.trim();
+  if (text.length <= maxOutputLength) return text;
+  const cut = text.slice(-maxOutputLength);
+  return `…${cut.slice(Math.max(0, cut.indexOf("\n")))}`;
+}

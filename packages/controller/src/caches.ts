@@ -1,0 +1,51 @@
+import { functions, labels, managedBy, names } from "@spry/function";
+import {
+  type Clock,
+  Informer,
+  type InformerOptions,
+  type KubeClient,
+  type KubeObject,
+  type Logger,
+  type ObjectKey,
+  type Resource,
+  resources,
+} from "@spry/kube";
+
+/**
+ * What the controller sees of the cluster: Functions, their children (by label), and of all Secrets and
+ * ServiceAccounts only the ones by the two names that every namespace has.
+ */
+export interface Caches extends ReturnType<typeof createCaches> {}
+
+/** The key of the Function that a child belongs to, by its label. */
+export function functionKeyOf(child: KubeObject): ObjectKey {
+  return `${child.metadata.namespace}/${child.metadata.labels?.[labels.functionName]}`;
+}
+
+export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
+  const informer = <T extends KubeObject>(
+    resource: Resource<T>,
+    options: InformerOptions<T> = {},
+  ) => new Informer(client, resource, { clock, log, ...options });
+  const children = <T extends KubeObject>(resource: Resource<T>) =>
+    informer(resource, {
+      labelSelector: `${labels.managedBy}=${managedBy}`,
+      indexes: { function: (child) => [functionKeyOf(child)] },
+    });
+  return {
+    functions: informer(functions),
+    configMaps: children(resources.configMaps),
+    jobs: children(resources.jobs),
+    pods: children(resources.pods),
+    deployments: children(resources.deployments),
+    services: children(resources.services),
+    autoscalers: children(resources.horizontalPodAutoscalers),
+    namespaces: informer(resources.namespaces),
+    registrySecrets: informer(resources.secrets, {
+      fieldSelector: `metadata.name=${names.registrySecret}`,
+    }),
+    serviceAccounts: informer(resources.serviceAccounts, {
+      fieldSelector: `metadata.name=${names.serviceAccount}`,
+    }),
+  };
+}

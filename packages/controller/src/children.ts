@@ -1,0 +1,112 @@
+import { annotations, type Function, functions, labels, managedBy } from "@spry/function";
+import {
+  controllerRef,
+  type Informer,
+  isControlledBy,
+  isNotFound,
+  type KubeClient,
+  type KubeObject,
+  type ObjectMeta,
+  type Resource,
+} from "@spry/kube";
+import { contains } from "./contains.ts";
+import { digestOf } from "./digest.ts";
+
+/** A child as it should be: complete, but for what makes it a child. */
+export interface DesiredChild extends KubeObject {
+  metadata: ObjectMeta & { name: string; namespace: string };
+}
+
+/** The name that a child needs belongs to an object that somebody else made. */
+export class ForeignObjectError extends Error {
+  override readonly name = "ForeignObjectError";
+
+  constructor(kind: string, name: string) {
+    super(
+      `${kind} ${name} exists and does not belong to the Function: delete it, or give the Function another name`,
+    );
+  }
+}
+
+/**
+ * Makes the child what it should be. Nothing is written when it already is: its annotation says that
+ * it was last written from the same wish, and it still contains that wish. The digest alone would miss what
+ * others changed, the comparison alone what is no longer wished.
+ */
+export async function ensureChild<T extends KubeObject>(
+  client: KubeClient,
+  informer: Informer<T>,
+  fn: Function,
+  desired: T & DesiredChild,
+): Promise<{ object: T; change: "none" | "created" | "updated" }> {
+  const { resource } = informer;
+  const { namespace, name } = desired.metadata;
+  const wish = stamped(desired, fn);
+  // Only children with our label are cached: what else has the name must not be overwritten.
+  const observed =
+    informer.get(`${namespace}/${name}`) ??
+    (await getIfThere(client, resource, { namespace, name }));
+  if (observed && !isControlledBy(observed, fn)) await removeLeftover(client, resource, observed);
+  if (observed?.metadata.deletionTimestamp) {
+    throw new Error(`waiting for the old ${resource.kind} ${name} to be gone`);
+  }
+  const last = observed?.metadata.annotations?.[annotations.desired];
+  if (observed && last === wish.metadata.annotations?.[annotations.desired]) {
+    if (contains(observed, wish)) return { object: observed, change: "none" };
+  }
+  const object = await client.apply(resource, wish, { fieldManager: managedBy });
+  return { object, change: observed ? "updated" : "created" };
+}
+
+/** The child with its owner, and with the digest of what it should be. */
+export function stamped<T extends KubeObject>(desired: T, fn: Function): T {
+  const digest = digestOf(desired);
+  return {
+    ...desired,
+    metadata: {
+      ...desired.metadata,
+      annotations: { ...desired.metadata.annotations, [annotations.desired]: digest },
+      ownerReferences: [controllerRef(functions, fn)],
+    },
+  };
+}
+
+/** A child of an earlier Function of this name goes; what is not ours at all stays. */
+async function removeLeftover(client: KubeClient, resource: Resource, object: KubeObject) {
+  const { namespace, name = "", uid } = object.metadata;
+  if (object.metadata.labels?.[labels.managedBy] !== managedBy) {
+    throw new ForeignObjectError(resource.kind, name);
+  }
+  await deleteIfThere(client, resource, object);
+  throw new Error(
+    `waiting for ${resource.kind} ${namespace}/${name} (${uid}) of an earlier Function to be gone`,
+  );
+}
+
+/** Deletes exactly this object, and nothing that took its name meanwhile. */
+export async function deleteIfThere(client: KubeClient, resource: Resource, object: KubeObject) {
+  const { namespace, name = "", uid } = object.metadata;
+  if (object.metadata.deletionTimestamp) return;
+  try {
+    await client.delete(
+      resource,
+      { namespace, name },
+      { propagationPolicy: "Background", ...(uid ? { preconditions: { uid } } : {}) },
+    );
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+async function getIfThere<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource<T>,
+  target: { namespace: string; name: string },
+): Promise<T | undefined> {
+  try {
+    return await client.get(resource, target);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,53 @@
+import { type BuildPreset, type FunctionPreset } from "@spry/function";
+
+/** What an operator may set. Everything with a default may be left out. */
+export interface ControllerConfig {
+  /** The base image of each runtime, by the runtime's name. Runtimes that are not here are refused. */
+  runtimeImages: Readonly<Record<string, string>>;
+  /** The image of build Jobs; its program is `/opt/spry/builder.cjs`. */
+  builderImage: string;
+  /** Where registry Secret and ServiceAccount are that every namespace gets. Default `kyma-system`. */
+  baseNamespace?: string;
+  /** Namespaces that get no copies; the base namespace never does. */
+  excludedNamespaces?: readonly string[];
+  /** For Functions that name neither profile nor resources. Default `L`. */
+  defaultFunctionPreset?: FunctionPreset;
+  /** The same for their builds. Default `normal`. */
+  defaultBuildPreset?: BuildPreset;
+  /** Builds at a time, in the whole cluster. Default 5. */
+  maxSimultaneousBuilds?: number;
+  /** A build that takes longer is ended and run again. Default 900. */
+  buildTimeoutSeconds?: number;
+  /** How long finished build Jobs (and their logs) are kept. Default 600. */
+  jobTtlSeconds?: number;
+  /** Functions worked on at a time. Default 4. */
+  workers?: number;
+  /** CPU utilisation that autoscaling aims at, in percent of the request. Default 50. */
+  targetCpuUtilization?: number;
+  /** OTLP/HTTP address that Functions send traces to. Default none. */
+  traceCollectorEndpoint?: string;
+  /** Where Functions publish events. Default: the eventing proxy in the base namespace. */
+  publisherProxyAddress?: string;
+}
+
+export type Settings = Required<ControllerConfig>;
+
+const excludedByDefault = ["istio-system", "kube-node-lease", "kube-public", "kube-system"];
+
+export function settingsOf(config: ControllerConfig): Settings {
+  const baseNamespace = config.baseNamespace ?? "kyma-system";
+  return {
+    baseNamespace,
+    excludedNamespaces: excludedByDefault,
+    defaultFunctionPreset: "L",
+    defaultBuildPreset: "normal",
+    maxSimultaneousBuilds: 5,
+    buildTimeoutSeconds: 900,
+    jobTtlSeconds: 600,
+    workers: 4,
+    targetCpuUtilization: 50,
+    traceCollectorEndpoint: "",
+    publisherProxyAddress: `http://eventing-publisher-proxy.${baseNamespace}.svc.cluster.local/publish`,
+    ...config,
+  };
+}

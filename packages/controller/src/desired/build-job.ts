@@ -1,0 +1,163 @@
+import { createHash } from "node:crypto";
+import {
+  annotations,
+  childLabelsOf,
+  dependenciesOf,
+  type Function,
+  names,
+  resolveResources,
+  runtimeOf,
+} from "@spry/function";
+import { type Container, type Job, type Volume, type VolumeMount } from "@spry/kube";
+import { type DesiredChild } from "../children.ts";
+import { type Settings } from "../config.ts";
+import { pushNameOf, type RegistryAddresses } from "../registry.ts";
+import { containerSecurityContext, podSecurityContext } from "./security.ts";
+
+export interface BuildJobInputs {
+  buildKey: string;
+  registry: RegistryAddresses;
+}
+
+const paths = {
+  source: "/workspace/src",
+  scratch: "/workspace/build",
+  packageRegistry: "/workspace/registry-config",
+  credentials: "/docker",
+};
+
+/** The Job that makes the image of this build key: one Pod, one try; the controller decides about more. */
+export function desiredBuildJob(
+  fn: Function,
+  settings: Settings,
+  inputs: BuildJobInputs,
+): Job & DesiredChild {
+  const { name = "", namespace = "" } = fn.metadata;
+  return {
+    metadata: {
+      name: names.buildJob(name, inputs.buildKey),
+      namespace,
+      labels: childLabelsOf(fn),
+      annotations: { [annotations.buildKey]: inputs.buildKey },
+    },
+    spec: {
+      parallelism: 1,
+      completions: 1,
+      backoffLimit: 0,
+      activeDeadlineSeconds: settings.buildTimeoutSeconds,
+      ttlSecondsAfterFinished: settings.jobTtlSeconds,
+      template: {
+        metadata: {
+          labels: childLabelsOf(fn),
+          annotations: { [annotations.istioInject]: "false" },
+        },
+        spec: {
+          restartPolicy: "Never",
+          serviceAccountName: names.serviceAccount,
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          securityContext: podSecurityContext,
+          containers: [executor(fn, settings, inputs)],
+          volumes: volumes(fn),
+        },
+      },
+    },
+  };
+}
+
+/** The image that a Function's layers are put on. */
+export function baseImageOf(fn: Function, settings: Settings): string | undefined {
+  return fn.spec.runtimeImageOverride || settings.runtimeImages[runtimeOf(fn).name];
+}
+
+function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Container {
+  const { resources } = resolveResources(
+    "build",
+    fn.spec.resourceConfiguration?.build,
+    settings.defaultBuildPreset,
+  );
+  return {
+    name: names.buildContainer,
+    image: settings.builderImage,
+    imagePullPolicy: "IfNotPresent",
+    command: ["node", "/opt/spry/builder.cjs"],
+    args: builderArguments(fn, settings, inputs),
+    env: [{ name: "DOCKER_CONFIG", value: paths.credentials }],
+    resources,
+    securityContext: containerSecurityContext,
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: volumeMounts(),
+  };
+}
+
+function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInputs): string[] {
+  const { name = "", namespace = "" } = fn.metadata;
+  const { buildKey, registry } = inputs;
+  const runtime = runtimeOf(fn).name;
+  const base = pushNameOf(baseImageOf(fn, settings) ?? "", registry);
+  const repository = `${registry.push}/${names.repository(namespace, name)}`;
+  return [
+    ["--source", paths.source],
+    ["--runtime", runtime],
+    ["--base", base],
+    ["--destination", `${repository}:${buildKey}`],
+    ["--dependency-cache", `${registry.push}/spry-cache/${runtime}`],
+    ["--source-digest", sourceDigest(fn)],
+  ].flat();
+}
+
+/**
+ * What the builder must find, or else give up: the ConfigMap may have been edited between the Job and its Pod. It
+ * is what `sha256sum handler.js package.json | sha256sum` says.
+ */
+function sourceDigest(fn: Function): string {
+  const { handlerFile, dependencyFile } = runtimeOf(fn);
+  const files: [path: string, content: string][] = [
+    [handlerFile, fn.spec.source.inline?.source ?? ""],
+    [dependencyFile, dependenciesOf(fn)],
+  ];
+  const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+  const lines = files.map(([path, content]) => `${sha256(content)}  ${path}\n`);
+  return `sha256:${sha256(lines.sort(byPath).join(""))}`;
+}
+
+const byPath = (a: string, b: string) => (a.slice(64) < b.slice(64) ? -1 : 1);
+
+function volumes(fn: Function): Volume[] {
+  const runtime = runtimeOf(fn);
+  return [
+    {
+      name: "sources",
+      configMap: {
+        name: names.configMap(fn.metadata.name ?? ""),
+        items: [
+          { key: "source", path: runtime.handlerFile },
+          { key: "dependencies", path: runtime.dependencyFile },
+        ],
+      },
+    },
+    {
+      name: "credentials",
+      secret: {
+        secretName: names.registrySecret,
+        items: [{ key: ".dockerconfigjson", path: "config.json" }],
+      },
+    },
+    {
+      name: "registry-config",
+      secret: { secretName: names.packageRegistrySecret, optional: true },
+    },
+    { name: "build", emptyDir: { sizeLimit: "4Gi" } },
+    { name: "tmp-dir", emptyDir: { sizeLimit: "1Gi" } },
+  ];
+}
+
+function volumeMounts(): VolumeMount[] {
+  return [
+    { name: "sources", mountPath: paths.source, readOnly: true },
+    { name: "credentials", mountPath: paths.credentials, readOnly: true },
+    { name: "registry-config", mountPath: paths.packageRegistry, readOnly: true },
+    { name: "build", mountPath: paths.scratch },
+    { name: "tmp-dir", mountPath: "/tmp" },
+  ];
+}

@@ -1,0 +1,129 @@
+import {
+  annotations,
+  childLabelsOf,
+  environmentOf,
+  type Function,
+  names,
+  podLabelsOf,
+  podSelectorOf,
+  resolveResources,
+} from "@spry/function";
+import {
+  type Container,
+  type Deployment,
+  type PodTemplateSpec,
+  type Probe,
+  type Volume,
+  type VolumeMount,
+} from "@spry/kube";
+import { type DesiredChild } from "../children.ts";
+import { type Settings } from "../config.ts";
+import { containerSecurityContext, podSecurityContext } from "./security.ts";
+
+/** What a Deployment follows from, besides the Function. */
+export interface DeploymentInputs {
+  /** By digest. */
+  image: string;
+  buildKey: string;
+  /** Digest of the Secrets and ConfigMaps that the Function refers to, if it does. */
+  references?: string | undefined;
+}
+
+const port = 8080;
+/** Time for requests under way; a Pod without any ends at once. */
+const terminationGracePeriodSeconds = 60;
+
+export function desiredDeployment(
+  fn: Function,
+  settings: Settings,
+  inputs: DeploymentInputs,
+): Deployment & DesiredChild {
+  const { name = "", namespace = "" } = fn.metadata;
+  return {
+    metadata: {
+      name: names.deployment(name),
+      namespace,
+      labels: childLabelsOf(fn),
+      annotations: { [annotations.buildKey]: inputs.buildKey },
+    },
+    spec: {
+      replicas: fn.spec.replicas ?? 1,
+      revisionHistoryLimit: 0,
+      selector: { matchLabels: podSelectorOf(fn) },
+      // The old Pods serve until the new ones are ready.
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: "25%" } },
+      template: podTemplate(fn, settings, inputs),
+    },
+  };
+}
+
+function podTemplate(fn: Function, settings: Settings, inputs: DeploymentInputs): PodTemplateSpec {
+  return {
+    metadata: {
+      labels: podLabelsOf(fn),
+      annotations: {
+        [annotations.istioProxyConfig]: '{ "holdApplicationUntilProxyStarts": true }',
+        ...fn.spec.annotations,
+        ...(inputs.references ? { [annotations.references]: inputs.references } : {}),
+      },
+    },
+    spec: {
+      serviceAccountName: names.serviceAccount,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      terminationGracePeriodSeconds,
+      securityContext: { ...podSecurityContext, ...fn.spec.podSecurityContext },
+      containers: [container(fn, settings, inputs.image)],
+      volumes: volumes(fn),
+    },
+  };
+}
+
+function container(fn: Function, settings: Settings, image: string): Container {
+  const { resourceConfiguration } = fn.spec;
+  const { resources } = resolveResources(
+    "function",
+    resourceConfiguration?.function,
+    settings.defaultFunctionPreset,
+  );
+  return {
+    name: names.container,
+    image,
+    imagePullPolicy: "IfNotPresent",
+    env: environmentOf(fn, settings),
+    ports: [{ name: "http", containerPort: port, protocol: "TCP" }],
+    resources,
+    ...probes(),
+    securityContext: { ...containerSecurityContext, ...fn.spec.containerSecurityContext },
+    // Why a handler did not load is the end of what it wrote.
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: volumeMounts(fn),
+  };
+}
+
+/** Starting is asked about every second, and for 150 s; one missed answer takes nobody out. */
+function probes(): { startupProbe: Probe; readinessProbe: Probe; livenessProbe: Probe } {
+  const httpGet = { path: "/healthz", port };
+  return {
+    startupProbe: { httpGet, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 150 },
+    readinessProbe: { httpGet, periodSeconds: 5, timeoutSeconds: 2, failureThreshold: 3 },
+    livenessProbe: { httpGet, periodSeconds: 5, timeoutSeconds: 4, failureThreshold: 3 },
+  };
+}
+
+function volumes(fn: Function): Volume[] {
+  const secrets = (fn.spec.secretMounts ?? []).map(({ secretName }) => ({
+    name: names.secretVolume(secretName),
+    secret: { secretName, defaultMode: 0o666, optional: false },
+  }));
+  return [{ name: "tmp-dir", emptyDir: { sizeLimit: "100Mi" } }, ...secrets];
+}
+
+function volumeMounts(fn: Function): VolumeMount[] {
+  const secrets = (fn.spec.secretMounts ?? []).map(({ secretName, mountPath }) => ({
+    name: names.secretVolume(secretName),
+    mountPath,
+    readOnly: true,
+  }));
+  return [{ name: "tmp-dir", mountPath: "/tmp" }, ...secrets];
+}

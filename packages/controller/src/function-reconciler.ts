@@ -1,0 +1,139 @@
+import {
+  defaultFunction,
+  type Function,
+  functions,
+  type FunctionStatus,
+  resolveResources,
+} from "@spry/function";
+import {
+  deepEqual,
+  type EventRecorder,
+  isNotFound,
+  mergePatchBetween,
+  type ObjectKey,
+  type Reconcile,
+  type ReconcileResult,
+} from "@spry/kube";
+import { newsOf, observe } from "./conditions.ts";
+import { baseImageOf } from "./desired/build-job.ts";
+import { observeRollout } from "./rollout.ts";
+import { type Deps, type Draft, type Outcome, type Stage } from "./stage.ts";
+import { buildImage } from "./stages/build.ts";
+import { deployWorkload } from "./stages/deploy.ts";
+import { exposeService } from "./stages/expose.ts";
+import { scaleWorkload } from "./stages/scale.ts";
+import { resolveSource } from "./stages/source.ts";
+import { validate } from "./stages/validate.ts";
+
+/** In this order; each relies on what the ones before it have done. */
+export const stages: readonly Stage[] = [
+  validate,
+  resolveSource,
+  buildImage,
+  deployWorkload,
+  exposeService,
+  scaleWorkload,
+];
+
+/** One pass over one Function: stages as far as they get, then one write of the status. */
+export function functionReconciler(deps: Deps, events: EventRecorder): Reconcile {
+  return async (key) => {
+    const stored = deps.caches.functions.get(key);
+    // Owner references take the children along; there is nothing to clean up.
+    if (!stored || stored.metadata.deletionTimestamp) return forget(key, deps);
+    const draft = draftOf(key, stored);
+    describe(draft, deps);
+    const { outcome, last } = await runStages(draft, deps);
+    if (last.name !== "build" && last.condition === "ConfigurationReady") deps.slots.leave(key);
+    tell(draft, stored, outcome, last, deps);
+    await writeStatus(stored, draft.status, deps, events);
+    return outcome.kind === "wait" ? recheck(outcome.recheckAfterMs) : undefined;
+  };
+}
+
+function forget(key: ObjectKey, deps: Deps): void {
+  deps.slots.leave(key);
+  deps.references.forget(key);
+}
+
+function draftOf(key: ObjectKey, stored: Function): Draft {
+  const { namespace = "", name = "" } = stored.metadata;
+  // Replicas are what is stored: a scaler may have its reasons to leave the bounds.
+  const replicas = stored.spec.replicas;
+  const fn = defaultFunction(stored);
+  const spec = replicas === undefined ? fn.spec : { ...fn.spec, replicas };
+  const status = structuredClone(stored.status ?? {});
+  return { key, namespace, name, fn: { ...fn, spec }, status };
+}
+
+/** What the status says about the Function itself. */
+function describe({ fn, status }: Draft, { settings }: Deps): void {
+  const { function: own, build } = fn.spec.resourceConfiguration ?? {};
+  const { defaultFunctionPreset, defaultBuildPreset } = settings;
+  status.observedGeneration = fn.metadata.generation ?? 0;
+  status.functionResourceProfile = resolveResources("function", own, defaultFunctionPreset).profile;
+  status.buildResourceProfile = resolveResources("build", build, defaultBuildPreset).profile;
+}
+
+async function runStages(draft: Draft, deps: Deps): Promise<{ outcome: Outcome; last: Stage }> {
+  let outcome: Outcome = { kind: "done" };
+  let last = validate;
+  for (const stage of stages) {
+    last = stage;
+    outcome = await stage.run(draft, deps);
+    if (outcome.kind !== "done") break;
+    if (outcome.reason) say(draft, stage, outcome, deps);
+    if (stage === validate) {
+      draft.status.runtime = draft.fn.spec.runtime ?? "";
+      draft.status.runtimeImage = baseImageOf(draft.fn, deps.settings) ?? "";
+    }
+  }
+  return { outcome, last };
+}
+
+/** The condition of the stage that ended the pass, and how the Deployment fares. */
+function tell(draft: Draft, stored: Function, outcome: Outcome, last: Stage, deps: Deps): void {
+  if (outcome.kind === "done") return observeRollout(draft, true, deps);
+  say(draft, last, outcome, deps);
+  if (last.condition !== "Running") observeRollout(draft, false, deps);
+  else draft.status.podSelector ??= stored.status?.podSelector ?? "";
+}
+
+function say({ fn, status }: Draft, { condition }: Stage, outcome: Outcome, { clock }: Deps): void {
+  const { reason, message = "" } = outcome;
+  if (reason)
+    observe(status, condition, { reason, message, generation: fn.metadata.generation }, clock);
+}
+
+/** One patch, only of what changed, and only onto the version that was looked at. */
+async function writeStatus(
+  stored: Function,
+  status: FunctionStatus,
+  { client }: Deps,
+  events: EventRecorder,
+): Promise<void> {
+  const before = stored.status ?? {};
+  if (deepEqual(before, status)) return;
+  const { namespace, name = "", resourceVersion } = stored.metadata;
+  const patch = { metadata: { resourceVersion }, status: mergePatchBetween(before, status) };
+  try {
+    await client.patch(functions, { namespace, name }, patch, {
+      subresource: "status",
+      fieldManager: "function-controller",
+    });
+  } catch (error) {
+    if (isNotFound(error)) return;
+    throw error;
+  }
+  for (const { status: value, reason, message } of newsOf(before, status)) {
+    events.record(functions, stored, {
+      type: value === "False" ? "Warning" : "Normal",
+      reason,
+      message,
+    });
+  }
+}
+
+function recheck(ms: number | undefined): ReconcileResult | undefined {
+  return ms === undefined ? undefined : { requeueAfterMs: ms };
+}

@@ -1,0 +1,8 @@
+/** The Function Controller: turns Functions into running services, and checks them at admission. */
+export { type ControllerConfig } from "./config.ts";
+export { type FunctionControllerOptions, startFunctionController } from "./start.ts";
+export { createAdmission } from "./admission/admission.ts";
+export {
+  admissionConfigurations,
+  type WebhookLocation,
+} from "./admission/admission-configurations.ts";

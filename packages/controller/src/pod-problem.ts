@@ -1,0 +1,72 @@
+import { names } from "@spry/function";
+import { type ContainerStatus, type Pod, type PodTemplateSpec } from "@spry/kube";
+import { tail } from "./build-result.ts";
+import { contains } from "./contains.ts";
+
+/** Why Pods do not get ready. */
+export interface PodProblem {
+  /** Nothing will get better by waiting: a person has to change something. */
+  fatal: boolean;
+  /** The same for as long as the cause is the same, whatever a container is doing at the moment. */
+  message: string;
+}
+
+const usualWaits = ["ContainerCreating", "PodInitializing"];
+
+/** The first problem among the Pods made from this template; older ones are on their way out. */
+export function podProblem(
+  pods: readonly Pod[],
+  template: PodTemplateSpec,
+): PodProblem | undefined {
+  for (const pod of pods) {
+    if (pod.metadata.deletionTimestamp || !isMadeFrom(template, pod)) continue;
+    const problem = problemOf(pod);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+function isMadeFrom(template: PodTemplateSpec, pod: Pod): boolean {
+  const wanted = template.spec?.containers.find(({ name }) => name === names.container);
+  const found = pod.spec?.containers.find(({ name }) => name === names.container);
+  return (
+    contains(found?.image, wanted?.image) &&
+    contains(found?.env, wanted?.env) &&
+    contains(pod.metadata.annotations, template.metadata?.annotations)
+  );
+}
+
+function problemOf(pod: Pod): PodProblem | undefined {
+  for (const status of pod.status?.containerStatuses ?? []) {
+    if (status.ready) continue;
+    const problem = crashOf(status) ?? waitOf(status);
+    if (problem) return problem;
+  }
+  const unscheduled = pod.status?.conditions?.find(
+    ({ type, status }) => type === "PodScheduled" && status === "False",
+  );
+  if (!unscheduled) return undefined;
+  const message = `the Pod cannot be placed: ${unscheduled.message ?? unscheduled.reason}`;
+  return { fatal: false, message };
+}
+
+/** A container that ended badly, also while it is being started once more. */
+function crashOf(status: ContainerStatus): PodProblem | undefined {
+  const end = status.state?.terminated ?? status.lastState?.terminated;
+  if (!end || end.exitCode === 0) return undefined;
+  const often = status.restartCount > 0 || status.state?.waiting !== undefined;
+  const reason = often ? "CrashLoopBackOff" : (end.reason ?? "Error");
+  const how = end.reason === "OOMKilled" ? "out of memory" : `exit code ${end.exitCode}`;
+  const words = tail(end.message ?? "");
+  const message = `container ${status.name}: ${reason} (${how})${words ? `: ${words}` : ""}`;
+  return { fatal: true, message };
+}
+
+function waitOf(status: ContainerStatus): PodProblem | undefined {
+  const { reason, message = "" } = status.state?.waiting ?? {};
+  if (!reason || usualWaits.includes(reason)) return undefined;
+  // The two take turns while an image cannot be pulled.
+  const named = reason === "ErrImagePull" ? "ImagePullBackOff" : reason;
+  const words = tail(message);
+  return { fatal: true, message: `container ${status.name}: ${named}${words ? `: ${words}` : ""}` };
+}

@@ -1,0 +1,103 @@
+import { labels, podSelectorOf, type Reason } from "@spry/function";
+import { type Deployment, formatLabelSelector, isControlledBy, requirementsOf } from "@spry/kube";
+import { conditionOf, observe } from "./conditions.ts";
+import { podProblem, type PodProblem } from "./pod-problem.ts";
+import { type Deps, type Draft } from "./stage.ts";
+
+/**
+ * The end of every pass: tells how the Deployment that is there fares, also when it is still the old one because
+ * an edit is being built, or cannot be.
+ */
+export function observeRollout(draft: Draft, complete: boolean, deps: Deps): void {
+  const { fn, status } = draft;
+  const cached = deps.caches.deployments.get(draft.key);
+  const deployment =
+    draft.deployment ?? (cached && isControlledBy(cached, fn) ? cached : undefined);
+  status.replicas = deployment?.status?.replicas ?? 0;
+  status.podSelector = formatLabelSelector(requirementsOf({ matchLabels: podSelectorOf(fn) }));
+  if (!deployment) return;
+
+  const pods = deps.caches.pods
+    .byIndex("function", draft.key)
+    .filter((pod) => pod.metadata.labels?.[labels.resource] === "deployment");
+  const found = judge(deployment, podProblem(pods, deployment.spec?.template ?? {}));
+  const now = complete ? afterChange(found, draft) : duringBuild(found, draft);
+  const generation = complete
+    ? fn.metadata.generation
+    : conditionOf(status, "Running")?.observedGeneration;
+  observe(status, "Running", { ...now, generation }, deps.clock);
+}
+
+interface Finding {
+  reason: Reason;
+  message: string;
+  problem?: PodProblem | undefined;
+}
+
+/** The contract's reading of a Deployment's conditions, with what its Pods say. */
+function judge(deployment: Deployment, problem: PodProblem | undefined): Finding {
+  const name = deployment.metadata.name ?? "";
+  const condition = (type: string) =>
+    deployment.status?.conditions?.find((each) => each.type === type);
+  const available = condition("Available");
+  const progressing = condition("Progressing");
+  const failure = condition("ReplicaFailure");
+  const seen =
+    (deployment.status?.observedGeneration ?? 0) >= (deployment.metadata.generation ?? 0);
+  const complete =
+    progressing?.status === "True" && progressing.reason === "NewReplicaSetAvailable";
+
+  if (seen && available?.status === "True" && complete) {
+    return { reason: "DeploymentReady", message: `Deployment ${name} is ready` };
+  }
+  const obstacle =
+    problem ??
+    (failure?.status === "True"
+      ? { fatal: false, message: `its Pods cannot be made: ${failure.message ?? failure.reason}` }
+      : undefined);
+  const why = obstacle ? `: ${obstacle.message}` : "";
+  if (seen && progressing?.status === "False") {
+    const message = `Deployment ${name} failed${why || `: ${progressing.message ?? progressing.reason}`}`;
+    return { reason: "DeploymentFailed", message, problem: obstacle };
+  }
+  // While old Pods serve, a new one that does not start is no failure of the whole.
+  if (available?.status !== "True" && problem?.fatal) {
+    return { reason: "DeploymentFailed", message: `Deployment ${name} failed${why}`, problem };
+  }
+  if (seen && available?.status === "False") {
+    const message = `Deployment ${name} has fewer Pods ready than it needs${why}`;
+    return { reason: "MinReplicasNotAvailable", message, problem: obstacle };
+  }
+  return {
+    reason: "DeploymentWaiting",
+    message: `Deployment ${name} is not ready yet${why}`,
+    problem: obstacle,
+  };
+}
+
+/** As long as all goes well, a roll-out has one reason from its start to its end. */
+function afterChange(found: Finding, draft: Draft): Finding {
+  if (found.reason === "DeploymentReady" || found.problem) return found;
+  const name = draft.name;
+  if (draft.deploymentChange === "created") {
+    return { reason: "DeploymentCreated", message: `Deployment ${name} created` };
+  }
+  if (draft.deploymentChange === "updated") {
+    return { reason: "DeploymentUpdated", message: `Deployment ${name} updated` };
+  }
+  const previous = conditionOf(draft.status, "Running");
+  const rolling =
+    previous?.reason === "DeploymentCreated" || previous?.reason === "DeploymentUpdated";
+  const failed = found.reason === "DeploymentFailed";
+  return previous && rolling && !failed ? previous : found;
+}
+
+/** What is wrong with the old code is no verdict on the new one while that is being built. */
+function duringBuild(found: Finding, draft: Draft): Finding {
+  const building = conditionOf(draft.status, "BuildReady")?.status === "Unknown";
+  if (!building || found.reason !== "DeploymentFailed") return found;
+  return {
+    reason: "DeploymentWaiting",
+    message: `waiting for the build; meanwhile: ${found.message}`,
+  };
+}

@@ -1,0 +1,64 @@
+import {
+  type ConditionType,
+  type Function,
+  type FunctionStatus,
+  type Reason,
+} from "@spry/function";
+import {
+  type Clock,
+  type Deployment,
+  type KubeClient,
+  type Logger,
+  type ObjectKey,
+} from "@spry/kube";
+import { type BuildSlots } from "./build-slots.ts";
+import { type Caches } from "./caches.ts";
+import { type Settings } from "./config.ts";
+import { type ReferencedObjects } from "./referenced-objects.ts";
+
+/** How a stage ended. With a reason, the stage's condition says so; its status follows from it. */
+export type Outcome =
+  /** The next stage may run. */
+  | { kind: "done"; reason?: Reason; message?: string }
+  /** Something else has to happen first; a watch, or the time that is given, brings the next pass. */
+  | { kind: "wait"; reason: Reason; message: string; recheckAfterMs?: number }
+  /** A person must change something first. */
+  | { kind: "stop"; reason: Reason; message: string };
+
+/** One step of a pass. It works from the state it finds, so it may be run again at any moment. */
+export interface Stage {
+  readonly name: string;
+  readonly condition: ConditionType;
+  run(draft: Draft, deps: Deps): Promise<Outcome>;
+}
+
+/** A Function during one pass. */
+export interface Draft {
+  readonly key: ObjectKey;
+  /** As it is stored, with its defaults. */
+  readonly fn: Function;
+  readonly namespace: string;
+  readonly name: string;
+  /** What the status will be; written once, at the end. */
+  readonly status: FunctionStatus;
+  /** Found or applied in this pass. */
+  deployment?: Deployment | undefined;
+  /** What became of the Deployment in this pass. */
+  deploymentChange?: "none" | "created" | "updated";
+  /** The image to run, by digest: the build stage's result. */
+  image?: string;
+  buildKey?: string;
+}
+
+/** What stages work with. */
+export interface Deps {
+  readonly client: KubeClient;
+  readonly settings: Settings;
+  readonly caches: Caches;
+  readonly slots: BuildSlots;
+  readonly references: ReferencedObjects;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export const done: Outcome = { kind: "done" };

@@ -1,0 +1,34 @@
+import { isInvalid } from "@spry/kube";
+import { ensureChild, ForeignObjectError } from "../children.ts";
+import { desiredDeployment } from "../desired/deployment.ts";
+import { done, type Stage } from "../stage.ts";
+
+const foreignRecheckMs = 30_000;
+
+/** Runs the image. How the roll-out fares is told at the end of the pass. */
+export const deployWorkload: Stage = {
+  name: "deploy",
+  condition: "Running",
+
+  async run(draft, { client, caches, settings, references }) {
+    const { fn, image = "", buildKey = "" } = draft;
+    const inputs = { image, buildKey, references: await references.digest(draft.key, fn) };
+    try {
+      const desired = desiredDeployment(fn, settings, inputs);
+      const { object, change } = await ensureChild(client, caches.deployments, fn, desired);
+      draft.deployment = object;
+      draft.deploymentChange = change;
+      return done;
+    } catch (error) {
+      const { message } = error as Error;
+      if (isInvalid(error)) return { kind: "stop", reason: "DeploymentFailed", message };
+      if (!(error instanceof ForeignObjectError)) throw error;
+      return {
+        kind: "wait",
+        reason: "DeploymentFailed",
+        message,
+        recheckAfterMs: foreignRecheckMs,
+      };
+    }
+  },
+};

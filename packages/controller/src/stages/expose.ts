@@ -1,0 +1,23 @@
+import { isInvalid } from "@spry/kube";
+import { ensureChild, ForeignObjectError } from "../children.ts";
+import { desiredService } from "../desired/service.ts";
+import { done, type Stage } from "../stage.ts";
+
+const foreignRecheckMs = 30_000;
+
+/** Makes the Function reachable by its name. */
+export const exposeService: Stage = {
+  name: "expose",
+  condition: "Running",
+
+  async run({ fn }, { client, caches }) {
+    try {
+      await ensureChild(client, caches.services, fn, desiredService(fn));
+      return done;
+    } catch (error) {
+      if (!(error instanceof ForeignObjectError) && !isInvalid(error)) throw error;
+      const { message } = error as Error;
+      return { kind: "wait", reason: "ServiceFailed", message, recheckAfterMs: foreignRecheckMs };
+    }
+  },
+};

@@ -1,0 +1,117 @@
+import { type Function, functions } from "@spry/function";
+import {
+  type Change,
+  type Clock,
+  Controller,
+  deepEqual,
+  EventRecorder,
+  getCondition,
+  keyOf,
+  type KubeClient,
+  type KubeObject,
+  type Logger,
+  type ObjectKey,
+  silentLogger,
+  systemClock,
+} from "@spry/kube";
+import { BuildSlots } from "./build-slots.ts";
+import { type Caches, createCaches, functionKeyOf } from "./caches.ts";
+import { type ControllerConfig, settingsOf } from "./config.ts";
+import { functionReconciler } from "./function-reconciler.ts";
+import { createPropagation } from "./propagation.ts";
+import { ReferencedObjects } from "./referenced-objects.ts";
+
+export interface FunctionControllerOptions {
+  client: KubeClient;
+  config: ControllerConfig;
+  clock?: Clock;
+  log?: Logger;
+  signal: AbortSignal;
+}
+
+/**
+ * Turns Functions into running services until the signal is aborted; resolves when the passes under way have
+ * ended. One instance at a time may run in a cluster: leader election is the caller's.
+ */
+export async function startFunctionController(options: FunctionControllerOptions): Promise<void> {
+  const { client, signal, clock = systemClock, log = silentLogger } = options;
+  const settings = settingsOf(options.config);
+  const caches = createCaches(client, clock, log);
+  const running = Object.values(caches).map((informer) => informer.run(signal));
+  const propagation = createPropagation({ client, caches, settings, clock, log });
+
+  // The reconciler's parts wake Functions, and the controller that is woken needs the reconciler.
+  const wake = (key: ObjectKey) => controller.enqueue(key);
+  const slots = new BuildSlots(settings.maxSimultaneousBuilds, caches.jobs, wake);
+  const references = new ReferencedObjects({ client, clock, log, signal, onChange: wake });
+  const events = new EventRecorder({ client, component: "function-controller", clock, log });
+  const deps = { client, settings, caches, slots, references, clock, log };
+  const controller = new Controller({
+    name: functions.plural,
+    reconcile: functionReconciler(deps, events),
+    workers: settings.workers,
+    clock,
+    log,
+  });
+
+  // Judging from half a picture would create again what is already there.
+  const synced = Promise.all(Object.values(caches).map((informer) => informer.synced));
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await Promise.race([synced, aborted]);
+  if (!signal.aborted) {
+    slots.restore(waitingBefore(caches.functions.list()));
+    watch(caches, controller);
+  }
+  await Promise.all([controller.run(signal), propagation.run(signal), ...running]);
+  await events.flushed();
+}
+
+/** Whatever may change what a pass does brings a pass. */
+function watch(caches: Caches, controller: Controller): void {
+  caches.functions.onChange((change) => {
+    if (!isOwnStatusWrite(change)) controller.enqueue(keyOf(change.object));
+  });
+  const { configMaps, jobs, pods, deployments, services, autoscalers } = caches;
+  const onChild = ({ object }: Change<KubeObject>) => controller.enqueue(functionKeyOf(object));
+  for (const children of [configMaps, jobs, pods, deployments, services, autoscalers]) {
+    children.onChange(onChild);
+  }
+  const onSurroundings = ({ object }: Change<KubeObject>) => {
+    for (const fn of caches.functions.list()) {
+      if (fn.metadata.namespace === object.metadata.namespace) controller.enqueue(keyOf(fn));
+    }
+  };
+  caches.registrySecrets.onChange(onSurroundings);
+  caches.serviceAccounts.onChange(onSurroundings);
+}
+
+/** A change of nothing but the status is our own, and needs no answer. */
+function isOwnStatusWrite(change: Change<Function>): boolean {
+  if (change.type !== "updated") return false;
+  const { object, previous } = change;
+  return (
+    deepEqual(object.spec, previous.spec) &&
+    deepEqual(object.metadata.labels, previous.metadata.labels) &&
+    deepEqual(object.metadata.annotations, previous.metadata.annotations) &&
+    object.metadata.uid === previous.metadata.uid &&
+    object.metadata.generation === previous.metadata.generation &&
+    object.metadata.deletionTimestamp === previous.metadata.deletionTimestamp
+  );
+}
+
+/** Functions that waited for a build slot when the controller stopped, the longest first. */
+function waitingBefore(all: Iterable<Function>): ObjectKey[] {
+  const since = (fn: Function) => {
+    const build = getCondition(fn.status?.conditions, "BuildReady");
+    if (build?.reason !== "JobWaiting") return undefined;
+    return `${build.lastTransitionTime} ${fn.metadata.creationTimestamp} ${keyOf(fn)}`;
+  };
+  const waiting = [...all].flatMap((fn) => {
+    const order = since(fn);
+    return order === undefined ? [] : [{ key: keyOf(fn), order }];
+  });
+  return waiting.sort((a, b) => (a.order < b.order ? -1 : 1)).map(({ key }) => key);
+}
