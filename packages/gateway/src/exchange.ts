@@ -3,7 +3,7 @@ import { type Socket } from "node:net";
 import { type Duplex } from "node:stream";
 import { type Function } from "@spry/function";
 import { type Clock, type Informer, type Logger, messageOf, type ObjectKey } from "@spry/kube";
-import { type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import {
   type Answer,
   bodyTooLarge,
@@ -246,7 +246,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (!upgrade || this.#isOver) return void socket.destroy();
     this.#finish(status);
     this.#response.detachSocket(upgrade.socket);
-    joinTunnel(upgrade, socket, status, headers);
+    joinTunnel(upgrade, socket as Socket, status, headers);
   }
 
   onResponseError(_controller: unknown, error: Error): void {

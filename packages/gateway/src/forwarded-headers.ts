@@ -1,5 +1,5 @@
 import { type IncomingMessage } from "node:http";
-import { type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 
 /** Headers that concern one connection only (RFC 9110 section 7.6.1), never passed on. */
 const hopByHop = new Set([

@@ -61,6 +61,7 @@ const defaults: ExchangeSettings = {
 const keepAliveTimeoutMs = 65_000;
 const headersTimeoutMs = 60_000;
 const sweepMs = 50;
+const lingerMs = 100;
 
 /** The way of a request to a Function. Informers start at once and keep its routes current. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -168,12 +169,10 @@ function createServer(deps: ExchangeDeps, ready: Promise<void>, accessLog: boole
     upgraded(server).add(socket);
     socket.once("close", () => upgraded(server).delete(socket));
   });
-  server.on("connect", (_request, socket) => {
-    socket.end(rawAnswer({ status: 405, reason: "MethodNotAllowed", message: "no CONNECT here" }));
-  });
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+  server.on("connect", (_request, socket: Socket) => refuse(socket, noConnect));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();
-    socket.end(rawAnswer(answerToMalformed(error.code)));
+    refuse(socket, malformed[error.code ?? ""] ?? badRequest);
   });
   return server;
 }
@@ -195,6 +194,12 @@ function responseOn(socket: Socket, request: http.IncomingMessage): http.ServerR
   return response;
 }
 
+const noConnect: Answer = {
+  status: 405,
+  reason: "MethodNotAllowed",
+  message: "this is no forward proxy",
+};
+const badRequest: Answer = { status: 400, reason: "BadRequest", message: "this is not HTTP/1.1" };
 const malformed: Record<string, Answer> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
@@ -208,10 +213,11 @@ const malformed: Record<string, Answer> = {
   },
 };
 
-function answerToMalformed(code: string | undefined): Answer {
-  return (
-    malformed[code ?? ""] ?? { status: 400, reason: "BadRequest", message: "this is not HTTP/1.1" }
-  );
+/** The last words on a connection. Closing at once could take them away from a client still sending. */
+function refuse(socket: Socket, answer: Answer): void {
+  socket.on("error", () => socket.destroy());
+  socket.setTimeout(lingerMs, () => socket.destroy());
+  socket.end(rawAnswer(answer));
 }
 
 function logAccess(

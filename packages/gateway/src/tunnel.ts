@@ -1,6 +1,9 @@
-import { type Duplex } from "node:stream";
+import { type Socket } from "node:net";
 import { responseHeaders } from "./forwarded-headers.ts";
 import { type UpgradeSocket } from "./exchange.ts";
+
+/** A side that has heard the other's end and says nothing for so long has gone without a word. */
+const halfClosedTimeoutMs = 60_000;
 
 /**
  * After `101 Switching Protocols` the two connections are one: bytes flow both ways, each way ends
@@ -8,7 +11,7 @@ import { type UpgradeSocket } from "./exchange.ts";
  */
 export function joinTunnel(
   { socket: client, head }: UpgradeSocket,
-  upstream: Duplex,
+  upstream: Socket,
   status: number,
   headers: Parameters<typeof responseHeaders>[0],
 ): void {
@@ -20,8 +23,10 @@ export function joinTunnel(
   if (head.length > 0) upstream.write(head);
   client.pipe(upstream);
   upstream.pipe(client);
-  client.on("error", () => upstream.destroy());
-  upstream.on("error", () => client.destroy());
+  upstream.once("end", () => client.setTimeout(halfClosedTimeoutMs, () => client.destroy()));
+  client.once("end", () => upstream.setTimeout(halfClosedTimeoutMs, () => upstream.destroy()));
+  client.on("error", () => upstream.resetAndDestroy());
+  upstream.on("error", () => client.resetAndDestroy());
   client.once("close", () => upstream.destroy());
   upstream.once("close", () => {
     // What the Pod sent last may still be on its way to the client.

@@ -1,5 +1,5 @@
 import { type Clock } from "@spry/kube";
-import { Client } from "undici";
+import Client from "undici/lib/dispatcher/client.js";
 
 export interface UpstreamSettings {
   /** Until the first byte of the answer. */
@@ -19,7 +19,7 @@ const suspicionMs = 100;
 
 /** One connection to a Pod; it carries one request at a time and is opened again when need be. */
 export class Connection {
-  readonly client: Client;
+  readonly client: InstanceType<typeof Client>;
   /** Requests that the present socket has carried; a socket that has carried some may be stale. */
   carried = 0;
 

@@ -1,0 +1,225 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Bench, bodyOf, type PodHandler, startBench } from "./testing.ts";
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = await startBench({ readyWaitMs: 400, upstreamTimeoutMs: 500 });
+});
+afterEach(() => bench.close());
+
+async function running(...handlers: PodHandler[]) {
+  const pods = await Promise.all(handlers.map((handler) => bench.pod(handler)));
+  await bench.service();
+  await bench.endpoints(pods);
+  return pods;
+}
+
+describe("a request to a Function", () => {
+  test("reaches a ready Pod as it was sent", async () => {
+    const [pod] = await running(async (request, response) => {
+      const body = await bodyOf(request);
+      response.setHeader("x-pod", "one").setHeader("set-cookie", ["a=1", "b=2"]);
+      response.end(`${request.method} ${request.url} ${body.toString()}`);
+    });
+    const answer = await bench.call({
+      method: "PUT",
+      path: "/a%20b?x=1&x=2",
+      headers: { "X-Mine": "v", connection: "x-private", "x-private": "1", te: "trailers" },
+      body: "payload",
+    });
+    expect(answer).toMatchObject({ status: 200, body: "PUT /a%20b?x=1&x=2 payload" });
+    expect(answer.headers).toMatchObject({ "x-pod": "one", "set-cookie": ["a=1", "b=2"] });
+    const headers = pod?.seen[0]?.headers ?? {};
+    expect(headers).toMatchObject({
+      host: "hello.default.localhost",
+      "x-mine": "v",
+      "x-forwarded-for": "127.0.0.1",
+      "x-forwarded-proto": "http",
+      "x-forwarded-host": "hello.default.localhost",
+      forwarded: 'for=127.0.0.1;host="hello.default.localhost";proto=http',
+    });
+    expect(headers).not.toHaveProperty("x-private");
+    expect(headers).not.toHaveProperty("te");
+  });
+
+  test("does not believe what its client says about where it comes from", async () => {
+    const [pod] = await running((_, response) => response.end());
+    await bench.call({ headers: { "x-forwarded-for": "10.0.0.1", forwarded: "for=10.0.0.1" } });
+    expect(pod?.seen[0]?.headers["x-forwarded-for"]).toBe("127.0.0.1");
+    expect(pod?.seen[0]?.headers.forwarded).not.toContain("10.0.0.1");
+  });
+
+  test.each([
+    "HELLO.default.localhost:1234",
+    "hello.default.svc.cluster.local",
+    "hello.default.svc",
+  ])("may use the host %s", async (host) => {
+    await running((_, response) => response.end("here"));
+    expect((await bench.call({ host })).body).toBe("here");
+  });
+
+  test.each([
+    ["HEAD", 200, ""],
+    ["GET", 204, ""],
+    ["GET", 304, ""],
+    ["OPTIONS", 200, "x"],
+    ["DELETE", 200, "x"],
+  ])("%s with the answer %d keeps to the rules of HTTP", async (method, status, body) => {
+    await running((_, response) => {
+      response.writeHead(status, status === 200 ? { "content-length": 1 } : {});
+      response.end(body);
+    });
+    const answer = await bench.call({ method });
+    expect(answer).toMatchObject({ status, body });
+    if (method === "HEAD") expect(answer.headers["content-length"]).toBe("1");
+  });
+
+  test("is spread over the ready Pods, the least loaded first", async () => {
+    const pods = await running(
+      (_, response) => setTimeout(() => response.end(), 50),
+      (_, response) => setTimeout(() => response.end(), 50),
+      (_, response) => setTimeout(() => response.end(), 50),
+    );
+    await Promise.all(Array.from({ length: 9 }, () => bench.call()));
+    expect(pods.map(({ seen }) => seen.length)).toEqual([3, 3, 3]);
+  });
+
+  test("goes to a Pod that ends but serves when no other is left", async () => {
+    const pod = await bench.pod((_, response) => response.end("last"));
+    await bench.service();
+    await bench.endpoints([], [pod]);
+    expect((await bench.call()).body).toBe("last");
+  });
+
+  test("keeps its trailers", async () => {
+    await running((_, response) => {
+      response.writeHead(200, { trailer: "x-sum" });
+      response.write("data");
+      response.addTrailers({ "x-sum": "42" });
+      response.end();
+    });
+    const socket = await bench.raw();
+    socket.write("GET / HTTP/1.1\r\nhost: hello.default.localhost\r\nconnection: close\r\n\r\n");
+    const text = (await bodyOf(socket)).toString();
+    expect(text).toMatch(/0\r\nx-sum: 42\r\n\r\n$/);
+  });
+
+  test("may be written as a proxy request", async () => {
+    await running((request, response) => response.end(request.url));
+    const answer = await bench.call({ path: "http://elsewhere.example/path?q#f" });
+    expect(answer.body).toBe("/path?q");
+  });
+});
+
+describe("an answer of the gateway's own", () => {
+  const conditions = (reason: string, status: "True" | "False" | "Unknown") => [
+    { type: "ConfigurationReady" as const, status: "True" as const, reason: "ConfigMapCreated" },
+    { type: "BuildReady" as const, status, reason, message: `what ${reason} means\nmore` },
+  ];
+
+  test("says what hosts look like", async () => {
+    const answer = await bench.call({ host: "example.com" });
+    expect(answer).toMatchObject({ status: 404, headers: { "x-spry-reason": "UnknownHost" } });
+    expect(answer.body).toContain("<function>.<namespace>.localhost");
+  });
+
+  test("says that there is no such Function", async () => {
+    const answer = await bench.call({ headers: { accept: "application/json" } });
+    expect(answer).toMatchObject({ status: 404, headers: { "x-spry-reason": "FunctionNotFound" } });
+    expect(JSON.parse(answer.body)).toEqual({
+      status: 404,
+      reason: "FunctionNotFound",
+      message: "there is no Function hello in namespace default, nor any other Function",
+    });
+  });
+
+  test("gives the Function's own reason at once when its build has failed", async () => {
+    await bench.fn(conditions("JobFailed", "False") as never);
+    const answer = await bench.call();
+    expect(answer).toMatchObject({
+      status: 503,
+      headers: { "x-spry-reason": "JobFailed", "retry-after": "1" },
+      body: "Function default/hello is not ready: what JobFailed means\n",
+    });
+  });
+
+  test("comes only after a while when the first version is on the way", async () => {
+    await bench.fn(conditions("JobRunning", "Unknown") as never);
+    const start = Date.now();
+    const answer = await bench.call();
+    expect(answer).toMatchObject({ status: 503, headers: { "x-spry-reason": "JobRunning" } });
+    expect(Date.now() - start).toBeGreaterThan(350);
+  });
+
+  test("is not needed when the first version gets ready in time", async () => {
+    await bench.fn(conditions("JobRunning", "Unknown") as never);
+    const pending = bench.call({ method: "POST", body: "early" });
+    const pod = await bench.pod(async (request, response) => response.end(await bodyOf(request)));
+    await bench.service();
+    await bench.endpoints([pod]);
+    expect(await pending).toMatchObject({ status: 200, body: "early" });
+  });
+
+  test("is 502 when the Pod breaks off before its answer", async () => {
+    const [pod] = await running((request) => request.socket.destroy());
+    const answer = await bench.call({ method: "POST", body: "once" });
+    expect(answer).toMatchObject({ status: 502, headers: { "x-spry-reason": "UpstreamFailed" } });
+    expect(pod?.seen).toHaveLength(1);
+  });
+
+  test("is 502 when no Pod accepts connections", async () => {
+    const [pod] = await running((_, response) => response.end());
+    await pod?.stop();
+    const answer = await bench.call();
+    expect(answer).toMatchObject({
+      status: 502,
+      headers: { "x-spry-reason": "UpstreamUnreachable" },
+    });
+  });
+
+  test("is 502 when the Pod does not speak HTTP", async () => {
+    await running((request) => request.socket.end("nonsense\r\n\r\n"));
+    expect((await bench.call()).status).toBe(502);
+  });
+
+  test("is 504 when the Pod does not answer", async () => {
+    await running(() => {});
+    const answer = await bench.call();
+    expect(answer).toMatchObject({ status: 504, headers: { "x-spry-reason": "UpstreamTimeout" } });
+  });
+
+  const to = "host: hello.default.localhost\r\n";
+  test.each([
+    ["a header that is none", `GET / HTTP/1.1\r\n${to}bad header\r\n\r\n`, 400],
+    ["headers without end", `GET / HTTP/1.1\r\n${to}x: ${"y".repeat(20_000)}\r\n\r\n`, 431],
+    ["nonsense", "nonsense\r\n\r\n", 400],
+    ["a request without host", "GET / HTTP/1.1\r\n\r\n", 400],
+    [
+      "two lengths",
+      `POST / HTTP/1.1\r\n${to}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n`,
+      400,
+    ],
+    ["CONNECT", "CONNECT a:80 HTTP/1.1\r\nhost: a\r\n\r\n", 405],
+    ["OPTIONS *", `OPTIONS * HTTP/1.1\r\n${to}connection: close\r\n\r\n`, 400],
+    ["a huge body", `POST / HTTP/1.1\r\n${to}content-length: ${2 ** 31}\r\n\r\n`, 413],
+  ])("to %s is an error", async (_, text, status) => {
+    await running((_, response) => response.end());
+    const socket = await bench.raw();
+    socket.write(text);
+    const answer = (await bodyOf(socket)).toString();
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    socket.destroy();
+  });
+});
+
+test("metrics count requests by Function and status", async () => {
+  await running((_, response) => response.end());
+  await bench.call();
+  await bench.call({ host: "nobody" });
+  const admin = await bench.kit.listenAdmin({ host: "127.0.0.1", port: 0 });
+  const text = await (await fetch(`http://127.0.0.1:${admin.port}/metrics`)).text();
+  expect(text).toContain('_count{namespace="default",function="hello",code="200"} 1');
+  expect(text).toContain('_count{namespace="",function="",code="404"} 1');
+  expect(text).toContain("spry_gateway_active_requests 0");
+  await admin.close();
+});

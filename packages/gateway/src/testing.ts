@@ -1,0 +1,192 @@
+/** For the tests of this room: a real API server in process, Pods that are HTTP servers, a gateway. */
+import * as http from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { createApiServer } from "@spry/apiserver";
+import { type Function, functionCrd, functions, labels } from "@spry/function";
+import { type EndpointSlice, KubeClient, resources } from "@spry/kube";
+import { createGateway, type GatewayOptions } from "./gateway.ts";
+
+export type PodHandler = (request: http.IncomingMessage, response: http.ServerResponse) => unknown;
+
+/** A Pod's server on an address of its own, all on one port like Functions are. */
+export interface TestPod {
+  readonly address: string;
+  readonly port: number;
+  readonly server: http.Server;
+  /** Requests seen, in order. */
+  readonly seen: http.IncomingMessage[];
+  stop(): Promise<void>;
+}
+
+export interface Answered {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  body: string;
+}
+
+export interface Bench {
+  readonly client: KubeClient;
+  readonly port: number;
+  readonly gateway: Awaited<ReturnType<ReturnType<typeof createGateway>["listen"]>>;
+  readonly kit: ReturnType<typeof createGateway>;
+  pod(handler: PodHandler): Promise<TestPod>;
+  /** Says which Pods are ready (and which end but serve) behind the Function `hello` in `default`. */
+  endpoints(ready: TestPod[], ending?: TestPod[]): Promise<void>;
+  fn(conditions?: NonNullable<Function["status"]>["conditions"], name?: string): Promise<void>;
+  service(name?: string): Promise<void>;
+  call(options?: CallOptions): Promise<Answered>;
+  raw(): Promise<Socket>;
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  method?: string;
+  path?: string;
+  host?: string;
+  headers?: http.OutgoingHttpHeaders;
+  body?: string | Buffer;
+  agent?: http.Agent;
+}
+
+let lastAddress = 10;
+
+export async function startBench(options: Partial<GatewayOptions> = {}): Promise<Bench> {
+  const api = await createApiServer({ dataDir: ":memory:" });
+  const client = new KubeClient(api.transport());
+  await client.create(resources.customResourceDefinitions, functionCrd());
+  const kit = createGateway({ client, drainMs: 500, ...options });
+  const gateway = await kit.listen({ host: "127.0.0.1", port: 0 });
+  const pods: TestPod[] = [];
+  const bench: Bench = {
+    client,
+    gateway,
+    kit,
+    port: gateway.port,
+    async pod(handler) {
+      const pod = await startPod(handler);
+      pods.push(pod);
+      return pod;
+    },
+    endpoints: (ready, ending = []) => writeEndpoints(client, ready, ending),
+    async fn(conditions = [], name = "hello") {
+      const spec = { runtime: "nodejs24", source: { inline: { source: "module.exports={}" } } };
+      const metadata = { name, namespace: "default" };
+      await client.create(functions, { metadata, spec });
+      if (conditions.length > 0) {
+        const status = { conditions };
+        await client.patch(functions, metadata, { status }, { subresource: "status" });
+      }
+    },
+    async service(name = "hello") {
+      await client.create(resources.services, {
+        metadata: { name, namespace: "default", labels: { [labels.functionName]: name } },
+        spec: { ports: [{ name: "http", port: 80, targetPort: 8080 }] },
+      });
+    },
+    call: (call = {}) => callGateway(gateway.port, call),
+    raw: () => connected(gateway.port),
+    async close() {
+      await gateway.close();
+      await Promise.all(pods.map((pod) => pod.stop()));
+      await api.close();
+    },
+  };
+  await kit.ready;
+  return bench;
+}
+
+async function startPod(handler: PodHandler): Promise<TestPod> {
+  const seen: http.IncomingMessage[] = [];
+  const server = http.createServer((request, response) => {
+    seen.push(request);
+    handler(request, response);
+  });
+  const address = `127.0.7.${(lastAddress = (lastAddress % 250) + 1)}`;
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  const { port } = server.address() as AddressInfo;
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { address, port, server, seen, stop };
+}
+
+/** One slice for each Pod: their ports differ here. */
+async function writeEndpoints(
+  client: KubeClient,
+  ready: TestPod[],
+  ending: TestPod[],
+): Promise<void> {
+  const wanted = new Map([...ready, ...ending].map((pod) => [nameOf(pod), pod]));
+  const { items } = await client.list(resources.endpointSlices);
+  for (const [name, pod] of wanted) {
+    const isReady = ready.includes(pod);
+    const slice: EndpointSlice = {
+      metadata: {
+        name,
+        namespace: "default",
+        labels: { "kubernetes.io/service-name": "hello" },
+      },
+      addressType: "IPv4",
+      endpoints: [
+        {
+          addresses: [pod.address],
+          conditions: { ready: isReady, serving: true, terminating: !isReady },
+        },
+      ],
+      ports: [{ name: "http", port: pod.port, protocol: "TCP" }],
+    };
+    const before = items.find(({ metadata }) => metadata.name === name);
+    if (!before) await client.create(resources.endpointSlices, slice);
+    else
+      await client.update(resources.endpointSlices, {
+        ...before,
+        ...slice,
+        metadata: before.metadata,
+      });
+  }
+  for (const { metadata } of items) {
+    if (wanted.has(metadata.name ?? "")) continue;
+    const target = { namespace: "default", name: metadata.name ?? "" };
+    await client.delete(resources.endpointSlices, target);
+  }
+  // The gateway hears of it through its watch, a turn or two of the event loop later.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+function nameOf(pod: TestPod): string {
+  return `hello-${pod.address.replaceAll(".", "-")}-${pod.port}`;
+}
+
+export function callGateway(port: number, call: CallOptions): Promise<Answered> {
+  const { method = "GET", path = "/", host = "hello.default.localhost", agent = false } = call;
+  return new Promise((resolve, reject) => {
+    const headers = { host, ...call.headers };
+    const request = http.request({ host: "127.0.0.1", port, method, path, headers, agent });
+    request.once("error", reject);
+    request.once("response", (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.once("error", reject);
+      response.once("end", () => {
+        const body = Buffer.concat(chunks).toString();
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+      });
+    });
+    request.end(call.body);
+  });
+}
+
+export async function bodyOf(request: NodeJS.ReadableStream): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+function connected(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.once("connect", () => resolve(socket)).once("error", reject);
+  });
+}
