@@ -1,0 +1,202 @@
+/** A control plane in a directory: up, down, status. What runs is on record before it is waited for. */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import path from "node:path";
+import { KubeClient, httpsTransport, isNotFound, loadKubeconfig, resources } from "@spry/kube";
+import {
+  type BackgroundProcess,
+  endProcess,
+  isRunning,
+  lastLines,
+  startInBackground,
+} from "./background-process.ts";
+import { binaryOf, cacheDir, missingPrograms, versions } from "./binaries.ts";
+import { issueCertificates } from "./certificates.ts";
+import {
+  apiServer,
+  type Component,
+  controllerManager,
+  etcd,
+  layout,
+  type Ports,
+  scheduler,
+} from "./components.ts";
+import { writeKubeconfig } from "./kubeconfig.ts";
+import { Problem } from "./problem.ts";
+import { until } from "./until.ts";
+
+export interface Cluster {
+  /** The Kubernetes version, with its `v`. */
+  version: string;
+  server: string;
+  /** An administrator's. */
+  kubeconfig: string;
+  /** `https://host:port`; its client certificate is `pki/etcd-client`. */
+  etcd: string;
+  processes: BackgroundProcess[];
+}
+
+const startTimeoutMs = 120_000;
+const endGraceMs = 15_000;
+
+export const defaultDir = (): string => path.join(cacheDir(), "cluster");
+
+/**
+ * Starts a control plane from the cached programs, or finds the one that runs in the directory. When that fails, or
+ * the signal is aborted, nothing of it is left.
+ */
+export async function up(dir: string, signal: AbortSignal): Promise<Cluster> {
+  const found = read(dir);
+  if (found && found.processes.length === 4 && found.processes.every(isRunning)) return found;
+  if (found) await down(dir);
+  const missing = missingPrograms();
+  if (missing.length > 0) throw new Error(`starting a control plane: ${missing.join()} not built`);
+  create(dir);
+  try {
+    return await start(dir, signal);
+  } catch (error) {
+    await down(dir);
+    throw error;
+  }
+}
+
+/** Ends exactly the processes on record, last started first, and removes the directory. Says whether there was any. */
+export async function down(dir: string): Promise<boolean> {
+  const cluster = read(dir);
+  if (!cluster) return false;
+  for (const one of cluster.processes.toReversed()) await endProcess(one, endGraceMs);
+  rmSync(dir, { recursive: true, force: true });
+  return true;
+}
+
+export function read(dir: string): Cluster | undefined {
+  const { record } = layout(dir);
+  if (!existsSync(record)) return undefined;
+  return JSON.parse(readFileSync(record, "utf8")) as Cluster;
+}
+
+/** The directory is the lock: of two that start at once, one creates it. */
+function create(dir: string): void {
+  mkdirSync(path.dirname(dir), { recursive: true });
+  try {
+    mkdirSync(dir, { mode: 0o700 });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause;
+    throw new Problem(
+      `starting a control plane in ${dir}: the directory exists and holds none`,
+      "name another with --dir, or remove it",
+      { cause },
+    );
+  }
+}
+
+async function start(dir: string, signal: AbortSignal): Promise<Cluster> {
+  const files = layout(dir);
+  const ports = await freePorts();
+  const cluster: Cluster = {
+    version: versions().kubernetes,
+    server: `https://127.0.0.1:${ports.apiServer}`,
+    kubeconfig: files.kubeconfig,
+    etcd: `https://127.0.0.1:${ports.etcd}`,
+    processes: [],
+  };
+  write(dir, cluster);
+  issueCertificates(files.pki);
+  writeKubeconfig(files.kubeconfig, dir, cluster.server, "admin");
+  for (const user of ["controller-manager", "scheduler"] as const) {
+    writeKubeconfig(files.kubeconfigOf(user), dir, cluster.server, user);
+  }
+  const startAndWait = async (component: Component) => {
+    const { program, args } = component;
+    const options = { cwd: dir, log: files.log(program) };
+    const one = startInBackground(program, binaryOf(program), args, options);
+    cluster.processes.push(one);
+    write(dir, cluster);
+    await untilReady(dir, component, one, signal);
+  };
+  await startAndWait(etcd(dir, ports));
+  await startAndWait(apiServer(dir, ports));
+  await Promise.all([
+    startAndWait(controllerManager(dir, ports)),
+    startAndWait(scheduler(dir, ports)),
+  ]);
+  await untilControllersWork(files.kubeconfig, signal);
+  return cluster;
+}
+
+function write(dir: string, cluster: Cluster): void {
+  const { record } = layout(dir);
+  writeFileSync(`${record}.new`, `${JSON.stringify(cluster, undefined, 2)}\n`, { mode: 0o600 });
+  renameSync(`${record}.new`, record);
+}
+
+async function untilReady(
+  dir: string,
+  { program, ready }: Component,
+  one: BackgroundProcess,
+  signal: AbortSignal,
+): Promise<void> {
+  const { certificate, key } = layout(dir);
+  const pem = (file: string) => readFileSync(file, "utf8");
+  const transport = httpsTransport({
+    server: new URL(ready.url).origin,
+    namespace: "default",
+    certificateAuthority: pem(certificate(ready.authority)),
+    clientCertificate: pem(certificate(ready.client)),
+    clientKey: pem(key(ready.client)),
+  });
+  try {
+    await until(`${program} is ready`, { signal, timeoutMs: startTimeoutMs }, async () => {
+      if (!isRunning(one)) {
+        throw new Error(`starting ${program}: it ended at once, saying\n${lastLines(one)}`);
+      }
+      const answer = await transport(new Request(ready.url)).catch(() => undefined);
+      await answer?.body?.cancel();
+      return answer?.status === 200;
+    });
+  } finally {
+    transport.close();
+  }
+}
+
+/** Until there is a default ServiceAccount no Pod can be created, and it takes a controller to make it. */
+async function untilControllersWork(kubeconfig: string, signal: AbortSignal): Promise<void> {
+  const transport = httpsTransport(loadKubeconfig(kubeconfig));
+  const client = new KubeClient(transport);
+  try {
+    await until("the controllers work", { signal, timeoutMs: startTimeoutMs }, async () => {
+      try {
+        await client.get(resources.serviceAccounts, { namespace: "default", name: "default" });
+        return true;
+      } catch (error) {
+        if (isNotFound(error)) return false;
+        throw error;
+      }
+    });
+  } finally {
+    transport.close();
+  }
+}
+
+/** All are held before the first is given back, so that no two are the same. */
+async function freePorts(): Promise<Ports> {
+  const servers: Server[] = [];
+  const hold = () =>
+    new Promise<number>((resolve, reject) => {
+      const server = createServer();
+      servers.push(server);
+      server.once("error", reject);
+      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+    });
+  const ports = {
+    etcd: await hold(),
+    etcdPeer: await hold(),
+    apiServer: await hold(),
+    controllerManager: await hold(),
+    scheduler: await hold(),
+  };
+  await Promise.all(
+    servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
+  );
+  return ports;
+}
