@@ -16,7 +16,7 @@ import {
 } from "@spry/kube";
 import { newsOf, observe } from "./conditions.ts";
 import { baseImageOf } from "./desired/build-job.ts";
-import { observeRollout } from "./rollout.ts";
+import { observeRollout, observeScale } from "./rollout.ts";
 import { type Deps, type Draft, type Outcome, type Stage } from "./stage.ts";
 import { buildImage } from "./stages/build.ts";
 import { deployWorkload } from "./stages/deploy.ts";
@@ -44,8 +44,9 @@ export function functionReconciler(deps: Deps, events: EventRecorder): Reconcile
     const draft = draftOf(key, stored);
     describe(draft, deps);
     const { outcome, last } = await runStages(draft, deps);
-    if (last.name !== "build" && last.condition === "ConfigurationReady") deps.slots.leave(key);
-    tell(draft, stored, outcome, last, deps);
+    // Without a valid source there is nothing to wait for a build slot with.
+    if (last.condition === "ConfigurationReady") deps.slots.leave(key);
+    tell(draft, outcome, last, deps);
     await writeStatus(stored, draft.status, deps, events);
     return outcome.kind === "wait" ? recheck(outcome.recheckAfterMs) : undefined;
   };
@@ -92,11 +93,11 @@ async function runStages(draft: Draft, deps: Deps): Promise<{ outcome: Outcome; 
 }
 
 /** The condition of the stage that ended the pass, and how the Deployment fares. */
-function tell(draft: Draft, stored: Function, outcome: Outcome, last: Stage, deps: Deps): void {
+function tell(draft: Draft, outcome: Outcome, last: Stage, deps: Deps): void {
+  observeScale(draft, deps);
   if (outcome.kind === "done") return observeRollout(draft, true, deps);
   say(draft, last, outcome, deps);
   if (last.condition !== "Running") observeRollout(draft, false, deps);
-  else draft.status.podSelector ??= stored.status?.podSelector ?? "";
 }
 
 function say({ fn, status }: Draft, { condition }: Stage, outcome: Outcome, { clock }: Deps): void {

@@ -4,28 +4,35 @@ import { conditionOf, observe } from "./conditions.ts";
 import { podProblem, type PodProblem } from "./pod-problem.ts";
 import { type Deps, type Draft } from "./stage.ts";
 
+/** What the scale subresource needs to know. */
+export function observeScale(draft: Draft, deps: Deps): void {
+  draft.status.replicas = deploymentOf(draft, deps)?.status?.replicas ?? 0;
+  draft.status.podSelector = formatLabelSelector(
+    requirementsOf({ matchLabels: podSelectorOf(draft.fn) }),
+  );
+}
+
 /**
- * The end of every pass: tells how the Deployment that is there fares, also when it is still the old one because
- * an edit is being built, or cannot be.
+ * Tells how the Deployment fares: the wished one if the pass got so far (`complete`), else the one
+ * that is still there, because an edit is being built or cannot be.
  */
 export function observeRollout(draft: Draft, complete: boolean, deps: Deps): void {
   const { fn, status } = draft;
-  const cached = deps.caches.deployments.get(draft.key);
-  const deployment =
-    draft.deployment ?? (cached && isControlledBy(cached, fn) ? cached : undefined);
-  status.replicas = deployment?.status?.replicas ?? 0;
-  status.podSelector = formatLabelSelector(requirementsOf({ matchLabels: podSelectorOf(fn) }));
+  const deployment = deploymentOf(draft, deps);
   if (!deployment) return;
-
   const pods = deps.caches.pods
     .byIndex("function", draft.key)
     .filter((pod) => pod.metadata.labels?.[labels.resource] === "deployment");
   const found = judge(deployment, podProblem(pods, deployment.spec?.template ?? {}));
-  const now = complete ? afterChange(found, draft) : duringBuild(found, draft);
-  const generation = complete
-    ? fn.metadata.generation
-    : conditionOf(status, "Running")?.observedGeneration;
-  observe(status, "Running", { ...now, generation }, deps.clock);
+  const { reason, message } = complete ? afterChange(found, draft) : duringBuild(found, draft);
+  const before = conditionOf(status, "Running")?.observedGeneration;
+  const generation = complete ? fn.metadata.generation : before;
+  observe(status, "Running", { reason, message, generation }, deps.clock);
+}
+
+function deploymentOf({ deployment, fn, key }: Draft, { caches }: Deps): Deployment | undefined {
+  const cached = caches.deployments.get(key);
+  return deployment ?? (cached && isControlledBy(cached, fn) ? cached : undefined);
 }
 
 interface Finding {
@@ -77,19 +84,18 @@ function judge(deployment: Deployment, problem: PodProblem | undefined): Finding
 
 /** As long as all goes well, a roll-out has one reason from its start to its end. */
 function afterChange(found: Finding, draft: Draft): Finding {
-  if (found.reason === "DeploymentReady" || found.problem) return found;
-  const name = draft.name;
-  if (draft.deploymentChange === "created") {
+  const { name, deploymentChange, status } = draft;
+  if (found.reason === "DeploymentReady") return found;
+  if (deploymentChange === "created") {
     return { reason: "DeploymentCreated", message: `Deployment ${name} created` };
   }
-  if (draft.deploymentChange === "updated") {
+  if (deploymentChange === "updated") {
     return { reason: "DeploymentUpdated", message: `Deployment ${name} updated` };
   }
-  const previous = conditionOf(draft.status, "Running");
-  const rolling =
-    previous?.reason === "DeploymentCreated" || previous?.reason === "DeploymentUpdated";
-  const failed = found.reason === "DeploymentFailed";
-  return previous && rolling && !failed ? previous : found;
+  const previous = conditionOf(status, "Running");
+  const rolling = ["DeploymentCreated", "DeploymentUpdated"].includes(previous?.reason ?? "");
+  const smooth = !found.problem && found.reason !== "DeploymentFailed";
+  return previous && rolling && smooth ? previous : found;
 }
 
 /** What is wrong with the old code is no verdict on the new one while that is being built. */

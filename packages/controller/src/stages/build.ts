@@ -1,12 +1,5 @@
 import { annotations, type BuildStatus, buildKey, managedBy, names } from "@spry/function";
-import {
-  isAlreadyExists,
-  isControlledBy,
-  type Job,
-  resources,
-  timestamp,
-  type Clock,
-} from "@spry/kube";
+import { isAlreadyExists, isControlledBy, type Job, resources, type Clock } from "@spry/kube";
 import { type BuildResult, buildResult } from "../build-result.ts";
 import { isFinished } from "../build-slots.ts";
 import { deleteIfThere, stamped } from "../children.ts";
@@ -29,7 +22,7 @@ export const buildImage: Stage = {
     const { registrySecrets, serviceAccounts } = deps.caches;
     const registry = registryOf(registrySecrets.get(`${draft.namespace}/${names.registrySecret}`));
     await dropObsoleteJobs(draft, key, deps);
-    const image = registry && knownImage(draft, key, registry, deps);
+    const image = knownImage(draft, key, registry, deps);
     if (image) return built(draft, key, image, deps);
 
     const account = serviceAccounts.get(`${draft.namespace}/${names.serviceAccount}`);
@@ -60,18 +53,18 @@ async function dropObsoleteJobs({ key, name, fn }: Draft, buildKey: string, deps
 function knownImage(
   { key, namespace, name, status }: Draft,
   buildKey: string,
-  registry: RegistryAddresses,
-  deps: Deps,
-) {
-  const deployment = deps.caches.deployments.get(key);
+  registry: RegistryAddresses | undefined,
+  { caches }: Deps,
+): string | undefined {
+  const deployment = caches.deployments.get(key);
+  const container = deployment?.spec?.template.spec?.containers.find(
+    (each) => each.name === names.container,
+  );
   const known = [
     { key: status.build?.key, image: status.build?.image },
-    {
-      key: deployment?.metadata.annotations?.[annotations.buildKey],
-      image: deployment?.spec?.template.spec?.containers[0]?.image,
-    },
+    { key: deployment?.metadata.annotations?.[annotations.buildKey], image: container?.image },
   ];
-  const prefix = `${registry.pull}/${names.repository(namespace, name)}@`;
+  const prefix = registry ? `${registry.pull}/${names.repository(namespace, name)}@` : "";
   return known.find((each) => each.key === buildKey && each.image?.startsWith(prefix))?.image;
 }
 
@@ -118,7 +111,7 @@ async function start(
     }
     // The cache does not show it yet; its event brings the next pass.
   }
-  status.build = { key, ...(earlier?.failures ? { failures: earlier.failures } : {}) };
+  status.build = unfinished(key, earlier);
   return { kind: "wait", reason: "JobCreated", message: `Job ${job.metadata.name} created` };
 }
 
@@ -188,7 +181,7 @@ async function tryAgain(
   }
   const failures = (before.failures ?? 0) + 1;
   const pause = Math.min(firstRetryMs * 2 ** (failures - 1), lastRetryMs);
-  const retryAfter = timestamp({ ...deps.clock, now: () => deps.clock.now() + pause + 999 });
+  const retryAfter = new Date(deps.clock.now() + pause).toISOString();
   status.build = { key, failures, retryAfter };
   return { kind: "wait", reason: "JobFailed", message: text, recheckAfterMs: pause };
 }
@@ -202,13 +195,13 @@ function retryInMs({ retryAfter }: BuildStatus, clock: Clock): number | undefine
 }
 
 /** Deletes a Job that stands in the way of its successor; that it is gone brings the next pass. */
-async function replace(draft: Draft, job: Job, deps: Deps): Promise<Outcome> {
-  const { build } = draft.status;
-  await deleteIfThere(deps.client, resources.jobs, job);
-  if (build)
-    draft.status.build = {
-      key: build.key,
-      ...(build.failures ? { failures: build.failures } : {}),
-    };
+async function replace({ status }: Draft, job: Job, { client }: Deps): Promise<Outcome> {
+  await deleteIfThere(client, resources.jobs, job);
+  if (status.build) delete status.build.retryAfter;
   return { kind: "wait", reason: "JobsDeleted", message: "Old Jobs deleted" };
+}
+
+/** The record of a build that has no result, with the failures that it goes on counting. */
+function unfinished(key: string, before: BuildStatus | undefined): BuildStatus {
+  return before?.key === key && before.failures ? { key, failures: before.failures } : { key };
 }

@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import { buildResult } from "./build-result.ts";
+import { buildPodOf, digest, jobOf } from "./testing/objects.ts";
+
+const ended = (exitCode: number, message = "", reason = "Error") => ({
+  terminated: { exitCode, message, reason },
+});
+const complete = [{ type: "Complete", status: "True" }];
+const failed = [{ type: "Failed", status: "True", reason: "BackoffLimitExceeded" }];
+const late = [{ type: "Failed", status: "True", reason: "DeadlineExceeded" }];
+
+describe("a build", () => {
+  test.each([
+    ["has only begun", jobOf(), [], { kind: "running" }],
+    [
+      "has a Pod that starts",
+      jobOf(),
+      [buildPodOf({ waiting: { reason: "ContainerCreating" } })],
+      { kind: "running" },
+    ],
+    [
+      "cannot pull its image",
+      jobOf(),
+      [buildPodOf({ waiting: { reason: "ImagePullBackOff", message: "no" } })],
+      { kind: "running", detail: "ImagePullBackOff: no" },
+    ],
+    [
+      "ended well",
+      jobOf(),
+      [buildPodOf(ended(0, `{"image":"push/x@${digest}"}`))],
+      { kind: "succeeded", digest },
+    ],
+    [
+      "ended well, and the Job knows",
+      jobOf(complete),
+      [buildPodOf(ended(0, `{"image":"push/x@${digest}"}`))],
+      { kind: "succeeded", digest },
+    ],
+    [
+      "told no digest",
+      jobOf(),
+      [buildPodOf(ended(0, `{"image":"push/x:tag"}`))],
+      { kind: "broke" },
+    ],
+    ["told no JSON", jobOf(), [buildPodOf(ended(0, "done"))], { kind: "broke" }],
+    ["told null", jobOf(), [buildPodOf(ended(0, "null"))], { kind: "broke" }],
+    [
+      "was refused",
+      jobOf(failed),
+      [buildPodOf(ended(1, "npm error 404 no-such"))],
+      { kind: "refused", message: "npm error 404 no-such" },
+    ],
+    [
+      "was refused without a word",
+      jobOf(),
+      [buildPodOf(ended(1))],
+      { kind: "refused", message: "the builder gave no reason" },
+    ],
+    [
+      "broke",
+      jobOf(failed),
+      [buildPodOf(ended(2, "registry: ECONNREFUSED"))],
+      { kind: "broke", message: "registry: ECONNREFUSED" },
+    ],
+    [
+      "ran out of memory",
+      jobOf(failed),
+      [buildPodOf(ended(137, "", "OOMKilled"))],
+      { kind: "broke", message: "OOMKilled, exit code 137" },
+    ],
+    ["took too long", jobOf(late), [], { kind: "broke", message: "it took longer than it may" }],
+    [
+      "was evicted",
+      jobOf(),
+      [buildPodOf(undefined, "Failed")],
+      { kind: "broke", message: "its Pod failed" },
+    ],
+    [
+      "is over, but its Pod has yet to say so",
+      jobOf(failed),
+      [buildPodOf({ running: {} })],
+      { kind: "running" },
+    ],
+    ["is over, and its Pod gone", jobOf(complete), [], { kind: "broke" }],
+    [
+      "has the Pod of another Job",
+      { ...jobOf(), metadata: { name: "x", uid: "other" } },
+      [buildPodOf(ended(1))],
+      { kind: "running" },
+    ],
+  ])("that %s", (_, job, pods, expected) => expect(buildResult(job, pods)).toMatchObject(expected));
+
+  test("that wrote much is told by its end, in whole lines", () => {
+    const output = Array.from({ length: 500 }, (_, line) => `line ${line}`).join("\n");
+    const result = buildResult(jobOf(), [buildPodOf(ended(1, output))]);
+    const message = result.kind === "refused" ? result.message : "";
+    expect(message.length).toBeLessThanOrEqual(1025);
+    expect(message).toMatch(/^…\nline \d+\n/);
+    expect(message).toMatch(/line 499$/);
+  });
+});
