@@ -60,6 +60,8 @@ const defaults: ExchangeSettings = {
 /** Load balancers reuse connections for a minute; the side further back must not close first. */
 const keepAliveTimeoutMs = 65_000;
 const headersTimeoutMs = 60_000;
+/** Routes must be current soon after the API server is back. */
+const maxWatchRetryMs = 1_000;
 const sweepMs = 50;
 const lingerMs = 100;
 
@@ -68,16 +70,15 @@ export function createGateway(options: GatewayOptions): Gateway {
   const clock = options.clock ?? systemClock;
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
+  const watching = { clock, log, maxRetryMs: maxWatchRetryMs };
   const sources = {
-    services: new Informer(options.client, resources.services, { clock, log }),
+    services: new Informer(options.client, resources.services, watching),
     slices: new Informer(options.client, resources.endpointSlices, {
-      clock,
-      log,
+      ...watching,
       indexes: { service: serviceOfSlice },
     }),
     functions: new Informer(options.client, functions, {
-      clock,
-      log,
+      ...watching,
       indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
     }),
   };

@@ -68,9 +68,9 @@ export class KubeClient {
 
   async get<T extends KubeObject>(
     resource: Resource<T>,
-    target: Target & { subresource?: string },
+    target: Target & { subresource?: string; signal?: AbortSignal },
   ): Promise<T> {
-    return (await this.#json("GET", pathOf(resource, target))) as T;
+    return (await this.#json("GET", pathOf(resource, target), { signal: target.signal })) as T;
   }
 
   /** All objects, page by page. The list's resourceVersion is that of the first page. */
@@ -187,7 +187,7 @@ export class KubeClient {
     const path = `${pathOf(resource, { namespace: options.namespace })}?${query}`;
     const response = await this.raw("GET", path, { signal: options.signal });
     if (!response.body) return;
-    for await (const line of readLines(response.body)) {
+    for await (const line of readLines(response.body, options.signal)) {
       const event = JSON.parse(line) as WatchEvent<T>;
       if (event.type === "ERROR")
         throw new StatusError({ message: "watch failed", ...(event.object as unknown as Status) });

@@ -1,7 +1,11 @@
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, sleep, systemClock } from "./clock.ts";
 import { isConflict, messageOf } from "./errors.ts";
+import { type Informer } from "./informer.ts";
 import { type Logger, silentLogger } from "./log.ts";
-import { type ObjectKey } from "./objects.ts";
+import { type ControllerMetrics, type PassResult } from "./metrics.ts";
+import { keyOf, type KubeObject, type ObjectKey } from "./objects.ts";
+import { controllerOf } from "./owner.ts";
+import { apiVersionOf, type Resource } from "./resources.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 /** What a pass wants next. Nothing: wait for the next change. */
@@ -24,35 +28,76 @@ export interface ControllerOptions {
   timeoutMs?: number;
   clock?: Clock;
   log?: Logger;
+  metrics?: ControllerMetrics;
   queue?: WorkQueue;
 }
 
 const defaultTimeoutMs = 60_000;
+/** How long the next pass of a key waits for one that was abandoned and does not end. */
+const abandonedMs = 600_000;
 
-/** Takes keys off a queue and reconciles them with N workers. Feed it with `enqueue`. */
+/**
+ * Takes keys off a queue and reconciles them with N workers; never two passes of one key at a time.
+ * Feed it with `watch`, `watchOwned` or `enqueue`.
+ */
 export class Controller {
   readonly name: string;
   readonly queue: WorkQueue;
   readonly #options: ControllerOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #synced: Promise<void>[] = [];
 
   constructor(options: ControllerOptions) {
-    this.name = options.name;
+    const { name, metrics } = options;
+    this.name = name;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.queue = options.queue ?? new WorkQueue({ clock: this.#clock });
-    this.#log = (options.log ?? silentLogger).child({ controller: options.name });
+    this.queue =
+      options.queue ??
+      new WorkQueue({ clock: this.#clock, ...(metrics ? { metrics: metrics.queue(name) } : {}) });
+    this.#log = (options.log ?? silentLogger).child({ controller: name });
   }
 
   enqueue(key: ObjectKey): void {
     this.queue.add(key);
   }
 
-  /** Works until the signal is aborted; resolves when the passes under way have ended. */
+  /**
+   * Enqueues, on every change of an object, the keys that it concerns: its own by default. After an
+   * update these are the keys of both versions, since a reference may have moved.
+   */
+  watch<T extends KubeObject>(
+    informer: Informer<T>,
+    keysOf: (object: T) => Iterable<ObjectKey> = (object) => [keyOf(object)],
+  ): this {
+    this.#synced.push(informer.synced);
+    informer.onChange((change) => {
+      for (const key of keysOf(change.object)) this.enqueue(key);
+      if (change.type === "updated") for (const key of keysOf(change.previous)) this.enqueue(key);
+    });
+    return this;
+  }
+
+  /** Enqueues the owner whenever an object that it controls changes. */
+  watchOwned<T extends KubeObject>(informer: Informer<T>, owner: Resource): this {
+    const apiVersion = apiVersionOf(owner);
+    return this.watch(informer, (object) => {
+      const reference = controllerOf(object);
+      if (reference?.kind !== owner.kind || reference.apiVersion !== apiVersion) return [];
+      const { namespace } = object.metadata;
+      return [owner.namespaced && namespace ? `${namespace}/${reference.name}` : reference.name];
+    });
+  }
+
+  /**
+   * Works, once the watched informers are in sync, until the signal is aborted; resolves when the
+   * passes under way have ended.
+   */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.queue.close(), { once: true });
     if (signal.aborted) this.queue.close();
+    await Promise.race([Promise.all(this.#synced), aborted(signal)]);
     const workers = Array.from({ length: this.#options.workers ?? 1 }, () => this.#work(signal));
     await Promise.all(workers);
   }
@@ -61,16 +106,15 @@ export class Controller {
     for (;;) {
       const key = await this.queue.take();
       if (key === undefined) return;
-      try {
-        await this.#pass(key, signal);
-      } finally {
-        this.queue.done(key);
-      }
+      this.#options.metrics?.active(this.name, 1);
+      await this.#pass(key, signal);
+      this.#options.metrics?.active(this.name, -1);
     }
   }
 
-  /** The outcome table of a pass: done, look again later, retry. */
+  /** The outcome table of a pass: done, look again later, retry. Never throws. */
   async #pass(key: ObjectKey, signal: AbortSignal): Promise<void> {
+    const startedAt = this.#clock.now();
     const timeoutMs = this.#options.timeoutMs ?? defaultTimeoutMs;
     const timeout = new AbortController();
     const expired = Promise.withResolvers<never>();
@@ -79,22 +123,61 @@ export class Controller {
       timeout.abort(error);
       expired.reject(error);
     });
+    const pass = this.#reconcile(key, AbortSignal.any([signal, timeout.signal]));
+    let outcome: PassResult = "success";
     try {
-      const pass = this.#options.reconcile(key, AbortSignal.any([signal, timeout.signal]));
       const result = await Promise.race([pass, expired.promise]);
       this.queue.forget(key);
-      if (result?.requeueAfterMs !== undefined) this.queue.addAfter(key, result.requeueAfterMs);
+      if (result?.requeueAfterMs !== undefined) {
+        outcome = "requeue_after";
+        this.queue.addAfter(key, result.requeueAfterMs);
+      }
     } catch (error) {
-      if (signal.aborted) return;
-      const retryMs = this.queue.retry(key);
-      // A conflict only says that somebody else was faster: the next pass sees their write.
-      const level = isConflict(error) ? "debug" : "warn";
-      this.#log[level](
-        { key, error: messageOf(error), retryMs },
-        "reconciling failed, trying again",
-      );
+      outcome = timeout.signal.aborted ? "timeout" : "error";
+      if (!signal.aborted) this.#retry(key, error);
     } finally {
       cancel();
+      this.#options.metrics?.reconciled(this.name, outcome, (this.#clock.now() - startedAt) / 1000);
+      if (outcome === "timeout") void this.#doneAfter(key, pass);
+      else this.queue.done(key);
     }
   }
+
+  /** A reconciler that throws before its first `await` fails like any other. */
+  async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult | void> {
+    return this.#options.reconcile(key, signal);
+  }
+
+  #retry(key: ObjectKey, error: unknown): void {
+    const retryMs = this.queue.retry(key);
+    // A conflict only says that somebody else was faster: the next pass sees their write.
+    const level = isConflict(error) ? "debug" : "warn";
+    const fields = { key, error: messageOf(error), retryMs };
+    this.#log[level](fields, "reconciling failed, trying again");
+  }
+
+  /**
+   * An abandoned pass may still be writing. Its key stays taken until it has really ended, while
+   * the worker goes on with other keys.
+   */
+  async #doneAfter(key: ObjectKey, pass: Promise<unknown>): Promise<void> {
+    const given = new AbortController();
+    const ended = pass.then(
+      () => true,
+      () => true,
+    );
+    const gaveUp = sleep(this.#clock, abandonedMs, given.signal).then(() => false);
+    if (!(await Promise.race([ended, gaveUp]))) {
+      this.#log.error({ key }, "an abandoned pass does not end, starting the next one beside it");
+    }
+    given.abort();
+    this.queue.done(key);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

@@ -1,147 +1,186 @@
-import { readFileSync } from "node:fs";
 import * as http from "node:http";
 import * as https from "node:https";
 import { Readable } from "node:stream";
+import { type Clock, systemClock } from "./clock.ts";
+import { type Credential, credentialsOf } from "./credentials.ts";
 import { type ClusterConfig } from "./kubeconfig.ts";
 import { type Transport } from "./transport.ts";
 
 export type HttpsTransport = Transport & {
-  /** Closes idle connections; requests under way end by their own signals. */
+  /** Closes all connections, also those of requests under way. */
   close(): void;
 };
 
-/** Until the first byte of the answer; watches answer at once and then stream. */
-const headersTimeoutMs = 60_000;
-const connectTimeoutMs = 15_000;
-const maxConnections = 256;
-/** How long a token read from its file is used: kubelet rotates well before the old one expires. */
-const tokenFileLifetimeMs = 60_000;
-
-/**
- * A transport over the network, with kept-alive connections. The answer's body is streamed, so
- * that a watch is seen line by line; aborting the request's signal ends it at any point.
- */
-export function httpsTransport(config: ClusterConfig): HttpsTransport {
-  const base = new URL(config.server);
-  const secure = base.protocol === "https:";
-  const agent = secure
-    ? new https.Agent({ ...agentOptions, ...tlsOptions(config, base) })
-    : new http.Agent(agentOptions);
-  const authorization = authorizationOf(config);
-  const send = async (request: Request): Promise<Response> => {
-    const url = new URL(request.url);
-    const headers: http.OutgoingHttpHeaders = Object.fromEntries(request.headers);
-    const value = authorization();
-    if (value !== undefined) headers.authorization ??= value;
-    addImpersonation(headers, config);
-    const body = request.body ? Buffer.from(await request.arrayBuffer()) : undefined;
-    if (body) headers["content-length"] = body.length;
-    return exchange(request, body, secure ? https.request : http.request, {
-      agent,
-      host: base.hostname.replace(/^\[|\]$/g, ""),
-      port: base.port || (secure ? 443 : 80),
-      method: request.method,
-      path: base.pathname.replace(/\/$/, "") + url.pathname + url.search,
-      headers,
-    });
-  };
-  return Object.assign(send, { close: () => agent.destroy() });
+export interface HttpsTransportOptions {
+  clock?: Clock;
+  /** Until the answer's headers; a watch has them at once and then streams. */
+  headersTimeoutMs?: number;
 }
 
-const agentOptions: https.AgentOptions = {
+const defaultHeadersTimeoutMs = 60_000;
+const maxConnections = 256;
+const agentOptions: http.AgentOptions = {
   keepAlive: true,
   maxSockets: maxConnections,
-  // Idle connections that a middlebox has silently dropped are found by probes.
+  // Connections that a middlebox has silently dropped, as it does under quiet watches, are found.
   keepAliveMsecs: 30_000,
 };
 
-function tlsOptions(config: ClusterConfig, base: URL): https.AgentOptions {
-  const host = base.hostname.replace(/^\[|\]$/g, "");
-  return {
-    ...(config.certificateAuthority ? { ca: config.certificateAuthority } : {}),
-    ...(config.clientCertificate ? { cert: config.clientCertificate } : {}),
-    ...(config.clientKey ? { key: config.clientKey } : {}),
-    rejectUnauthorized: config.insecureSkipTlsVerify !== true,
-    servername: config.tlsServerName ?? (/^[\d.]+$|:/.test(host) ? "" : host),
-    minVersion: "TLSv1.2",
+/**
+ * A transport over the network, with kept-alive connections. The answer's body is streamed, so that
+ * a watch is seen line by line; aborting the request's signal ends it at any point.
+ */
+export function httpsTransport(
+  config: ClusterConfig,
+  options: HttpsTransportOptions = {},
+): HttpsTransport {
+  const server = new Server(config);
+  const headersTimeoutMs = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
+  const credentials = credentialsOf(config, options.clock ?? systemClock);
+  const send = async (request: Request): Promise<Response> => {
+    const body = request.body ? Buffer.from(await request.arrayBuffer()) : undefined;
+    const credential = await credentials.current();
+    const response = await exchange(server.prepare(request, body, credential), headersTimeoutMs);
+    if (response.status !== 401 || !credentials.refused(credential)) return response;
+    // The token may have been renewed since it was read: once more with what there is now.
+    const renewed = await credentials.current();
+    if (renewed.authorization === credential.authorization) return response;
+    await response.body?.cancel();
+    return exchange(server.prepare(request, body, renewed), headersTimeoutMs);
   };
+  return Object.assign(send, { close: () => server.close() });
 }
 
-/** The `Authorization` header as it is now. */
-function authorizationOf(config: ClusterConfig): () => string | undefined {
-  const { tokenFile, token, username, password } = config;
-  if (tokenFile) {
-    let read = { at: -Infinity, token: "" };
-    return () => {
-      if (Date.now() - read.at > tokenFileLifetimeMs) {
-        read = { at: Date.now(), token: readFileSync(tokenFile, "utf8").trim() };
-      }
-      return `Bearer ${read.token}`;
+interface Prepared {
+  request: Request;
+  body: Buffer | undefined;
+  open: typeof http.request;
+  options: http.RequestOptions;
+}
+
+/** Where requests go, and the connections there. A new client certificate needs new connections. */
+class Server {
+  readonly #config: ClusterConfig;
+  readonly #host: string;
+  readonly #port: string;
+  readonly #prefix: string;
+  readonly #secure: boolean;
+  #agent: http.Agent | undefined;
+  #certificate: string | undefined;
+
+  constructor(config: ClusterConfig) {
+    const url = new URL(config.server);
+    this.#config = config;
+    this.#secure = url.protocol === "https:";
+    this.#host = url.hostname.replace(/^\[|\]$/g, "");
+    this.#port = url.port || (this.#secure ? "443" : "80");
+    this.#prefix = url.pathname.replace(/\/$/, "");
+  }
+
+  prepare(request: Request, body: Buffer | undefined, credential: Credential): Prepared {
+    const url = new URL(request.url);
+    const headers: http.OutgoingHttpHeaders = {
+      ...Object.fromEntries(request.headers),
+      ...impersonation(this.#config),
+    };
+    if (credential.authorization) headers.authorization ??= credential.authorization;
+    if (body) headers["content-length"] = body.length;
+    return {
+      request,
+      body,
+      open: this.#secure ? https.request : http.request,
+      options: {
+        agent: this.#agentFor(credential),
+        host: this.#host,
+        port: this.#port,
+        method: request.method,
+        path: this.#prefix + url.pathname + url.search,
+        headers,
+      },
     };
   }
-  if (token) return () => `Bearer ${token}`;
-  if (username !== undefined) {
-    const basic = Buffer.from(`${username}:${password ?? ""}`).toString("base64");
-    return () => `Basic ${basic}`;
+
+  close(): void {
+    this.#agent?.destroy();
   }
-  return () => undefined;
+
+  #agentFor({ clientCertificate, clientKey }: Credential): http.Agent {
+    if (this.#agent && this.#certificate === clientCertificate) return this.#agent;
+    // The old one's requests under way end by themselves; its idle connections time out.
+    this.#certificate = clientCertificate;
+    this.#agent = this.#secure
+      ? new https.Agent({
+          ...agentOptions,
+          ...this.#tlsOptions(),
+          ...(clientCertificate ? { cert: clientCertificate } : {}),
+          ...(clientKey ? { key: clientKey } : {}),
+        })
+      : new http.Agent(agentOptions);
+    return this.#agent;
+  }
+
+  #tlsOptions(): https.AgentOptions {
+    const { certificateAuthority, insecureSkipTlsVerify, tlsServerName } = this.#config;
+    const isAddress = /^[\d.]+$|:/.test(this.#host);
+    return {
+      ...(certificateAuthority ? { ca: certificateAuthority } : {}),
+      rejectUnauthorized: insecureSkipTlsVerify !== true,
+      // An address is no name that a client may ask for (RFC 6066 section 3).
+      servername: tlsServerName ?? (isAddress ? "" : this.#host),
+      minVersion: "TLSv1.2",
+    };
+  }
 }
 
-function addImpersonation(headers: http.OutgoingHttpHeaders, { impersonate }: ClusterConfig): void {
-  if (!impersonate) return;
-  headers["impersonate-user"] = impersonate.user;
+function impersonation({ impersonate }: ClusterConfig): http.OutgoingHttpHeaders {
+  if (!impersonate) return {};
+  const headers: http.OutgoingHttpHeaders = { "impersonate-user": impersonate.user };
   if (impersonate.uid) headers["impersonate-uid"] = impersonate.uid;
   if (impersonate.groups) headers["impersonate-group"] = impersonate.groups;
   for (const [key, values] of Object.entries(impersonate.extra ?? {})) {
     headers[`impersonate-extra-${encodeURIComponent(key)}`] = values;
   }
+  return headers;
 }
 
-function exchange(
-  request: Request,
-  body: Buffer | undefined,
-  open: typeof http.request,
-  options: http.RequestOptions,
-): Promise<Response> {
-  const { signal } = request;
-  signal.throwIfAborted();
+function exchange(prepared: Prepared, headersTimeoutMs: number): Promise<Response> {
+  const { request, body, open, options } = prepared;
+  request.signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const outgoing = open(options);
-    // `request` is held on purpose until the end: its signal only follows the caller's while it lives.
+    const timer = setTimeout(() => {
+      outgoing.destroy(new Error(`no answer within ${headersTimeoutMs} ms`));
+    }, headersTimeoutMs);
+    // `request` is held here until the end: its signal follows the caller's only while it lives.
     const abort = () => outgoing.destroy(request.signal.reason as Error);
-    const release = () => request.signal.removeEventListener("abort", abort);
-    const timeoutError = new Error(`no answer within ${headersTimeoutMs} ms`);
-    const timer = setTimeout(() => outgoing.destroy(timeoutError), headersTimeoutMs);
-    signal.addEventListener("abort", abort, { once: true });
-    outgoing.once("close", release);
-    outgoing.once("error", (cause) => {
+    request.signal.addEventListener("abort", abort, { once: true });
+    outgoing.once("close", () => {
       clearTimeout(timer);
-      if (signal.aborted) reject(signal.reason as Error);
-      else reject(new Error(`calling ${options.method} ${where(options)}`, { cause }));
+      request.signal.removeEventListener("abort", abort);
+    });
+    outgoing.once("error", (cause) => {
+      if (request.signal.aborted) return reject(request.signal.reason as Error);
+      const [path] = (options.path ?? "").split("?");
+      const where = `${options.host}:${options.port}${path}`;
+      reject(new Error(`calling ${options.method} ${where}`, { cause }));
     });
     outgoing.once("response", (incoming) => {
       clearTimeout(timer);
       resolve(responseOf(incoming));
     });
-    outgoing.setTimeout(connectTimeoutMs, () => {
-      if (outgoing.socket?.connecting) outgoing.destroy(new Error("connecting took too long"));
-    });
     outgoing.end(body);
   });
 }
 
-function where(options: http.RequestOptions): string {
-  return `${options.host}:${options.port}${options.path?.split("?")[0]}`;
-}
-
 function responseOf(incoming: http.IncomingMessage): Response {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(incoming.headers)) {
-    for (const each of Array.isArray(value) ? value : [value ?? ""]) headers.append(name, each);
+  for (const [name, value] of Object.entries(incoming.headersDistinct)) {
+    for (const each of value ?? []) headers.append(name, each);
   }
   const status = incoming.statusCode ?? 502;
-  const empty = status === 204 || status === 205 || status === 304;
-  if (empty) incoming.resume();
-  const stream = empty ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
-  return new Response(stream, { status, headers });
+  if (status === 204 || status === 205 || status === 304) {
+    incoming.resume();
+    return new Response(null, { status, headers });
+  }
+  return new Response(Readable.toWeb(incoming) as ReadableStream<Uint8Array>, { status, headers });
 }

@@ -30,7 +30,11 @@ export {
 
 // Talking to an API server.
 export { type Transport, transportOrigin } from "./transport.ts";
-export { type HttpsTransport, httpsTransport } from "./https-transport.ts";
+export {
+  type HttpsTransport,
+  httpsTransport,
+  type HttpsTransportOptions,
+} from "./https-transport.ts";
 export { type ClusterConfig, type ExecConfig, loadKubeconfig } from "./kubeconfig.ts";
 export {
   type DeleteOptions,
@@ -52,6 +56,14 @@ export {
   type Reconcile,
   type ReconcileResult,
 } from "./controller.ts";
+export {
+  type ControllerMetrics,
+  type PassResult,
+  prometheusMetrics,
+  type PrometheusMetrics,
+  type QueueMetrics,
+} from "./metrics.ts";
+export { type LeaderElectionOptions, runAsLeader } from "./leader-election.ts";
 export { type EventNote, EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
 
 // The conventions of the objects.

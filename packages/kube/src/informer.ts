@@ -18,10 +18,20 @@ export interface InformerOptions<T> {
   indexes?: Record<string, (object: T) => readonly string[]>;
   clock?: Clock;
   log?: Logger;
+  /** The longest pause between attempts to reach the server. */
+  maxRetryMs?: number;
+  /** From 0 to 1, for jitter. */
+  random?: () => number;
 }
 
 const firstRetryMs = 100;
-const lastRetryMs = 10_000;
+const defaultMaxRetryMs = 10_000;
+/** A watch that lasted so long has been a good one: the next failure is a first one. */
+const goodWatchMs = 5_000;
+/** The server is asked to end each watch after 5 to 10 minutes, so that they move between servers. */
+const minWatchSeconds = 300;
+/** A watch that the server should have ended so long ago is one whose connection has died unnoticed. */
+const overdueMs = 30_000;
 
 /**
  * A local, always current copy of a collection: one list, then a watch that is resumed where it
@@ -34,6 +44,7 @@ export class Informer<T extends KubeObject> {
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #random: () => number;
   readonly #objects = new Map<ObjectKey, T>();
   readonly #indexes = new Map<string, Map<string, Set<ObjectKey>>>();
   readonly #listeners = new Set<(change: Change<T>) => void>();
@@ -46,6 +57,7 @@ export class Informer<T extends KubeObject> {
     this.resource = resource;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
     this.#log = (options.log ?? silentLogger).child({ informer: resource.plural });
     for (const name of Object.keys(options.indexes ?? {})) this.#indexes.set(name, new Map());
   }
@@ -80,7 +92,7 @@ export class Informer<T extends KubeObject> {
   /** Calls back on every change from now on, and at once with what is already there. */
   onChange(listener: (change: Change<T>) => void): () => void {
     this.#listeners.add(listener);
-    for (const object of this.#objects.values()) listener({ type: "added", object });
+    for (const object of this.#objects.values()) this.#tell(listener, { type: "added", object });
     return () => this.#listeners.delete(listener);
   }
 
@@ -88,20 +100,19 @@ export class Informer<T extends KubeObject> {
   async run(signal: AbortSignal): Promise<void> {
     let retryMs = firstRetryMs;
     while (!signal.aborted) {
+      const startedAt = this.#clock.now();
       try {
         if (this.#resourceVersion === undefined) await this.#relist(signal);
         await this.#watch(signal);
-        retryMs = firstRetryMs;
       } catch (error) {
         if (signal.aborted) return;
-        if (isGone(error)) {
-          this.#resourceVersion = undefined;
-          continue;
-        }
-        this.#log.warn({ error: messageOf(error), retryMs }, "watching failed, trying again");
-        await sleep(this.#clock, retryMs, signal);
-        retryMs = Math.min(retryMs * 2, lastRetryMs);
+        if (isGone(error)) this.#resourceVersion = undefined;
+        else this.#log.warn({ error: messageOf(error), retryMs }, "watching failed, trying again");
       }
+      // Also a watch that only ends at once, without any error, must not be asked for in a tight loop.
+      if (this.#clock.now() - startedAt >= goodWatchMs) retryMs = firstRetryMs;
+      await sleep(this.#clock, retryMs * (0.5 + this.#random() / 2), signal);
+      retryMs = Math.min(retryMs * 2, this.#options.maxRetryMs ?? defaultMaxRetryMs);
     }
   }
 
@@ -126,17 +137,26 @@ export class Informer<T extends KubeObject> {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { namespace, labelSelector, fieldSelector } = this.#options;
-    const events = this.#client.watch(this.resource, {
-      namespace,
-      labelSelector,
-      fieldSelector,
-      resourceVersion: this.#resourceVersion ?? "",
-      signal,
-    });
-    for await (const event of events) {
-      if (event.type === "ADDED" || event.type === "MODIFIED") this.#put(event.object);
-      else if (event.type === "DELETED") this.#remove(event.object);
-      this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+    const timeoutSeconds = Math.round(minWatchSeconds * (1 + this.#random()));
+    const stalled = new AbortController();
+    const cancel = this.#clock.after(timeoutSeconds * 1000 + overdueMs, () => stalled.abort());
+    try {
+      const events = this.#client.watch(this.resource, {
+        namespace,
+        labelSelector,
+        fieldSelector,
+        resourceVersion: this.#resourceVersion ?? "",
+        timeoutSeconds,
+        signal: AbortSignal.any([signal, stalled.signal]),
+      });
+      for await (const event of events) {
+        if (signal.aborted) return;
+        if (event.type === "ADDED" || event.type === "MODIFIED") this.#put(event.object);
+        else if (event.type === "DELETED") this.#remove(event.object);
+        this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+      }
+    } finally {
+      cancel();
     }
   }
 
@@ -178,6 +198,16 @@ export class Informer<T extends KubeObject> {
   }
 
   #emit(change: Change<T>): void {
-    for (const listener of this.#listeners) listener(change);
+    for (const listener of this.#listeners) this.#tell(listener, change);
+  }
+
+  /** A listener that throws harms neither the cache nor the other listeners. */
+  #tell(listener: (change: Change<T>) => void, change: Change<T>): void {
+    try {
+      listener(change);
+    } catch (error) {
+      const fields = { object: keyOf(change.object), error: messageOf(error) };
+      this.#log.error(fields, "a listener of an informer threw");
+    }
   }
 }

@@ -1,10 +1,15 @@
 import { type Clock, systemClock } from "./clock.ts";
+import { type QueueMetrics } from "./metrics.ts";
+import { type TokenBucket } from "./token-bucket.ts";
 
 export interface WorkQueueOptions {
   clock?: Clock;
   /** First pause after a failure; doubled with each further one. */
   baseDelayMs?: number;
   maxDelayMs?: number;
+  /** Bounds the retries of all keys together; client-go has 10 a second, 100 at once. */
+  rateLimit?: TokenBucket;
+  metrics?: QueueMetrics;
 }
 
 /**
@@ -16,8 +21,11 @@ export class WorkQueue<K extends string = string> {
   readonly #clock: Clock;
   readonly #baseDelayMs: number;
   readonly #maxDelayMs: number;
-  readonly #waiting = new Set<K>();
-  readonly #processing = new Set<K>();
+  readonly #rateLimit: TokenBucket | undefined;
+  readonly #metrics: QueueMetrics | undefined;
+  /** With the moment they were added or taken. */
+  readonly #waiting = new Map<K, number>();
+  readonly #processing = new Map<K, number>();
   readonly #again = new Set<K>();
   readonly #failures = new Map<K, number>();
   readonly #delayed = new Map<K, { at: number; cancel: () => void }>();
@@ -28,6 +36,8 @@ export class WorkQueue<K extends string = string> {
     this.#clock = options.clock ?? systemClock;
     this.#baseDelayMs = options.baseDelayMs ?? 5;
     this.#maxDelayMs = options.maxDelayMs ?? 300_000;
+    this.#rateLimit = options.rateLimit;
+    this.#metrics = options.metrics;
   }
 
   /** Keys ready to be taken. */
@@ -37,17 +47,10 @@ export class WorkQueue<K extends string = string> {
 
   add(key: K): void {
     if (this.#closed) return;
-    if (this.#processing.has(key)) {
-      this.#again.add(key);
-      return;
-    }
-    const taker = this.#takers.shift();
-    if (taker) {
-      this.#processing.add(key);
-      taker(key);
-    } else {
-      this.#waiting.add(key);
-    }
+    if (this.#waiting.has(key) || this.#again.has(key)) return;
+    this.#metrics?.added();
+    if (this.#processing.has(key)) this.#again.add(key);
+    else this.#offer(key);
   }
 
   /** Adds after a pause. Of several pauses for one key the soonest counts. */
@@ -69,7 +72,9 @@ export class WorkQueue<K extends string = string> {
   retry(key: K): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    const ms = Math.min(this.#baseDelayMs * 2 ** Math.min(failures, 40), this.#maxDelayMs);
+    const backoff = Math.min(this.#baseDelayMs * 2 ** Math.min(failures, 40), this.#maxDelayMs);
+    const ms = Math.max(backoff, this.#rateLimit?.reserve() ?? 0);
+    this.#metrics?.retried();
     this.addAfter(key, ms);
     return ms;
   }
@@ -85,9 +90,9 @@ export class WorkQueue<K extends string = string> {
 
   /** The next key; undefined once the queue is closed. The taker must call `done`. */
   take(): Promise<K | undefined> {
-    for (const key of this.#waiting) {
+    for (const [key, addedAt] of this.#waiting) {
       this.#waiting.delete(key);
-      this.#processing.add(key);
+      this.#hand(key, addedAt);
       return Promise.resolve(key);
     }
     if (this.#closed) return Promise.resolve(undefined);
@@ -95,8 +100,11 @@ export class WorkQueue<K extends string = string> {
   }
 
   done(key: K): void {
+    const takenAt = this.#processing.get(key);
+    if (takenAt === undefined) return;
     this.#processing.delete(key);
-    if (this.#again.delete(key)) this.add(key);
+    this.#metrics?.done((this.#clock.now() - takenAt) / 1000);
+    if (this.#again.delete(key) && !this.#closed) this.#offer(key);
   }
 
   close(): void {
@@ -105,5 +113,24 @@ export class WorkQueue<K extends string = string> {
     this.#delayed.clear();
     this.#waiting.clear();
     for (const taker of this.#takers.splice(0)) taker(undefined);
+  }
+  /** To a waiting taker, else to the end of the line. */
+  #offer(key: K): void {
+    const now = this.#clock.now();
+    const taker = this.#takers.shift();
+    if (taker) {
+      this.#hand(key, now);
+      taker(key);
+    } else {
+      this.#waiting.set(key, now);
+      this.#metrics?.depth(this.#waiting.size);
+    }
+  }
+
+  #hand(key: K, addedAt: number): void {
+    const now = this.#clock.now();
+    this.#processing.set(key, now);
+    this.#metrics?.taken((now - addedAt) / 1000);
+    this.#metrics?.depth(this.#waiting.size);
   }
 }
