@@ -1,6 +1,12 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { httpsTransport, KubeClient, type ClusterConfig, loadKubeconfig, messageOf } from "@spry/kube";
+import {
+  httpsTransport,
+  KubeClient,
+  type ClusterConfig,
+  loadKubeconfig,
+  messageOf,
+} from "@spry/kube";
 import { gatewayExtension } from "./platform/kubeconfig.ts";
 import { UserError } from "./user-error.ts";
 

@@ -46,7 +46,7 @@ function checkFunction({ object, origin }: Manifest): void {
   if (errors.length === 0) return;
   throw new UserError(
     `${origin}: Function ${object.metadata.name} is not valid:\n` +
-      errors.map((error) => `  - ${error.field}: ${error.message}`).join("\n"),
+      errors.map((error) => `  - ${error.path}: ${error.message}`).join("\n"),
   );
 }
 

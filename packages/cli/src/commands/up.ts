@@ -42,7 +42,9 @@ export async function up(options: UpOptions): Promise<void> {
     const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
     const seconds = ((performance.now() - begin) / 1000).toFixed(1);
-    console.log(`\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`);
+    console.log(
+      `\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`,
+    );
     console.log(whatNext(relative(dataDir.kubeconfig), example));
     await interrupted;
     console.log("\nStopping ...");
@@ -126,7 +128,8 @@ async function answered(url: string): Promise<void> {
       call.end();
     });
     if (status === 200) return;
-    if (Date.now() > deadline) throw new UserError(`the example does not answer at ${url} (HTTP ${status})`);
+    if (Date.now() > deadline)
+      throw new UserError(`the example does not answer at ${url} (HTTP ${status})`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -146,7 +149,9 @@ function whatNext(kubeconfig: string, example: string | undefined): string {
     `  export KUBECONFIG=${path.isAbsolute(kubeconfig) ? kubeconfig : `$PWD/${kubeconfig}`}`,
     ...(example ? [`  curl ${example}?name=you`] : []),
     "  kubectl get functions,pods",
-    ...(example ? ["  kubectl edit function hello        # change the code, save, and curl again"] : []),
+    ...(example
+      ? ["  kubectl edit function hello        # change the code, save, and curl again"]
+      : []),
     "  npx spry --help                    # apply, get, logs -f, invoke, delete",
   ].join("\n");
 }

@@ -66,7 +66,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   try {
     // The node exists before the API server (which asks it for logs) can be asked for anything.
     let node: MachineNode | undefined;
-    const kubelet = (name: string): Transport | undefined => (name === nodeName ? node?.kubelet : undefined);
+    const kubelet = (name: string): Transport | undefined =>
+      name === nodeName ? node?.kubelet : undefined;
 
     const [certificates, api, registryAccess] = await Promise.all([
       ensureCertificates(dataDir.pki),
@@ -90,7 +91,11 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const client = new KubeClient(api.transport(), { fieldManager: "spry" });
     const apiServer = `https://${host}:${apiListener.port}`;
     const registryUrl = `http://${host}:${registry.port}`;
-    const access: RegistryAccess = { ...registryAccess, pullAddress, pushAddress: `${host}:${registry.port}` };
+    const access: RegistryAccess = {
+      ...registryAccess,
+      pullAddress,
+      pushAddress: `${host}:${registry.port}`,
+    };
     const mirror = { url: registryUrl, ...registryAccess };
 
     // The gateway is another process: it starts while everything else here is prepared.
@@ -136,13 +141,27 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       client,
       name: nodeName,
       dataDir: dataDir.node,
-      sandbox: processSandbox({ dataDir: dataDir.node, npmCli: npmCli(), log: log.child({ room: "sandbox" }) }),
+      sandbox: processSandbox({
+        dataDir: dataDir.node,
+        npmCli: npmCli(),
+        log: log.child({ room: "sandbox" }),
+      }),
       mirrors: { [pullAddress]: mirror },
       log: log.child({ room: "node" }),
     });
     const work = [
-      startControllers({ client, kubelet, log: log.child({ room: "machine" }), signal: running.signal }),
-      startFunctionController({ client, config, log: log.child({ room: "controller" }), signal: running.signal }),
+      startControllers({
+        client,
+        kubelet,
+        log: log.child({ room: "machine" }),
+        signal: running.signal,
+      }),
+      startFunctionController({
+        client,
+        config,
+        log: log.child({ room: "controller" }),
+        signal: running.signal,
+      }),
       node.run(running.signal),
     ];
     const machine = node;
@@ -151,7 +170,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       running.abort();
       await Promise.allSettled(work);
     });
-    for (const one of work) one.catch((error: unknown) => log.error({ error }, "a part of the platform ended"));
+    for (const one of work)
+      one.catch((error: unknown) => log.error({ error }, "a part of the platform ended"));
 
     await nodeReady(client);
     const endpoints: Endpoints = {
@@ -163,7 +183,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     };
     writeAtomically(
       dataDir.kubeconfig,
-      kubeconfigFor({ ...credentials, user: "admin", client: certificates.admin, gateway: endpoints.gateway }),
+      kubeconfigFor({
+        ...credentials,
+        user: "admin",
+        client: certificates.admin,
+        gateway: endpoints.gateway,
+      }),
       0o600,
     );
     return { endpoints, client, stop };
@@ -175,7 +200,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 }
 
 /** Waits for all, also when one fails, so that nothing goes on behind a clean-up. */
-async function settled<T extends readonly unknown[]>(promises: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+async function settled<T extends readonly unknown[]>(promises: {
+  [K in keyof T]: Promise<T[K]>;
+}): Promise<T> {
   await Promise.allSettled(promises);
   return (await Promise.all(promises)) as unknown as T;
 }
@@ -189,7 +216,10 @@ function registryCredentials(dataDir: DataDir): { username: string; password: st
   const file = path.join(dataDir.root, "registry.json");
   const known = readJson<{ username: string; password: string }>(file);
   if (known) return known;
-  const made = { username: randomBytes(10).toString("hex"), password: randomBytes(20).toString("hex") };
+  const made = {
+    username: randomBytes(10).toString("hex"),
+    password: randomBytes(20).toString("hex"),
+  };
   writeAtomically(file, JSON.stringify(made), 0o600);
   return made;
 }
@@ -212,7 +242,10 @@ async function occupying<T>(
       );
     }
     if (code === "EACCES") {
-      throw new UserError(`port ${port} for the ${what} needs privileges`, `choose one above 1023 with ${flag}`);
+      throw new UserError(
+        `port ${port} for the ${what} needs privileges`,
+        `choose one above 1023 with ${flag}`,
+      );
     }
     throw error;
   }

@@ -6,7 +6,15 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { runtimes } from "@spry/function";
-import { assembleImage, builderEntry, type RegistryClient } from "@spry/image";
+import {
+  assembleImage,
+  builderEntry,
+  type ContainerConfig,
+  createLayer,
+  parseImageName,
+  pushImage,
+  type RegistryClient,
+} from "@spry/image";
 import { entry as runtimeEntry } from "@spry/runtime-nodejs";
 import { sourceDigest } from "./source-digest.ts";
 
@@ -27,43 +35,47 @@ export async function ensureSystemImages(
     runtimes: {},
     builder: `${pullAddress}/spry/builder:${builderBundle.digest}`,
   };
-  const wanted = Object.values(runtimes).filter((runtime) => runtime.language === "nodejs");
+  const wanted = runtimes.filter((runtime) => runtime.language === "nodejs");
   await mkdir(scratch, { recursive: true });
   try {
-    const work = wanted.map(async (runtime) => {
-      const name = `${pullAddress}/spry/${runtime.name}:${runtimeBundle.digest}`;
-      images.runtimes[runtime.name] = name;
-      if (await registry.hasManifest(name)) return;
-      await assembleImage(registry, {
-        destination: name,
-        layers: [[{ path: "usr/src/app/server.cjs", content: await runtimeBundle.content() }]],
-        config: {
-          Entrypoint: ["node", "/usr/src/app/server.cjs"],
+    await Promise.all([
+      ...wanted.map(async ({ name, interpreter }) => {
+        const image = `${pullAddress}/spry/${name}:${runtimeBundle.digest}`;
+        images.runtimes[name] = image;
+        await ensureImage(registry, image, interpreter, "usr/src/app/server.cjs", runtimeBundle, {
           WorkingDir: "/usr/src/app/function",
-          User: "1000:1000",
-          Labels: { "io.spry.interpreter": runtime.interpreter },
-        },
-      });
-    });
-    work.push(
-      (async () => {
-        if (await registry.hasManifest(images.builder)) return;
-        await assembleImage(registry, {
-          destination: images.builder,
-          layers: [[{ path: "opt/spry/builder.cjs", content: await builderBundle.content() }]],
-          config: {
-            Entrypoint: ["node", "/opt/spry/builder.cjs"],
-            User: "1000:1000",
-            Labels: { "io.spry.interpreter": "node@24" },
-          },
         });
-      })(),
-    );
-    await Promise.all(work);
+      }),
+      ensureImage(registry, images.builder, "node@24", "opt/spry/builder.cjs", builderBundle),
+    ]);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
   return images;
+}
+
+/** An image with one program in it, for the interpreter that its label names. */
+async function ensureImage(
+  registry: RegistryClient,
+  image: string,
+  interpreter: string,
+  file: string,
+  bundle: Bundle,
+  config: ContainerConfig = {},
+): Promise<void> {
+  const name = parseImageName(image);
+  if (await registry.headManifest(name)) return;
+  const layer = await createLayer([{ path: file, content: await bundle.content() }]);
+  const assembled = assembleImage({
+    layers: [layer],
+    config: {
+      Entrypoint: ["node", `/${file}`],
+      User: "1000:1000",
+      Labels: { "io.spry.interpreter": interpreter },
+      ...config,
+    },
+  });
+  await pushImage(registry, assembled, name);
 }
 
 /** A program bundled to one CommonJS file, which is what starts fastest; made only when it is read. */

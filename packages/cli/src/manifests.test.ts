@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readManifests } from "./manifests.ts";
+
+let dir = "";
+beforeAll(() => {
+  dir = mkdtempSync(path.join(tmpdir(), "manifests-"));
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+function write(name: string, text: string): string {
+  const file = path.join(dir, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+const object = (name: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n`;
+const namesIn = (...files: string[]) =>
+  readManifests(files).map(({ object }) => object.metadata.name);
+
+describe("manifests are read", () => {
+  test("from several documents, empty ones passed over", () => {
+    expect(namesIn(write("many.yaml", `${object("a")}---\n---\n${object("b")}`))).toEqual([
+      "a",
+      "b",
+    ]);
+  });
+
+  test("from a List", () => {
+    const list = {
+      apiVersion: "v1",
+      kind: "List",
+      items: [{ apiVersion: "v1", kind: "X", metadata: { name: "in-list" } }],
+    };
+    expect(namesIn(write("list.json", JSON.stringify(list)))).toEqual(["in-list"]);
+  });
+
+  test("from a directory, in the order of names, other files passed over", () => {
+    write("z.yml", object("z"));
+    write("notes.txt", "not a manifest");
+    expect(namesIn(dir)).toEqual(["in-list", "a", "b", "z"]);
+  });
+});
+
+describe("a mistake is told with its place", () => {
+  test.each([
+    [
+      "a path that is not there",
+      "/nowhere/at/all.yaml",
+      /the path \/nowhere\/at\/all.yaml does not exist/,
+    ],
+    ["no YAML", () => write("broken.yaml", "a: [1"), /broken.yaml is no valid YAML/],
+    ["no kind", () => write("nokind.yaml", "metadata: {name: x}"), /needs apiVersion and kind/],
+    [
+      "no name",
+      () => write("noname.yaml", "apiVersion: v1\nkind: X\nmetadata: {}"),
+      /metadata.name is missing/,
+    ],
+    ["nothing in it", () => write("empty.yaml", "---\n"), /holds no object/],
+  ])("%s", (_name, file, message) => {
+    expect(() => readManifests([typeof file === "string" ? file : file()])).toThrow(message);
+  });
+});

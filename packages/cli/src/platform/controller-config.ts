@@ -1,0 +1,16 @@
+import { defaultPresetsForNodes } from "@spry/function";
+import { type ControllerConfig } from "@spry/controller";
+import { type SystemImages } from "./system-images.ts";
+import { systemNamespace } from "./system-objects.ts";
+
+/** One machine has one node, and the contract's defaults go by the number of nodes. */
+export function controllerConfig(images: SystemImages): ControllerConfig {
+  const presets = defaultPresetsForNodes(1);
+  return {
+    runtimeImages: images.runtimes,
+    builderImage: images.builder,
+    baseNamespace: systemNamespace,
+    defaultFunctionPreset: presets.function,
+    defaultBuildPreset: presets.build,
+  };
+}
