@@ -42,7 +42,7 @@ export async function pushImage(
     const body =
       layer.body ?? (source && { size, open: () => client.getBlob(source.name, { digest, size }) });
     if (!body) throw new Error(`layer ${digest} is nowhere to be had`);
-    options.onSend?.(layer);
+    if (image.layers.includes(layer)) options.onSend?.(layer);
     await client.putBlob(target, digest, body);
     result.sentBytes += size;
     if (image.layers.includes(layer)) result.sentLayers++;

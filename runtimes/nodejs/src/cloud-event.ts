@@ -1,0 +1,52 @@
+import { essenceOf } from "./media-type.ts";
+import { type FunctionRequest } from "./function-request.ts";
+import { RequestError } from "./request-error.ts";
+
+/** Attributes and data of an event: CloudEvents 1.0 (and 0.3), HTTP protocol binding. */
+export interface CloudEvent {
+  attributes: Record<string, unknown>;
+  data: unknown;
+}
+
+const structuredType = "application/cloudevents+json";
+const namePattern = /^[a-z0-9]{1,64}$/;
+
+/**
+ * The CloudEvent in a request whose body has been parsed: structured (the body is the event) or
+ * binary (attributes in `ce-*` headers). Undefined when it is none; a batch is none, but a list.
+ */
+export function readCloudEvent(request: FunctionRequest, body: unknown): CloudEvent | undefined {
+  const { headers } = request;
+  if (essenceOf(headers["content-type"]) === structuredType) return readStructured(body);
+  // Two property reads: most requests are no events.
+  if (headers["ce-type"] === undefined || headers["ce-source"] === undefined) return undefined;
+  const attributes: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith("ce-") || typeof value !== "string") continue;
+    if (namePattern.test(name.slice(3))) attributes[name.slice(3)] = decode(value);
+  }
+  const contentType = headers["content-type"];
+  if (contentType !== undefined) attributes["datacontenttype"] = contentType;
+  return { attributes, data: body };
+}
+
+function readStructured(body: unknown): CloudEvent {
+  if (body === null || typeof body !== "object" || Array.isArray(body))
+    throw new RequestError(400, "the CloudEvent is no JSON object");
+  const { data, data_base64: base64, ...attributes } = body as Record<string, unknown>;
+  for (const name of ["specversion", "id", "source", "type"])
+    if (typeof attributes[name] !== "string" || attributes[name] === "")
+      throw new RequestError(400, `the CloudEvent has no ${name}`);
+  if (typeof base64 === "string") return { attributes, data: Buffer.from(base64, "base64") };
+  return { attributes, data };
+}
+
+/** Header values carry other characters percent-encoded (section 3.1.3.2 of the binding). */
+function decode(value: string): string {
+  if (!value.includes("%")) return value;
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}

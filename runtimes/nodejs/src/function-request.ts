@@ -1,0 +1,94 @@
+import { IncomingMessage } from "node:http";
+import { type TLSSocket } from "node:tls";
+import { acceptedOf, matchesType } from "./media-type.ts";
+import { parseQuery } from "./query.ts";
+
+/**
+ * `event.extensions.request`: Node.js' request with the members of Express' that Functions use.
+ * Everything that costs anything is computed when it is asked for.
+ */
+export class FunctionRequest extends IncomingMessage {
+  /** The parsed body, as in `event.data`; undefined when there is none. */
+  body: unknown = undefined;
+  #query: Record<string, unknown> | undefined;
+
+  get originalUrl(): string {
+    return this.url ?? "/";
+  }
+
+  get baseUrl(): string {
+    return "";
+  }
+
+  get path(): string {
+    const url = this.originalUrl;
+    const end = url.indexOf("?");
+    return end < 0 ? url : url.slice(0, end);
+  }
+
+  get query(): Record<string, unknown> {
+    const start = this.originalUrl.indexOf("?");
+    return (this.#query ??= start < 0 ? {} : parseQuery(this.originalUrl.slice(start + 1)));
+  }
+
+  /** As of the one route there is, `*`. */
+  get params(): Record<string, string> {
+    return { 0: this.path };
+  }
+
+  get protocol(): string {
+    return (this.socket as TLSSocket).encrypted ? "https" : "http";
+  }
+
+  get secure(): boolean {
+    return this.protocol === "https";
+  }
+
+  get ip(): string | undefined {
+    return this.socket.remoteAddress;
+  }
+
+  get ips(): string[] {
+    return [];
+  }
+
+  get host(): string | undefined {
+    return this.headers.host;
+  }
+
+  get hostname(): string | undefined {
+    return this.headers.host?.replace(/:\d+$/, "");
+  }
+
+  get subdomains(): string[] {
+    return (this.hostname ?? "").split(".").reverse().slice(2);
+  }
+
+  get xhr(): boolean {
+    return this.get("x-requested-with")?.toString().toLowerCase() === "xmlhttprequest";
+  }
+
+  /** A header, in any case. */
+  get(name: string): string | string[] | undefined {
+    const key = name.toLowerCase();
+    if (key === "referer" || key === "referrer")
+      return this.headers["referrer"] ?? this.headers.referer;
+    return this.headers[key];
+  }
+
+  header(name: string): string | string[] | undefined {
+    return this.get(name);
+  }
+
+  /** The first of the given types that the body is of, such as `json` or `text/*`; false for none. */
+  is(...types: (string | string[])[]): string | false {
+    const contentType = this.headers["content-type"];
+    if (contentType === undefined) return false;
+    return types.flat().find((type) => matchesType(contentType, type)) ?? false;
+  }
+
+  /** The one of the given types that the client likes best; false when it wants none of them. */
+  accepts(...types: (string | string[])[]): string | false {
+    return acceptedOf(this.headers.accept, types.flat());
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * The server in every Node.js Function's image: loads the Function, then listens, then says that it
+ * is ready. It is bundled into one CommonJS file, and starts with as little of Node.js as will do.
+ */
+import { closeSync, realpathSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { loadHandler, LoadError } from "./load-handler.ts";
+import { logError } from "./log.ts";
+import { Metrics } from "./metrics.ts";
+import { Publisher } from "./publisher.ts";
+import { createFunctionServer, type FunctionServer } from "./server.ts";
+import { readSettings, type Settings } from "./settings.ts";
+import { shutDownOnSignal } from "./shutdown.ts";
+
+async function main(): Promise<void> {
+  const settings = readSettings(process.env);
+  // Ours to write to: the Function must not find it.
+  delete process.env["SPRY_READY_FD"];
+  const directory = join(dirname(realpathSync(process.argv[1] ?? ".")), "function");
+  const handler = await loadHandler(directory, settings);
+  surviveErrors();
+  const server = createFunctionServer({
+    handler,
+    settings,
+    metrics: new Metrics(settings.functionName),
+    publisher: new Publisher(settings.publisherAddress),
+  });
+  await listen(server, settings);
+  shutDownOnSignal(server, settings.shutdownDelayMs);
+  if (settings.readyDescriptor !== undefined) sayReady(settings.readyDescriptor);
+}
+
+/** What a Function does beside its requests may fail without taking the others' answers with it. */
+function surviveErrors(): void {
+  process.on("uncaughtException", (error) => logError("uncaught exception", error));
+  process.on("unhandledRejection", (reason) => logError("unhandled rejection", reason));
+}
+
+async function listen(server: FunctionServer, { host, port }: Settings): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port, backlog: 1024 }, resolve);
+  });
+}
+
+function sayReady(descriptor: number): void {
+  writeSync(descriptor, "ready\n");
+  closeSync(descriptor);
+}
+
+function fail(error: unknown): void {
+  if (error instanceof LoadError) {
+    process.stderr.write(`${error.message}\n`);
+    if (error.cause !== undefined) logError("caused by", error.cause);
+  } else logError("starting the runtime", error);
+  process.exit(1);
+}
+
+main().catch(fail);

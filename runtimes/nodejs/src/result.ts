@@ -1,0 +1,66 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type FunctionResponse } from "./function-response.ts";
+
+/**
+ * Answers with what a handler returned. Falsy values are an empty body; text goes out without a
+ * content type of our making; bytes, streams and `Response` as they are; anything else as JSON.
+ */
+export async function sendResult(response: FunctionResponse, value: unknown): Promise<void> {
+  // The handler has answered by itself, or is about to by a stream.
+  if (response.writableEnded || response.headersSent || isPipedInto(response)) return;
+  if (!value) return void response.end();
+  if (typeof value === "string") return void response.end(value);
+  if (typeof value !== "object") {
+    if (typeof value === "function" || typeof value === "symbol")
+      throw new TypeError(`the handler returned a ${typeof value}, which cannot be sent`);
+    return void response.end(String(value));
+  }
+  const bytes = bytesOf(value);
+  if (bytes) {
+    if (!response.hasHeader("content-type")) response.type("bin");
+    return void response.end(bytes);
+  }
+  if (isReadable(value)) return sendStream(response, value);
+  if (isWebResponse(value)) return sendWebResponse(response, value);
+  response.json(value);
+}
+
+function bytesOf(value: object): Uint8Array | undefined {
+  if (value instanceof Uint8Array) return value;
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  return ArrayBuffer.isView(value)
+    ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+    : undefined;
+}
+
+/** `pipe` listens for its end: the only trace of a stream that has not written anything yet. */
+function isPipedInto(response: FunctionResponse): boolean {
+  return response.listenerCount("unpipe") > 0;
+}
+
+/** Node.js' and the web's streams, and generators. */
+function isReadable(value: object): value is AsyncIterable<Uint8Array | string> {
+  return Symbol.asyncIterator in value;
+}
+
+async function sendStream(
+  response: FunctionResponse,
+  stream: AsyncIterable<Uint8Array | string>,
+): Promise<void> {
+  const source = stream instanceof Readable ? stream : Readable.from(stream, { objectMode: true });
+  if (!response.hasHeader("content-type")) response.type("bin");
+  await pipeline(source, response);
+}
+
+// Not `instanceof`: touching the global loads the whole of fetch, which most Functions never use.
+function isWebResponse(value: object): value is Response {
+  return value.constructor?.name === "Response" && "headers" in value && "arrayBuffer" in value;
+}
+
+async function sendWebResponse(response: FunctionResponse, value: Response): Promise<void> {
+  response.status(value.status);
+  for (const [name, each] of value.headers) response.appendHeader(name, each);
+  if (value.body) await sendStream(response, value.body);
+  else response.end();
+}

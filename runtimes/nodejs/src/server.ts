@@ -1,0 +1,103 @@
+import { createServer, type Server } from "node:http";
+import { accessLogger } from "./access-log.ts";
+import { FunctionRequest } from "./function-request.ts";
+import { FunctionResponse } from "./function-response.ts";
+import { type Invocation, invoke } from "./invoke.ts";
+import { logError } from "./log.ts";
+import { hasBody, isLeftUnread, parseBody, readBody } from "./request-body.ts";
+import { RequestError } from "./request-error.ts";
+
+export type FunctionServer = Server<typeof FunctionRequest, typeof FunctionResponse>;
+
+/** The HTTP server around a Function: the contract's own paths, and the Function for all others. */
+export function createFunctionServer(invocation: Invocation): FunctionServer {
+  const { settings } = invocation;
+  const timeoutMs = settings.timeoutSeconds * 1000;
+  const log = settings.accessLog ? accessLogger : undefined;
+  const server = createServer(
+    {
+      IncomingMessage: FunctionRequest,
+      ServerResponse: FunctionResponse,
+      // Longer than proxies keep theirs, so that none sends into a connection that we just closed.
+      keepAliveTimeout: 75_000,
+      headersTimeout: 60_000,
+      requestTimeout: Math.max(timeoutMs, 60_000),
+      maxHeaderSize: 32 * 1024,
+      noDelay: true,
+    },
+    (request, response) => {
+      log?.(request, response);
+      response.setHeader("Access-Control-Allow-Origin", "*");
+      if (!answerItself(request, response, invocation))
+        answer(request, response, invocation, timeoutMs);
+    },
+  );
+  return server;
+}
+
+/** Requests that never reach the Function; false when this is none of them. */
+function answerItself(
+  request: FunctionRequest,
+  response: FunctionResponse,
+  { metrics }: Invocation,
+): boolean {
+  if (request.method === "OPTIONS") {
+    const { "access-control-request-method": method, "access-control-request-headers": headers } =
+      request.headers;
+    if (method) response.setHeader("Access-Control-Allow-Methods", method);
+    if (headers) response.setHeader("Access-Control-Allow-Headers", headers);
+    response.end();
+    return true;
+  }
+  switch (request.path) {
+    case "/healthz":
+      response.type("txt").end("OK");
+      return true;
+    case "/metrics":
+      response
+        .set("content-type", "text/plain; version=0.0.4; charset=utf-8")
+        .end(metrics.toText());
+      return true;
+    case "/favicon.ico":
+      response.status(204).end();
+      return true;
+    default:
+      return false;
+  }
+}
+
+function answer(
+  request: FunctionRequest,
+  response: FunctionResponse,
+  invocation: Invocation,
+  timeoutMs: number,
+): void {
+  // Only for the answer's beginning: a stream may take as long as it likes.
+  const timer = setTimeout(() => {
+    if (!response.headersSent) refuse(request, response, new RequestError(408, "Request Timeout"));
+  }, timeoutMs);
+  response.once("close", () => clearTimeout(timer));
+  void prepare(request, invocation)
+    .then(() => (response.headersSent ? undefined : invoke(invocation, request, response)))
+    .catch((error: unknown) => refuse(request, response, error));
+}
+
+/** Reads the body into `request.body`. */
+async function prepare(request: FunctionRequest, { settings }: Invocation): Promise<void> {
+  if (!hasBody(request) || isLeftUnread(request)) return;
+  const body = await readBody(request, settings.bodyLimitMb);
+  request.body = parseBody(body, request.headers["content-type"]);
+}
+
+function refuse(request: FunctionRequest, response: FunctionResponse, error: unknown): void {
+  // A client that went away in the middle of its request reads no answer.
+  if (response.destroyed || response.headersSent) return;
+  const known = error instanceof RequestError;
+  if (!known && !request.readableAborted) logError("answering a request", error);
+  // The rest of a body that nobody wants would have to be read before the next request.
+  if (!request.complete) response.setHeader("connection", "close");
+  response
+    .status(known ? error.status : 500)
+    .type("txt")
+    .end(known ? error.message : "Internal server error");
+}

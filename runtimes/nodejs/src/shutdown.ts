@@ -1,0 +1,24 @@
+import { type FunctionServer } from "./server.ts";
+
+/**
+ * Ends the process on SIGTERM or SIGINT without losing a request: first it goes on answering, with
+ * `connection: close`, while whoever sends requests learns that it is going; then it stops accepting
+ * and lets the requests under way finish. A second signal ends it at once.
+ */
+export function shutDownOnSignal(server: FunctionServer, delayMs: number): void {
+  let stopping = false;
+  const stop = () => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    server.prependListener("request", (_request, response) => {
+      response.setHeader("connection", "close");
+    });
+    server.closeIdleConnections();
+    setTimeout(() => {
+      server.close(() => process.exit(0));
+      server.closeIdleConnections();
+    }, delayMs);
+  };
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+}

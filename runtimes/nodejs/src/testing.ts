@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Readable } from "node:stream";
+import { buildSync } from "esbuild";
+import { onTestFinished } from "vitest";
+import { entry } from "./index.ts";
+
+const bundle = buildSync({
+  entryPoints: [entry],
+  bundle: true,
+  platform: "node",
+  target: "node22",
+  format: "cjs",
+  write: false,
+}).outputFiles[0]?.text;
+
+/** The real runtime, in a process of its own, with a Function's files beside it. */
+export interface RunningFunction {
+  url: string;
+  process: ChildProcess;
+  stderr: () => string;
+  stdout: () => string;
+}
+
+type Files = Record<string, string>;
+
+/** Starts the runtime and waits until it is ready. */
+export async function startFunction(
+  files: Files | string,
+  env: Record<string, string> = {},
+): Promise<RunningFunction> {
+  const started = spawnFunction(files, env);
+  const ready = started.process.stdio[3] as Readable;
+  const line = await Promise.race([
+    once(ready, "data").then(String),
+    once(started.process, "exit").then(() => "exited"),
+  ]);
+  if (line !== "ready\n") throw new Error(`the runtime did not start: ${started.stderr()}`);
+  const port = Number(env["FUNC_PORT"] ?? started.port);
+  return { ...started, url: `http://127.0.0.1:${port}` };
+}
+
+/** Runs a Function that does not start: its exit code and what it says. */
+export async function failToStart(files: Files | string, env: Record<string, string> = {}) {
+  const started = spawnFunction(files, env);
+  const [code] = (await once(started.process, "close")) as [number | null];
+  return { code, stderr: started.stderr() };
+}
+
+let nextPort = 20_000 + (process.pid % 20_000);
+
+function spawnFunction(files: Files | string, env: Record<string, string>) {
+  const dir = mkdtempSync(join(tmpdir(), "spry-runtime-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  writeFileSync(join(dir, "server.cjs"), bundle ?? "");
+  mkdirSync(join(dir, "function"));
+  const all = typeof files === "string" ? { "handler.js": files } : files;
+  for (const [name, content] of Object.entries(all)) {
+    mkdirSync(dirname(join(dir, "function", name)), { recursive: true });
+    writeFileSync(join(dir, "function", name), content);
+  }
+  const port = nextPort++;
+  const child = spawn(process.execPath, [join(dir, "server.cjs")], {
+    cwd: join(dir, "function"),
+    env: {
+      SERVER_HOST: "127.0.0.1",
+      FUNC_PORT: String(port),
+      FUNC_NAME: "hello",
+      FUNC_RUNTIME: "nodejs24",
+      SERVICE_NAMESPACE: "default",
+      FUNC_SHUTDOWN_DELAY_MS: "50",
+      SPRY_READY_FD: "3",
+      ...env,
+    },
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let out = "";
+  let err = "";
+  child.stdout?.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  return { process: child, port, stdout: () => out, stderr: () => err };
+}
+
+/** One request as it goes over the wire; `fetch` would not send every method and header. */
+export async function send(
+  url: string,
+  options: { method?: string; headers?: Record<string, string>; body?: string | Uint8Array } = {},
+): Promise<{ status: number; headers: Record<string, unknown>; body: string; bytes: Buffer }> {
+  const outgoing = request(url, {
+    agent: false,
+    method: options.method ?? "GET",
+    headers: options.headers ?? {},
+  });
+  outgoing.end(options.body);
+  const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body: bytes.toString(), bytes };
+}
