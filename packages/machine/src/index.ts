@@ -1,2 +1,17 @@
 /** The single machine: what controls workloads on it, and the agent that runs their Pods. */
 export { type ControllersOptions, startControllers } from "./controllers/start-controllers.ts";
+export { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
+export { processSandbox, type ProcessSandboxOptions } from "./sandbox/process-sandbox.ts";
+export {
+  type ContainerSpec,
+  type ContainerUsage,
+  type ExecResult,
+  type ExitStatus,
+  type LocalImage,
+  type Mount,
+  type PodIdentity,
+  type PodSandbox,
+  type RecoveredPod,
+  type Sandbox,
+  type SandboxContainer,
+} from "./sandbox/sandbox.ts";

@@ -1,7 +1,7 @@
 import {
   type Clock,
   controllerOf,
-  EventRecorder,
+  type EventRecorder,
   Informer,
   type InformerOptions,
   type KubeClient,

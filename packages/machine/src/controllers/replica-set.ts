@@ -202,7 +202,7 @@ export function replicaSetStatus(
     ...(ready ? { readyReplicas: ready } : {}),
     ...(available ? { availableReplicas: available } : {}),
     observedGeneration: set.metadata.generation ?? 0,
-    ...(conditions.length > 0 ? { conditions: conditions as never } : {}),
+    ...(conditions.length > 0 ? { conditions: conditions } : {}),
   };
 }
 

@@ -318,13 +318,13 @@ function statusOf(
   };
   return {
     observedGeneration: autoscaler.metadata.generation ?? 0,
-    ...(lastScaleTime ? { lastScaleTime: lastScaleTime as never } : {}),
+    ...(lastScaleTime ? { lastScaleTime: lastScaleTime } : {}),
     currentReplicas: result?.current ?? before?.currentReplicas ?? 0,
     desiredReplicas: result?.desired ?? before?.desiredReplicas ?? 0,
     ...(current
       ? { currentMetrics: [{ type: "Resource", resource: { name: "cpu", current } }] }
       : {}),
-    conditions: conditions as never,
+    conditions: conditions,
   };
 }
 

@@ -70,7 +70,7 @@ export function nextReplicas(
 
 function definedOf(rules: Rules | undefined): Partial<typeof defaultUp> {
   const entries = Object.entries(rules ?? {}).filter(([, value]) => value != null);
-  return Object.fromEntries(entries) as Partial<typeof defaultUp>;
+  return Object.fromEntries(entries);
 }
 
 function forget(history: ScalingHistory, now: number): void {

@@ -104,7 +104,7 @@ export function deploymentStatus(
   );
   conditions = conditions.filter(({ type }) => type !== "ReplicaFailure");
   if (failure) conditions = [...conditions, failure];
-  return { ...status, conditions: conditions as never };
+  return { ...status, conditions: conditions };
 }
 
 function availability(deployment: Deployment, status: Status): Condition {

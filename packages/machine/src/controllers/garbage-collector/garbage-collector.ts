@@ -1,7 +1,6 @@
 import {
   Controller,
   Informer,
-  isConflict,
   isNotFound,
   type KubeObject,
   type OwnerReference,
@@ -71,15 +70,16 @@ export function createGarbageCollector(
   });
 
   let discovery: Promise<void> = Promise.resolve();
+  const look = async (signal: AbortSignal) => {
+    collector.kinds = await discoverResources(client, signal);
+    await watches.set(collector.kinds, signal);
+    // Owners that could not be looked up before may be known now.
+    for (const { uid, owners } of graph.objects()) if (owners.length > 0) controller.enqueue(uid);
+  };
   const discover = (signal: AbortSignal, attempts = 1) => {
+    // One at a time: an earlier answer must not overwrite a later one.
     discovery = discovery
-      .then(async () => {
-        collector.kinds = await discoverResources(client, signal);
-        await watches.set(collector.kinds, signal);
-        // Owners that could not be looked up before may be known now.
-        for (const object of graph.objects())
-          if (object.owners.length > 0) controller.enqueue(object.uid);
-      })
+      .then(() => look(signal))
       .catch((error: unknown) => {
         if (signal.aborted) return;
         log.warn({ error: String(error) }, "discovering kinds failed, trying again");

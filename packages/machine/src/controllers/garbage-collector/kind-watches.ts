@@ -10,8 +10,8 @@ export interface KindWatchesOptions {
   log: Logger;
   /** Kinds that the other controllers watch already. */
   shared: readonly Informer<KubeObject>[];
-  onPut(kind: ApiResource, object: KubeObject): void;
-  onDelete(uid: string): void;
+  onPut: (kind: ApiResource, object: KubeObject) => void;
+  onDelete: (uid: string) => void;
 }
 
 /** One watch per kind that can be deleted; started and ended as kinds come and go. */

@@ -104,7 +104,7 @@ export function msUntilDeadline(job: Job, clock: Clock): number | undefined {
   const seconds = job.spec?.activeDeadlineSeconds;
   const start = job.status?.startTime;
   if (seconds === undefined || !start || job.spec?.suspend) return undefined;
-  return Math.max(0, Date.parse(start as unknown as string) + seconds * 1000 - clock.now());
+  return Math.max(0, Date.parse(start) + seconds * 1000 - clock.now());
 }
 
 /** How many Pods should run now. */

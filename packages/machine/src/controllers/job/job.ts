@@ -187,8 +187,8 @@ function runningStatus(
   const startTime = before.startTime && !resumed ? before.startTime : timestamp(clock);
   const active = counts.active.length + created;
   return {
-    ...(conditions.length > 0 ? { conditions: conditions as never } : {}),
-    ...(job.spec?.suspend ? {} : { startTime: startTime as never }),
+    ...(conditions.length > 0 ? { conditions: conditions } : {}),
+    ...(job.spec?.suspend ? {} : { startTime: startTime }),
     ...(active > 0 ? { active } : {}),
     ready: counts.ready,
     terminating: counts.terminating.length,
@@ -198,7 +198,7 @@ function runningStatus(
       ...(succeeded.named.length > 0 ? { succeeded: succeeded.named } : {}),
       ...(failed.named.length > 0 ? { failed: failed.named } : {}),
     },
-  } as JobStatus;
+  };
 }
 
 /** Ends what still runs, then says the verdict: `Complete` and `Failed` mean that no Pod is left. */
@@ -219,20 +219,20 @@ async function endJob(
   const running = counts.active.length + counts.terminating.length > 0;
   if (running) {
     const status = runningStatus(context, job, pods, counts, -counts.active.length);
-    await writeStatus(context, job, { ...status, conditions: conditions as never });
+    await writeStatus(context, job, { ...status, conditions: conditions });
     return deletePods(context, counts.active);
   }
   conditions = setCondition(conditions, { ...condition, type: verdict.type }, clock);
   await writeStatus(context, job, {
-    startTime: job.status?.startTime ?? (timestamp(clock) as never),
-    conditions: conditions as never,
+    startTime: job.status?.startTime ?? timestamp(clock),
+    conditions,
     ready: 0,
     terminating: 0,
     ...(counts.succeeded ? { succeeded: counts.succeeded } : {}),
     ...(counts.failed ? { failed: counts.failed } : {}),
     uncountedTerminatedPods: {},
     ...(verdict.type === "Complete" ? { completionTime: timestamp(clock) } : {}),
-  } as JobStatus);
+  });
   if (verdict.type === "Complete")
     events.record(resources.jobs, job, {
       type: "Normal",
@@ -252,7 +252,7 @@ async function finishJob(
   await release(context, pods);
   const seconds = job.spec?.ttlSecondsAfterFinished;
   if (seconds === undefined) return;
-  const end = (job.status?.conditions as Condition[]).find(
+  const end = ((job.status?.conditions ?? []) as Condition[]).find(
     ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
   );
   const ms = Date.parse(end?.lastTransitionTime ?? "") + seconds * 1000 - context.clock.now();

@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import {
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import path from "node:path";
+
+/** A file's content and mode, by its path within the directory. */
+export type Files = ReadonlyMap<string, { content: Buffer; mode: number }>;
+
+/**
+ * Writes files so that a reader sees all of the old ones or all of the new ones, in Kubernetes' way
+ * (`pkg/volume/util/atomic_writer.go`): the files are in `..<stamp>/`, `..data` links there, and the
+ * visible names link through `..data`. Returns whether anything changed.
+ */
+export async function writeAtomicDirectory(dir: string, files: Files): Promise<boolean> {
+  await mkdir(dir, { recursive: true, mode: 0o755 });
+  const data = path.join(dir, "..data");
+  const previous = await readlink(data).catch(() => undefined);
+  if (previous && (await isSame(path.join(dir, previous), files))) return false;
+  const stamp = `..${Date.now().toString(36)}_${randomBytes(4).toString("hex")}`;
+  for (const [name, { content, mode }] of files) {
+    const file = path.join(dir, stamp, name);
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o755 });
+    await writeFile(file, content, { mode });
+  }
+  if (files.size === 0) await mkdir(path.join(dir, stamp), { mode: 0o755 });
+  await symlink(stamp, `${data}_tmp`);
+  await rename(`${data}_tmp`, data);
+  const visible = new Set([...files.keys()].map((name) => name.split("/")[0] ?? ""));
+  const present = (await readdir(dir)).filter((name) => !name.startsWith(".."));
+  for (const name of visible)
+    if (!present.includes(name)) await symlink(path.join("..data", name), path.join(dir, name));
+  for (const name of present)
+    if (!visible.has(name)) await rm(path.join(dir, name), { force: true });
+  if (previous) await rm(path.join(dir, previous), { recursive: true, force: true });
+  return true;
+}
+
+async function isSame(dir: string, files: Files): Promise<boolean> {
+  const present = await readdir(dir, { recursive: true, withFileTypes: true }).catch(() => []);
+  if (present.filter((entry) => entry.isFile()).length !== files.size) return false;
+  for (const [name, { content }] of files) {
+    const known = await readFile(path.join(dir, name)).catch(() => undefined);
+    if (!known?.equals(content)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,404 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { type Clock, type Container, type ContainerStatus, messageOf, type Pod } from "@spry/kube";
+import {
+  type ExitStatus,
+  type LocalImage,
+  type PodSandbox,
+  type SandboxContainer,
+} from "../sandbox/sandbox.ts";
+import { Backoff } from "./backoff.ts";
+import { argvOf, environmentOf, expand, type PodObjects, type PodPlace } from "./environment.ts";
+import { LogFile, readTail } from "./log-file.ts";
+import { runHook } from "./lifecycle-hooks.ts";
+import { isSidecar } from "./pod-status.ts";
+import { ContainerProbes, type ProbeKind } from "./probes.ts";
+import { mountsOf } from "./volumes.ts";
+
+type State = NonNullable<ContainerStatus["state"]>;
+type Note = (type: "Normal" | "Warning", reason: string, message: string) => void;
+
+export interface ContainerRunOptions {
+  spec: Container;
+  isInit: boolean;
+  /** What the API says of it, from an earlier agent's time. */
+  known?: ContainerStatus | undefined;
+  clock: Clock;
+  /** Something has changed: the Pod is to be looked at again. */
+  wake: () => void;
+  note: Note;
+}
+
+const maxTerminationMessage = 4096;
+const maxLogMessage = { lines: 80, bytes: 2048 };
+const defaultTerminationLog = "/dev/termination-log";
+
+/** One container of a Pod through all of its runs: what it does now, did last, and may do next. */
+export class ContainerRun {
+  readonly spec: Container;
+  readonly isInit: boolean;
+  readonly isSidecar: boolean;
+  readonly #clock: Clock;
+  readonly #wake: () => void;
+  readonly #note: Note;
+  readonly #restarts = new Backoff();
+  #state: State = { waiting: { reason: "PodInitializing" } };
+  #lastState: State = {};
+  #restartCount = 0;
+  #started = false;
+  #ready = false;
+  #image = "";
+  #imageId = "";
+  #containerId = "";
+  #process: SandboxContainer | undefined;
+  #probes: ContainerProbes | undefined;
+  #log: LogFile | undefined;
+  #stopping: Promise<void> | undefined;
+  /** When a restart may be made; told once per exit. */
+  #restartAt: number | undefined;
+  #starting = false;
+
+  constructor(options: ContainerRunOptions) {
+    const { spec, isInit, known, clock, wake, note } = options;
+    this.spec = spec;
+    this.isInit = isInit;
+    this.isSidecar = isInit && isSidecar(spec);
+    this.#clock = clock;
+    this.#wake = wake;
+    this.#note = note;
+    this.#image = spec.image ?? "";
+    if (!isInit) this.#state = { waiting: { reason: "ContainerCreating" } };
+    if (known) this.#restore(known);
+  }
+
+  #restore(known: ContainerStatus): void {
+    this.#restartCount = known.restartCount;
+    this.#imageId = known.imageID;
+    this.#containerId = known.containerID ?? "";
+    this.#lastState = known.lastState ?? {};
+    if (known.state?.terminated) this.#state = known.state;
+    if (!known.state?.running) return;
+    // Running when last heard of, and not found again: `adopt` is not called.
+    this.#state = { terminated: lostState(known, this.#clock) as never };
+  }
+
+  get name(): string {
+    return this.spec.name;
+  }
+  get isRunning(): boolean {
+    return this.#process !== undefined;
+  }
+  get isStarting(): boolean {
+    return this.#starting;
+  }
+  get exitCode(): number | undefined {
+    return (this.#state.terminated ?? this.#endedBeforeWaiting())?.exitCode;
+  }
+  get hasStarted(): boolean {
+    return this.#started;
+  }
+  get run(): number {
+    return this.#restartCount;
+  }
+
+  #endedBeforeWaiting() {
+    return this.#state.waiting?.reason === "CrashLoopBackOff"
+      ? this.#lastState.terminated
+      : undefined;
+  }
+
+  status(): ContainerStatus {
+    const cleared = this.#state.terminated || this.#state.waiting;
+    return {
+      name: this.name,
+      state: this.#state,
+      lastState: this.#lastState,
+      ready: this.isInit && !this.isSidecar ? this.#state.terminated?.exitCode === 0 : this.#ready,
+      started: cleared ? false : this.#started,
+      restartCount: this.#restartCount,
+      image: this.#image,
+      imageID: this.#imageId,
+      ...(this.#containerId ? { containerID: this.#containerId } : {}),
+    };
+  }
+
+  /** Why it does not run yet. A container that has run keeps its end as `lastState`. */
+  wait(reason: string, message?: string): void {
+    if (this.#state.terminated) this.#lastState = { terminated: this.#state.terminated };
+    this.#state = { waiting: { reason, ...(message ? { message } : {}) } };
+  }
+
+  /** When it may be started again after its end; undefined when it may now. */
+  restartDelay(pod: Pod): number | undefined {
+    const end = this.#state.terminated ?? this.#endedBeforeWaiting();
+    if (!end) return undefined;
+    const finished = Date.parse(end.finishedAt as unknown as string) || this.#clock.now();
+    this.#restartAt ??= this.#restarts.failed(finished);
+    const ms = this.#restartAt - this.#clock.now();
+    if (ms <= 0) return undefined;
+    if (this.#state.waiting) return ms;
+    const pause = Backoff.words(this.#restartAt - finished);
+    const { name, namespace, uid } = pod.metadata;
+    const message = `back-off ${pause} restarting failed container=${this.name} pod=${name}_${namespace}(${uid})`;
+    this.wait("CrashLoopBackOff", message);
+    this.#note(
+      "Warning",
+      "BackOff",
+      `Back-off restarting failed container ${this.name} in pod ${name}_${namespace}(${uid})`,
+    );
+    return ms;
+  }
+
+  /** Starts the next run. Throws a `ContainerConfigError` when the Pod's objects do not allow it. */
+  async start(
+    pod: Pod,
+    sandbox: PodSandbox,
+    image: LocalImage,
+    objects: PodObjects,
+    place: PodPlace,
+  ): Promise<void> {
+    this.#starting = true;
+    try {
+      const env = await environmentOf(pod, this.spec, image.config.Env ?? [], objects, place);
+      const mounts = await mountsOf(this.spec, sandbox.dir, new Map(Object.entries(env)), expand);
+      const argv = argvOf(this.spec, image.config, env);
+      const end = this.#state.terminated ?? this.#endedBeforeWaiting();
+      const hasRun = end !== undefined;
+      const run = hasRun ? this.#restartCount + 1 : this.#restartCount;
+      const files = this.#files(sandbox, run);
+      const process = await sandbox.start({
+        name: this.name,
+        run,
+        image,
+        argv,
+        env,
+        workingDir: this.spec.workingDir,
+        mounts: [
+          ...mounts,
+          {
+            mountPath: this.spec.terminationMessagePath ?? defaultTerminationLog,
+            source: files.terminationLog,
+          },
+        ],
+        ports: (this.spec.ports ?? []).map(({ containerPort }) => containerPort),
+        hostName: pod.spec?.hostname ?? pod.metadata.name ?? "",
+        ...files,
+      });
+      if (end) this.#lastState = { terminated: end };
+      this.#restartCount = run;
+      this.#restartAt = undefined;
+      this.#imageId = `${(this.spec.image ?? "").replace(/[:@][^/]*$/, "")}@${image.digest}`;
+      this.#note("Normal", "Created", `Created container: ${this.name}`);
+      this.#attach(process, files, sandbox, false);
+      this.#note("Normal", "Started", `Started container ${this.name}`);
+      this.#runPostStart(sandbox);
+    } finally {
+      this.#starting = false;
+    }
+  }
+
+  /** Takes over a process that an earlier agent started. */
+  adopt(
+    process: SandboxContainer,
+    run: number,
+    sandbox: PodSandbox,
+    known: ContainerStatus | undefined,
+  ): void {
+    const hadStarted = known?.state?.running !== undefined && known.started === true;
+    if (known && known.restartCount < run && known.state?.terminated)
+      this.#lastState = { terminated: known.state.terminated };
+    this.#restartCount = run;
+    if (known?.imageID) this.#imageId = known.imageID;
+    this.#attach(process, this.#files(sandbox, run, true), sandbox, hadStarted);
+    // It goes on being what it was until a probe says otherwise.
+    if (hadStarted && known.ready) this.#ready = true;
+  }
+
+  #files(
+    sandbox: PodSandbox,
+    run: number,
+    keep = false,
+  ): { logFile: string; terminationLog: string } {
+    const dir = path.join(sandbox.dir, "containers", this.name);
+    const terminationLog = path.join(dir, "termination-log");
+    if (!keep) {
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      writeFileSync(terminationLog, "", { mode: 0o600 });
+    }
+    return { logFile: logFileOf(sandbox.dir, this.name, run), terminationLog };
+  }
+
+  #attach(
+    process: SandboxContainer,
+    files: { logFile: string; terminationLog: string },
+    sandbox: PodSandbox,
+    hadStarted: boolean,
+  ): void {
+    this.#process = process;
+    this.#containerId = `spry://${process.id}`;
+    this.#started = hadStarted;
+    this.#ready = false;
+    const startedAt = timeOf(process.startedAt);
+    this.#state = { running: { startedAt: startedAt } };
+    this.#log = new LogFile(files.logFile, this.#clock);
+    this.#log.open();
+    this.#probes = new ContainerProbes(
+      {
+        ip: sandbox.ip,
+        container: this.spec,
+        exec: (argv, options) => process.exec(argv, options),
+      },
+      {
+        onStarted: () => this.#change(() => (this.#started = true)),
+        onReady: (ready) => this.#change(() => (this.#ready = ready)),
+        onUnhealthy: (kind, message) => this.#onUnhealthy(kind, message),
+        onFailure: (kind, message) => this.#onProbeFailure(kind, message),
+      },
+      this.#clock,
+    );
+    this.#probes.start(hadStarted);
+    const { ready, exited } = process;
+    void ready.then(() => this.#process === process && this.#probes?.pushReady());
+    void exited.then((exit) => this.#onExit(process, exit, files));
+  }
+
+  /** Wakes the Pod only when something that its status shows is different. */
+  #change(apply: () => void): void {
+    const before = `${this.#started}/${this.#ready}`;
+    apply();
+    if (before !== `${this.#started}/${this.#ready}`) this.#wake();
+  }
+
+  #onProbeFailure(kind: ProbeKind, message: string): void {
+    const name = kind[0]?.toUpperCase() + kind.slice(1);
+    this.#note("Warning", "Unhealthy", `${name} probe failed: ${message}`);
+  }
+
+  #onUnhealthy(kind: "startup" | "liveness", _message: string): void {
+    const message = `Container ${this.name} failed ${kind} probe, will be restarted`;
+    this.#unhealthy?.(message);
+  }
+  #unhealthy: ((message: string) => void) | undefined;
+
+  /** How the Pod ends a container that a probe has given up. */
+  onUnhealthy(end: (message: string) => void): void {
+    this.#unhealthy = end;
+  }
+
+  async #onExit(
+    process: SandboxContainer,
+    exit: ExitStatus,
+    files: { logFile: string; terminationLog: string },
+  ): Promise<void> {
+    this.#probes?.stop();
+    this.#ready = false;
+    const message = exit.message ?? (await this.#terminationMessage(exit.exitCode, files));
+    if (this.#process !== process) return;
+    this.#log?.close();
+    this.#process = undefined;
+    this.#started = false;
+    this.#state = {
+      terminated: {
+        exitCode: exit.exitCode,
+        reason: exit.reason ?? (exit.exitCode === 0 ? "Completed" : "Error"),
+        ...(message ? { message } : {}),
+        startedAt: timeOf(process.startedAt),
+        finishedAt: timeOf(exit.finishedAt),
+        containerID: this.#containerId,
+      },
+    };
+    if (exit.reason === "StartError") this.#note("Warning", "Failed", `Error: ${exit.message}`);
+    this.#wake();
+  }
+
+  async #terminationMessage(
+    exitCode: number,
+    { logFile, terminationLog }: { logFile: string; terminationLog: string },
+  ): Promise<string> {
+    const text = await readFile(terminationLog, "utf8").catch(() => "");
+    const wantsLog = this.spec.terminationMessagePolicy === "FallbackToLogsOnError";
+    if (text || !wantsLog || exitCode === 0) return text.slice(0, maxTerminationMessage);
+    return readTail(logFile, maxLogMessage.lines, maxLogMessage.bytes).catch(() => "");
+  }
+
+  #runPostStart(sandbox: PodSandbox): void {
+    const hook = this.spec.lifecycle?.postStart;
+    const process = this.#process;
+    if (!hook || !process) return;
+    void runHook(
+      hook,
+      { ip: sandbox.ip, container: this.spec, process },
+      30_000,
+      this.#clock,
+    ).catch((error: unknown) => {
+      this.#note("Warning", "FailedPostStartHook", `PostStartHook failed: ${messageOf(error)}`);
+      this.#unhealthy?.("FailedPostStartHook");
+    });
+  }
+
+  /**
+   * Ends the present run: preStop hook, SIGTERM, and SIGKILL when the grace period is over. Resolves
+   * when it has ended. Asked again with a shorter period, the shorter one counts.
+   */
+  stop(graceMs: number, sandbox: PodSandbox, why?: string): Promise<void> {
+    const process = this.#process;
+    if (!process) return Promise.resolve();
+    const cancelKill = this.#clock.after(graceMs, () => process.kill("SIGKILL"));
+    void process.exited.then(cancelKill);
+    if (!this.#stopping) {
+      this.#note("Normal", "Killing", why ?? `Stopping container ${this.name}`);
+      this.#stopping = this.#terminate(process, graceMs, sandbox).finally(() => {
+        this.#stopping = undefined;
+      });
+    }
+    return this.#stopping;
+  }
+
+  async #terminate(process: SandboxContainer, graceMs: number, sandbox: PodSandbox): Promise<void> {
+    const hook = this.spec.lifecycle?.preStop;
+    if (hook && graceMs > 0) {
+      const target = { ip: sandbox.ip, container: this.spec, process };
+      await runHook(hook, target, graceMs, this.#clock).catch((error: unknown) =>
+        this.#note("Warning", "FailedPreStopHook", `PreStopHook failed: ${messageOf(error)}`),
+      );
+    }
+    process.kill("SIGTERM");
+    await process.exited;
+  }
+
+  /** Forgets the process without ending it. */
+  release(): void {
+    this.#probes?.stop();
+    this.#log?.close();
+    this.#process = undefined;
+  }
+
+  get log(): LogFile | undefined {
+    return this.#log;
+  }
+
+  /** What the agent has to say before `start` can be tried. */
+  usesImage(digest: string): boolean {
+    return this.#imageId.endsWith(digest);
+  }
+}
+
+export function logFileOf(podDir: string, container: string, run: number): string {
+  return path.join(podDir, "containers", container, `${run}.log`);
+}
+
+function lostState(known: ContainerStatus, clock: Clock) {
+  return {
+    exitCode: 137,
+    reason: "ContainerStatusUnknown",
+    message: "The container could not be located when the node agent started again",
+    startedAt: known.state?.running?.startedAt,
+    finishedAt: timeOf(clock.now()),
+    containerID: known.containerID,
+  };
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -1,0 +1,124 @@
+import { type Clock, messageOf } from "@spry/kube";
+import { type LocalImage, type Sandbox } from "../sandbox/sandbox.ts";
+import { Backoff } from "./backoff.ts";
+import { type ContainerRun } from "./container-run.ts";
+import { type ImageStore } from "./images.ts";
+
+interface Pull {
+  running: boolean;
+  /** Fetched, and not yet handed out. */
+  image?: LocalImage;
+  retryAt: number;
+  backoff: Backoff;
+}
+
+export interface ImagePullsOptions {
+  images: ImageStore;
+  sandbox: Sandbox;
+  clock: Clock;
+  note: (type: "Normal" | "Warning", reason: string, message: string) => void;
+  wake: () => void;
+}
+
+/** Gets the images of one Pod's containers, by their pull policies, with kubelet's Events and pauses. */
+export class ImagePulls {
+  readonly #options: ImagePullsOptions;
+  readonly #pulls = new Map<string, Pull>();
+
+  constructor(options: ImagePullsOptions) {
+    this.#options = options;
+  }
+
+  /** The image, ready to be run; undefined when it has to be waited for (the container says why). */
+  imageFor(container: ContainerRun): LocalImage | undefined {
+    const { images, clock } = this.#options;
+    const { image: name = "", imagePullPolicy } = container.spec;
+    const policy = imagePullPolicy ?? defaultPolicy(name);
+    const pull = this.#pulls.get(container.name) ?? {
+      running: false,
+      retryAt: 0,
+      backoff: new Backoff(),
+    };
+    this.#pulls.set(container.name, pull);
+    // Each run of a container takes the image it was given, once.
+    if (pull.image) {
+      const image = pull.image;
+      delete pull.image;
+      return image;
+    }
+    if (pull.running) return undefined;
+    const present = images.find(name);
+    if (policy === "Never" && !present) {
+      const message = `Container image "${name}" is not present with pull policy of Never`;
+      if (container.status().state?.waiting?.reason !== "ErrImageNeverPull")
+        this.#options.note("Warning", "ErrImageNeverPull", message);
+      container.wait("ErrImageNeverPull", message);
+      return undefined;
+    }
+    if (clock.now() < pull.retryAt) {
+      this.#backOff(container, name);
+      return undefined;
+    }
+    const isPinned = name.includes("@sha256:");
+    const fetch = !present || (policy === "Always" && !isPinned);
+    if (!fetch && this.#options.sandbox.isPrepared(present)) {
+      this.#options.note(
+        "Normal",
+        "Pulled",
+        `Container image "${name}" already present on machine`,
+      );
+      return present;
+    }
+    void this.#get(container, pull, fetch ? undefined : present);
+    return undefined;
+  }
+
+  msUntilRetry(container: ContainerRun): number {
+    const pull = this.#pulls.get(container.name);
+    if (!pull || pull.running || pull.retryAt === 0) return Number.POSITIVE_INFINITY;
+    return Math.max(1, pull.retryAt - this.#options.clock.now());
+  }
+
+  async #get(container: ContainerRun, pull: Pull, present: LocalImage | undefined): Promise<void> {
+    const { images, sandbox, clock, note, wake } = this.#options;
+    const { image: name = "" } = container.spec;
+    const started = clock.now();
+    pull.running = true;
+    try {
+      if (!present) note("Normal", "Pulling", `Pulling image "${name}"`);
+      const image = present ?? (await images.pull(name));
+      const seconds = ((clock.now() - started) / 1000).toFixed(3);
+      if (present) note("Normal", "Pulled", `Container image "${name}" already present on machine`);
+      else note("Normal", "Pulled", `Successfully pulled image "${name}" in ${seconds}s`);
+      await sandbox.prepare(image, (message) => note("Normal", "Preparing", message));
+      pull.image = image;
+      pull.retryAt = 0;
+    } catch (error) {
+      const message = `Failed to pull image "${name}": ${messageOf(error)}`;
+      note("Warning", "Failed", message);
+      note("Warning", "Failed", "Error: ErrImagePull");
+      container.wait("ErrImagePull", messageOf(error));
+      pull.backoff.failed(clock.now());
+      pull.retryAt = Math.max(pull.backoff.nextPauseMs + clock.now(), clock.now() + 1);
+    } finally {
+      pull.running = false;
+      wake();
+    }
+  }
+
+  #backOff(container: ContainerRun, name: string): void {
+    const waiting = container.status().state?.waiting;
+    if (waiting?.reason === "ImagePullBackOff") return;
+    const message = `Back-off pulling image "${name}"`;
+    const why = waiting?.reason === "ErrImagePull" && waiting.message ? `: ${waiting.message}` : "";
+    this.#options.note("Normal", "BackOff", message);
+    container.wait("ImagePullBackOff", `${message}${why}`);
+  }
+}
+
+/** `Always` for the tag `latest`, which may mean another image each time. */
+function defaultPolicy(name: string): "Always" | "IfNotPresent" {
+  if (name.includes("@")) return "IfNotPresent";
+  const tag = /:([^:/]+)$/.exec(name)?.[1] ?? "latest";
+  return tag === "latest" ? "Always" : "IfNotPresent";
+}

@@ -1,0 +1,127 @@
+import { Readable } from "node:stream";
+import { type Clock, StatusError, type Transport } from "@spry/kube";
+import { type Sandbox } from "../sandbox/sandbox.ts";
+import { logFileOf } from "./container-run.ts";
+import { LogFile } from "./log-file.ts";
+import { parseLogOptions, readLog } from "./log-reader.ts";
+import { type PodWorker } from "./pod-worker.ts";
+import { type ContainerStats, UsageMeter } from "./stats.ts";
+
+export interface KubeletOptions {
+  sandbox: Sandbox;
+  clock: Clock;
+  nodeName: string;
+  pods: () => Iterable<PodWorker>;
+}
+
+/** The part of the kubelet's HTTP API that the API server and the autoscaler use. */
+export function createKubelet(options: KubeletOptions): Transport {
+  const meter = new UsageMeter(options.sandbox, options.clock);
+  return async (request) => {
+    try {
+      const url = new URL(request.url);
+      if (request.method !== "GET")
+        throw new StatusError({
+          code: 405,
+          message: `${request.method} is not supported by this node`,
+        });
+      if (url.pathname === "/healthz") return new Response("ok");
+      if (url.pathname === "/stats/summary") return Response.json(await summary(options, meter));
+      const logs = /^\/containerLogs\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(url.pathname);
+      if (logs) {
+        const [namespace = "", pod = "", container = ""] = logs.slice(1).map(decodeURIComponent);
+        return containerLogs(
+          options,
+          { namespace, pod, container },
+          url.searchParams,
+          request.signal,
+        );
+      }
+      throw new StatusError({ code: 404, message: `the node has no ${url.pathname}` });
+    } catch (error) {
+      const status =
+        error instanceof StatusError
+          ? error.status
+          : new StatusError({ code: 500, message: (error as Error).message }).status;
+      return Response.json(status, { status: status.code });
+    }
+  };
+}
+
+function containerLogs(
+  { pods, clock }: KubeletOptions,
+  target: { namespace: string; pod: string; container: string },
+  query: URLSearchParams,
+  signal: AbortSignal,
+): Response {
+  const options = parseLogOptions(query);
+  const worker = [...pods()].find(
+    ({ pod: { metadata } }) =>
+      metadata.name === target.pod && metadata.namespace === target.namespace,
+  );
+  if (!worker)
+    throw new StatusError({ code: 404, message: `pod "${target.pod}" not found on this node` });
+  const container = worker.container(target.container);
+  if (!container)
+    throw new StatusError({
+      code: 400,
+      message: `container ${target.container} is not valid for pod ${target.pod}`,
+    });
+  const place = worker.sandbox;
+  const { state, lastState } = container.status();
+  const waiting = state?.waiting?.reason;
+  const hasEnded = state?.terminated ?? lastState?.terminated;
+  if (options.previous && container.run === 0 && !(waiting && hasEnded))
+    throw new StatusError({
+      code: 400,
+      message: `previous terminated container "${target.container}" in pod "${target.pod}" not found`,
+    });
+  if (!place || (waiting && !hasEnded))
+    throw new StatusError({
+      code: 400,
+      message: `container "${target.container}" in pod "${target.pod}" is waiting to start: ${waiting ?? "ContainerCreating"}`,
+    });
+  // While it waits to be restarted, the last run is both the present and the previous one.
+  const run = options.previous && !waiting ? container.run - 1 : container.run;
+  const file = logFileOf(place.dir, target.container, run);
+  const log = container.log?.file === file ? container.log : new LogFile(file, clock);
+  const isRunning = () => !options.previous && container.isRunning && container.run === run;
+  const body = readLog(log, options, isRunning, clock, signal);
+  return new Response(
+    Readable.toWeb(Readable.from(body, { objectMode: false })) as ReadableStream,
+    { headers: { "content-type": "text/plain" } },
+  );
+}
+
+async function summary({ pods, nodeName, clock }: KubeletOptions, meter: UsageMeter) {
+  const time = new Date(clock.now()).toISOString();
+  const byPod = Map.groupBy(await meter.read(), ({ podUid }) => podUid);
+  const figures = (all: readonly ContainerStats[]) => ({
+    cpu: {
+      time,
+      usageNanoCores: total(all, ({ cpuNanoCores }) => cpuNanoCores),
+      usageCoreNanoSeconds: total(all, ({ cpuNanoseconds }) => cpuNanoseconds),
+    },
+    memory: { time, workingSetBytes: total(all, ({ memoryBytes }) => memoryBytes) },
+  });
+  return {
+    node: { nodeName, ...figures([...byPod.values()].flat()) },
+    pods: [...pods()].map(({ pod: { metadata, status } }) => {
+      const containers = byPod.get(metadata.uid ?? "") ?? [];
+      return {
+        podRef: { name: metadata.name, namespace: metadata.namespace, uid: metadata.uid },
+        startTime: status?.startTime,
+        ...(containers.length > 0 ? figures(containers) : {}),
+        containers: containers.map((each) => ({
+          name: each.container,
+          startTime: new Date(each.startedAt).toISOString(),
+          ...figures([each]),
+        })),
+      };
+    }),
+  };
+}
+
+function total(all: readonly ContainerStats[], of: (stats: ContainerStats) => number): number {
+  return all.reduce((sum, stats) => sum + of(stats), 0);
+}

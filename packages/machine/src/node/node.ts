@@ -1,0 +1,239 @@
+import path from "node:path";
+import { type RegistryEndpoint } from "@spry/image";
+import {
+  type Clock,
+  EventRecorder,
+  Informer,
+  type KubeClient,
+  keyOf,
+  type Logger,
+  messageOf,
+  type Pod,
+  type Resource,
+  resources,
+  silentLogger,
+  sleep,
+  systemClock,
+  type Transport,
+} from "@spry/kube";
+import { type RecoveredPod, type Sandbox } from "../sandbox/sandbox.ts";
+import { ImageStore } from "./images.ts";
+import { createKubelet } from "./kubelet.ts";
+import {
+  allocatable,
+  hostIp,
+  leaseRenewMs,
+  markNotReady,
+  registerNode,
+  renewLease,
+} from "./node-object.ts";
+import { PodWorker } from "./pod-worker.ts";
+import { podRefersTo } from "./volumes.ts";
+
+export interface NodeOptions {
+  client: KubeClient;
+  name: string;
+  /** Images, Pods and their logs are kept here. */
+  dataDir: string;
+  sandbox: Sandbox;
+  /** Registry host in an image name → where to pull. */
+  mirrors: Record<string, RegistryEndpoint>;
+  clock?: Clock;
+  log?: Logger;
+}
+
+export interface MachineNode {
+  /** Registers the Node, keeps its Lease and runs the Pods bound to it, until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  /** `/containerLogs/{namespace}/{pod}/{container}` and `/stats/summary`. */
+  readonly kubelet: Transport;
+  /** Ends the agent; `leave` lets the Pods run on, for the next agent to take over. */
+  stop(options: { pods: "stop" | "leave" }): Promise<void>;
+}
+
+const imageSweepMs = 3_600_000;
+const statusRenewMs = 300_000;
+/** A platform that is being stopped does not wait for a Pod's whole grace period. */
+const stopCapMs = 5_000;
+
+export function createNode(options: NodeOptions): MachineNode {
+  return new NodeAgent(options);
+}
+
+class NodeAgent implements MachineNode {
+  readonly kubelet: Transport;
+  readonly #options: Required<NodeOptions>;
+  readonly #images: ImageStore;
+  readonly #events: EventRecorder;
+  readonly #pods: Informer<Pod>;
+  /** By uid: a Pod made again under its name is another one, and both may be here for a while. */
+  readonly #workers = new Map<string, PodWorker>();
+  /** Pods that ended here and that others still keep in the API, by a finalizer. */
+  readonly #done = new Set<string>();
+  readonly #ending = new AbortController();
+
+  constructor(options: NodeOptions) {
+    this.#options = { clock: systemClock, log: silentLogger, ...options };
+    const { client, name, clock, log, mirrors, dataDir, sandbox } = this.#options;
+    this.#images = new ImageStore({ dir: path.resolve(dataDir, "images"), mirrors, clock, log });
+    this.#events = new EventRecorder({ client, component: "kubelet", host: name, clock, log });
+    this.#pods = new Informer(client, resources.pods, {
+      fieldSelector: `spec.nodeName=${name}`,
+      clock,
+      log,
+    });
+    this.kubelet = createKubelet({
+      sandbox,
+      clock,
+      nodeName: name,
+      pods: () => this.#workers.values(),
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { client, name, sandbox, clock } = this.#options;
+    const end = AbortSignal.any([signal, this.#ending.signal]);
+    await this.#images.open();
+    const recovered = new Map((await sandbox.recover()).map((pod) => [pod.uid, pod]));
+    void this.#pods.run(end);
+    await Promise.race([this.#pods.synced, aborted(end)]);
+    if (end.aborted) return;
+    await this.#endStrangers(recovered);
+    this.#pods.onChange(({ type, object }) => {
+      if (type === "deleted") this.#removed(object);
+      else this.#put(object, recovered.get(object.metadata.uid ?? ""));
+    });
+    recovered.clear();
+    this.#watchObjects(end);
+    await this.#retrying(end, () =>
+      registerNode(client, name, sandbox, this.#images.list(), clock),
+    );
+    await Promise.all([
+      this.#every(leaseRenewMs, end, () => renewLease(client, name, clock)),
+      this.#every(statusRenewMs, end, () =>
+        registerNode(client, name, sandbox, this.#images.list(), clock),
+      ),
+      this.#every(imageSweepMs, end, () => this.#images.removeUnused(this.#imagesInUse())),
+    ]);
+  }
+
+  /** What still runs here of Pods that were deleted while no agent was there. */
+  async #endStrangers(recovered: ReadonlyMap<string, RecoveredPod>): Promise<void> {
+    const known = new Set([...this.#pods.list()].map(({ metadata }) => metadata.uid));
+    for (const { uid, sandbox, containers } of recovered.values()) {
+      if (known.has(uid)) continue;
+      for (const { container } of containers) container.kill("SIGTERM");
+      await sandbox.close();
+    }
+  }
+
+  #put(pod: Pod, recovered?: RecoveredPod): void {
+    const uid = pod.metadata.uid ?? "";
+    if (this.#ending.signal.aborted || this.#done.has(uid)) return;
+    const known = this.#workers.get(uid);
+    if (known) return known.update(pod);
+    const { client, sandbox, clock, log, name } = this.#options;
+    const worker = new PodWorker(pod, {
+      client,
+      sandbox,
+      images: this.#images,
+      events: this.#events,
+      clock,
+      log,
+      place: { hostIp, nodeName: name, allocatable: allocatable() },
+      recovered,
+      onEnd: () => {
+        this.#workers.delete(uid);
+        // Not after the informer has said that it is gone.
+        if (this.#pods.get(keyOf(pod))?.metadata.uid === uid) this.#done.add(uid);
+      },
+    });
+    this.#workers.set(uid, worker);
+    worker.wake();
+  }
+
+  #removed(pod: Pod): void {
+    const uid = pod.metadata.uid ?? "";
+    this.#done.delete(uid);
+    const { log } = this.#options;
+    this.#workers
+      .get(uid)
+      ?.removed()
+      .catch((error: unknown) =>
+        log.error({ pod: keyOf(pod), error: messageOf(error) }, "removing Pod failed"),
+      );
+  }
+
+  /** ConfigMaps and Secrets reach running Pods when they change, and waiting ones when they appear. */
+  #watchObjects(signal: AbortSignal): void {
+    const { client, clock, log } = this.#options;
+    for (const kind of ["configMap", "secret"] as const) {
+      const resource: Resource = kind === "secret" ? resources.secrets : resources.configMaps;
+      const informer = new Informer(client, resource, { clock, log });
+      informer.onChange(({ object: { metadata } }) => {
+        // What is there at the start was read by the Pods themselves.
+        if (!informer.hasSynced) return;
+        for (const worker of this.#workers.values()) {
+          const { pod } = worker;
+          const isNear = pod.metadata.namespace === metadata.namespace;
+          if (isNear && podRefersTo(pod, kind, metadata.name ?? "")) worker.refresh();
+        }
+      });
+      void informer.run(signal);
+    }
+  }
+
+  #imagesInUse(): Set<string> {
+    const digests = new Set<string>();
+    for (const worker of this.#workers.values())
+      for (const { imageID } of [
+        ...(worker.pod.status?.initContainerStatuses ?? []),
+        ...(worker.pod.status?.containerStatuses ?? []),
+      ])
+        digests.add(imageID.slice(imageID.indexOf("@") + 1));
+    return digests;
+  }
+
+  async #every(ms: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      await this.#retrying(signal, work);
+      await sleep(this.#options.clock, ms, signal);
+    }
+  }
+
+  async #retrying(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    const { clock, log, name } = this.#options;
+    for (let pauseMs = 100; !signal.aborted; pauseMs = Math.min(pauseMs * 2, 5_000)) {
+      try {
+        return await work();
+      } catch (error) {
+        log.warn(
+          { node: name, error: messageOf(error) },
+          "keeping up the Node failed, trying again",
+        );
+        await sleep(clock, pauseMs, signal);
+      }
+    }
+  }
+
+  async stop({ pods }: { pods: "stop" | "leave" }): Promise<void> {
+    if (this.#ending.signal.aborted) return;
+    const { client, name, clock, log } = this.#options;
+    this.#ending.abort();
+    const workers = [...this.#workers.values()];
+    if (pods === "leave") for (const worker of workers) worker.release();
+    else await Promise.all(workers.map((worker) => worker.stop(stopCapMs)));
+    if (pods === "stop")
+      await markNotReady(client, name, clock).catch((error: unknown) =>
+        log.debug({ error: messageOf(error) }, "marking the node not ready failed"),
+      );
+    await this.#events.flushed();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,451 @@
+import {
+  type Clock,
+  type ContainerStatus,
+  type EventRecorder,
+  isConflict,
+  isNotFound,
+  type KubeClient,
+  type Logger,
+  messageOf,
+  type Pod,
+  resources,
+  timestamp,
+} from "@spry/kube";
+import {
+  type LocalImage,
+  type PodSandbox,
+  type RecoveredPod,
+  type Sandbox,
+} from "../sandbox/sandbox.ts";
+import { ContainerRun } from "./container-run.ts";
+import { ContainerConfigError, PodObjects, type PodPlace } from "./environment.ts";
+import { ImagePulls } from "./image-pulls.ts";
+import { type ImageStore } from "./images.ts";
+import { isDone, mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
+import { StatusWriter } from "./status-writer.ts";
+import { VolumeError, writeVolumes } from "./volumes.ts";
+
+export interface PodWorkerOptions {
+  client: KubeClient;
+  sandbox: Sandbox;
+  images: ImageStore;
+  events: EventRecorder;
+  clock: Clock;
+  log: Logger;
+  place: Omit<PodPlace, "podIp">;
+  recovered?: RecoveredPod | undefined;
+  /** The Pod is gone from this machine. */
+  onEnd: () => void;
+}
+
+const retryMs = 1_000;
+const lastRetryMs = 30_000;
+/** What a Pod that was removed without notice gets to end in. */
+const orphanGraceMs = 2_000;
+
+/**
+ * Runs one Pod. Whatever happens (the Pod changes, a process ends, a probe decides, an image has
+ * arrived, a pause is over) only wakes the worker; each pass then looks at how things are and does
+ * what is next, and the status is written when it is different from the last. Passes never overlap
+ * and never wait for anything slow.
+ */
+export class PodWorker {
+  readonly #options: PodWorkerOptions;
+  readonly #containers: ContainerRun[];
+  readonly #pulls: ImagePulls;
+  readonly #status: StatusWriter;
+  readonly #startTime: string;
+  #pod: Pod;
+  #place: PodSandbox | undefined;
+  #phase: "running" | "ending" | "ended" = "running";
+  #ended: PodFacts["ended"];
+  #volumesWritten = false;
+  #retryMs = retryMs;
+  #busy: Promise<void> | undefined;
+  #again = false;
+  #cancelTimer: () => void = () => {};
+  #timerAt = Number.POSITIVE_INFINITY;
+  #ending: Promise<void> | undefined;
+  #released = false;
+
+  constructor(pod: Pod, options: PodWorkerOptions) {
+    this.#pod = pod;
+    this.#options = options;
+    const { client, clock, log, images, sandbox, recovered } = options;
+    this.#startTime = (pod.status?.startTime as unknown as string) ?? timestamp(clock);
+    this.#status = new StatusWriter({ client, clock, log, pod });
+    const note = this.#note;
+    const wake = () => this.wake();
+    this.#pulls = new ImagePulls({ images, sandbox, clock, note, wake });
+    const { initContainers = [], containers = [] } = pod.spec ?? {};
+    const create = (isInit: boolean, known: readonly ContainerStatus[] = []) =>
+      (isInit ? initContainers : containers).map(
+        (spec) =>
+          new ContainerRun({
+            spec,
+            isInit,
+            known: known.find(({ name }) => name === spec.name),
+            clock,
+            wake,
+            note,
+          }),
+      );
+    this.#containers = [
+      ...create(true, pod.status?.initContainerStatuses),
+      ...create(false, pod.status?.containerStatuses),
+    ];
+    for (const container of this.#containers)
+      container.onUnhealthy((why) => this.#restart(container, why));
+    const { phase, reason = "", message = "" } = pod.status ?? {};
+    if (phase === "Failed" && reason) this.#ended = { reason, message };
+    if (recovered) this.#adopt(recovered);
+  }
+
+  get pod(): Pod {
+    return this.#pod;
+  }
+  get sandbox(): PodSandbox | undefined {
+    return this.#place;
+  }
+  get isEnded(): boolean {
+    return this.#phase === "ended";
+  }
+
+  container(name: string): ContainerRun | undefined {
+    return this.#containers.find((container) => container.name === name);
+  }
+
+  usesImage(digest: string): boolean {
+    return this.#containers.some((container) => container.usesImage(digest));
+  }
+
+  /** A newer version of the same Pod. */
+  update(pod: Pod): void {
+    this.#pod = pod;
+    this.wake();
+  }
+
+  /** A ConfigMap or Secret of the Pod has changed. */
+  refresh(): void {
+    this.#volumesWritten = false;
+    this.wake();
+  }
+
+  #adopt({ sandbox, containers }: RecoveredPod): void {
+    this.#place = sandbox;
+    const known = [
+      ...(this.#pod.status?.initContainerStatuses ?? []),
+      ...(this.#pod.status?.containerStatuses ?? []),
+    ];
+    for (const { name, run, container } of containers) {
+      const status = known.find((each) => each.name === name);
+      const mine = this.container(name);
+      if (mine) mine.adopt(container, run, sandbox, status);
+      else container.kill("SIGKILL");
+    }
+  }
+
+  wake(): void {
+    if (this.#released) return;
+    if (this.#busy) {
+      this.#again = true;
+      return;
+    }
+    this.#busy = this.#passes().finally(() => {
+      this.#busy = undefined;
+    });
+  }
+
+  async #passes(): Promise<void> {
+    do {
+      this.#again = false;
+      try {
+        await this.#pass();
+        this.#retryMs = retryMs;
+      } catch (error) {
+        const { log } = this.#options;
+        log.warn(
+          { pod: this.#pod.metadata.name, error: messageOf(error) },
+          "running Pod failed, trying again",
+        );
+        this.#wakeAfter(this.#retryMs);
+        this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+      }
+    } while (this.#again && !this.#released);
+  }
+
+  async #pass(): Promise<void> {
+    if (this.#phase !== "running") return;
+    if (this.#pod.metadata.deletionTimestamp) return this.#beginEnd();
+    const phase = this.#pod.status?.phase;
+    // Ended for good, perhaps in an earlier agent's time: nothing is started again.
+    if (phase === "Succeeded" || phase === "Failed") return this.#stopLeftovers();
+    if (this.#isOverDeadline()) {
+      this.#ended = {
+        reason: "DeadlineExceeded",
+        message: "Pod was active on the node longer than the specified deadline",
+      };
+      this.#note("Normal", this.#ended.reason, this.#ended.message);
+    }
+    if (this.#ended) await this.#stopAll(this.#graceMs());
+    else await this.#advance();
+    this.#publish();
+  }
+
+  /** Starts what is to run now. */
+  async #advance(): Promise<void> {
+    const { client, sandbox } = this.#options;
+    const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
+    this.#place ??= await sandbox.openPod({ uid, namespace, name });
+    const objects = new PodObjects(client, namespace);
+    if (!(await this.#writeVolumes(this.#place, objects))) return;
+    for (const container of this.#nextToRun())
+      await this.#startIfDue(container, this.#place, objects);
+    await this.#stopSidecarsAtEnd();
+  }
+
+  /** Init containers one after the other, then all the others. Sidecars go on beside them. */
+  #nextToRun(): ContainerRun[] {
+    const due: ContainerRun[] = [];
+    // Once the Pod's own containers have begun, ordinary init containers are not run again.
+    const initialized = this.#containers.some(
+      (container) => !container.isInit && (container.isRunning || container.exitCode !== undefined),
+    );
+    for (const container of this.#containers) {
+      if (container.isInit && initialized && !container.isSidecar) continue;
+      due.push(container);
+      if (container.isInit && !initialized && !isDone(container.spec, container.status()))
+        return due;
+    }
+    return due;
+  }
+
+  async #startIfDue(
+    container: ContainerRun,
+    place: PodSandbox,
+    objects: PodObjects,
+  ): Promise<void> {
+    if (container.isRunning || container.isStarting) return;
+    if (container.exitCode !== undefined && !this.#mayRestart(container)) return;
+    const delay = container.restartDelay(this.#pod);
+    if (delay !== undefined) return this.#wakeAfter(delay);
+    const image = this.#pulls.imageFor(container);
+    if (!image) return this.#wakeAfter(this.#pulls.msUntilRetry(container));
+    await this.#start(container, place, image, objects);
+  }
+
+  async #start(
+    container: ContainerRun,
+    place: PodSandbox,
+    image: LocalImage,
+    objects: PodObjects,
+  ): Promise<void> {
+    try {
+      await container.start(this.#pod, place, image, objects, {
+        ...this.#options.place,
+        podIp: place.ip,
+      });
+    } catch (error) {
+      const isConfig = error instanceof ContainerConfigError;
+      const reason = isConfig ? "CreateContainerConfigError" : "CreateContainerError";
+      const message = messageOf(error);
+      const known = container.status().state?.waiting;
+      container.wait(reason, message);
+      if (known?.message !== message) this.#note("Warning", "Failed", `Error: ${message}`);
+      // A change of the object that is missing wakes at once; this is for everything else.
+      this.#wakeAfter(this.#retryMs);
+      this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+    }
+  }
+
+  #mayRestart(container: ContainerRun): boolean {
+    if (container.isSidecar) return !this.#isMainDone();
+    const policy = this.#pod.spec?.restartPolicy ?? "Always";
+    // An init container that has succeeded is done, whatever the policy.
+    if (container.exitCode === 0) return policy === "Always" && !container.isInit;
+    return policy !== "Never";
+  }
+
+  /** Whether all of the Pod's own containers have ended for good. */
+  #isMainDone(): boolean {
+    const main = this.#containers.filter(({ isInit }) => !isInit);
+    return main.every(
+      (container) =>
+        !container.isRunning && container.exitCode !== undefined && !this.#mayRestart(container),
+    );
+  }
+
+  async #stopSidecarsAtEnd(): Promise<void> {
+    const sidecars = this.#containers.filter(({ isSidecar, isRunning }) => isSidecar && isRunning);
+    const place = this.#place;
+    if (sidecars.length === 0 || !place || !this.#isMainDone()) return;
+    for (const sidecar of sidecars.reverse()) void sidecar.stop(this.#graceMs(), place);
+  }
+
+  /** Returns false while the volumes are not there: no container can be started then. */
+  async #writeVolumes(place: PodSandbox, objects: PodObjects): Promise<boolean> {
+    if (this.#volumesWritten) return true;
+    // Set before the work: a change during it asks for another round.
+    this.#volumesWritten = true;
+    const running = this.#containers.some(({ isRunning }) => isRunning);
+    try {
+      await writeVolumes(this.#pod, place.dir, objects, {
+        ...this.#options.place,
+        podIp: place.ip,
+      });
+      return true;
+    } catch (error) {
+      if (!(error instanceof VolumeError)) throw error;
+      this.#note("Warning", "FailedMount", error.message);
+      this.#volumesWritten = false;
+      this.#wakeAfter(this.#retryMs);
+      this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+      // A running Pod keeps what it had.
+      return running;
+    }
+  }
+
+  #isOverDeadline(): boolean {
+    const seconds = this.#pod.spec?.activeDeadlineSeconds;
+    if (seconds === undefined) return false;
+    const ms = Date.parse(this.#startTime) + seconds * 1000 - this.#options.clock.now();
+    if (ms > 0) this.#wakeAfter(ms);
+    return ms <= 0;
+  }
+
+  #restart(container: ContainerRun, why: string): void {
+    const place = this.#place;
+    if (place && this.#phase === "running") void container.stop(this.#graceMs(), place, why);
+  }
+
+  #graceMs(): number {
+    const { metadata, spec } = this.#pod;
+    return (
+      (metadata.deletionGracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? 30) * 1000
+    );
+  }
+
+  async #stopAll(graceMs: number): Promise<void> {
+    const place = this.#place;
+    if (!place) return;
+    const main = this.#containers.filter(({ isSidecar }) => !isSidecar);
+    await Promise.all(main.map((container) => container.stop(graceMs, place)));
+    for (const sidecar of this.#containers.filter((each) => each.isSidecar).reverse())
+      await sidecar.stop(graceMs, place);
+  }
+
+  /** An ended Pod has no business running anything; its logs stay until it is deleted. */
+  async #stopLeftovers(): Promise<void> {
+    if (this.#containers.some(({ isRunning }) => isRunning)) await this.#stopAll(0);
+  }
+
+  /** Deletion is under way: ends the containers beside the passes, so that a shorter grace can follow. */
+  #beginEnd(): void {
+    if (this.#ending) {
+      void this.#stopAll(this.#graceMs());
+      return;
+    }
+    this.#ending = this.#end().catch((error: unknown) => {
+      this.#ending = undefined;
+      this.#options.log.warn(
+        { pod: this.#pod.metadata.name, error: messageOf(error) },
+        "ending Pod failed, trying again",
+      );
+      this.#wakeAfter(retryMs);
+    });
+  }
+
+  async #end(): Promise<void> {
+    this.#cancelTimer();
+    await this.#stopAll(this.#graceMs());
+    if (this.#released) return;
+    this.#phase = "ending";
+    this.#publish();
+    await this.#status.flushed();
+    const { namespace, name = "", uid = "" } = this.#pod.metadata;
+    try {
+      await this.#options.client.delete(
+        resources.pods,
+        { namespace, name },
+        { gracePeriodSeconds: 0, preconditions: { uid } },
+      );
+    } catch (error) {
+      // Replaced or gone: either way this one is no more.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    } finally {
+      this.#phase = "running";
+    }
+    await this.#close();
+  }
+
+  /** The Pod has been removed from the API without waiting for us. */
+  async removed(): Promise<void> {
+    await this.#stopAll(orphanGraceMs);
+    if (this.#ending) await this.#ending;
+    await this.#close();
+  }
+
+  async #close(): Promise<void> {
+    if (this.isEnded) return;
+    this.#phase = "ended";
+    this.#released = true;
+    this.#cancelTimer();
+    this.#status.close();
+    for (const container of this.#containers) container.release();
+    await this.#place?.close();
+    this.#options.onEnd();
+  }
+
+  /** The platform stops: ends the processes but keeps the Pod, so that the next start runs it again. */
+  async stop(capMs: number): Promise<void> {
+    this.#phase = "ended";
+    this.#cancelTimer();
+    this.#released = true;
+    this.#status.close();
+    await this.#stopAll(Math.min(this.#graceMs(), capMs));
+    for (const container of this.#containers) container.release();
+  }
+
+  /** Lets go of the Pod without touching its processes. */
+  release(): void {
+    this.#released = true;
+    this.#phase = "ended";
+    this.#cancelTimer();
+    this.#status.close();
+    for (const container of this.#containers) container.release();
+  }
+
+  #publish(): void {
+    const facts: PodFacts = {
+      initContainers: this.#containers.filter(({ isInit }) => isInit).map((each) => each.status()),
+      containers: this.#containers.filter(({ isInit }) => !isInit).map((each) => each.status()),
+      podIp: this.#place?.ip,
+      hostIp: this.#options.place.hostIp,
+      startTime: this.#startTime,
+      ended: this.#ended,
+      isTerminal: this.#phase === "ending",
+    };
+    const conditions = mergeConditions(
+      this.#status.latest.conditions,
+      this.#pod.status?.conditions,
+    );
+    const pod = { ...this.#pod, status: { ...this.#status.latest, conditions } };
+    this.#status.write(podStatus(pod, facts, this.#options.clock));
+  }
+
+  #wakeAfter(ms: number): void {
+    const { clock } = this.#options;
+    const at = clock.now() + ms;
+    if (at >= this.#timerAt || !Number.isFinite(ms)) return;
+    this.#cancelTimer();
+    this.#timerAt = at;
+    this.#cancelTimer = clock.after(ms, () => {
+      this.#timerAt = Number.POSITIVE_INFINITY;
+      this.wake();
+    });
+  }
+
+  readonly #note = (type: "Normal" | "Warning", reason: string, message: string): void => {
+    this.#options.events.record(resources.pods, this.#pod, { type, reason, message });
+  };
+}

@@ -1,0 +1,248 @@
+import { type ClientRequest, request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { connect } from "node:net";
+import { type Clock, type Container, type Probe } from "@spry/kube";
+import { type ExecResult } from "../sandbox/sandbox.ts";
+
+export interface ProbeResult {
+  success: boolean;
+  /** Why not, in kubelet's words. */
+  message: string;
+}
+
+export interface ProbeTarget {
+  ip: string;
+  container: Container;
+  exec: (argv: readonly string[], options: { timeoutMs: number }) => Promise<ExecResult>;
+}
+
+/** More of a body says nothing more to a person. */
+const maxBody = 1024;
+
+/** Tries once. Never throws. */
+export async function runProbe(probe: Probe, target: ProbeTarget): Promise<ProbeResult> {
+  const timeoutMs = (probe.timeoutSeconds ?? 1) * 1000;
+  try {
+    if (probe.httpGet) return await probeHttp(probe.httpGet, target, timeoutMs);
+    if (probe.tcpSocket) return await probeTcp(probe.tcpSocket, target, timeoutMs);
+    if (probe.exec) return await probeExec(probe.exec.command ?? [], target, timeoutMs);
+    return {
+      success: false,
+      message: "probe type is not supported by this node; use httpGet, tcpSocket or exec",
+    };
+  } catch (error) {
+    return { success: false, message: (error as Error).message };
+  }
+}
+
+export function probeHttp(
+  action: NonNullable<Probe["httpGet"]>,
+  { ip, container }: Pick<ProbeTarget, "ip" | "container">,
+  timeoutMs: number,
+): Promise<ProbeResult> {
+  const { path = "/", host, scheme = "HTTP", httpHeaders = [] } = action;
+  const port = portOf(action.port, container);
+  const url = `${scheme.toLowerCase()}://${host ?? ip}:${port}${path.startsWith("/") ? path : `/${path}`}`;
+  const headers: Record<string, string> = {
+    "user-agent": "kube-probe/spry",
+    accept: "*/*",
+    connection: "close",
+  };
+  for (const { name, value } of httpHeaders) headers[name.toLowerCase()] = value;
+  return new Promise((resolve) => {
+    const fail = (why: string) =>
+      resolve({ success: false, message: `HTTP probe failed: Get "${url}": ${why}` });
+    // As kubelet does: a probe asks whether the process answers, not who signed its certificate.
+    const send = scheme === "HTTPS" ? httpsRequest : httpRequest;
+    const options = {
+      headers,
+      agent: false,
+      ...(scheme === "HTTPS" ? { rejectUnauthorized: false } : {}),
+    };
+    let outgoing: ClientRequest;
+    try {
+      outgoing = send(url, options, (response) => {
+        let body = "";
+        response.on("data", (chunk: Buffer) => {
+          if (body.length < maxBody) body += chunk.toString("latin1").slice(0, maxBody);
+        });
+        response.on("error", (error) => fail(error.message));
+        response.on("end", () => {
+          const code = response.statusCode ?? 0;
+          const success = code >= 200 && code < 400;
+          const message = success
+            ? ""
+            : `HTTP probe failed with statuscode: ${code}${body ? `: ${body}` : ""}`;
+          resolve({ success, message });
+        });
+      });
+    } catch (error) {
+      return fail((error as Error).message);
+    }
+    const timer = setTimeout(
+      () => outgoing.destroy(new Error("context deadline exceeded")),
+      timeoutMs,
+    );
+    outgoing.on("error", (error) => fail(error.message));
+    outgoing.on("close", () => clearTimeout(timer));
+    outgoing.end();
+  });
+}
+
+function probeTcp(
+  { port, host }: NonNullable<Probe["tcpSocket"]>,
+  { ip, container }: ProbeTarget,
+  timeoutMs: number,
+): Promise<ProbeResult> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: host ?? ip, port: portOf(port, container), timeout: timeoutMs });
+    const end = (success: boolean, message: string) => {
+      socket.destroy();
+      resolve({ success, message });
+    };
+    socket.once("connect", () => end(true, ""));
+    socket.once("timeout", () => end(false, "dial tcp: i/o timeout"));
+    socket.once("error", (error) => end(false, error.message));
+  });
+}
+
+async function probeExec(
+  command: readonly string[],
+  { exec }: ProbeTarget,
+  timeoutMs: number,
+): Promise<ProbeResult> {
+  const { exitCode, output } = await exec(command, { timeoutMs });
+  return { success: exitCode === 0, message: output || `command exited with ${exitCode}` };
+}
+
+function portOf(port: string | number, container: Container): number {
+  if (typeof port === "number") return port;
+  const named = container.ports?.find(({ name }) => name === port)?.containerPort ?? Number(port);
+  if (!Number.isInteger(named) || named < 1 || named > 65_535)
+    throw new Error(`couldn't find port: ${port}`);
+  return named;
+}
+
+export interface ProbeListener {
+  onStarted(): void;
+  onReady(ready: boolean): void;
+  /** The container is to be ended: `startup` or `liveness` failed too often. */
+  onUnhealthy(kind: "startup" | "liveness", message: string): void;
+  /** Each failure, for Events. */
+  onFailure(kind: ProbeKind, message: string): void;
+}
+
+export type ProbeKind = "startup" | "readiness" | "liveness";
+
+const firstTryMs = 20;
+const tryGrowth = 1.5;
+
+/**
+ * The probes of one run of a container. Until the first success, startup and readiness are also
+ * tried between the periods, soon at first: a period is how long a change may take to be noticed,
+ * not how long a start should take. Such early tries count only when they succeed.
+ */
+export class ContainerProbes {
+  readonly #target: ProbeTarget;
+  readonly #listener: ProbeListener;
+  readonly #clock: Clock;
+  readonly #ending = new Set<() => void>();
+  #started = false;
+  #pushed = false;
+  #stopped = false;
+
+  constructor(target: ProbeTarget, listener: ProbeListener, clock: Clock) {
+    this.#target = target;
+    this.#listener = listener;
+    this.#clock = clock;
+  }
+
+  /** `isStarted`: of a container that an earlier agent had seen started. */
+  start(isStarted: boolean): void {
+    const { startupProbe } = this.#target.container;
+    if (!startupProbe || isStarted) this.#start();
+    else this.#run("startup", startupProbe);
+  }
+
+  /** The process said itself that it is ready: startup and readiness count as passed. */
+  pushReady(): void {
+    if (this.#stopped) return;
+    this.#pushed = true;
+    if (!this.#started) this.#start();
+    this.#listener.onReady(true);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const cancel of this.#ending) cancel();
+    this.#ending.clear();
+  }
+
+  #start(): void {
+    if (this.#started || this.#stopped) return;
+    this.#started = true;
+    this.#listener.onStarted();
+    const { readinessProbe, livenessProbe } = this.#target.container;
+    if (livenessProbe) this.#run("liveness", livenessProbe);
+    if (readinessProbe) this.#run("readiness", readinessProbe);
+    else this.#listener.onReady(true);
+  }
+
+  #run(kind: ProbeKind, probe: Probe): void {
+    const periodMs = (probe.periodSeconds ?? 10) * 1000;
+    const begin = this.#clock.now() + (probe.initialDelaySeconds ?? 0) * 1000;
+    const thresholds = {
+      success: kind === "readiness" ? (probe.successThreshold ?? 1) : 1,
+      failure: probe.failureThreshold ?? 3,
+    };
+    let streak = { success: false, length: 0 };
+    let decided = false;
+    let early = kind === "liveness" ? periodMs : firstTryMs;
+    let nextPeriod = begin;
+
+    const isOver = () => this.#stopped || (kind === "startup" && this.#started);
+    const schedule = () => {
+      if (isOver()) return;
+      const hurry = !decided && !this.#pushed && kind !== "liveness";
+      const now = this.#clock.now();
+      const at = hurry ? Math.min(nextPeriod, Math.max(begin, now + early)) : nextPeriod;
+      early = Math.min(early * tryGrowth, periodMs);
+      this.#after(at - now, () => void attempt());
+    };
+    const attempt = async () => {
+      const isPeriodic = this.#clock.now() >= nextPeriod;
+      if (isPeriodic) nextPeriod = this.#clock.now() + periodMs;
+      const { success, message } = await runProbe(probe, this.#target);
+      if (isOver()) return;
+      if (success || isPeriodic) {
+        streak = { success, length: streak.success === success ? streak.length + 1 : 1 };
+        if (!success) this.#listener.onFailure(kind, message);
+        const needed = success ? thresholds.success : thresholds.failure;
+        if (streak.length >= needed) {
+          if (success) decided = true;
+          this.#decide(kind, success, message);
+          if (!success && kind !== "readiness") return;
+        }
+      }
+      schedule();
+    };
+    // The first period begins with the container; what fails before the initial delay is nobody's fault.
+    if (kind === "liveness") nextPeriod = Math.max(begin, this.#clock.now() + periodMs);
+    else if (begin <= this.#clock.now()) nextPeriod = this.#clock.now() + periodMs;
+    schedule();
+  }
+
+  #decide(kind: ProbeKind, success: boolean, message: string): void {
+    if (kind === "readiness") this.#listener.onReady(success);
+    else if (!success) this.#listener.onUnhealthy(kind, message);
+    else if (kind === "startup") this.#start();
+  }
+
+  #after(ms: number, callback: () => void): void {
+    const cancel = this.#clock.after(Math.max(0, ms), () => {
+      this.#ending.delete(cancel);
+      if (!this.#stopped) callback();
+    });
+    this.#ending.add(cancel);
+  }
+}

@@ -1,0 +1,221 @@
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import { type Container, type Pod, type Volume } from "@spry/kube";
+import { type Mount } from "../sandbox/sandbox.ts";
+import { type Files, writeAtomicDirectory } from "./atomic-directory.ts";
+import {
+  ContainerConfigError,
+  fieldValue,
+  type PodObjects,
+  type PodPlace,
+  resourceValue,
+} from "./environment.ts";
+
+/** A volume cannot be set up (yet): the Pod waits, and an Event `FailedMount` says why. */
+export class VolumeError extends Error {}
+
+type FileMap = Map<string, { content: Buffer; mode: number }>;
+interface Item {
+  key: string;
+  path: string;
+  mode?: number;
+}
+
+const defaultMode = 0o644;
+
+export const volumeDir = (podDir: string, name: string): string =>
+  path.join(podDir, "volumes", name);
+
+/** Writes all volumes of a Pod; on a running Pod it brings them up to date. */
+export async function writeVolumes(
+  pod: Pod,
+  podDir: string,
+  objects: PodObjects,
+  place: PodPlace,
+): Promise<void> {
+  for (const volume of pod.spec?.volumes ?? []) {
+    const dir = volumeDir(podDir, volume.name);
+    try {
+      if (volume.emptyDir) await mkdir(dir, { recursive: true, mode: 0o777 });
+      else await writeAtomicDirectory(dir, await filesOf(pod, volume, objects, place));
+    } catch (error) {
+      if (!(error instanceof VolumeError || error instanceof ContainerConfigError)) throw error;
+      throw new VolumeError(
+        `MountVolume.SetUp failed for volume "${volume.name}" : ${error.message}`,
+      );
+    }
+  }
+}
+
+async function filesOf(
+  pod: Pod,
+  volume: Volume,
+  objects: PodObjects,
+  place: PodPlace,
+): Promise<Files> {
+  const { configMap, secret, projected, downwardAPI } = volume;
+  if (configMap) {
+    const { name = "", items, optional, defaultMode } = configMap;
+    return configMapFiles(name, { items, optional, defaultMode }, objects);
+  }
+  if (secret) {
+    const { secretName = "", items, optional, defaultMode } = secret;
+    return secretFiles(secretName, { items, optional, defaultMode }, objects);
+  }
+  if (downwardAPI)
+    return downwardFiles(pod, downwardAPI.items ?? [], downwardAPI.defaultMode, place);
+  if (projected) {
+    const files: FileMap = new Map();
+    for (const source of projected.sources ?? [])
+      for (const [name, file] of await projectedFiles(
+        pod,
+        source,
+        projected.defaultMode,
+        objects,
+        place,
+      ))
+        files.set(name, file);
+    return files;
+  }
+  const type = Object.keys(volume).find((key) => key !== "name") ?? "none";
+  throw new VolumeError(
+    `volumes of type ${type} are not supported by this node; use configMap, secret, emptyDir, projected or downwardAPI`,
+  );
+}
+
+type ProjectedSource = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
+
+async function projectedFiles(
+  pod: Pod,
+  source: ProjectedSource,
+  defaultMode: number | undefined,
+  objects: PodObjects,
+  place: PodPlace,
+): Promise<Files> {
+  const { configMap, secret, downwardAPI } = source;
+  if (configMap)
+    return configMapFiles(configMap.name ?? "", { ...configMap, defaultMode }, objects);
+  if (secret) return secretFiles(secret.name ?? "", { ...secret, defaultMode }, objects);
+  if (downwardAPI) return downwardFiles(pod, downwardAPI.items ?? [], defaultMode, place);
+  throw new VolumeError(
+    `projected sources of type ${Object.keys(source)[0]} are not supported by this node`,
+  );
+}
+
+interface Projection {
+  items?: Item[] | undefined;
+  optional?: boolean | undefined;
+  defaultMode?: number | undefined;
+}
+
+async function configMapFiles(name: string, projection: Projection, objects: PodObjects) {
+  return entryFiles("configmap", name, await objects.configMap(name), projection);
+}
+
+async function secretFiles(name: string, projection: Projection, objects: PodObjects) {
+  return entryFiles("secret", name, await objects.secret(name), projection);
+}
+
+function entryFiles(
+  kind: string,
+  name: string,
+  data: ReadonlyMap<string, Buffer> | undefined,
+  { items, optional, defaultMode: mode = defaultMode }: Projection,
+): Files {
+  const files: FileMap = new Map();
+  if (!data) {
+    if (optional) return files;
+    throw new VolumeError(`${kind} "${name}" not found`);
+  }
+  if (!items) {
+    for (const [key, content] of data) files.set(checkedPath(key), { content, mode });
+    return files;
+  }
+  for (const item of items) {
+    const content = data.get(item.key);
+    if (content) files.set(checkedPath(item.path), { content, mode: item.mode ?? mode });
+    else if (!optional) throw new VolumeError(`references non-existent ${kind} key: ${item.key}`);
+  }
+  return files;
+}
+
+type DownwardItem = NonNullable<NonNullable<Volume["downwardAPI"]>["items"]>[number];
+
+function downwardFiles(
+  pod: Pod,
+  items: readonly DownwardItem[],
+  mode: number | undefined,
+  place: PodPlace,
+): Files {
+  const files: FileMap = new Map();
+  for (const { path: name, fieldRef, resourceFieldRef, mode: own } of items) {
+    const text = fieldRef
+      ? fieldValue(pod, fieldRef.fieldPath, place)
+      : resourceFieldRef
+        ? resourceValue(pod, undefined, resourceFieldRef, place)
+        : "";
+    files.set(checkedPath(name), { content: Buffer.from(text), mode: own ?? mode ?? defaultMode });
+  }
+  return files;
+}
+
+/** Keys and item paths come from outside: they stay below the volume, and off its inner files. */
+function checkedPath(name: string): string {
+  const parts = name.split("/");
+  if (
+    name.includes("\0") ||
+    parts.some((part) => part === "" || part === "." || part.startsWith(".."))
+  )
+    throw new VolumeError(`invalid path ${JSON.stringify(name)}`);
+  return name;
+}
+
+/** Where the container's mounts are on this machine. */
+export async function mountsOf(
+  container: Container,
+  podDir: string,
+  env: ReadonlyMap<string, string>,
+  expand: (text: string, variables: ReadonlyMap<string, string>) => string,
+): Promise<Mount[]> {
+  const mounts: Mount[] = [];
+  for (const { name, mountPath, subPath, subPathExpr } of container.volumeMounts ?? []) {
+    const below = subPathExpr ? expand(subPathExpr, env) : (subPath ?? "");
+    const dir = volumeDir(podDir, name);
+    const source = path.join(dir, below);
+    if (below.startsWith("/") || below.split("/").includes(".."))
+      throw new ContainerConfigError(
+        `subPath ${JSON.stringify(below)} must stay within the volume`,
+      );
+    // Missing directories of a subPath are made, as kubelet does; a file is there already.
+    if (below) await mkdir(source, { recursive: true }).catch(ignoreExisting);
+    mounts.push({ mountPath, source });
+  }
+  return mounts;
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST") throw error;
+}
+
+/** Whether a Pod's volumes or environment come from this object. */
+export function podRefersTo(pod: Pod, kind: "configMap" | "secret", name: string): boolean {
+  const { volumes = [], initContainers = [], containers = [] } = pod.spec ?? {};
+  const inVolumes = volumes.some(({ configMap, secret, projected }) =>
+    kind === "configMap"
+      ? configMap?.name === name ||
+        projected?.sources?.some((each) => each.configMap?.name === name)
+      : secret?.secretName === name ||
+        projected?.sources?.some((each) => each.secret?.name === name),
+  );
+  if (inVolumes) return true;
+  return [...initContainers, ...containers].some(
+    ({ env = [], envFrom = [] }) =>
+      env.some(
+        ({ valueFrom }) =>
+          valueFrom?.[kind === "configMap" ? "configMapKeyRef" : "secretKeyRef"]?.name === name,
+      ) ||
+      envFrom.some(
+        (source) => source[kind === "configMap" ? "configMapRef" : "secretRef"]?.name === name,
+      ),
+  );
+}

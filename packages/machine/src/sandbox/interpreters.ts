@@ -1,0 +1,111 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
+import path from "node:path";
+import { type Logger } from "@spry/kube";
+
+/** The image label that names the interpreter: `node@24`. */
+export const interpreterLabel = "io.spry.interpreter";
+
+const installTimeoutMs = 300_000;
+
+export interface InterpretersOptions {
+  dataDir: string;
+  /** npm's `npm-cli.js`; without it only the running Node.js major is to be had. */
+  npmCli?: string | undefined;
+  log: Logger;
+}
+
+/**
+ * Directories with an interpreter each: `<dataDir>/interpreters/node-24/bin/{node,npm,npx}`. The
+ * major that runs this program is linked, others are fetched once as npm packages.
+ */
+export class Interpreters {
+  /** The one that runs this program. */
+  static readonly own = `node@${process.versions.node.split(".")[0]}`;
+
+  readonly #options: InterpretersOptions;
+  readonly #under = new Map<string, Promise<string>>();
+  readonly #ready = new Map<string, string>();
+
+  constructor(options: InterpretersOptions) {
+    this.#options = options;
+  }
+
+  /** The `bin` directory if it has been made ready by `ensure`. */
+  binOf(name: string): string | undefined {
+    return this.#ready.get(name);
+  }
+
+  /** Makes the interpreter ready; a second caller waits for the first one's work. */
+  ensure(name: string, progress: (message: string) => void): Promise<string> {
+    const ready = this.#ready.get(name);
+    if (ready) return Promise.resolve(ready);
+    const running = this.#under.get(name) ?? this.#provide(name, progress);
+    this.#under.set(name, running);
+    return running.finally(() => this.#under.delete(name));
+  }
+
+  async #provide(name: string, progress: (message: string) => void): Promise<string> {
+    const major = /^node@(\d{1,3})$/.exec(name)?.[1];
+    if (!major) throw new Error(`interpreter ${name} is not known: expected node@<major version>`);
+    const isOwn = name === Interpreters.own;
+    const dir = path.join(this.#options.dataDir, "interpreters", `node-${major}`);
+    // A new version of the running Node.js moves; links are cheap to make again.
+    if (isOwn) await rm(dir, { recursive: true, force: true });
+    if (!existsSync(path.join(dir, "bin", "node"))) {
+      const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
+      try {
+        await mkdir(path.join(partial, "bin"), { recursive: true });
+        if (isOwn) await symlink(process.execPath, path.join(partial, "bin", "node"));
+        else await this.#install(major, partial, progress);
+        await this.#linkNpm(path.join(partial, "bin"));
+        await rename(partial, dir);
+      } finally {
+        await rm(partial, { recursive: true, force: true });
+      }
+    }
+    const bin = path.join(dir, "bin");
+    this.#ready.set(name, bin);
+    return bin;
+  }
+
+  /** The npm packages `node-<platform>-<arch>` hold nothing but the official binary. */
+  async #install(major: string, dir: string, progress: (message: string) => void): Promise<void> {
+    const { npmCli, log } = this.#options;
+    const system = process.platform === "win32" ? "win" : process.platform;
+    const name = `node-${system}-${process.arch}`;
+    if (!npmCli) throw new Error(`Node.js ${major} is not on this machine, and npm is not known`);
+    progress(`Installing Node.js ${major} (npm package ${name}@${major})`);
+    log.info({ package: `${name}@${major}` }, "installing interpreter");
+    const args = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
+    await new Promise<void>((resolve, reject) => {
+      execFile(
+        process.execPath,
+        [npmCli, ...args, "--prefix", dir, `${name}@${major}`],
+        { cwd: dir, timeout: installTimeoutMs, maxBuffer: 1024 * 1024 },
+        (error, _stdout, stderr) => {
+          if (!error) return resolve();
+          const lines = stderr.trim().split("\n").slice(-5).join("\n");
+          reject(
+            new Error(
+              `installing Node.js ${major} with npm: ${lines || error.message}; ` +
+                `check that the npm registry can be reached, then it is tried again`,
+            ),
+          );
+        },
+      );
+    });
+    const target = path.join("..", "node_modules", name, "bin", "node");
+    await readdir(path.join(dir, "node_modules", name, "bin"));
+    await symlink(target, path.join(dir, "bin", "node"));
+  }
+
+  async #linkNpm(bin: string): Promise<void> {
+    const { npmCli } = this.#options;
+    if (!npmCli) return;
+    await symlink(npmCli, path.join(bin, "npm"));
+    await symlink(path.join(path.dirname(npmCli), "npx-cli.js"), path.join(bin, "npx"));
+  }
+}

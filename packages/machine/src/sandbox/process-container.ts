@@ -1,0 +1,148 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { constants } from "node:os";
+import { type Readable } from "node:stream";
+import { type Clock } from "@spry/kube";
+import { hasGroup, isAlive, readStat, signalGroup } from "./processes.ts";
+import { type ProcessRecord } from "./records.ts";
+import { type ExecResult, type ExitStatus, type SandboxContainer } from "./sandbox.ts";
+
+const adoptedPollMs = 500;
+const maxExecOutput = 10 * 1024;
+
+export interface Launch {
+  argv: readonly string[];
+  env: Record<string, string>;
+  cwd: string;
+  logFile: string;
+}
+
+/** A container that is a process group of this machine. */
+export class ProcessContainer implements SandboxContainer {
+  readonly id: string;
+  readonly startedAt: number;
+  readonly pid: number;
+  readonly exited: Promise<ExitStatus>;
+  readonly ready: Promise<void>;
+  readonly #surroundings: { cwd: string; env: Record<string, string> };
+
+  private constructor(
+    record: Pick<ProcessRecord, "id" | "pid" | "startedAt" | "cwd" | "env">,
+    exited: Promise<ExitStatus>,
+    ready: Promise<void>,
+  ) {
+    this.id = record.id;
+    this.pid = record.pid;
+    this.startedAt = record.startedAt;
+    this.#surroundings = { cwd: record.cwd, env: record.env };
+    this.exited = exited;
+    this.ready = ready;
+  }
+
+  /**
+   * Starts a process in a session of its own. Its output goes straight to the file, so that it can
+   * outlive this program. A program that cannot be started is a container that has exited.
+   */
+  static start(id: string, launch: Launch, clock: Clock): ProcessContainer {
+    const { argv, env, cwd, logFile } = launch;
+    const log = openSync(logFile, "a", 0o600);
+    let child: ChildProcess;
+    try {
+      child = spawn(argv[0] ?? "", argv.slice(1), {
+        cwd,
+        env: { ...env, SPRY_READY_FD: "3" },
+        detached: true,
+        stdio: ["ignore", log, log, "pipe"],
+      });
+    } finally {
+      closeSync(log);
+    }
+    const pid = child.pid ?? 0;
+    const exited = new Promise<ExitStatus>((resolve) => {
+      child.once("error", (error: NodeJS.ErrnoException) => {
+        if (child.pid === undefined) resolve(startError(argv[0] ?? "", error, clock));
+      });
+      child.once("exit", (code, signal) => {
+        // What the main process leaves behind ends with it, as in any container.
+        signalGroup(pid, "SIGKILL");
+        resolve(exitStatus(code, signal, clock));
+      });
+    });
+    child.unref();
+    const record = { id, pid, startedAt: clock.now(), cwd, env };
+    return new ProcessContainer(record, exited, readySignal(child.stdio[3] as Readable));
+  }
+
+  /** Takes over a process that another agent started. Nobody can tell its exit code any more. */
+  static adopt(record: ProcessRecord, clock: Clock): ProcessContainer {
+    const exited = new Promise<ExitStatus>((resolve) => {
+      const look = () => {
+        if (isAlive(record)) return void clock.after(adoptedPollMs, look);
+        signalGroup(record.pid, "SIGKILL");
+        resolve({
+          exitCode: 137,
+          finishedAt: clock.now(),
+          reason: "ContainerStatusUnknown",
+          message:
+            "The process had been taken over from an earlier agent; its exit code is not known",
+        });
+      };
+      clock.after(adoptedPollMs, look);
+    });
+    return new ProcessContainer(record, exited, new Promise(() => {}));
+  }
+
+  /** For the record on disk; 0 where the system does not tell. */
+  get startTicks(): number {
+    return readStat(this.pid)?.startTicks ?? 0;
+  }
+
+  get isRunning(): boolean {
+    return this.pid > 1 && hasGroup(this.pid);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    signalGroup(this.pid, signal);
+  }
+
+  exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
+    return new Promise((resolve) => {
+      const options = { ...this.#surroundings, timeout: timeoutMs, maxBuffer: maxExecOutput };
+      const child = execFile(argv[0] ?? "", argv.slice(1), options, (error, stdout, stderr) => {
+        const output = (stdout + stderr).slice(0, maxExecOutput);
+        if (!error) resolve({ exitCode: 0, output });
+        else if (child.killed) resolve({ exitCode: -1, output: `timed out after ${timeoutMs} ms` });
+        else if (typeof error.code === "number") resolve({ exitCode: error.code, output });
+        else resolve({ exitCode: 126, output: error.message });
+      });
+      child.stdin?.end();
+    });
+  }
+}
+
+function readySignal(pipe: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    let text = "";
+    pipe.on("data", (chunk: Buffer) => {
+      text = (text + chunk.toString("latin1")).slice(-64);
+      if (text.includes("ready\n")) resolve();
+    });
+    pipe.on("error", () => {});
+    // Otherwise the pipe alone would keep this program alive.
+    (pipe as Readable & { unref?: () => void }).unref?.();
+  });
+}
+
+function exitStatus(code: number | null, signal: NodeJS.Signals | null, clock: Clock): ExitStatus {
+  const finishedAt = clock.now();
+  if (!signal) return { exitCode: code ?? 0, finishedAt };
+  return { exitCode: 128 + (constants.signals[signal] ?? 0), signal, finishedAt };
+}
+
+function startError(program: string, error: NodeJS.ErrnoException, clock: Clock): ExitStatus {
+  const why =
+    error.code === "ENOENT"
+      ? `exec: "${program}": executable file not found in $PATH`
+      : `exec: "${program}": ${error.message}`;
+  return { exitCode: 128, finishedAt: clock.now(), reason: "StartError", message: why };
+}

@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { type PodIdentity } from "./sandbox.ts";
+
+/**
+ * What is kept on disk of Pods and their processes, so that the next agent finds them:
+ *
+ *     <dataDir>/pods/<uid>/pod.json                       PodRecord
+ *     <dataDir>/pods/<uid>/containers/<name>/process.json ProcessRecord
+ */
+export interface PodRecord extends PodIdentity {
+  ip: string;
+}
+
+export interface ProcessRecord {
+  container: string;
+  run: number;
+  id: string;
+  /** Also the process group and the session. */
+  pid: number;
+  startTicks: number;
+  /** Milliseconds since the epoch. */
+  startedAt: number;
+  cwd: string;
+  env: Record<string, string>;
+}
+
+export const podsDir = (dataDir: string): string => path.join(dataDir, "pods");
+export const podDir = (dataDir: string, uid: string): string => path.join(podsDir(dataDir), uid);
+export const podFile = (dir: string): string => path.join(dir, "pod.json");
+export const containerDir = (dir: string, name: string): string =>
+  path.join(dir, "containers", name);
+export const processFile = (dir: string, name: string): string =>
+  path.join(containerDir(dir, name), "process.json");
+
+/** Readers see the old content or the new one, never half of it. */
+export function writeRecord(file: string, record: PodRecord | ProcessRecord): void {
+  // Environments hold secrets.
+  writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
+
+export function readRecord(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    // Not there, or cut off by a crash of the machine: as good as not there.
+    return undefined;
+  }
+}
+
+export function listNames(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,117 @@
+import { type ContainerConfig } from "@spry/image";
+
+/**
+ * How Pods run on this machine. The node agent decides what runs and when; a sandbox knows how: it
+ * gives a Pod an address, starts processes in it, and finds them again after the agent was away.
+ */
+export interface Sandbox {
+  /** Shown on the Node as the label `node.spry.io/sandbox`. */
+  readonly name: string;
+  /** What a person should know about this kind of sandbox, for the Node's annotations. */
+  readonly annotations: Record<string, string>;
+  /**
+   * Finds what an earlier agent left running. Called once, before anything else. Processes that
+   * belong to no known container are ended here.
+   */
+  recover(): Promise<RecoveredPod[]>;
+  /** Whether the image can be run at once. */
+  isPrepared(image: LocalImage): boolean;
+  /** Makes ready what the image needs besides itself, such as an interpreter. May take minutes. */
+  prepare(image: LocalImage, progress: (message: string) => void): Promise<void>;
+  /** The Pod's place on this machine; the same one when it is there already. */
+  openPod(pod: PodIdentity): Promise<PodSandbox>;
+  /** CPU time and memory of everything that runs. */
+  usage(): Promise<ContainerUsage[]>;
+}
+
+export interface PodIdentity {
+  uid: string;
+  namespace: string;
+  name: string;
+}
+
+/** An unpacked image. */
+export interface LocalImage {
+  digest: string;
+  rootDir: string;
+  config: ContainerConfig;
+}
+
+export interface PodSandbox {
+  readonly ip: string;
+  /** Volumes, logs and scratch of the Pod. Removed by `close`. */
+  readonly dir: string;
+  start(spec: ContainerSpec): Promise<SandboxContainer>;
+  /** Ends every process that is left, removes the directory and gives the address back. */
+  close(): Promise<void>;
+}
+
+export interface Mount {
+  mountPath: string;
+  /** The directory or file on this machine. */
+  source: string;
+}
+
+export interface ContainerSpec {
+  name: string;
+  /** Which run of the container this is: its restart count. */
+  run: number;
+  image: LocalImage;
+  /** Program and arguments, as the image and the Pod say. */
+  argv: readonly string[];
+  /** As the image and the Pod say. */
+  env: Readonly<Record<string, string>>;
+  workingDir?: string | undefined;
+  mounts: readonly Mount[];
+  /** Ports that the container says it listens on. */
+  ports: readonly number[];
+  /** Gets both output streams, appended. */
+  logFile: string;
+  terminationLog: string;
+  hostName: string;
+}
+
+export interface ExitStatus {
+  /** 128 + number for a signal, as shells and Kubernetes have it. */
+  exitCode: number;
+  signal?: string;
+  /** Milliseconds since the epoch. */
+  finishedAt: number;
+  /** Why the code is not the program's own, for example when it could not be started. */
+  reason?: "StartError" | "ContainerStatusUnknown";
+  message?: string;
+}
+
+export interface SandboxContainer {
+  readonly id: string;
+  readonly startedAt: number;
+  readonly exited: Promise<ExitStatus>;
+  /** Resolves when the process says itself that it is ready; never, if it does not. */
+  readonly ready: Promise<void>;
+  /** Signals every process of the container. */
+  kill(signal: "SIGTERM" | "SIGKILL" | "SIGINT" | "SIGHUP" | "SIGQUIT"): void;
+  /** Runs a command beside the container's process, in the same surroundings. */
+  exec(argv: readonly string[], options: { timeoutMs: number }): Promise<ExecResult>;
+}
+
+export interface ExecResult {
+  /** -1 when it ran out of time. */
+  exitCode: number;
+  /** Both streams, cut at 10 KiB. */
+  output: string;
+}
+
+export interface RecoveredPod extends PodIdentity {
+  sandbox: PodSandbox;
+  /** Containers whose process is still the one that was started. */
+  containers: { name: string; run: number; container: SandboxContainer }[];
+}
+
+export interface ContainerUsage {
+  podUid: string;
+  container: string;
+  /** Since the container started; of processes that have ended too, as far as they were waited for. */
+  cpuNanoseconds: number;
+  memoryBytes: number;
+  startedAt: number;
+}
