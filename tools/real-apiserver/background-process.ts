@@ -3,12 +3,19 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
-export interface BackgroundProcess {
-  name: string;
+export interface ProcessIdentity {
   pid: number;
   /** Clock ticks from boot to its start (proc(5), stat field 22); empty where there is no /proc. */
   startTime: string;
+}
+
+export interface BackgroundProcess extends ProcessIdentity {
+  name: string;
   log: string;
+}
+
+export function identify(pid: number): ProcessIdentity {
+  return { pid, startTime: statOf(pid)?.startTime ?? "" };
 }
 
 /** Starts it in a session of its own, so that a Ctrl-C in our terminal does not reach it. */
@@ -31,13 +38,13 @@ export function startInBackground(
     child.unref();
     const { pid } = child;
     if (pid === undefined) throw new Error(`starting ${name}: ${file} could not be run`);
-    return { name, pid, startTime: statOf(pid)?.startTime ?? "", log: options.log };
+    return { name, ...identify(pid), log: options.log };
   } finally {
     closeSync(log);
   }
 }
 
-export function isRunning({ pid, startTime }: BackgroundProcess): boolean {
+export function isRunning({ pid, startTime }: ProcessIdentity): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
@@ -50,12 +57,20 @@ export function isRunning({ pid, startTime }: BackgroundProcess): boolean {
 
 /** SIGTERM, and SIGKILL for what is still there after the grace period; resolves when it is gone. */
 export async function endProcess(one: BackgroundProcess, graceMs: number): Promise<void> {
-  if (!isRunning(one)) return;
-  process.kill(one.pid, "SIGTERM");
+  send(one, "SIGTERM");
   if (await isGoneWithin(one, graceMs)) return;
-  process.kill(one.pid, "SIGKILL");
+  send(one, "SIGKILL");
   if (!(await isGoneWithin(one, 5_000))) {
     throw new Error(`ending ${one.name}: process ${one.pid} is still there after SIGKILL`);
+  }
+}
+
+function send(one: ProcessIdentity, signal: NodeJS.Signals): void {
+  if (!isRunning(one)) return;
+  try {
+    process.kill(one.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
 
@@ -78,7 +93,7 @@ export function lastLines({ log }: BackgroundProcess, count = 15): string {
 }
 
 /** Resident memory in MiB and processor time in seconds, where /proc tells. */
-export function usageOf({ pid }: BackgroundProcess): { memory: number; cpu: number } | undefined {
+export function usageOf({ pid }: ProcessIdentity): { memory: number; cpu: number } | undefined {
   const stat = statOf(pid);
   return stat && { memory: Math.round((stat.pages * 4096) / 2 ** 20), cpu: stat.ticks / 100 };
 }

@@ -6,8 +6,10 @@ import { KubeClient, httpsTransport, isNotFound, loadKubeconfig, resources } fro
 import {
   type BackgroundProcess,
   endProcess,
+  identify,
   isRunning,
   lastLines,
+  type ProcessIdentity,
   startInBackground,
 } from "./background-process.ts";
 import { binaryOf, cacheDir, missingPrograms, versions } from "./binaries.ts";
@@ -34,8 +36,12 @@ export interface Cluster {
   /** `https://host:port`; its client certificate is `pki/etcd-client`. */
   etcd: string;
   processes: BackgroundProcess[];
+  /** While it is being started: the process that does it. */
+  starter?: ProcessIdentity;
 }
 
+/** One of each program. */
+const size = 4;
 const startTimeoutMs = 120_000;
 const endGraceMs = 15_000;
 
@@ -47,17 +53,28 @@ export const defaultDir = (): string => path.join(cacheDir(), "cluster");
  */
 export async function up(dir: string, signal: AbortSignal): Promise<Cluster> {
   const found = read(dir);
-  if (found && found.processes.length === 4 && found.processes.every(isRunning)) return found;
+  if (found?.starter && isRunning(found.starter)) {
+    throw new Problem(
+      `starting a control plane in ${dir}: process ${found.starter.pid} is at it already`,
+      "wait until it is done, or name another directory with --dir",
+    );
+  }
+  if (found && isWhole(found)) return found;
   if (found) await down(dir);
   const missing = missingPrograms();
   if (missing.length > 0) throw new Error(`starting a control plane: ${missing.join()} not built`);
+  const ports = await freePorts();
   create(dir);
   try {
-    return await start(dir, signal);
+    return await start(dir, ports, signal);
   } catch (error) {
     await down(dir);
     throw error;
   }
+}
+
+export function isWhole({ starter, processes }: Cluster): boolean {
+  return !starter && processes.length === size && processes.every(isRunning);
 }
 
 /** Ends exactly the processes on record, last started first, and removes the directory. Says whether there was any. */
@@ -90,15 +107,15 @@ function create(dir: string): void {
   }
 }
 
-async function start(dir: string, signal: AbortSignal): Promise<Cluster> {
+async function start(dir: string, ports: Ports, signal: AbortSignal): Promise<Cluster> {
   const files = layout(dir);
-  const ports = await freePorts();
   const cluster: Cluster = {
     version: versions().kubernetes,
     server: `https://127.0.0.1:${ports.apiServer}`,
     kubeconfig: files.kubeconfig,
     etcd: `https://127.0.0.1:${ports.etcd}`,
     processes: [],
+    starter: identify(process.pid),
   };
   write(dir, cluster);
   issueCertificates(files.pki);
@@ -121,6 +138,8 @@ async function start(dir: string, signal: AbortSignal): Promise<Cluster> {
     startAndWait(scheduler(dir, ports)),
   ]);
   await untilControllersWork(files.kubeconfig, signal);
+  delete cluster.starter;
+  write(dir, cluster);
   return cluster;
 }
 

@@ -106,6 +106,8 @@ export function controllerManager(dir: string, ports: Ports): Component {
     args: [
       ...clientArgs(dir, kubeconfigOf("controller-manager"), ports.controllerManager),
       "--controllers=*",
+      // The default is a directory below /usr that it creates at its start.
+      `--flex-volume-plugin-dir=${path.join(dir, "flexvolume")}`,
       "--use-service-account-credentials=true",
       `--service-account-private-key-file=${path.join(pki, "service-account.key")}`,
       `--root-ca-file=${certificate("ca")}`,

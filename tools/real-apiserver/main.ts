@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { httpsTransport, loadKubeconfig, messageOf } from "@spry/kube";
 import { isRunning, usageOf } from "./background-process.ts";
 import { binaryOf, buildMissing, versions } from "./binaries.ts";
-import { defaultDir, down, read, up } from "./cluster.ts";
+import { defaultDir, down, isWhole, read, up } from "./cluster.ts";
 import { Problem } from "./problem.ts";
 
 const usage = `npm run real-apiserver -- <command>
@@ -63,7 +63,7 @@ const commands: Record<string, () => Promise<void>> = {
       const state = isRunning(one) ? "running" : `ended, see ${one.log}`;
       console.log(`${one.name.padEnd(24)} ${String(one.pid).padStart(7)}  ${state}  ${figures}`);
     }
-    if (cluster.processes.length < 4 || !cluster.processes.every(isRunning)) process.exitCode = 1;
+    if (!isWhole(cluster)) process.exitCode = 1;
   },
 
   async build() {
