@@ -35,18 +35,21 @@ export function httpsTransport(
   options: HttpsTransportOptions = {},
 ): HttpsTransport {
   const server = new Server(config);
+  const clock = options.clock ?? systemClock;
   const headersTimeoutMs = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
-  const credentials = credentialsOf(config, options.clock ?? systemClock);
+  const credentials = credentialsOf(config, clock);
+  const ask = (request: Request, body: Buffer | undefined, credential: Credential) =>
+    exchange(server.prepare(request, body, credential), clock, headersTimeoutMs);
   const send = async (request: Request): Promise<Response> => {
     const body = request.body ? Buffer.from(await request.arrayBuffer()) : undefined;
     const credential = await credentials.current();
-    const response = await exchange(server.prepare(request, body, credential), headersTimeoutMs);
+    const response = await ask(request, body, credential);
     if (response.status !== 401 || !credentials.refused(credential)) return response;
     // The token may have been renewed since it was read: once more with what there is now.
     const renewed = await credentials.current();
     if (renewed.authorization === credential.authorization) return response;
     await response.body?.cancel();
-    return exchange(server.prepare(request, body, renewed), headersTimeoutMs);
+    return ask(request, body, renewed);
   };
   return Object.assign(send, { close: () => server.close() });
 }
@@ -143,29 +146,29 @@ function impersonation({ impersonate }: ClusterConfig): http.OutgoingHttpHeaders
   return headers;
 }
 
-function exchange(prepared: Prepared, headersTimeoutMs: number): Promise<Response> {
+function exchange(prepared: Prepared, clock: Clock, headersTimeoutMs: number): Promise<Response> {
   const { request, body, open, options } = prepared;
   request.signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const outgoing = open(options);
-    const timer = setTimeout(() => {
+    const cancelTimeout = clock.after(headersTimeoutMs, () => {
       outgoing.destroy(new Error(`no answer within ${headersTimeoutMs} ms`));
-    }, headersTimeoutMs);
+    });
     // `request` is held here until the end: its signal follows the caller's only while it lives.
     const abort = () => outgoing.destroy(request.signal.reason as Error);
     request.signal.addEventListener("abort", abort, { once: true });
     outgoing.once("close", () => {
-      clearTimeout(timer);
+      cancelTimeout();
       request.signal.removeEventListener("abort", abort);
     });
-    outgoing.once("error", (cause) => {
+    outgoing.on("error", (cause) => {
       if (request.signal.aborted) return reject(request.signal.reason as Error);
       const [path] = (options.path ?? "").split("?");
       const where = `${options.host}:${options.port}${path}`;
       reject(new Error(`calling ${options.method} ${where}`, { cause }));
     });
     outgoing.once("response", (incoming) => {
-      clearTimeout(timer);
+      cancelTimeout();
       resolve(responseOf(incoming));
     });
     outgoing.end(body);
