@@ -32,6 +32,12 @@ program
   .action(async (options) => (await import("./commands/up.ts")).up(options));
 
 program
+  .command("down")
+  .description("stop the platform of a data directory, or end what a crashed one left running")
+  .option("--data-dir <dir>", "the data directory", ".spry")
+  .action(async (options) => (await import("./commands/down.ts")).down(options));
+
+program
   .command("apply")
   .description("create or change what manifests describe, and follow Functions until they run")
   .requiredOption(

@@ -35,13 +35,14 @@ interface Running extends ProcessIdentity {
   fingerprint: string;
 }
 
+const stateName = "gateway.json";
 const startTimeoutMs = 20_000;
 const drainMs = 5_000;
 const restartPauseMs = 500;
 const watchIntervalMs = 1_000;
 
 export async function startGatewayProcess(options: GatewayOptions): Promise<GatewayProcess> {
-  const stateFile = path.join(options.dataDir, "gateway.json");
+  const stateFile = path.join(options.dataDir, stateName);
   let stopping = false;
   let running = (await adopt(stateFile, options)) ?? (await start(stateFile, options));
   const { port } = running;
@@ -116,6 +117,12 @@ function reportedPort(pipe: Readable, options: GatewayOptions): Promise<number> 
       fail("it ended at once");
     });
   });
+}
+
+/** Ends the gateway of this data directory, if one is running. */
+export async function endGateway(dataDir: string): Promise<void> {
+  const running = readJson<Running>(path.join(dataDir, stateName));
+  if (running) await end(running);
 }
 
 async function end(running: ProcessIdentity): Promise<void> {

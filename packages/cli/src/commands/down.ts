@@ -1,0 +1,49 @@
+import { existsSync, rmSync } from "node:fs";
+import path from "node:path";
+import { processSandbox } from "@spry/machine";
+import { openDataDir, readJson } from "../platform/data-dir.ts";
+import { endGateway } from "../platform/gateway-process.ts";
+import { isAlive, type ProcessIdentity, signal } from "../platform/process-identity.ts";
+import { UserError } from "../user-error.ts";
+
+export interface DownOptions {
+  dataDir: string;
+}
+
+const stopTimeoutMs = 30_000;
+
+/** Stops a platform that runs; of one that crashed, ends what it left running. Data stays. */
+export async function down(options: DownOptions): Promise<void> {
+  const root = path.resolve(options.dataDir);
+  if (!existsSync(root))
+    throw new UserError(`there is no data directory ${root}`, "name it with --data-dir");
+  const owner = readJson<ProcessIdentity>(path.join(root, "lock"));
+  if (owner && signal(owner, "SIGINT")) {
+    await ended(owner);
+    console.error("stopped");
+    return;
+  }
+  const dataDir = openDataDir(root);
+  try {
+    await endGateway(root);
+    const pods = await processSandbox({ dataDir: dataDir.node }).recover();
+    await Promise.all(pods.map(({ sandbox }) => sandbox.close()));
+    rmSync(dataDir.endpoints, { force: true });
+    console.error(`it was not running; ended what was left: ${pods.length} Pods`);
+  } finally {
+    dataDir.unlock();
+  }
+}
+
+async function ended(owner: ProcessIdentity): Promise<void> {
+  const deadline = Date.now() + stopTimeoutMs;
+  while (isAlive(owner)) {
+    if (Date.now() > deadline) {
+      throw new UserError(
+        `process ${owner.pid} does not end`,
+        `look at it, or end it with kill -9 ${owner.pid}`,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
