@@ -1,0 +1,230 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { eventually, temporaryDirectory } from "../testing.ts";
+import { isAlive, readStat } from "./processes.ts";
+import { processSandbox } from "./process-sandbox.ts";
+import { type ContainerSpec, type LocalImage } from "./sandbox.ts";
+
+const pod = { uid: "11111111-2222-3333-4444-555555555555", namespace: "default", name: "hello" };
+
+function imageWith(files: Record<string, string>): LocalImage {
+  const rootDir = temporaryDirectory();
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(rootDir, file)), { recursive: true });
+    writeFileSync(path.join(rootDir, file), text);
+  }
+  const label = `node@${process.versions.node.split(".")[0]}`;
+  return { digest: "sha256:1", rootDir, config: { Labels: { "io.spry.interpreter": label } } };
+}
+
+async function openSandbox(dataDir = temporaryDirectory()) {
+  const sandbox = processSandbox({ dataDir });
+  const recovered = await sandbox.recover();
+  return { dataDir, sandbox, recovered };
+}
+
+function specFor(dir: string, image: LocalImage, more: Partial<ContainerSpec>): ContainerSpec {
+  mkdirSync(path.join(dir, "containers", "main"), { recursive: true });
+  const at = (name: string) => path.join(dir, "containers", "main", name);
+  writeFileSync(at("termination-log"), "");
+  return {
+    name: "main",
+    run: 0,
+    image,
+    argv: ["node", "/app/main.cjs"],
+    env: {},
+    mounts: [],
+    ports: [],
+    logFile: at("0.log"),
+    terminationLog: at("termination-log"),
+    hostName: "hello",
+    ...more,
+  };
+}
+
+async function runOnce(files: Record<string, string>, more: Partial<ContainerSpec> = {}) {
+  const { sandbox } = await openSandbox();
+  const place = await sandbox.openPod(pod);
+  onTestFinished(() => place.close());
+  const spec = specFor(place.dir, imageWith(files), more);
+  const container = await sandbox.openPod(pod).then((same) => same.start(spec));
+  const exit = await container.exited;
+  return { exit, place, spec, output: readFileSync(spec.logFile, "utf8") };
+}
+
+test("a container sees exactly the environment that its Pod and the sandbox give it", async () => {
+  process.env["SPRY_TEST_SECRET_OF_THE_HOST"] = "x";
+  onTestFinished(() => void delete process.env["SPRY_TEST_SECRET_OF_THE_HOST"]);
+  const { output, place } = await runOnce(
+    { "app/main.cjs": "console.log(JSON.stringify(process.env))" },
+    { env: { GREETING: "hi" } },
+  );
+  const env = JSON.parse(output) as Record<string, string>;
+  expect(Object.keys(env).sort()).toEqual([
+    "GREETING",
+    "HOME",
+    "HOSTNAME",
+    "PATH",
+    "SERVER_HOST",
+    "SPRY_READY_FD",
+    "SPRY_ROOT",
+    "SPRY_TERMINATION_LOG",
+    "TMPDIR",
+  ]);
+  expect(env).toMatchObject({ GREETING: "hi", HOSTNAME: "hello", SERVER_HOST: place.ip });
+});
+
+test("paths of the image and of mounts reach the program as real ones", async () => {
+  const volume = temporaryDirectory();
+  writeFileSync(path.join(volume, "key"), "from the volume");
+  const main = `
+    const { readFileSync } = require("node:fs");
+    const at = (file) => readFileSync(process.env.SPRY_ROOT + file, "utf8");
+    console.log([
+      process.cwd().endsWith("/app"),
+      readFileSync(process.argv[2], "utf8"),
+      readFileSync(process.argv[3].split("=")[1], "utf8"),
+      readFileSync(process.env.KEY_FILE, "utf8"),
+      process.env.BASE, process.env.OTHER,
+      at("/etc/secret/key"), at("/app/data.txt"),
+    ].join("|"));`;
+  const { output } = await runOnce(
+    { "app/main.cjs": main, "app/data.txt": "from the image", "etc/issue": "x" },
+    {
+      argv: ["node", "/app/main.cjs", "/app/data.txt", "--file=/etc/secret/key"],
+      env: { KEY_FILE: "/etc/secret/key", BASE: "/", OTHER: "/no/such/path" },
+      workingDir: "/app",
+      mounts: [{ mountPath: "/etc/secret", source: volume }],
+    },
+  );
+  expect(output.trim()).toBe(
+    "true|from the image|from the volume|from the volume|/|/no/such/path|from the volume|from the image",
+  );
+});
+
+test.each([
+  { name: "its exit code", main: "process.exit(3)", exit: { exitCode: 3 } },
+  {
+    name: "the signal that ended it",
+    main: "process.kill(process.pid, 'SIGTERM'); setTimeout(() => {}, 9e3)",
+    exit: { exitCode: 143, signal: "SIGTERM" },
+  },
+])("an ended container tells $name", async ({ main, exit }) => {
+  expect((await runOnce({ "app/main.cjs": main })).exit).toMatchObject(exit);
+});
+
+test("a program that does not exist is a container that could not start", async () => {
+  const { exit } = await runOnce({}, { argv: ["no-such-program"] });
+  expect(exit).toMatchObject({ exitCode: 128, reason: "StartError" });
+  expect(exit.message).toContain("no-such-program");
+});
+
+test("a process says itself that it is ready, on the descriptor it was told", async () => {
+  const { sandbox } = await openSandbox();
+  const place = await sandbox.openPod(pod);
+  onTestFinished(() => place.close());
+  const main =
+    "require('node:fs').writeSync(+process.env.SPRY_READY_FD, 'ready\\n'); setInterval(() => {}, 1e3)";
+  const container = await place.start(specFor(place.dir, imageWith({ "app/main.cjs": main }), {}));
+  await container.ready;
+});
+
+test("what a container has started ends with it, and with its Pod", async () => {
+  const main = `
+    const { spawn } = require("node:child_process");
+    const child = (detached) => {
+      const c = spawn("sleep", ["60"], { detached, stdio: "ignore" });
+      c.unref();
+      return c.pid;
+    };
+    console.log(child(false), child(true));`;
+  const { output, place } = await runOnce({ "app/main.cjs": main });
+  const [inGroup = 0, escaped = 0] = output.split(" ").map(Number);
+  await eventually(() => expect(readStat(inGroup)?.state ?? "Z").toBe("Z"));
+  expect(readStat(escaped)).toBeDefined();
+  await place.close();
+  await eventually(() => expect(readStat(escaped)?.state ?? "Z").toBe("Z"));
+  expect(existsSync(place.dir)).toBe(false);
+});
+
+test("every Pod has an address of its own, and keeps it", async () => {
+  const { sandbox, dataDir } = await openSandbox();
+  const first = await sandbox.openPod(pod);
+  const second = await sandbox.openPod({ ...pod, uid: "2" });
+  expect(first.ip).toMatch(/^127\./);
+  expect(second.ip).not.toBe(first.ip);
+  const { recovered } = await openSandbox(dataDir);
+  expect(recovered.map((each) => each.sandbox.ip).sort()).toEqual([first.ip, second.ip].sort());
+});
+
+test("a later sandbox finds running containers again and can end them", async () => {
+  const first = await openSandbox();
+  const place = await first.sandbox.openPod(pod);
+  const image = imageWith({ "app/main.cjs": "setInterval(() => {}, 1000)" });
+  await place.start(specFor(place.dir, image, { run: 4 }));
+  const { recovered } = await openSandbox(first.dataDir);
+  const [found] = recovered;
+  expect(found).toMatchObject(pod);
+  expect(found?.containers).toMatchObject([{ name: "main", run: 4 }]);
+  found?.containers[0]?.container.kill("SIGTERM");
+  expect(await found?.containers[0]?.container.exited).toMatchObject({
+    exitCode: 137,
+    reason: "ContainerStatusUnknown",
+  });
+  await found?.sandbox.close();
+});
+
+test("processes that no record names are ended at the start", async () => {
+  const first = await openSandbox();
+  const place = await first.sandbox.openPod(pod);
+  const image = imageWith({ "app/main.cjs": "setInterval(() => {}, 1000)" });
+  const container = await place.start(specFor(place.dir, image, {}));
+  const record = path.join(place.dir, "containers", "main", "process.json");
+  const { pid, startTicks } = JSON.parse(readFileSync(record, "utf8")) as {
+    pid: number;
+    startTicks: number;
+  };
+  expect(isAlive({ pid, startTicks })).toBe(true);
+  // As if the platform had been killed between starting the process and writing its record.
+  writeFileSync(record, "");
+  const { recovered } = await openSandbox(first.dataDir);
+  expect(recovered[0]?.containers).toEqual([]);
+  expect((await container.exited).signal).toBe("SIGKILL");
+  await recovered[0]?.sandbox.close();
+});
+
+test("CPU time and memory are those of the whole container", async () => {
+  const { sandbox } = await openSandbox();
+  const place = await sandbox.openPod(pod);
+  onTestFinished(() => place.close());
+  const main = `
+    const end = Date.now() + 300;
+    while (Date.now() < end);
+    require("node:child_process").spawn("sleep", ["60"], { stdio: "ignore" });
+    require("node:fs").writeSync(3, "ready\\n");
+    setInterval(() => {}, 1000);`;
+  const container = await place.start(specFor(place.dir, imageWith({ "app/main.cjs": main }), {}));
+  await container.ready;
+  const [usage] = await sandbox.usage();
+  expect(usage).toMatchObject({ podUid: pod.uid, container: "main" });
+  expect(usage?.cpuNanoseconds).toBeGreaterThan(200e6);
+  expect(usage?.memoryBytes).toBeGreaterThan(10e6);
+});
+
+test("a command is run beside the container, for so long and no longer", async () => {
+  const { sandbox } = await openSandbox();
+  const place = await sandbox.openPod(pod);
+  onTestFinished(() => place.close());
+  const image = imageWith({ "app/main.cjs": "setInterval(() => {}, 1000)" });
+  const container = await place.start(specFor(place.dir, image, { env: { NAME: "world" } }));
+  const timeoutMs = 5_000;
+  expect(await container.exec(["sh", "-c", "echo hello $NAME"], { timeoutMs })).toEqual({
+    exitCode: 0,
+    output: "hello world\n",
+  });
+  expect(await container.exec(["sh", "-c", "exit 7"], { timeoutMs })).toMatchObject({
+    exitCode: 7,
+  });
+  expect(await container.exec(["sleep", "5"], { timeoutMs: 50 })).toMatchObject({ exitCode: -1 });
+});
