@@ -1,11 +1,11 @@
 import { names } from "@spry/function";
-import { controllerOf, type Job, type Pod } from "@spry/kube";
+import { type ContainerStatus, controllerOf, type Job, type Pod } from "@spry/kube";
 import { isFinished } from "./build-slots.ts";
 
 /** What became of a build. */
 export type BuildResult =
-  /** `detail` says why it does not get on, if it does not. */
-  | { kind: "running"; detail?: string }
+  /** Not before its Pod runs is it `started`; `detail` says why it does not get on, if it does not. */
+  | { kind: "running"; started: boolean; detail?: string }
   | { kind: "succeeded"; digest: string }
   /** The code or its dependencies are wrong: the same build would fail again. */
   | { kind: "refused"; message: string }
@@ -39,7 +39,7 @@ export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
     return { kind: "broke", message: tail(message) || "its Pod failed" };
   }
   // The two watches are not in step: a Pod that is there will tell its end in a moment.
-  if (pod || !isFinished(job)) return running(container?.state?.waiting);
+  if (pod || !isFinished(job)) return running(pod, container);
   const message = [failed?.reason, failed?.message].filter(Boolean).join(": ");
   return { kind: "broke", message: tail(message) || "its Pod is gone, and the result with it" };
 }
@@ -66,10 +66,13 @@ function digestIn(output: string): string | undefined {
   }
 }
 
-function running(waiting: { reason?: string; message?: string } | undefined): BuildResult {
-  const usual = ["ContainerCreating", "PodInitializing"];
-  if (!waiting?.reason || usual.includes(waiting.reason)) return { kind: "running" };
-  return { kind: "running", detail: tail([waiting.reason, waiting.message].join(": ")) };
+function running(pod: Pod | undefined, container: ContainerStatus | undefined): BuildResult {
+  const started = pod?.status?.phase === "Running";
+  const { reason, message } = container?.state?.waiting ?? {};
+  if (!reason || ["ContainerCreating", "PodInitializing"].includes(reason)) {
+    return { kind: "running", started };
+  }
+  return { kind: "running", started, detail: tail([reason, message].join(": ")) };
 }
 
 function newest(pods: readonly Pod[]): Pod | undefined {

@@ -3,6 +3,7 @@ import {
   type Function,
   functions,
   type FunctionStatus,
+  managedBy,
   resolveResources,
 } from "@spry/function";
 import {
@@ -16,6 +17,7 @@ import {
 } from "@spry/kube";
 import { newsOf, observe } from "./conditions.ts";
 import { baseImageOf } from "./desired/build-job.ts";
+import { LatestFunctions } from "./latest-functions.ts";
 import { observeRollout, observeScale } from "./rollout.ts";
 import { type Deps, type Draft, type Outcome, type Stage } from "./stage.ts";
 import { buildImage } from "./stages/build.ts";
@@ -37,18 +39,24 @@ export const stages: readonly Stage[] = [
 
 /** One pass over one Function: stages as far as they get, then one write of the status. */
 export function functionReconciler(deps: Deps, events: EventRecorder): Reconcile {
+  const latest = new LatestFunctions(deps.caches.functions);
   return async (key) => {
-    const stored = deps.caches.functions.get(key);
+    const stored = latest.get(key);
     // Owner references take the children along; there is nothing to clean up.
     if (!stored || stored.metadata.deletionTimestamp) return forget(key, deps);
     const draft = draftOf(key, stored);
     describe(draft, deps);
-    const { outcome, last } = await runStages(draft, deps);
-    // Without a valid source there is nothing to wait for a build slot with.
-    if (last.condition === "ConfigurationReady") deps.slots.leave(key);
-    tell(draft, outcome, last, deps);
-    await writeStatus(stored, draft.status, deps, events);
-    return outcome.kind === "wait" ? recheck(outcome.recheckAfterMs) : undefined;
+    try {
+      const { outcome, last } = await runStages(draft, deps);
+      // Without a valid source there is nothing to wait for a build slot with.
+      if (last.condition === "ConfigurationReady") deps.slots.leave(key);
+      tell(draft, outcome, last, deps);
+      return outcome.kind === "wait" ? recheck(outcome.recheckAfterMs) : undefined;
+    } finally {
+      // Also after an error: what has been reached is not to be done again.
+      const written = await writeStatus(stored, draft.status, deps, events);
+      if (written) latest.wrote(key, written);
+    }
   };
 }
 
@@ -112,26 +120,23 @@ async function writeStatus(
   status: FunctionStatus,
   { client }: Deps,
   events: EventRecorder,
-): Promise<void> {
+): Promise<Function | undefined> {
   const before = stored.status ?? {};
-  if (deepEqual(before, status)) return;
+  if (deepEqual(before, status)) return undefined;
   const { namespace, name = "", resourceVersion } = stored.metadata;
   const patch = { metadata: { resourceVersion }, status: mergePatchBetween(before, status) };
+  const options = { subresource: "status", fieldManager: managedBy };
   try {
-    await client.patch(functions, { namespace, name }, patch, {
-      subresource: "status",
-      fieldManager: "function-controller",
-    });
+    const written = await client.patch(functions, { namespace, name }, patch, options);
+    for (const condition of newsOf(before, status)) {
+      const { reason, message } = condition;
+      const type = condition.status === "False" ? "Warning" : "Normal";
+      events.record(functions, stored, { type, reason, message });
+    }
+    return written;
   } catch (error) {
-    if (isNotFound(error)) return;
+    if (isNotFound(error)) return undefined;
     throw error;
-  }
-  for (const { status: value, reason, message } of newsOf(before, status)) {
-    events.record(functions, stored, {
-      type: value === "False" ? "Warning" : "Normal",
-      reason,
-      message,
-    });
   }
 }
 

@@ -24,7 +24,7 @@ export function observeRollout(draft: Draft, complete: boolean, deps: Deps): voi
     .byIndex("function", draft.key)
     .filter((pod) => pod.metadata.labels?.[labels.resource] === "deployment");
   const found = judge(deployment, podProblem(pods, deployment.spec?.template ?? {}));
-  const { reason, message } = complete ? afterChange(found, draft) : duringBuild(found, draft);
+  const { reason, message } = complete ? found : duringBuild(found, draft);
   const before = conditionOf(status, "Running")?.observedGeneration;
   const generation = complete ? fn.metadata.generation : before;
   observe(status, "Running", { reason, message, generation }, deps.clock);
@@ -38,64 +38,45 @@ function deploymentOf({ deployment, fn, key }: Draft, { caches }: Deps): Deploym
 interface Finding {
   reason: Reason;
   message: string;
-  problem?: PodProblem | undefined;
 }
 
 /** The contract's reading of a Deployment's conditions, with what its Pods say. */
 function judge(deployment: Deployment, problem: PodProblem | undefined): Finding {
-  const name = deployment.metadata.name ?? "";
+  const { name = "", generation = 0 } = deployment.metadata;
   const condition = (type: string) =>
     deployment.status?.conditions?.find((each) => each.type === type);
   const available = condition("Available");
   const progressing = condition("Progressing");
-  const failure = condition("ReplicaFailure");
-  const seen =
-    (deployment.status?.observedGeneration ?? 0) >= (deployment.metadata.generation ?? 0);
-  const complete =
-    progressing?.status === "True" && progressing.reason === "NewReplicaSetAvailable";
+  const seen = (deployment.status?.observedGeneration ?? 0) >= generation;
+  const rolledOut = seen && progressing?.reason === "NewReplicaSetAvailable";
 
-  if (seen && available?.status === "True" && complete) {
+  if (rolledOut && available?.status === "True" && progressing?.status === "True") {
     return { reason: "DeploymentReady", message: `Deployment ${name} is ready` };
   }
+  const failure = condition("ReplicaFailure");
   const obstacle =
-    problem ??
-    (failure?.status === "True"
-      ? { fatal: false, message: `its Pods cannot be made: ${failure.message ?? failure.reason}` }
-      : undefined);
-  const why = obstacle ? `: ${obstacle.message}` : "";
+    problem?.message ??
+    (failure?.status === "True" ? `its Pods cannot be made: ${failure.message}` : undefined);
+  const why = obstacle ? `: ${obstacle}` : "";
   if (seen && progressing?.status === "False") {
-    const message = `Deployment ${name} failed${why || `: ${progressing.message ?? progressing.reason}`}`;
-    return { reason: "DeploymentFailed", message, problem: obstacle };
+    const message = `Deployment ${name} failed${why || `: ${progressing.message}`}`;
+    return { reason: "DeploymentFailed", message };
   }
   // While old Pods serve, a new one that does not start is no failure of the whole.
   if (available?.status !== "True" && problem?.fatal) {
-    return { reason: "DeploymentFailed", message: `Deployment ${name} failed${why}`, problem };
+    return { reason: "DeploymentFailed", message: `Deployment ${name} failed${why}` };
   }
-  if (seen && available?.status === "False") {
+  // As long as all goes well, a roll-out has one reason from its start to its end.
+  if (!rolledOut && !obstacle) {
+    return generation === 1
+      ? { reason: "DeploymentCreated", message: `Deployment ${name} created` }
+      : { reason: "DeploymentUpdated", message: `Deployment ${name} updated` };
+  }
+  if (available?.status === "False") {
     const message = `Deployment ${name} has fewer Pods ready than it needs${why}`;
-    return { reason: "MinReplicasNotAvailable", message, problem: obstacle };
+    return { reason: "MinReplicasNotAvailable", message };
   }
-  return {
-    reason: "DeploymentWaiting",
-    message: `Deployment ${name} is not ready yet${why}`,
-    problem: obstacle,
-  };
-}
-
-/** As long as all goes well, a roll-out has one reason from its start to its end. */
-function afterChange(found: Finding, draft: Draft): Finding {
-  const { name, deploymentChange, status } = draft;
-  if (found.reason === "DeploymentReady") return found;
-  if (deploymentChange === "created") {
-    return { reason: "DeploymentCreated", message: `Deployment ${name} created` };
-  }
-  if (deploymentChange === "updated") {
-    return { reason: "DeploymentUpdated", message: `Deployment ${name} updated` };
-  }
-  const previous = conditionOf(status, "Running");
-  const rolling = ["DeploymentCreated", "DeploymentUpdated"].includes(previous?.reason ?? "");
-  const smooth = !found.problem && found.reason !== "DeploymentFailed";
-  return previous && rolling && smooth ? previous : found;
+  return { reason: "DeploymentWaiting", message: `Deployment ${name} is not ready yet${why}` };
 }
 
 /** What is wrong with the old code is no verdict on the new one while that is being built. */

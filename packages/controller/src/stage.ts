@@ -43,8 +43,6 @@ export interface Draft {
   readonly status: FunctionStatus;
   /** Found or applied in this pass. */
   deployment?: Deployment | undefined;
-  /** What became of the Deployment in this pass. */
-  deploymentChange?: "none" | "created" | "updated";
   /** The image to run, by digest: the build stage's result. */
   image?: string;
   buildKey?: string;

@@ -146,19 +146,24 @@ async function follow(
       };
     case "broke":
       return tryAgain(draft, key, job, result.message, deps);
-    case "running": {
-      status.build = {
-        key,
-        ...(status.build?.failures ? { failures: status.build.failures } : {}),
-      };
-      const detail = result.detail ? `: ${result.detail}` : "";
-      return {
-        kind: "wait",
-        reason: "JobRunning",
-        message: `Job ${jobName} is still in progress${detail}`,
-      };
-    }
+    case "running":
+      status.build = unfinished(key, status.build);
+      return inProgress(draft, jobName, result);
   }
+}
+
+function inProgress(
+  { status }: Draft,
+  job: string,
+  { started, detail }: BuildResult & { kind: "running" },
+): Outcome {
+  const before = conditionOf(status, "BuildReady");
+  const created = `Job ${job} created`;
+  if (!started && !detail && before?.message === created) {
+    return { kind: "wait", reason: "JobCreated", message: created };
+  }
+  const message = `Job ${job} is still in progress${detail ? `: ${detail}` : ""}`;
+  return { kind: "wait", reason: "JobRunning", message };
 }
 
 const isFailure = ({ kind }: BuildResult) => kind === "refused" || kind === "broke";

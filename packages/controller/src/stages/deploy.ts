@@ -15,9 +15,7 @@ export const deployWorkload: Stage = {
     const inputs = { image, buildKey, references: await references.digest(draft.key, fn) };
     try {
       const desired = desiredDeployment(fn, settings, inputs);
-      const { object, change } = await ensureChild(client, caches.deployments, fn, desired);
-      draft.deployment = object;
-      draft.deploymentChange = change;
+      draft.deployment = (await ensureChild(client, caches.deployments, fn, desired)).object;
       return done;
     } catch (error) {
       const { message } = error as Error;
