@@ -109,6 +109,9 @@ export function controllerManager(dir: string, ports: Ports): Component {
       // The default is a directory below /usr that it creates at its start.
       `--flex-volume-plugin-dir=${path.join(dir, "flexvolume")}`,
       "--use-service-account-credentials=true",
+      // A token for each of forty controllers takes four seconds at the default of 20 requests a second.
+      "--kube-api-qps=200",
+      "--kube-api-burst=400",
       `--service-account-private-key-file=${path.join(pki, "service-account.key")}`,
       `--root-ca-file=${certificate("ca")}`,
       `--cluster-signing-cert-file=${certificate("ca")}`,

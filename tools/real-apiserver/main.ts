@@ -1,7 +1,13 @@
 /** Program: `npm run real-apiserver -- up | down | status | build`. See docs/real-apiserver.md. */
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { httpsTransport, loadKubeconfig, messageOf } from "@spry/kube";
+import {
+  type ClusterConfig,
+  httpsTransport,
+  KubeClient,
+  loadKubeconfig,
+  messageOf,
+} from "@spry/kube";
 import { isRunning, usageOf } from "./background-process.ts";
 import { binaryOf, buildMissing, versions } from "./binaries.ts";
 import { defaultDir, down, isWhole, read, up } from "./cluster.ts";
@@ -74,22 +80,25 @@ const commands: Record<string, () => Promise<void>> = {
 
 /** The cluster somebody else has brought up: it is asked for its version, nothing is started. */
 async function useCurrent(kubeconfig: string): Promise<void> {
-  const config = loadKubeconfig();
-  const transport = httpsTransport(config);
   try {
-    const answer = await transport(new Request(new URL("/version", config.server)));
-    const { gitVersion } = (await answer.json()) as { gitVersion?: string };
-    if (answer.status !== 200 || !gitVersion) {
-      throw new Error(`GET /version was answered with ${answer.status}`);
-    }
+    const config = loadKubeconfig();
+    const { gitVersion } = await versionOf(config);
     console.error(`Kubernetes ${gitVersion} at ${config.server}, from KUBECONFIG`);
     console.log(kubeconfig);
   } catch (cause) {
     throw new Problem(
-      `using the cluster of KUBECONFIG=${kubeconfig}: ${messageOf(cause)}`,
+      `using the cluster of KUBECONFIG=${kubeconfig}`,
       "start it, or leave out --use-current for a control plane of our own",
       { cause },
     );
+  }
+}
+
+async function versionOf(config: ClusterConfig): Promise<{ gitVersion: string }> {
+  const transport = httpsTransport(config);
+  try {
+    const answer = await new KubeClient(transport).raw("GET", "/version");
+    return (await answer.json()) as { gitVersion: string };
   } finally {
     transport.close();
   }

@@ -1,0 +1,45 @@
+/** A real control plane for tests: the one that KUBECONFIG names, else one of our own from the cached programs. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type HttpsTransport, httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
+import { missingPrograms } from "../../tools/real-apiserver/binaries.ts";
+import { down, up } from "../../tools/real-apiserver/cluster.ts";
+
+const named = process.env["KUBECONFIG"];
+
+/** Why no test can run here; undefined when they can. */
+export function whyNoCluster(): string | undefined {
+  if (named || missingPrograms().length === 0) return undefined;
+  return "KUBECONFIG is not set, and there is no control plane of our own (npm run real-apiserver -- build)";
+}
+
+export class RealCluster {
+  #transport: HttpsTransport | undefined;
+  #client: KubeClient | undefined;
+  #scratch: string | undefined;
+
+  async start(): Promise<void> {
+    let kubeconfig: string | undefined;
+    if (!named) {
+      this.#scratch = mkdtempSync(path.join(tmpdir(), "real-cluster-"));
+      const dir = path.join(this.#scratch, "cluster");
+      ({ kubeconfig } = await up(dir, new AbortController().signal));
+    }
+    this.#transport = httpsTransport(loadKubeconfig(kubeconfig));
+    this.#client = new KubeClient(this.#transport, { fieldManager: "spry-test" });
+  }
+
+  get client(): KubeClient {
+    if (!this.#client) throw new Error("the cluster has not been started");
+    return this.#client;
+  }
+
+  /** Ends a control plane of our own; one that KUBECONFIG names goes on. */
+  async stop(): Promise<void> {
+    this.#transport?.close();
+    if (!this.#scratch) return;
+    await down(path.join(this.#scratch, "cluster"));
+    rmSync(this.#scratch, { recursive: true, force: true });
+  }
+}
