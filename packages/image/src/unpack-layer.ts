@@ -171,18 +171,14 @@ class LayerUnpacker implements TarSink {
   }
 
   #hideLower(parent: string, name: string): void {
-    if (!this.#made.has(`${parent}/${name}`)) this.#tree.remove(this.#tree.fileAt(parent, name));
+    if (!this.#made.has(pathOf(parent, name))) this.#tree.remove(this.#tree.fileAt(parent, name));
   }
 
   /** An entry keeps the directories above it, too. */
   #remember(parent: string, name: string): void {
-    this.#made.add(`${parent}/${name}`);
-    for (let at = parent; at !== "";) {
-      const slash = at.lastIndexOf("/");
-      const key = slash < 0 ? `/${at}` : `${at.slice(0, slash)}/${at.slice(slash + 1)}`;
-      if (this.#made.has(key)) return;
-      this.#made.add(key);
-      at = slash < 0 ? "" : at.slice(0, slash);
+    for (let path = pathOf(parent, name); path !== "" && !this.#made.has(path);) {
+      this.#made.add(path);
+      path = path.slice(0, Math.max(0, path.lastIndexOf("/")));
     }
   }
 
@@ -193,4 +189,8 @@ class LayerUnpacker implements TarSink {
       throw new Error(`entry ${JSON.stringify(this.#entry?.path.slice(0, 300))}`, { cause });
     }
   }
+}
+
+function pathOf(parent: string, name: string): string {
+  return parent === "" ? name : `${parent}/${name}`;
 }

@@ -65,7 +65,9 @@ function textOf(body: Buffer, contentType: string | undefined): string {
 
 async function decoded(request: FunctionRequest): Promise<AsyncIterable<Buffer>> {
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
-  if (encoding === "identity") return request as AsyncIterable<Buffer>;
+  // Giving up in the middle must leave the connection, for the answer.
+  if (encoding === "identity")
+    return request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   const zlib = await import("node:zlib");
   const decompressors: Record<string, () => Readable & NodeJS.WritableStream> = {
     gzip: () => zlib.createGunzip(),

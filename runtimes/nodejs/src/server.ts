@@ -94,8 +94,8 @@ function refuse(request: FunctionRequest, response: FunctionResponse, error: unk
   if (response.destroyed || response.headersSent) return;
   const known = error instanceof RequestError;
   if (!known && !request.readableAborted) logError("answering a request", error);
-  // The rest of a body that nobody wants would have to be read before the next request.
-  if (!request.complete) response.setHeader("connection", "close");
+  // A client reads the answer when it has sent its body: it is let do so, for a moment.
+  if (!request.complete) setTimeout(() => request.complete || request.destroy(), 5000).unref();
   response
     .status(known ? error.status : 500)
     .type("txt")

@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import { type Digest } from "../digest.ts";
 import { isRepository } from "../image-name.ts";
-import { allowOnly, type Exchange } from "./exchange.ts";
+import { allowOnly, chunksOf, type Exchange } from "./exchange.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 import { digestIn } from "./routes.ts";
 import { rangeOf } from "./upload.ts";
@@ -78,7 +78,12 @@ export async function continueUpload(
     case "GET":
       return uploadStatus(exchange, upload, 204, stores.uploads.sizeOf(repository, id));
     case "PATCH": {
-      const size = await stores.uploads.append(repository, id, request, startOf(exchange));
+      const size = await stores.uploads.append(
+        repository,
+        id,
+        chunksOf(request),
+        startOf(exchange),
+      );
       return uploadStatus(exchange, upload, 202, size);
     }
     case "PUT":
@@ -109,7 +114,7 @@ async function finish(
   digest: Digest,
 ): Promise<void> {
   const { request, stores } = exchange;
-  await stores.uploads.append(repository, id, request, startOf(exchange));
+  await stores.uploads.append(repository, id, chunksOf(request), startOf(exchange));
   await stores.uploads.finish(repository, id, digest);
   stores.repositories.addBlob(repository, digest);
   created(exchange, repository, digest);

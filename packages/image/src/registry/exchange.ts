@@ -38,3 +38,8 @@ export function allowOnly(method: string | undefined, ...allowed: string[]): voi
     headers: { allow: allowed.join(", ") },
   });
 }
+
+/** A body as it comes. Giving up in the middle leaves the connection, so that the answer can be sent. */
+export function chunksOf(request: IncomingMessage): AsyncIterable<Buffer> {
+  return request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+}

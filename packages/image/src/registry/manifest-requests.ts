@@ -8,7 +8,7 @@ import {
   manifestSizeLimit,
 } from "../manifest.ts";
 import { readManifest, requirementsOf } from "./manifest-check.ts";
-import { allowOnly, type Exchange, type Stores } from "./exchange.ts";
+import { allowOnly, chunksOf, type Exchange, type Stores } from "./exchange.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 
 interface Target {
@@ -112,7 +112,7 @@ function referrerOf(manifest: ImageManifest | ImageIndex, descriptor: Descriptor
 async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(request)) {
     size += chunk.length;
     if (size > limit)
       throw new RegistryFailure("SIZE_INVALID", `a manifest may have ${limit} bytes`, {

@@ -102,12 +102,12 @@ function refuse(
   if (known) log.debug({ method, url, code: error.code }, "request refused");
   else log.error({ method, url, error }, "request failed");
   // Too late for a status: cutting the connection is the only way to say that the body is not whole.
-  if (response.headersSent || request.destroyed) return void response.destroy();
+  if (response.headersSent || response.destroyed) return void response.destroy();
   if (known)
     for (const [name, value] of Object.entries(error.headers))
       response.setHeader(name, value ?? "");
-  // What is left of a refused body is not worth reading.
-  if (!request.complete) response.setHeader("connection", "close");
+  // A client reads the answer when it has sent its body: it is let do so, for a moment.
+  if (!request.complete) setTimeout(() => request.complete || request.destroy(), 5000).unref();
   const body = known
     ? error.toJSON()
     : { errors: [{ code: "UNKNOWN", message: "internal error" }] };

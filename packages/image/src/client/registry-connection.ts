@@ -1,0 +1,169 @@
+import { type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { type ImageName, isLoopback } from "../image-name.ts";
+import {
+  basicAuthorization,
+  type Credentials,
+  fetchToken,
+  parseChallenge,
+} from "./authorization.ts";
+import { type Body, describeUrl, readAll, send } from "./http.ts";
+import { RegistryError } from "./registry-error.ts";
+
+/** Where a registry really is, and who we are there. */
+export interface RegistryEndpoint {
+  /** Origin, such as `http://127.0.0.1:5000`. */
+  url: string;
+  username?: string | undefined;
+  password?: string | undefined;
+}
+
+export interface RegistryClientOptions {
+  /** Registry host of an image name → where it is; undefined means at the host itself. */
+  resolve?: (host: string) => RegistryEndpoint | undefined;
+  /** Credentials by host, such as from `readDockerConfig`. */
+  credentials?: (host: string) => Credentials | undefined;
+  /** Attempts in all for what may pass: no answer, 5xx, 429. Default 5, within about three seconds. */
+  attempts?: number;
+}
+
+interface Call {
+  headers?: OutgoingHttpHeaders;
+  body?: Body;
+  /** Statuses to return; any other is thrown. */
+  expect: readonly number[];
+  /** What a token for this call must allow. */
+  scopes: readonly string[];
+  signal?: AbortSignal | undefined;
+}
+
+const redirectLimit = 5;
+
+/** Requests to registries: where they go, as whom, over redirects, and again when it is worth it. */
+export class RegistryConnection {
+  readonly #options: RegistryClientOptions;
+  readonly #tokens = new Map<string, { authorization: string; until: number }>();
+
+  constructor(options: RegistryClientOptions) {
+    this.#options = options;
+  }
+
+  /** One request below `/v2/<repository>/`, tried again after what may pass. */
+  call(method: string, name: ImageName, path: string, call: Call): Promise<IncomingMessage> {
+    return this.retry(() => this.request(method, name, path, call), call.signal);
+  }
+
+  /** Where an answer's `Location` points, which may be relative. */
+  locationOf(name: ImageName, answer: IncomingMessage): URL {
+    return new URL(answer.headers.location ?? "", this.#endpoint(name.host).url);
+  }
+
+  async retry<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const attempts = this.#options.attempts ?? 5;
+    for (let failures = 0; ;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        const temporary = error instanceof RegistryError && error.temporary;
+        if (!temporary || ++failures >= attempts) throw error;
+        const pause = Math.min(error.retryAfterMs ?? 100 * 2 ** failures, 10_000);
+        // Not by a clock that lets the process end meanwhile: in the builder nothing else goes on.
+        await new Promise((resolve) => setTimeout(resolve, pause));
+        signal?.throwIfAborted();
+      }
+    }
+  }
+
+  /** One request, once: with what is known about authorization, and with what a 401 asks for. */
+  async request(
+    method: string,
+    name: ImageName,
+    to: string | URL,
+    call: Call,
+  ): Promise<IncomingMessage> {
+    const endpoint = this.#endpoint(name.host);
+    const url = typeof to === "string" ? new URL(`/v2/${name.repository}/${to}`, endpoint.url) : to;
+    const origin = new URL(endpoint.url).origin;
+    const credentials = credentialsOf(endpoint);
+    const tokenKey = `${endpoint.url} ${call.scopes.join(" ")}`;
+    const token = this.#tokens.get(tokenKey);
+    let authorization = credentials && basicAuthorization(credentials);
+    if (token && token.until > Date.now()) authorization = token.authorization;
+
+    let answer = await follow(method, url, call, { origin, authorization });
+    const challenge =
+      answer.statusCode === 401
+        ? parseChallenge(answer.headers["www-authenticate"] ?? "")
+        : undefined;
+    if (challenge?.scheme === "bearer") {
+      answer.resume();
+      const fetched = await fetchToken(challenge, call.scopes, credentials);
+      authorization = `Bearer ${fetched.token}`;
+      // Ten seconds early, so that it does not run out on the way.
+      const until = Date.now() + fetched.expiresInMs - 10_000;
+      this.#tokens.set(tokenKey, { authorization, until });
+      answer = await follow(method, url, call, { origin, authorization });
+    }
+    if (call.expect.includes(answer.statusCode ?? 0)) return answer;
+    throw await errorOf(answer, method, url);
+  }
+
+  /** The endpoint of a host in image names. */
+  #endpoint(host: string): RegistryEndpoint {
+    const resolved = this.#options.resolve?.(host);
+    if (resolved) return resolved;
+    const credentials = this.#options.credentials?.(host);
+    const address = host === "docker.io" ? "registry-1.docker.io" : host;
+    return { url: `${isLoopback(host) ? "http" : "https"}://${address}`, ...credentials };
+  }
+}
+
+function credentialsOf({ username, password }: RegistryEndpoint): Credentials | undefined {
+  return username !== undefined && password !== undefined ? { username, password } : undefined;
+}
+
+/**
+ * Follows redirects, to storage services for the most part. Our authorization is for the registry
+ * alone: neither they nor an upload's address elsewhere get to see it.
+ */
+async function follow(
+  method: string,
+  url: URL,
+  { headers, body, signal }: Call,
+  { origin, authorization }: { origin: string; authorization: string | undefined },
+): Promise<IncomingMessage> {
+  const redirects = method === "GET" || method === "HEAD" ? [301, 302, 303, 307, 308] : [307, 308];
+  for (let at = url, hops = 0; ; hops++) {
+    const ours = at.origin === origin && authorization !== undefined ? { authorization } : {};
+    const answer = await send({ method, url: at, headers: { ...headers, ...ours }, body, signal });
+    const { location } = answer.headers;
+    if (!redirects.includes(answer.statusCode ?? 0) || !location) return answer;
+    answer.resume();
+    const what = `${method} ${describeUrl(url)}`;
+    if (hops === redirectLimit) throw new Error(`${what}: redirected too often`);
+    const next = new URL(location, at);
+    if (at.protocol === "https:" && next.protocol !== "https:")
+      throw new Error(`${what}: redirected from TLS to plain ${next.host}`);
+    at = next;
+  }
+}
+
+async function errorOf(answer: IncomingMessage, method: string, url: URL): Promise<RegistryError> {
+  const status = answer.statusCode ?? 0;
+  const text = (await readAll(answer, 64 * 1024).catch(() => "")).toString();
+  let code = "";
+  let message = text.slice(0, 200).trim();
+  try {
+    const body = JSON.parse(text) as { errors?: { code?: string; message?: string }[] };
+    code = body.errors?.[0]?.code ?? "";
+    message = body.errors?.[0]?.message ?? "";
+  } catch {
+    // Not the specification's JSON, a proxy's page for example: its own words are said above.
+  }
+  const parts = [`${method} ${describeUrl(url)}`, `${status} ${code}`.trim(), message];
+  const seconds = Number(answer.headers["retry-after"]);
+  return new RegistryError(parts.filter(Boolean).join(": "), {
+    status,
+    code,
+    retryAfterMs: seconds > 0 ? seconds * 1000 : undefined,
+  });
+}

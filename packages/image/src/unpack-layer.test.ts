@@ -1,0 +1,258 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import { packTar, type TarEntry } from "modern-tar";
+import { describe, expect, test } from "vitest";
+import { digestOf, unpackLayer, type UnpackLimits } from "./index.ts";
+import { temporaryDirectory } from "./testing.ts";
+
+const file = (name: string, body = "", mode = 0o644): TarEntry => ({
+  header: { name, size: Buffer.byteLength(body), type: "file", mode },
+  body,
+});
+const directory = (name: string): TarEntry => ({
+  header: { name, size: 0, type: "directory", mode: 0o755 },
+});
+const link = (name: string, linkname: string): TarEntry => ({
+  header: { name, size: 0, type: "symlink", linkname },
+});
+const hardLink = (name: string, linkname: string): TarEntry => ({
+  header: { name, size: 0, type: "link", linkname },
+});
+
+async function* chunked(bytes: Uint8Array, size = bytes.length): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+/** Unpacks layers, each a list of entries, into `<dir>/root`; `<dir>/outside` is what none may reach. */
+async function unpack(layers: TarEntry[][], options: { dir?: string; limits?: UnpackLimits } = {}) {
+  const dir = options.dir ?? temporaryDirectory();
+  const root = join(dir, "root");
+  mkdirSync(root, { recursive: true });
+  writeFileSync(join(dir, "outside"), "untouched");
+  const limits = options.limits ?? {};
+  for (const layer of layers) await unpackLayer(chunked(await packTar(layer)), root, { limits });
+  return { dir, root, read: (name: string) => readFileSync(join(root, name), "utf8") };
+}
+
+function messagesOf(error: unknown): string {
+  const cause = (error as Error).cause;
+  return (error as Error).message + (cause ? `: ${messagesOf(cause)}` : "");
+}
+
+describe("a layer", () => {
+  test("keeps files, folders, links and the right to execute", async () => {
+    const long = `${"a-long-name/".repeat(20)}ü.txt`;
+    const { root, read } = await unpack([
+      [
+        file("./bin/run", "#!", 0o4777),
+        link("bin/alias", "run"),
+        hardLink("bin/second", "bin/run"),
+        file(long, "deep"),
+        directory("empty/"),
+      ],
+    ]);
+    expect(statSync(join(root, "bin/run")).mode & 0o7777).toBe(0o755);
+    expect(read("bin/alias")).toBe("#!");
+    expect(statSync(join(root, "bin/second")).nlink).toBe(2);
+    expect(read(long)).toBe("deep");
+    expect(readdirSync(join(root, "empty"))).toEqual([]);
+  });
+
+  test("is read plain, by gzip and by zstd, in chunks of any size", async () => {
+    const body = "x".repeat(3000);
+    const tar = await packTar([file("a", body), file(`${"n/".repeat(90)}b`, body)]);
+    for (const bytes of [tar, gzipSync(tar), zstdCompressSync(tar)]) {
+      for (const size of [1, 513, bytes.length]) {
+        const root = temporaryDirectory();
+        await unpackLayer(chunked(bytes, size), root, { diffId: digestOf(tar) });
+        expect(readFileSync(join(root, "a"), "utf8")).toBe(body);
+        expect(readFileSync(join(root, `${"n/".repeat(90)}b`), "utf8")).toBe(body);
+      }
+    }
+  });
+
+  test("replaces what lower layers have, of whatever kind", async () => {
+    const { root, read } = await unpack([
+      [file("a", "1"), file("b/c", "1"), link("l", "b"), file("d", "1")],
+      [file("a", "2"), file("b", "now a file"), directory("l"), file("l/x", "2"), file("d", "2")],
+    ]);
+    expect([read("a"), read("b"), read("l/x"), read("d")]).toEqual(["2", "now a file", "2", "2"]);
+    expect(lstatSync(join(root, "l")).isDirectory()).toBe(true);
+  });
+
+  test("hides what its whiteouts name in lower layers, and nothing of its own", async () => {
+    const { root, read } = await unpack([
+      [file("gone/a", "1"), file("kept", "1"), file("dir/old", "1"), file("dir/sub/old", "1")],
+      [
+        file(".wh.gone"),
+        file("dir/sub/new", "2"),
+        file("dir/new", "2"),
+        file("dir/.wh..wh..opq"),
+        file("dir/.wh..wh.plnk"),
+      ],
+    ]);
+    expect(readdirSync(root).sort()).toEqual(["dir", "kept"]);
+    expect(readdirSync(join(root, "dir")).sort()).toEqual(["new", "sub"]);
+    expect(read("dir/sub/new")).toBe("2");
+  });
+
+  test("is followed through the links of lower layers, as in a root file system", async () => {
+    const { read } = await unpack([
+      [directory("usr/lib"), link("lib", "usr/lib"), link("abs", "/usr")],
+      [file("lib/a", "1"), file("abs/b", "2")],
+    ]);
+    expect([read("usr/lib/a"), read("usr/b")]).toEqual(["1", "2"]);
+  });
+});
+
+describe("a hostile layer", () => {
+  const refused: { name: string; layer: TarEntry[]; why: RegExp; limits?: UnpackLimits }[] = [
+    {
+      name: "a path with ..",
+      layer: [file("a/../../outside", "x")],
+      why: /entry "a\/\.\.\/.*the path leaves the image/,
+    },
+    {
+      name: "a hard link with ..",
+      layer: [hardLink("a", "../outside")],
+      why: /the path leaves the image/,
+    },
+    {
+      name: "a hard link to nothing",
+      layer: [hardLink("a", "b")],
+      why: /linked to "b", which is no file/,
+    },
+    { name: "a whiteout of the parent", layer: [file("a/.wh..")], why: /a whiteout of nothing/ },
+    {
+      name: "a file below a file",
+      layer: [file("a", "1"), file("a/b", "2")],
+      why: /a is no directory/,
+    },
+    {
+      name: "a ring of links",
+      layer: [link("a", "b"), link("b", "a"), file("a/c", "1")],
+      why: /too many links/,
+    },
+    {
+      name: "too many entries",
+      layer: [file("a"), file("b"), file("c")],
+      limits: { entries: 2 },
+      why: /more than 2 entries/,
+    },
+    {
+      name: "too many bytes",
+      layer: [file("a", "x".repeat(5000))],
+      limits: { size: 4096 },
+      why: /more than 4096 bytes/,
+    },
+    {
+      name: "a root that is a file",
+      layer: [link("./", "/etc")],
+      why: /the root must be a directory/,
+    },
+  ];
+  test.each(refused)("is refused: $name", async ({ layer, limits, why }) => {
+    const dir = temporaryDirectory();
+    const failure = await unpack([layer], { dir, ...(limits ? { limits } : {}) }).catch(
+      (error: unknown) => error,
+    );
+    expect(messagesOf(failure)).toMatch(why);
+    expect(readFileSync(join(dir, "outside"), "utf8")).toBe("untouched");
+  });
+
+  const harmless: { name: string; layer: TarEntry[] }[] = [
+    { name: "an absolute path", layer: [file("/outside", "x")] },
+    {
+      name: "a link out, then a file through it",
+      layer: [link("up", ".."), file("up/outside", "x")],
+    },
+    {
+      name: "an absolute link, then a file through it",
+      layer: [link("abs", "/../.."), file("abs/outside", "x")],
+    },
+    {
+      name: "a link in place of a folder that is known",
+      layer: [file("d/a", "1"), link("d", ".."), file("d/outside", "x")],
+    },
+    {
+      name: "a file over a link that leads out",
+      layer: [link("outside", "../outside"), file("outside", "x")],
+    },
+    {
+      name: "a hard link to a link that leads out",
+      layer: [
+        file("d/e/f", "1"),
+        link("d/l", "../.."),
+        hardLink("l", "d/l"),
+        file("l/outside", "x"),
+      ],
+    },
+    {
+      name: "an opaque whiteout through a link",
+      layer: [link("up", ".."), file("up/.wh..wh..opq")],
+    },
+  ];
+  test.each(harmless)("stays inside: $name", async ({ layer }) => {
+    const { dir } = await unpack([layer]);
+    expect(readFileSync(join(dir, "outside"), "utf8")).toBe("untouched");
+    expect(readdirSync(dir).sort()).toEqual(["outside", "root"]);
+  });
+
+  test("gets links that stay inside whoever follows them", async () => {
+    const { root } = await unpack([
+      [
+        link("etc", "/etc"),
+        link("a/b/c", "/x/../../y"),
+        link("a/b/d", "../../../../z"),
+        link("a/self", "."),
+      ],
+    ]);
+    const targets = ["etc", "a/b/c", "a/b/d", "a/self"].map((name) =>
+      readlinkSync(join(root, name)),
+    );
+    expect(targets).toEqual(["etc", "../../y", "../../z", "."]);
+  });
+
+  test("does not get out by a link that was there before", async () => {
+    const dir = temporaryDirectory();
+    mkdirSync(join(dir, "root"));
+    symlinkSync("..", join(dir, "root/up"));
+    await unpack([[file("up/outside", "x")]], { dir });
+    expect(readFileSync(join(dir, "outside"), "utf8")).toBe("untouched");
+    expect(existsSync(join(dir, "root/outside"))).toBe(true);
+  });
+
+  test("is refused when it ends in the middle, is no archive, or is not what the configuration names", async () => {
+    const tar = await packTar([file("a", "x".repeat(2000))]);
+    const root = temporaryDirectory();
+    const failing = async (bytes: Uint8Array, options = {}) =>
+      messagesOf(await unpackLayer(chunked(bytes), root, options).catch((error: unknown) => error));
+    expect(await failing(tar.subarray(0, 1500))).toBe('the archive ends in the middle of "a"');
+    expect(await failing(gzipSync(tar).subarray(0, 60))).toMatch(/unexpected end of file/);
+    expect(await failing(Buffer.alloc(2000, "no tar"))).toMatch(/no tar archive/);
+    expect(await failing(tar, { diffId: digestOf("other") })).toMatch(
+      /which the configuration names/,
+    );
+  });
+
+  test("that grows a thousandfold is stopped at the limit", async () => {
+    const bomb = gzipSync(
+      Buffer.concat([await packTar([file("a")]), Buffer.alloc(64 * 1024 * 1024)]),
+    );
+    const failure = await unpackLayer(chunked(bomb), temporaryDirectory(), {
+      limits: { size: 1024 * 1024 },
+    }).catch((error: unknown) => error);
+    expect(messagesOf(failure)).toMatch(/more than 1048576 bytes/);
+  });
+});
