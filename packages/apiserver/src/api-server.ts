@@ -1,0 +1,86 @@
+import { type Clock, type Logger, silentLogger, systemClock, type Transport } from "@spry/kube";
+import { Admission } from "./admission/admission.ts";
+import { WebhookCaller } from "./admission/webhook-caller.ts";
+import { type Engine, type UserInfo } from "./engine.ts";
+import { Dispatcher } from "./http/dispatcher.ts";
+import { type ListenOptions, type Listener, listen } from "./http/listener.ts";
+import { ClusterAddresses } from "./kinds/cluster-addresses.ts";
+import { DefinitionKeeper } from "./kinds/definition-keeper.ts";
+import { Catalog } from "./resources/catalog.ts";
+import { Store } from "./store/store.ts";
+
+export interface ApiServerOptions {
+  /** Holds `state.db`; created when missing. ":memory:" keeps nothing. */
+  dataDir: string;
+  clock?: Clock;
+  log?: Logger;
+  /** The kubelet of a node, for logs of its Pods; undefined when the node is not connected. */
+  kubelet?: (nodeName: string) => Transport | undefined;
+}
+
+export interface ApiServer {
+  /** The API without a socket, as this user (an administrator when none is given). */
+  transport(user?: UserInfo): Transport;
+  /** The API over TLS, to clients with a certificate of `clientCa`. */
+  listen(options: ListenOptions): Promise<Listener>;
+  /** Ends all watches and listeners; resolves when everything is on disk. */
+  close(): Promise<void>;
+}
+
+const administrator: UserInfo = {
+  name: "system:admin",
+  groups: ["system:masters", "system:authenticated"],
+};
+const initialNamespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/** Starts an API server on what its data directory holds. */
+export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const { clock = systemClock, log = silentLogger } = options;
+  const store = new Store(options.dataDir);
+  const closing = new AbortController();
+  const webhooks = new WebhookCaller(store, log, clock);
+  const engine: Engine = {
+    store,
+    catalog: new Catalog(),
+    admission: new Admission(store, webhooks),
+    addresses: new ClusterAddresses(),
+    clock,
+    log,
+    kubelet: options.kubelet ?? (() => undefined),
+    closing: closing.signal,
+  };
+  for (const { object } of store.list("/services")) engine.addresses.adopt(object);
+  const keeper = new DefinitionKeeper(engine);
+  keeper.start();
+  const dispatcher = new Dispatcher(engine);
+  const transport =
+    (user: UserInfo = administrator): Transport =>
+    (request) =>
+      dispatcher.handle(request, user);
+  await Promise.all(initialNamespaces.map((name) => ensureNamespace(transport(), engine, name)));
+  const listeners = new Set<Listener>();
+  return {
+    transport,
+    async listen(listenOptions) {
+      const listener = await listen(dispatcher, listenOptions, log);
+      listeners.add(listener);
+      return listener;
+    },
+    async close() {
+      closing.abort();
+      await Promise.all([...listeners].map((listener) => listener.close()));
+      await keeper.stop();
+      webhooks.close();
+      await store.close();
+    },
+  };
+}
+
+async function ensureNamespace(transport: Transport, engine: Engine, name: string): Promise<void> {
+  if (engine.store.get({ collection: "/namespaces", namespace: "", name })) return;
+  const body = JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  const headers = { "content-type": "application/json", "user-agent": "spry-apiserver" };
+  const url = "http://kubernetes.internal/api/v1/namespaces";
+  const response = await transport(new Request(url, { method: "POST", headers, body }));
+  if (!response.ok) throw new Error(`creating namespace ${name}: ${await response.text()}`);
+}

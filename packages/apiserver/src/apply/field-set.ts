@@ -1,0 +1,121 @@
+/**
+ * A set of fields of an object, the way `metadata.managedFields` writes them ("FieldsV1"): a tree
+ * whose edges are path elements: `f:<field>`, `k:<keys of a list item as JSON>`, `v:<value of a set>`.
+ * A leaf is a member; an inner node is one when it has the element `.`.
+ */
+export interface FieldSet {
+  [element: string]: FieldSet;
+}
+
+const self = ".";
+
+export function isEmptySet(set: FieldSet): boolean {
+  for (const _ in set) return false;
+  return true;
+}
+
+/** Whether the node itself (not only something below) belongs to the set. */
+export function isMember(node: FieldSet | undefined): boolean {
+  return node !== undefined && (isEmptySet(node) || self in node);
+}
+
+function childElements(node: FieldSet): string[] {
+  return Object.keys(node).filter((element) => element !== self);
+}
+
+/** A node from whether it is a member and what is below; undefined when that is nothing. */
+function nodeOf(member: boolean, children: FieldSet): FieldSet | undefined {
+  if (isEmptySet(children)) return member ? {} : undefined;
+  return member ? { [self]: {}, ...children } : children;
+}
+
+type Combine = (left: boolean, right: boolean) => boolean;
+
+function combine(
+  left: FieldSet | undefined,
+  right: FieldSet | undefined,
+  keep: Combine,
+  root: boolean,
+): FieldSet | undefined {
+  const children: FieldSet = {};
+  const elements = new Set([...childElements(left ?? {}), ...childElements(right ?? {})]);
+  for (const element of elements) {
+    const child = combine(left?.[element], right?.[element], keep, false);
+    if (child) children[element] = child;
+  }
+  // The root has no path, so it is never a member.
+  return nodeOf(!root && keep(isMember(left), isMember(right)), children);
+}
+
+export function union(left: FieldSet, right: FieldSet): FieldSet {
+  return combine(left, right, (a, b) => a || b, true) ?? {};
+}
+
+export function intersection(left: FieldSet, right: FieldSet): FieldSet {
+  return combine(left, right, (a, b) => a && b, true) ?? {};
+}
+
+export function difference(left: FieldSet, right: FieldSet): FieldSet {
+  return combine(left, right, (a, b) => a && !b, true) ?? {};
+}
+
+/** Without the members of `right` and everything below them. */
+export function withoutSubtrees(left: FieldSet, right: FieldSet): FieldSet {
+  const prune = (node: FieldSet, removed: FieldSet, root: boolean): FieldSet | undefined => {
+    const children: FieldSet = {};
+    for (const element of childElements(node)) {
+      const below = removed[element];
+      const child = node[element] ?? {};
+      if (isMember(below)) continue;
+      const kept = below ? prune(child, below, false) : child;
+      if (kept) children[element] = kept;
+    }
+    return nodeOf(!root && isMember(node), children);
+  };
+  return prune(left, right, true) ?? {};
+}
+
+export function equalSets(left: FieldSet, right: FieldSet): boolean {
+  const elements = childElements(left);
+  if (elements.length !== childElements(right).length) return false;
+  return elements.every((element) => {
+    const a = left[element] ?? {};
+    const b = Object.hasOwn(right, element) ? right[element] : undefined;
+    return b !== undefined && isMember(a) === isMember(b) && equalSets(a, b);
+  });
+}
+
+/** Paths of all members, in the words of a conflict: `.spec.containers[name="a"].image`. */
+export function pathsOf(set: FieldSet, prefix = ""): string[] {
+  return childElements(set)
+    .sort()
+    .flatMap((element) => {
+      const path = prefix + elementText(element);
+      const child = set[element] ?? {};
+      const below = pathsOf(child, path);
+      return isMember(child) ? [path, ...below] : below;
+    });
+}
+
+function elementText(element: string): string {
+  const rest = element.slice(2);
+  if (element.startsWith("f:")) return `.${rest}`;
+  if (element.startsWith("v:")) return `[=${rest}]`;
+  if (element.startsWith("i:")) return `[${rest}]`;
+  const keys = Object.entries(JSON.parse(rest) as Record<string, unknown>);
+  return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(",")}]`;
+}
+
+/** Reads what a client sent as `fieldsV1`; what is no set of fields counts as none. */
+export function fieldSetFrom(value: unknown): FieldSet {
+  return isFieldSet(value, 0) ? value : {};
+}
+
+function isFieldSet(value: unknown, depth: number): value is FieldSet {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || depth > 256)
+    return false;
+  return Object.entries(value).every(
+    ([element, child]) =>
+      (element === self || /^[fvi]:|^k:\{/.test(element)) && isFieldSet(child, depth + 1),
+  );
+}

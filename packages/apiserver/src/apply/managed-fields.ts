@@ -1,0 +1,247 @@
+import { deepEqual, type ManagedFieldsEntry, StatusError, type UnknownObject } from "@spry/kube";
+import { type Schema } from "../schema/schema.ts";
+import {
+  difference,
+  equalSets,
+  type FieldSet,
+  fieldSetFrom,
+  intersection,
+  isEmptySet,
+  pathsOf,
+  union,
+  withoutSubtrees,
+} from "./field-set.ts";
+import { compare, fieldsOf, merge, removeFields } from "./typed-value.ts";
+
+/** Who writes: an entry of `metadata.managedFields` is kept per combination of these. */
+export interface Writer {
+  manager: string;
+  apiVersion: string;
+  subresource?: string | undefined;
+  /** RFC 3339. */
+  now: string;
+}
+
+interface Manager {
+  manager: string;
+  operation: "Apply" | "Update";
+  apiVersion: string;
+  subresource: string;
+  time: string | undefined;
+  set: FieldSet;
+}
+
+/** Fields that belong to the server or to the object's identity, and so to no manager. */
+const unmanaged: FieldSet = {
+  "f:apiVersion": {},
+  "f:kind": {},
+  "f:metadata": {
+    ".": {},
+    "f:name": {},
+    "f:namespace": {},
+    "f:creationTimestamp": {},
+    "f:selfLink": {},
+    "f:uid": {},
+    "f:clusterName": {},
+    "f:generation": {},
+    "f:managedFields": {},
+    "f:resourceVersion": {},
+  },
+};
+
+/** More managers that update than this are summed up under one name. */
+const maxUpdaters = 10;
+const ancientManager = "ancient-changes";
+
+/**
+ * The managed fields after an ordinary write: what changed belongs to the writer now, and to nobody
+ * else. `live` is undefined for a creation.
+ */
+export function managedFieldsAfterUpdate(
+  live: UnknownObject | undefined,
+  next: UnknownObject,
+  schema: Schema,
+  writer: Writer,
+): ManagedFieldsEntry[] {
+  const managers = managersOf(next, live);
+  const { added, modified, removed } = compare(live ?? {}, next, schema);
+  const changed = managedPart(union(added, modified));
+  const gone = managedPart(removed);
+  const lost = union(changed, gone);
+  const result: Manager[] = [];
+  let mine: Manager | undefined;
+  for (const each of managers) {
+    if (isSame(each, writer, "Update")) mine = each;
+    else result.push({ ...each, set: difference(each.set, lost) });
+  }
+  const set = union(difference(mine?.set ?? {}, gone), changed);
+  const time = mine && equalSets(mine.set, set) ? mine.time : writer.now;
+  result.push({ ...identityOf(writer, "Update"), time, set });
+  return encoded(capped(result));
+}
+
+export interface AppliedObject {
+  object: UnknownObject;
+  managedFields: ManagedFieldsEntry[];
+}
+
+/**
+ * Server-side apply: `applied` laid over `live`, without what its manager applied before and no longer
+ * does. Throws a `StatusError` 409 naming every field whose value another manager owns, unless `force`,
+ * which takes them over.
+ */
+export function applyObject(
+  live: UnknownObject | undefined,
+  applied: UnknownObject,
+  schema: Schema,
+  writer: Writer,
+  options: { force: boolean; ignored?: FieldSet },
+): AppliedObject {
+  const managers = managersOf(live, undefined);
+  const mine = managers.find((each) => isSame(each, writer, "Apply"));
+  const others = managers.filter((each) => each !== mine);
+  let set = managedPart(fieldsOf(applied, schema, "."));
+  if (options.ignored) set = withoutSubtrees(set, options.ignored);
+  const base = live ?? ({ metadata: {} } as UnknownObject);
+  const merged = merge(base, applied, schema);
+  const owned = others.reduce((sum, each) => union(sum, each.set), set);
+  const dropped = difference(mine?.set ?? {}, owned);
+  const object = structuredClone(removeFields(merged, dropped, owned, schema)) as UnknownObject;
+
+  const { added, modified, removed } = compare(base, object, schema);
+  const changed = managedPart(union(added, modified));
+  const conflicts = others
+    .map((manager) => ({ manager, fields: intersection(manager.set, changed) }))
+    .filter(({ fields }) => !isEmptySet(fields));
+  if (conflicts.length > 0 && !options.force) throw applyConflict(conflicts);
+  const lost = union(changed, managedPart(removed));
+  const remaining = others.map((each) => ({ ...each, set: difference(each.set, lost) }));
+  const unchanged = mine !== undefined && equalSets(mine.set, set) && deepEqual(base, object);
+  const time = unchanged ? mine.time : writer.now;
+  const entry: Manager = { ...identityOf(writer, "Apply"), time, set };
+  return { object, managedFields: encoded([...remaining, entry]) };
+}
+
+/** Without the times, which alone make no change of an object. */
+export function sameManagedFields(
+  left: ManagedFieldsEntry[] | undefined,
+  right: ManagedFieldsEntry[] | undefined,
+): boolean {
+  const timeless = (entries: ManagedFieldsEntry[] | undefined) =>
+    (entries ?? []).map(({ time: _, ...entry }) => entry);
+  return deepEqual(timeless(left), timeless(right));
+}
+
+function managedPart(set: FieldSet): FieldSet {
+  return difference(set, unmanaged);
+}
+
+function isSame(each: Manager, writer: Writer, operation: Manager["operation"]): boolean {
+  return (
+    each.operation === operation &&
+    each.manager === writer.manager &&
+    each.apiVersion === writer.apiVersion &&
+    each.subresource === (writer.subresource ?? "")
+  );
+}
+
+function identityOf(writer: Writer, operation: Manager["operation"]) {
+  const { manager, apiVersion, subresource = "" } = writer;
+  return { manager, operation, apiVersion, subresource };
+}
+
+/**
+ * The managers a write starts from. A client that sends entries of its own replaces them (that is how
+ * kubectl moves an object to server-side apply); one that sends none, or cannot be read, does not.
+ */
+function managersOf(object: UnknownObject | undefined, live: UnknownObject | undefined): Manager[] {
+  const entries = object?.metadata.managedFields;
+  const isReset = entries?.length === 1 && Object.keys(entries[0] ?? {}).length === 0;
+  if (isReset) return [];
+  const decoded = decodedEntries(entries);
+  return decoded.length > 0 ? decoded : decodedEntries(live?.metadata.managedFields);
+}
+
+function decodedEntries(entries: ManagedFieldsEntry[] | undefined): Manager[] {
+  if (!Array.isArray(entries)) return [];
+  return entries.flatMap((entry) =>
+    entry.operation === "Apply" || entry.operation === "Update"
+      ? [
+          {
+            manager: String(entry.manager ?? ""),
+            operation: entry.operation,
+            apiVersion: String(entry.apiVersion ?? ""),
+            subresource: String(entry.subresource ?? ""),
+            time: entry.time,
+            set: fieldSetFrom(entry.fieldsV1),
+          },
+        ]
+      : [],
+  );
+}
+
+function encoded(managers: Manager[]): ManagedFieldsEntry[] {
+  return managers
+    .filter(({ set }) => !isEmptySet(set))
+    .sort(
+      (a, b) =>
+        compareText(a.operation, b.operation) ||
+        compareText(a.time ?? "", b.time ?? "") ||
+        compareText(a.manager, b.manager) ||
+        compareText(a.subresource, b.subresource),
+    )
+    .map(({ manager, operation, apiVersion, subresource, time, set }) => ({
+      manager,
+      operation,
+      apiVersion,
+      ...(time !== undefined && { time }),
+      fieldsType: "FieldsV1",
+      fieldsV1: set,
+      ...(subresource && { subresource }),
+    }));
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function capped(managers: Manager[]): Manager[] {
+  const updaters = managers
+    .filter(({ operation, set }) => operation === "Update" && !isEmptySet(set))
+    .sort((a, b) => compareText(a.time ?? "", b.time ?? ""));
+  const excess = updaters.length - maxUpdaters;
+  if (excess <= 0) return managers;
+  const oldest = updaters.slice(0, excess + 1);
+  const last = oldest.at(-1);
+  if (!last) return managers;
+  const set = oldest.reduce((sum, each) => union(sum, each.set), {} as FieldSet);
+  const kept = managers.filter((each) => !oldest.includes(each));
+  return [...kept, { ...last, manager: ancientManager, subresource: "", set }];
+}
+
+function applyConflict(conflicts: { manager: Manager; fields: FieldSet }[]): StatusError {
+  const all = conflicts
+    .map(({ manager, fields }) => ({ name: managerText(manager), paths: pathsOf(fields) }))
+    .sort((a, b) => compareText(a.name, b.name));
+  const causes = all.flatMap(({ name, paths }) =>
+    paths.map((field) => ({
+      reason: "FieldManagerConflict",
+      message: `conflict with ${name}`,
+      field,
+    })),
+  );
+  const told =
+    causes.length === 1
+      ? `1 conflict: ${causes[0]?.message}: ${causes[0]?.field}`
+      : `${causes.length} conflicts: ${all
+          .map(({ name, paths }) =>
+            [`conflicts with ${name}:`, ...paths.map((path) => `- ${path}`)].join("\n"),
+          )
+          .join("\n")}`;
+  return new StatusError({ code: 409, message: `Apply failed with ${told}`, details: { causes } });
+}
+
+function managerText({ manager, operation, subresource, apiVersion }: Manager): string {
+  const name = JSON.stringify(manager) + (subresource ? ` with subresource "${subresource}"` : "");
+  return operation === "Update" ? `${name} using ${apiVersion}` : name;
+}

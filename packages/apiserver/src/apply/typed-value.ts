@@ -1,0 +1,238 @@
+import { deepEqual } from "@spry/kube";
+import { badRequest } from "../errors.ts";
+import { fieldSchema, isNamedField, itemSchema, type Schema } from "../schema/schema.ts";
+import { type FieldSet, isEmptySet, isMember } from "./field-set.ts";
+
+/**
+ * What server-side apply does with values whose schema says which parts are one (structured-merge-diff):
+ * maps are granular unless atomic, lists are atomic unless they are sets or maps by key. Without a
+ * schema, maps are granular and lists atomic.
+ */
+type JsonObject = Record<string, unknown>;
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isGranularMap(value: unknown, schema: Schema | undefined): value is JsonObject {
+  return isObject(value) && schema?.["x-kubernetes-map-type"] !== "atomic";
+}
+
+function isGranularList(value: unknown, schema: Schema | undefined): value is unknown[] {
+  const type = schema?.["x-kubernetes-list-type"];
+  return Array.isArray(value) && (type === "map" || type === "set");
+}
+
+/** The path element of a list item: its keys, or the value of a set's item. */
+export function elementOf(item: unknown, list: Schema | undefined): string {
+  if (list?.["x-kubernetes-list-type"] === "set") return `v:${JSON.stringify(item)}`;
+  if (!isObject(item)) throw badRequest("an item of a list of type map must be an object");
+  const keys: JsonObject = {};
+  for (const key of [...(list?.["x-kubernetes-list-map-keys"] ?? [])].sort()) {
+    const value = item[key] ?? fieldSchema(itemSchema(list), key)?.default;
+    if (value !== undefined) keys[key] = value;
+  }
+  return `k:${JSON.stringify(keys)}`;
+}
+
+/** Items by path element, in order. An applied list must not name an item twice. */
+export function itemsByElement(
+  list: unknown[],
+  schema: Schema | undefined,
+  path = "",
+): Map<string, unknown> {
+  const items = new Map<string, unknown>();
+  for (const item of list) {
+    const element = elementOf(item, schema);
+    if (path && items.has(element)) {
+      const id = element.startsWith("k:") ? `[${keysText(element)}]` : element.slice(2);
+      throw badRequest(
+        `failed to create typed patch object: ${path}: duplicate entries for key ${id}`,
+      );
+    }
+    if (!items.has(element)) items.set(element, item);
+  }
+  return items;
+}
+
+function keysText(element: string): string {
+  return Object.entries(JSON.parse(element.slice(2)) as JsonObject)
+    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+    .join(",");
+}
+
+/** Every field that the value sets. `path` is given for applied values, whose lists are checked. */
+export function fieldsOf(value: unknown, schema: Schema | undefined, path = ""): FieldSet {
+  const set: FieldSet = {};
+  if (isGranularMap(value, schema)) {
+    for (const [key, child] of Object.entries(value)) {
+      if (child === undefined) continue;
+      const below = fieldsOf(child, fieldSchema(schema, key), path && `${path}.${key}`);
+      const owned = !isNamedField(schema, key) || child === null;
+      const node = nodeFor(child, below, owned, fieldSchema(schema, key));
+      if (node) set[`f:${key}`] = node;
+    }
+  } else if (isGranularList(value, schema)) {
+    for (const [element, item] of itemsByElement(value, schema, path)) {
+      const below = fieldsOf(item, itemSchema(schema), path && `${path}[]`);
+      set[element] = isEmptySet(below) ? {} : { ".": {}, ...below };
+    }
+  }
+  return set;
+}
+
+/** The node of a map's entry. An empty granular list says nothing; an empty map is itself a field. */
+function nodeFor(
+  child: unknown,
+  below: FieldSet,
+  owned: boolean,
+  schema: Schema | undefined,
+): FieldSet | undefined {
+  if (!isEmptySet(below)) return owned ? { ".": {}, ...below } : below;
+  if (isGranularList(child, schema) && !owned) return undefined;
+  return {};
+}
+
+export interface Comparison {
+  added: FieldSet;
+  modified: FieldSet;
+  removed: FieldSet;
+}
+
+/** Which fields differ between two versions of a value. */
+export function compare(before: unknown, after: unknown, schema: Schema | undefined): Comparison {
+  const result: Comparison = { added: {}, modified: {}, removed: {} };
+  compareChildren(before, after, schema, result);
+  return result;
+}
+
+function compareChildren(
+  before: unknown,
+  after: unknown,
+  schema: Schema | undefined,
+  into: Comparison,
+): void {
+  const left = childrenOf(before, schema);
+  const right = childrenOf(after, schema);
+  for (const [element, child] of left) {
+    if (!right.has(element)) attach(into.removed, element, child);
+  }
+  for (const [element, child] of right) {
+    const previous = left.get(element);
+    if (!previous) {
+      attach(into.added, element, child);
+      continue;
+    }
+    if (previous.value === child.value) continue;
+    if (isBranch(previous.value, child.schema) && isBranch(child.value, child.schema)) {
+      const below: Comparison = { added: {}, modified: {}, removed: {} };
+      compareChildren(previous.value, child.value, child.schema, below);
+      for (const part of ["added", "modified", "removed"] as const) {
+        if (!isEmptySet(below[part])) into[part][element] = below[part];
+      }
+    } else if (!deepEqual(previous.value, child.value)) into.modified[element] = {};
+  }
+}
+
+interface Child {
+  value: unknown;
+  schema: Schema | undefined;
+  owned: boolean;
+}
+
+function isBranch(value: unknown, schema: Schema | undefined): boolean {
+  return isGranularMap(value, schema) || isGranularList(value, schema);
+}
+
+function childrenOf(value: unknown, schema: Schema | undefined): Map<string, Child> {
+  const children = new Map<string, Child>();
+  if (isGranularMap(value, schema)) {
+    for (const [key, child] of Object.entries(value)) {
+      if (child === undefined) continue;
+      const owned = !isNamedField(schema, key) || child === null;
+      children.set(`f:${key}`, { value: child, schema: fieldSchema(schema, key), owned });
+    }
+  } else if (isGranularList(value, schema)) {
+    const item = itemSchema(schema);
+    for (const [element, child] of itemsByElement(value, schema)) {
+      children.set(element, { value: child, schema: item, owned: true });
+    }
+  }
+  return children;
+}
+
+function attach(set: FieldSet, element: string, child: Child): void {
+  const below = fieldsOf(child.value, child.schema);
+  const node = nodeFor(child.value, below, child.owned, child.schema);
+  if (node) set[element] = node;
+}
+
+/** The live value with the applied one laid over it. Neither is changed. */
+export function merge(live: unknown, applied: unknown, schema: Schema | undefined): unknown {
+  if (isGranularMap(live, schema) && isGranularMap(applied, schema)) {
+    const result: JsonObject = { ...live };
+    for (const [key, value] of Object.entries(applied)) {
+      result[key] = key in live ? merge(live[key], value, fieldSchema(schema, key)) : value;
+    }
+    return result;
+  }
+  if (isGranularList(live, schema) && isGranularList(applied, schema)) {
+    const rest = itemsByElement(applied, schema);
+    const result = live.map((item) => {
+      const element = elementOf(item, schema);
+      if (!rest.has(element)) return item;
+      const value = rest.get(element);
+      rest.delete(element);
+      return merge(item, value, itemSchema(schema));
+    });
+    return [...result, ...rest.values()];
+  }
+  return applied;
+}
+
+/**
+ * The value without the fields of `removed`. What somebody still owns (`kept`) stays, also inside of
+ * something that is removed. A container that becomes empty by it goes too.
+ */
+export function removeFields(
+  value: unknown,
+  removed: FieldSet,
+  kept: FieldSet,
+  schema: Schema | undefined,
+): unknown {
+  if (isGranularMap(value, schema)) {
+    const result: JsonObject = {};
+    for (const [key, child] of Object.entries(value)) {
+      const left = removedChild(child, `f:${key}`, removed, kept, fieldSchema(schema, key));
+      if (left !== undefined) result[key] = left;
+    }
+    return result;
+  }
+  if (isGranularList(value, schema)) {
+    return value.flatMap((item) => {
+      const left = removedChild(item, elementOf(item, schema), removed, kept, itemSchema(schema));
+      return left === undefined ? [] : [left];
+    });
+  }
+  return value;
+}
+
+function removedChild(
+  child: unknown,
+  element: string,
+  removed: FieldSet,
+  kept: FieldSet,
+  schema: Schema | undefined,
+): unknown {
+  const toRemove = removed[element];
+  const toKeep = kept[element];
+  if (!toRemove) return child;
+  if (isMember(toRemove) && !toKeep) return undefined;
+  if (isEmptySet(toRemove)) return child;
+  const left = removeFields(child, toRemove, toKeep ?? {}, schema);
+  return !toKeep && isEmptyContainer(left) && !isEmptyContainer(child) ? undefined : left;
+}
+
+function isEmptyContainer(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}

@@ -1,0 +1,200 @@
+import { type Catalog } from "../resources/catalog.ts";
+import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
+
+const allVerbs = [
+  "create",
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "update",
+  "watch",
+];
+const statusVerbs = ["get", "patch", "update"];
+
+interface Subresource {
+  name: string;
+  verbs: string[];
+  kind?: string;
+  group?: string;
+  version?: string;
+}
+
+/** The documents by which clients learn what is served; they change only when the catalog does. */
+export class Discovery {
+  readonly #catalog: Catalog;
+  #generation = -1;
+  #documents = new Map<string, string>();
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog;
+  }
+
+  /** The document of `/api`, `/apis`, `/apis/<group>` or a group-version; undefined when there is none. */
+  document(path: string, aggregated: boolean): string | undefined {
+    if (this.#generation !== this.#catalog.generation) {
+      this.#documents.clear();
+      this.#generation = this.#catalog.generation;
+    }
+    const key = `${aggregated} ${path}`;
+    let text = this.#documents.get(key);
+    if (text === undefined) {
+      const document = this.#make(path, aggregated);
+      if (!document) return undefined;
+      text = JSON.stringify(document);
+      this.#documents.set(key, text);
+    }
+    return text;
+  }
+
+  #make(path: string, aggregated: boolean): object | undefined {
+    const [, root, group, version, ...rest] = path.split("/");
+    if (rest.length > 0) return undefined;
+    if (root === "api") {
+      if (group === undefined) return aggregated ? this.#aggregated(true) : coreVersions;
+      return version === undefined ? this.#resources("", group) : undefined;
+    }
+    if (group === undefined) return aggregated ? this.#aggregated(false) : this.#groups();
+    if (version === undefined) return this.#groups().groups.find((each) => each.name === group);
+    return this.#resources(group, version);
+  }
+
+  #types(group: string): ResourceType[] {
+    return this.#catalog.all().filter((type) => type.group === group);
+  }
+
+  #groupNames(): string[] {
+    const names = new Set(this.#catalog.all().map((type) => type.group));
+    return [...names].filter((name) => name !== "");
+  }
+
+  #groups() {
+    const groups = this.#groupNames().map((name) => {
+      const versions = versionsOf(this.#types(name)).map((version) => ({
+        groupVersion: `${name}/${version}`,
+        version,
+      }));
+      return { kind: "APIGroup", apiVersion: "v1", name, versions, preferredVersion: versions[0] };
+    });
+    return { kind: "APIGroupList", apiVersion: "v1", groups };
+  }
+
+  #resources(group: string, version: string): object | undefined {
+    const types = this.#types(group).filter((type) => type.version === version);
+    if (types.length === 0) return undefined;
+    const resources = types.flatMap((type) => [
+      {
+        name: type.plural,
+        singularName: type.singular,
+        namespaced: type.namespaced,
+        kind: type.kind,
+        verbs: allVerbs,
+        ...(type.shortNames.length > 0 && { shortNames: type.shortNames }),
+        ...(type.categories.length > 0 && { categories: type.categories }),
+      },
+      ...subresourcesOf(type).map(({ name, verbs, kind, ...scope }) => ({
+        name: `${type.plural}/${name}`,
+        singularName: "",
+        namespaced: type.namespaced,
+        kind: kind ?? type.kind,
+        ...scope,
+        verbs,
+      })),
+    ]);
+    const groupVersion = groupVersionOf({ group, version });
+    return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
+  }
+
+  /** `apidiscovery.k8s.io/v2`: all in one document. */
+  #aggregated(core: boolean): object {
+    const items = (core ? [""] : this.#groupNames()).map((name) => {
+      const types = this.#types(name);
+      return {
+        metadata: { name, creationTimestamp: null },
+        versions: versionsOf(types).map((version) => ({
+          version,
+          freshness: "Current",
+          resources: types.filter((type) => type.version === version).map(aggregatedResource),
+        })),
+      };
+    });
+    return {
+      kind: "APIGroupDiscoveryList",
+      apiVersion: "apidiscovery.k8s.io/v2",
+      metadata: {},
+      items,
+    };
+  }
+}
+
+const coreVersions = {
+  kind: "APIVersions",
+  versions: ["v1"],
+  serverAddressByClientCIDRs: [],
+};
+
+function aggregatedResource(type: ResourceType): object {
+  const { group, version, kind } = type;
+  const subresources = subresourcesOf(type).map((each) => ({
+    subresource: each.name,
+    responseKind: {
+      group: each.group ?? group,
+      version: each.version ?? version,
+      kind: each.kind ?? kind,
+    },
+    verbs: each.verbs,
+  }));
+  return {
+    resource: type.plural,
+    responseKind: { group, version, kind },
+    scope: type.namespaced ? "Namespaced" : "Cluster",
+    singularResource: type.singular,
+    verbs: allVerbs,
+    ...(type.shortNames.length > 0 && { shortNames: type.shortNames }),
+    ...(type.categories.length > 0 && { categories: type.categories }),
+    ...(subresources.length > 0 && { subresources }),
+  };
+}
+
+function subresourcesOf(type: ResourceType): Subresource[] {
+  const found: Subresource[] = [];
+  if (type.hasStatus) found.push({ name: "status", verbs: statusVerbs });
+  if (type.hasScale) {
+    found.push({
+      name: "scale",
+      verbs: statusVerbs,
+      group: "autoscaling",
+      version: "v1",
+      kind: "Scale",
+    });
+  }
+  if (type.collection === "/pods") {
+    found.push({ name: "binding", verbs: ["create"], kind: "Binding" });
+    found.push({
+      name: "eviction",
+      verbs: ["create"],
+      group: "policy",
+      version: "v1",
+      kind: "Eviction",
+    });
+    found.push({ name: "log", verbs: ["get"] });
+  }
+  if (type.collection === "/namespaces") found.push({ name: "finalize", verbs: ["update"] });
+  return found;
+}
+
+/** Newest first, stable before beta before alpha: the first one is preferred. */
+function versionsOf(types: ResourceType[]): string[] {
+  return [...new Set(types.map((type) => type.version))].sort(
+    (a, b) => priority(b) - priority(a) || (a < b ? -1 : 1),
+  );
+}
+
+function priority(version: string): number {
+  const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);
+  if (!match) return -1;
+  const [, major, stage, minor] = match;
+  const stability = stage === undefined ? 2 : stage === "beta" ? 1 : 0;
+  return stability * 1e6 + Number(major) * 1e3 + Number(minor ?? 0);
+}

@@ -1,0 +1,50 @@
+import { type Clock, type Logger, type Transport, type UnknownObject } from "@spry/kube";
+import { type Admission } from "./admission/admission.ts";
+import { type ClusterAddresses } from "./kinds/cluster-addresses.ts";
+import { type Catalog } from "./resources/catalog.ts";
+import { type ResourceType } from "./resources/resource-type.ts";
+import { type Store } from "./store/store.ts";
+
+/** Who is asking: a client certificate's common name and organisations. */
+export interface UserInfo {
+  name: string;
+  groups: string[];
+  uid?: string;
+}
+
+/** What every request handler works with. */
+export interface Engine {
+  store: Store;
+  catalog: Catalog;
+  admission: Admission;
+  addresses: ClusterAddresses;
+  clock: Clock;
+  log: Logger;
+  kubelet: (nodeName: string) => Transport | undefined;
+  /** Aborted when the server closes: ends watches and streams. */
+  closing: AbortSignal;
+}
+
+/** One request for a resource, its path and options read. */
+export interface ResourceRequest {
+  type: ResourceType;
+  namespace: string;
+  /** Empty for collections. */
+  name: string;
+  subresource: string;
+  query: URLSearchParams;
+  user: UserInfo;
+  /** The field manager: as the client says, or what its user agent begins with. */
+  manager: string;
+  dryRun: boolean;
+  /** Told to the client in `Warning` headers. */
+  warnings: string[];
+  signal: AbortSignal;
+}
+
+/** The object as it is stored, in the version of the request. A copy to change. */
+export function presented(type: ResourceType, object: UnknownObject): UnknownObject {
+  const copy = structuredClone(object);
+  type.convert?.fromStorage(copy);
+  return copy;
+}

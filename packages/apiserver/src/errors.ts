@@ -1,0 +1,83 @@
+import { type StatusCause, StatusError } from "@spry/kube";
+
+interface Named {
+  group: string;
+  plural: string;
+}
+
+function qualified({ group, plural }: Named): string {
+  return group ? `${plural}.${group}` : plural;
+}
+
+function detailsOf(resource: Named, name: string) {
+  return { name, ...(resource.group && { group: resource.group }), kind: resource.plural };
+}
+
+export function notFound(resource: Named, name: string): StatusError {
+  return new StatusError({
+    code: 404,
+    message: `${qualified(resource)} "${name}" not found`,
+    details: detailsOf(resource, name),
+  });
+}
+
+export function alreadyExists(resource: Named, name: string): StatusError {
+  return new StatusError({
+    code: 409,
+    reason: "AlreadyExists",
+    message: `${qualified(resource)} "${name}" already exists`,
+    details: detailsOf(resource, name),
+  });
+}
+
+export function conflict(resource: Named, name: string, cause = staleObject): StatusError {
+  return new StatusError({
+    code: 409,
+    message: `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${cause}`,
+    details: detailsOf(resource, name),
+  });
+}
+
+const staleObject =
+  "the object has been modified; please apply your changes to the latest version and try again";
+
+export function forbidden(
+  resource: Named,
+  name: string,
+  cause: string,
+  causes: StatusCause[] = [],
+): StatusError {
+  return new StatusError({
+    code: 403,
+    message: `${qualified(resource)} "${name}" is forbidden: ${cause}`,
+    details: { ...detailsOf(resource, name), ...(causes.length > 0 && { causes }) },
+  });
+}
+
+export function badRequest(message: string, options?: ErrorOptions): StatusError {
+  return new StatusError({ code: 400, message }, options);
+}
+
+/** kubectl knows this sentence by heart. */
+export function unknownPath(): StatusError {
+  return new StatusError({
+    code: 404,
+    message: "the server could not find the requested resource",
+    details: {},
+  });
+}
+
+export function methodNotAllowed(): StatusError {
+  return new StatusError({
+    code: 405,
+    message: "the server does not allow this method on the requested resource",
+    details: {},
+  });
+}
+
+export function gone(since: number, oldest: number): StatusError {
+  return new StatusError({
+    code: 410,
+    message: `too old resource version: ${since} (${oldest})`,
+  });
+}

@@ -1,0 +1,75 @@
+import { type StatusCause, StatusError } from "@spry/kube";
+
+/** One problem of a field; `reason` is the one in `Status.details.causes`. */
+interface FieldError {
+  field: string;
+  reason: string;
+  message: string;
+}
+
+/**
+ * Collects what is wrong with an object, in the words of apimachinery's `field.Error`, so that all
+ * problems are told at once.
+ */
+export class FieldErrors {
+  readonly all: FieldError[] = [];
+
+  required(field: string, detail = ""): void {
+    this.#add(field, "FieldValueRequired", `Required value${detail && `: ${detail}`}`);
+  }
+  invalid(field: string, value: unknown, detail: string): void {
+    this.#add(field, "FieldValueInvalid", `Invalid value: ${shown(value)}: ${detail}`);
+  }
+  typeInvalid(field: string, actual: string, detail: string): void {
+    this.#add(field, "FieldValueTypeInvalid", `Invalid value: "${actual}": ${detail}`);
+  }
+  unsupported(field: string, value: unknown, supported: readonly unknown[]): void {
+    const list = supported.map(shown).join(", ");
+    this.#add(
+      field,
+      "FieldValueNotSupported",
+      `Unsupported value: ${shown(value)}: supported values: ${list}`,
+    );
+  }
+  duplicate(field: string, value: unknown): void {
+    this.#add(field, "FieldValueDuplicate", `Duplicate value: ${shown(value)}`);
+  }
+  forbidden(field: string, detail: string): void {
+    this.#add(field, "FieldValueForbidden", `Forbidden: ${detail}`);
+  }
+  tooLong(field: string, max: number): void {
+    this.#add(field, "FieldValueTooLong", `Too long: may not be more than ${max} bytes`);
+  }
+  tooMany(field: string, count: number, max: number): void {
+    this.#add(field, "FieldValueTooMany", `Too many: ${count}: must have at most ${max} items`);
+  }
+
+  /** Throws a `StatusError` 422 about the object when anything was found. */
+  throwIfAny(kind: string, group: string, name: string): void {
+    if (this.all.length === 0) return;
+    const texts = [...new Set(this.all.map(({ field, message }) => `${field}: ${message}`))];
+    const causes: StatusCause[] = this.all.map(({ reason, message, field }) => ({
+      reason,
+      message,
+      field,
+    }));
+    const told = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+    throw new StatusError({
+      code: 422,
+      message: `${group ? `${kind}.${group}` : kind} "${name}" is invalid: ${told}`,
+      details: { name, ...(group && { group }), kind, causes },
+    });
+  }
+
+  #add(field: string, reason: string, message: string): void {
+    if (this.all.length < maxErrors) this.all.push({ field, reason, message });
+  }
+}
+
+/** More than a person reads; an answer stays of bounded size. */
+const maxErrors = 100;
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return "null";
+  return JSON.stringify(value) ?? String(value);
+}

@@ -1,0 +1,192 @@
+import { timestamp, type UnknownObject } from "@spry/kube";
+import { type Engine, presented, type ResourceRequest } from "../engine.ts";
+import { badRequest, conflict, notFound } from "../errors.ts";
+import { type StoredObject } from "../store/stored-object.ts";
+import { StaleWriteError } from "../store/store.ts";
+import { selectionOf } from "./selection.ts";
+import { placeOf } from "./write.ts";
+
+/** `meta/v1 DeleteOptions`. */
+export interface DeleteOptions {
+  gracePeriodSeconds?: number;
+  propagationPolicy?: string;
+  orphanDependents?: boolean;
+  preconditions?: { uid?: string; resourceVersion?: string };
+  dryRun?: string[];
+}
+
+export interface Deletion {
+  object: UnknownObject;
+  /** False while finalizers or a grace period keep the object. */
+  gone: boolean;
+}
+
+const maxAttempts = 20;
+const orphanFinalizer = "orphan";
+const foregroundFinalizer = "foregroundDeletion";
+
+/** Options from the body and, where that is silent, from the query. */
+export function deleteOptionsOf(body: DeleteOptions, query: URLSearchParams): DeleteOptions {
+  const grace = query.get("gracePeriodSeconds");
+  const policy = query.get("propagationPolicy");
+  const options = { ...body };
+  if (grace !== null) options.gracePeriodSeconds ??= Number(grace);
+  if (policy !== null) options.propagationPolicy ??= policy;
+  if (query.get("orphanDependents") === "true") options.orphanDependents ??= true;
+  const { gracePeriodSeconds, propagationPolicy } = options;
+  if (gracePeriodSeconds !== undefined && !Number.isSafeInteger(gracePeriodSeconds)) {
+    throw badRequest("gracePeriodSeconds must be a whole number");
+  }
+  if (propagationPolicy && !["Foreground", "Background", "Orphan"].includes(propagationPolicy)) {
+    throw badRequest(
+      `propagationPolicy ${JSON.stringify(propagationPolicy)} is none of Foreground, Background, Orphan`,
+    );
+  }
+  return options;
+}
+
+/** Deletes an object, or marks it for those who have to finish first. */
+export async function deleteObject(
+  engine: Engine,
+  request: ResourceRequest,
+  options: DeleteOptions,
+): Promise<Deletion> {
+  engine.admission.checkDeletion(request);
+  for (let attempt = 0; ; attempt++) {
+    const stored = engine.store.get(placeOf(request));
+    if (!stored) throw notFound(request.type, request.name);
+    checkPreconditions(request, stored.object, options);
+    const old = presented(request.type, stored.object);
+    await engine.admission.validate(request, "DELETE", undefined, old);
+    try {
+      return await tryDelete(engine, request, options, stored);
+    } catch (error) {
+      if (!(error instanceof StaleWriteError)) throw error;
+      if (attempt >= maxAttempts) throw conflict(request.type, request.name);
+    }
+  }
+}
+
+/** Deletes what the selectors of the request match; resolves with what was there. */
+export async function deleteCollection(
+  engine: Engine,
+  request: ResourceRequest,
+  options: DeleteOptions,
+): Promise<StoredObject[]> {
+  const { type, namespace } = request;
+  const selection = selectionOf(request);
+  const found = engine.store
+    .list(type.collection, namespace)
+    .filter((stored) => selection.matches(stored));
+  await Promise.all(
+    found.map(async (stored) => {
+      const one = { ...request, namespace: stored.namespace, name: stored.name };
+      try {
+        await deleteObject(engine, one, options);
+      } catch (error) {
+        if ((error as { code?: number }).code !== 404) throw error;
+      }
+    }),
+  );
+  return found;
+}
+
+function checkPreconditions(
+  { type, name }: ResourceRequest,
+  { metadata }: UnknownObject,
+  { preconditions }: DeleteOptions,
+): void {
+  const { uid, resourceVersion } = preconditions ?? {};
+  if (uid !== undefined && uid !== metadata.uid) {
+    throw conflict(
+      type,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
+    );
+  }
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
+    throw conflict(
+      type,
+      name,
+      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`,
+    );
+  }
+}
+
+async function tryDelete(
+  engine: Engine,
+  request: ResourceRequest,
+  options: DeleteOptions,
+  stored: StoredObject,
+): Promise<Deletion> {
+  const { type } = request;
+  const next = stored.copy();
+  const { metadata } = next;
+  const grace = graceOf(type.kind, next, options);
+  const finalizers = finalizersAfter(metadata.finalizers ?? [], options);
+  if (finalizers.length > 0) metadata.finalizers = finalizers;
+  else delete metadata.finalizers;
+  const waits = finalizers.length > 0 || grace > 0 || holdsNamespace(next);
+  const copied = presented(type, next);
+  if (request.dryRun) return { object: copied, gone: !waits };
+  if (!waits) {
+    if (type.collection === "/services") engine.addresses.release(next);
+    const removed = await engine.store.remove(stored, next);
+    return { object: presented(type, removed.object), gone: true };
+  }
+  const marked = mark(engine, next, grace, stored.object);
+  if (!marked && finalizers.length === (stored.object.metadata.finalizers ?? []).length) {
+    return { object: copied, gone: false };
+  }
+  const written = await engine.store.put(stored, stored, next);
+  return { object: presented(type, written.object), gone: false };
+}
+
+/** Sets the time of deletion; false when nothing new is said. A grace period only ever shrinks. */
+function mark(engine: Engine, next: UnknownObject, grace: number, old: UnknownObject): boolean {
+  const { metadata } = next;
+  const previous = old.metadata.deletionGracePeriodSeconds;
+  if (old.metadata.deletionTimestamp && (previous ?? 0) <= grace) return false;
+  const begun = old.metadata.deletionTimestamp
+    ? Date.parse(old.metadata.deletionTimestamp) - (previous ?? 0) * 1000
+    : engine.clock.now();
+  const at = { now: () => begun + grace * 1000, after: engine.clock.after };
+  metadata.deletionTimestamp = timestamp(at);
+  metadata.deletionGracePeriodSeconds = grace;
+  if (metadata.generation) metadata.generation++;
+  if (next.kind === "Namespace") next.status = { ...(next.status as object), phase: "Terminating" };
+  return true;
+}
+
+interface PodLike {
+  spec?: { nodeName?: string; terminationGracePeriodSeconds?: number };
+  status?: { phase?: string };
+}
+
+/** Seconds that somebody (a Pod's node) needs; nobody else has such a time. */
+function graceOf(kind: string, object: UnknownObject, options: DeleteOptions): number {
+  if (kind !== "Pod") return 0;
+  const { spec, status } = object as PodLike;
+  if (!spec?.nodeName || status?.phase === "Failed" || status?.phase === "Succeeded") return 0;
+  const { metadata } = object;
+  const asked = options.gracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30;
+  if (asked === 0) return 0;
+  const seconds = Math.max(1, asked);
+  const running = metadata.deletionTimestamp ? metadata.deletionGracePeriodSeconds : undefined;
+  return running === undefined ? seconds : Math.min(seconds, running);
+}
+
+function finalizersAfter(finalizers: string[], options: DeleteOptions): string[] {
+  const others = finalizers.filter(
+    (each) => each !== orphanFinalizer && each !== foregroundFinalizer,
+  );
+  const policy = options.propagationPolicy;
+  if (policy === "Orphan" || options.orphanDependents) return [...others, orphanFinalizer];
+  if (policy === "Foreground") return [...others, foregroundFinalizer];
+  return policy === "Background" ? others : finalizers;
+}
+
+function holdsNamespace({ kind, spec }: UnknownObject): boolean {
+  if (kind !== "Namespace") return false;
+  return ((spec as { finalizers?: string[] } | undefined)?.finalizers?.length ?? 0) > 0;
+}

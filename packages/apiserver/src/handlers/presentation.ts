@@ -1,0 +1,85 @@
+import { type UnknownObject } from "@spry/kube";
+import { presented, type ResourceRequest } from "../engine.ts";
+import { type Accepted } from "../http/negotiation.ts";
+import { type ResourceType } from "../resources/resource-type.ts";
+import { type StoredObject } from "../store/stored-object.ts";
+import { tableOf } from "../table/table.ts";
+
+/** Writes objects in the form and version that a client wants. */
+export interface Presentation {
+  /** Names what is the same for all watchers that want the same. */
+  key: string;
+  /** One object, as JSON text. */
+  one(stored: StoredObject): string;
+  /** The same of an object that is not stored (the outcome of a write). */
+  object(object: UnknownObject): unknown;
+  list(items: StoredObject[], metadata: object): string;
+}
+
+export function presentationOf({ type, query }: ResourceRequest, accepted: Accepted): Presentation {
+  const key = `${type.group}/${type.version} ${accepted.form} ${accepted.version}`;
+  if (accepted.form === "table") return tablePresentation(type, key, query, accepted.version);
+  if (accepted.form === "partial") return partialPresentation(type, key, accepted.version);
+  const one = (stored: StoredObject) =>
+    type.convert ? JSON.stringify(presented(type, stored.object)) : stored.json;
+  return {
+    key,
+    one,
+    object: (object) => object,
+    list: (items, metadata) => listText(type, items.map(one), metadata),
+  };
+}
+
+function listText(type: ResourceType, items: string[], metadata: object): string {
+  const apiVersion = type.group ? `${type.group}/${type.version}` : type.version;
+  const head = JSON.stringify({ kind: type.listKind, apiVersion, metadata }).slice(0, -1);
+  return `${head},"items":[${items.join(",")}]}`;
+}
+
+function partialPresentation(type: ResourceType, key: string, version: string): Presentation {
+  const apiVersion = `meta.k8s.io/${version}`;
+  const object = ({ metadata }: UnknownObject) => ({
+    kind: "PartialObjectMetadata",
+    apiVersion,
+    metadata,
+  });
+  return {
+    key,
+    object,
+    one: (stored) => JSON.stringify(object(stored.object)),
+    list: (items, metadata) =>
+      JSON.stringify({
+        kind: "PartialObjectMetadataList",
+        apiVersion,
+        metadata,
+        items: items.map((stored) => object(stored.object)),
+      }),
+  };
+}
+
+function tablePresentation(
+  type: ResourceType,
+  key: string,
+  query: URLSearchParams,
+  version: string,
+): Presentation {
+  const include = query.get("includeObject") ?? "Metadata";
+  const table = (objects: UnknownObject[], metadata: object) =>
+    tableOf(type, objects, { metadata, version, include });
+  const versionOf = (object: UnknownObject) => ({
+    resourceVersion: object.metadata.resourceVersion,
+  });
+  const object = (each: UnknownObject) => table([each], versionOf(each));
+  return {
+    key: `${key} ${include}`,
+    object,
+    one: (stored) => JSON.stringify(object(presented(type, stored.object))),
+    list: (items, metadata) =>
+      JSON.stringify(
+        table(
+          items.map((stored) => presented(type, stored.object)),
+          metadata,
+        ),
+      ),
+  };
+}

@@ -1,0 +1,267 @@
+import { deepEqual, StatusError, type UnknownObject } from "@spry/kube";
+import { type Engine, type ResourceRequest } from "../engine.ts";
+import { badRequest, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
+import { acceptedForm, mediaTypeOf } from "../http/negotiation.ts";
+import { parseObject, readText } from "../http/request-body.ts";
+import { jsonResponse } from "../http/responses.ts";
+import { patchKindOf } from "../patch/patch.ts";
+import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
+import { checkFields, type FieldValidation } from "../schema/field-validation.ts";
+import { type DeleteOptions, deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
+import { patchObject } from "./patch.ts";
+import { bindPod, evictPod, podLog } from "./pod-subresources.ts";
+import { presentationOf } from "./presentation.ts";
+import { getObject, listObjects } from "./read.ts";
+import { scaled, scaleOf } from "./scale.ts";
+import { watchObjects } from "./watch.ts";
+import { createObject, placeOf, updateObject } from "./write.ts";
+
+/** Serves one request for a resource. */
+export async function handleResource(
+  engine: Engine,
+  request: ResourceRequest,
+  http: Request,
+): Promise<Response> {
+  const { type, subresource } = request;
+  const { custom } = type;
+  if (custom?.deprecationWarning) request.warnings.push(custom.deprecationWarning);
+  switch (subresource) {
+    case "":
+      return request.name
+        ? handleObject(engine, request, http)
+        : handleCollection(engine, request, http);
+    case "status":
+      if (!type.hasStatus) throw unknownPath();
+      return handleStatus(engine, request, http);
+    case "scale":
+      if (!type.hasScale) throw unknownPath();
+      return handleScale(engine, request, http);
+  }
+  if (type.collection === "/pods") return handlePod(engine, request, http);
+  if (type.collection === "/namespaces" && subresource === "finalize" && http.method === "PUT") {
+    return replace(engine, request, http);
+  }
+  throw unknownPath();
+}
+
+async function handleCollection(
+  engine: Engine,
+  request: ResourceRequest,
+  http: Request,
+): Promise<Response> {
+  const presentation = presentationOf(request, acceptedForm(http));
+  switch (http.method) {
+    case "GET":
+      if (isWatch(request.query)) return watchObjects(engine, request, presentation);
+      return listObjects(engine, request, presentation);
+    case "POST": {
+      if (request.type.namespaced && !request.namespace) throw methodNotAllowed();
+      const object = await bodyObject(request, http);
+      request.name = object.metadata.name ?? "";
+      const created = await createObject(engine, request, object);
+      return jsonResponse(presentation.object(created), 201, request.warnings);
+    }
+    case "DELETE": {
+      const options = await bodyOptions(request, http);
+      const deleted = await deleteCollection(engine, request, options);
+      return new Response(
+        presentation.list(deleted, { resourceVersion: String(engine.store.revision) }),
+        {
+          headers: { "content-type": "application/json" },
+        },
+      );
+    }
+  }
+  throw methodNotAllowed();
+}
+
+async function handleObject(
+  engine: Engine,
+  request: ResourceRequest,
+  http: Request,
+): Promise<Response> {
+  const presentation = presentationOf(request, acceptedForm(http));
+  switch (http.method) {
+    case "GET":
+      if (isWatch(request.query)) return watchObjects(engine, request, presentation);
+      return getObject(engine, request, presentation);
+    case "PUT":
+      return replace(engine, request, http);
+    case "PATCH":
+      return patch(engine, request, http);
+    case "DELETE": {
+      const { object, gone } = await deleteObject(
+        engine,
+        request,
+        await bodyOptions(request, http),
+      );
+      // Pods and what waits are told as objects, what is gone as a success (as a cluster does).
+      if (!gone || request.type.collection === "/pods") {
+        return jsonResponse(presentation.object(object), 200, request.warnings);
+      }
+      const { type, name } = request;
+      const details = {
+        name,
+        ...(type.group && { group: type.group }),
+        kind: type.plural,
+        uid: object.metadata.uid,
+      };
+      return jsonResponse(
+        { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details },
+        200,
+        request.warnings,
+      );
+    }
+  }
+  throw methodNotAllowed();
+}
+
+async function handleStatus(
+  engine: Engine,
+  request: ResourceRequest,
+  http: Request,
+): Promise<Response> {
+  const presentation = presentationOf(request, acceptedForm(http));
+  if (http.method === "GET") return getObject(engine, request, presentation);
+  if (http.method === "PUT") return replace(engine, request, http);
+  if (http.method === "PATCH") return patch(engine, request, http);
+  throw methodNotAllowed();
+}
+
+async function replace(engine: Engine, request: ResourceRequest, http: Request): Promise<Response> {
+  const { type, subresource, namespace, name } = request;
+  const presentation = presentationOf(request, acceptedForm(http));
+  const object = await bodyObject(request, http);
+  const { metadata } = object;
+  if (type.namespaced && (metadata.namespace ??= namespace) !== namespace) {
+    throw badRequest(
+      "the namespace of the provided object does not match the namespace sent on the request",
+    );
+  }
+  if (!engine.store.get(placeOf(request))) throw notFound(type, name);
+  if (type.custom && !metadata.resourceVersion) throw missingVersion(request);
+  const updated = await updateObject(engine, request, {
+    modify: () => structuredClone(object),
+    subresource,
+  });
+  return jsonResponse(presentation.object(updated), 200, request.warnings);
+}
+
+async function patch(engine: Engine, request: ResourceRequest, http: Request): Promise<Response> {
+  const presentation = presentationOf(request, acceptedForm(http));
+  const kind = patchKindOf(mediaTypeOf(http), request.type);
+  const check = (object: UnknownObject) => checkObject(request, object);
+  const text = await readText(http);
+  const { object, created } = await patchObject(engine, request, kind, text, check);
+  return jsonResponse(presentation.object(object), created ? 201 : 200, request.warnings);
+}
+
+async function handleScale(
+  engine: Engine,
+  request: ResourceRequest,
+  http: Request,
+): Promise<Response> {
+  const { type } = request;
+  if (http.method === "GET") {
+    await engine.store.settled();
+    const stored = engine.store.get(placeOf(request));
+    if (!stored) throw notFound(type, request.name);
+    return jsonResponse(scaleOf(type, stored.object));
+  }
+  const isPatch = http.method === "PATCH";
+  if (!isPatch && http.method !== "PUT") throw methodNotAllowed();
+  const text = await readText(http);
+  const body = parseObject(text, "application/json") as UnknownObject;
+  const { patched } = await import("../patch/patch.ts");
+  const updated = await updateObject(engine, request, {
+    subresource: "",
+    modify(current) {
+      if (!isPatch) return scaled(type, current, body);
+      const scale = patched(scaleOf(type, current), body, "merge", type);
+      return deepEqual(scale, scaleOf(type, current)) ? current : scaled(type, current, scale);
+    },
+  });
+  return jsonResponse(scaleOf(type, updated), 200, request.warnings);
+}
+
+async function handlePod(
+  engine: Engine,
+  request: ResourceRequest,
+  http: Request,
+): Promise<Response> {
+  if (request.subresource === "log" && http.method === "GET") return podLog(engine, request);
+  if (http.method === "POST") {
+    const body = parseObject(await readText(http), mediaTypeOf(http)) as UnknownObject;
+    if (request.subresource === "binding")
+      return jsonResponse(await bindPod(engine, request, body), 201);
+    if (request.subresource === "eviction")
+      return jsonResponse(await evictPod(engine, request, body), 201);
+  }
+  throw unknownPath();
+}
+
+function isWatch(query: URLSearchParams): boolean {
+  const value = query.get("watch");
+  return value === "true" || value === "1";
+}
+
+const bodyTypes = ["application/json", "application/yaml"];
+
+async function bodyObject(request: ResourceRequest, http: Request): Promise<UnknownObject> {
+  const mediaType = mediaTypeOf(http);
+  if (!bodyTypes.includes(mediaType)) {
+    throw new StatusError({
+      code: 415,
+      message: `the body of the request was in an unknown format - accepted media types include: ${bodyTypes.join(", ")}`,
+    });
+  }
+  const object = parseObject(await readText(http), mediaType) as UnknownObject;
+  checkType(request.type, object);
+  checkObject(request, object);
+  return object;
+}
+
+function checkType(type: ResourceType, object: UnknownObject): void {
+  const apiVersion = groupVersionOf(type);
+  object.apiVersion ??= apiVersion;
+  object.kind ??= type.kind;
+  if (object.apiVersion === apiVersion && object.kind === type.kind) return;
+  throw badRequest(
+    `${object.kind} in version ${JSON.stringify(object.apiVersion)} cannot be handled as a ${type.kind}: the URL is that of ${apiVersion}, Kind=${type.kind}`,
+  );
+}
+
+/** The types of fields, and fields that nobody knows. */
+function checkObject(request: ResourceRequest, object: UnknownObject): void {
+  const metadata: unknown = (object.metadata ??= {});
+  if (typeof metadata !== "object" || Array.isArray(metadata))
+    throw badRequest("metadata must be an object");
+  const mode = (request.query.get("fieldValidation") ?? "Warn") as FieldValidation;
+  request.warnings.push(...checkFields(request.type, object, mode));
+}
+
+async function bodyOptions(request: ResourceRequest, http: Request): Promise<DeleteOptions> {
+  const text = await readText(http);
+  const body = text ? (parseObject(text, mediaTypeOf(http)) as DeleteOptions) : {};
+  if (body.dryRun?.includes("All")) request.dryRun = true;
+  return deleteOptionsOf(body, request.query);
+}
+
+function missingVersion({ type, name }: ResourceRequest): StatusError {
+  return new StatusError({
+    code: 422,
+    message: `${type.plural}.${type.group} "${name}" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
+    details: {
+      name,
+      group: type.group,
+      kind: type.plural,
+      causes: [
+        {
+          reason: "FieldValueInvalid",
+          message: "Invalid value: 0: must be specified for an update",
+          field: "metadata.resourceVersion",
+        },
+      ],
+    },
+  });
+}

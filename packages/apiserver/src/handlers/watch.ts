@@ -1,0 +1,194 @@
+import { StatusError } from "@spry/kube";
+import { type Engine, type ResourceRequest } from "../engine.ts";
+import { badRequest } from "../errors.ts";
+import { type StoreEvent } from "../store/event-log.ts";
+import { type StoredObject } from "../store/stored-object.ts";
+import { type Presentation } from "./presentation.ts";
+import { type Selection, selectionOf } from "./selection.ts";
+
+type EventType = "ADDED" | "MODIFIED" | "DELETED";
+
+const bookmarkIntervalMs = 60_000;
+/** Clients whose watch ends come back at once; this spreads them (as a cluster does). */
+const defaultTimeoutMs = 30 * 60_000;
+/** A client that does not read: its watch ends when this much waits for it. */
+const maxWaitingBytes = 32 * 1024 * 1024;
+const maxWatches = 5000;
+
+const encoder = new TextEncoder();
+let openWatches = 0;
+
+/** Lines of the events of one change, made once for all watchers that want the same form. */
+const linesOfEvent = new WeakMap<StoredObject, Map<string, Uint8Array>>();
+
+/** Streams the changes of a collection until the time is up or the client goes away. */
+export function watchObjects(
+  engine: Engine,
+  request: ResourceRequest,
+  presentation: Presentation,
+): Response {
+  if (openWatches >= maxWatches) {
+    throw new StatusError({ code: 429, message: `there are ${maxWatches} watches already` });
+  }
+  const selection = selectionOf(request);
+  const stream = new ReadableStream<Uint8Array>(
+    new WatchSource(engine, request, presentation, selection),
+    new ByteLengthQueuingStrategy({ highWaterMark: maxWaitingBytes }),
+  );
+  return new Response(stream, {
+    headers: { "content-type": "application/json", "cache-control": "no-cache, private" },
+  });
+}
+
+class WatchSource {
+  readonly #engine: Engine;
+  readonly #request: ResourceRequest;
+  readonly #presentation: Presentation;
+  readonly #selection: Selection;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #stops: (() => void)[] = [];
+
+  constructor(
+    engine: Engine,
+    request: ResourceRequest,
+    presentation: Presentation,
+    selection: Selection,
+  ) {
+    this.#engine = engine;
+    this.#request = request;
+    this.#presentation = presentation;
+    this.#selection = selection;
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#controller = controller;
+    openWatches++;
+    this.#stops.push(() => openWatches--);
+    const { query, signal } = this.#request;
+    const end = () => this.#end();
+    for (const each of [signal, this.#engine.closing]) {
+      if (each.aborted) return this.#end();
+      each.addEventListener("abort", end, { once: true });
+      this.#stops.push(() => each.removeEventListener("abort", end));
+    }
+    const timeoutMs = Number(query.get("timeoutSeconds") ?? 0) * 1000 || defaultTimeoutMs;
+    this.#stops.push(this.#engine.clock.after(timeoutMs, end));
+    try {
+      this.#begin();
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      // Headers are out: a watch tells its failure as an event.
+      this.#send(encoder.encode(`${JSON.stringify({ type: "ERROR", object: error.status })}\n`));
+      this.#end();
+    }
+  }
+
+  cancel(): void {
+    this.#end();
+  }
+
+  #begin(): void {
+    const { store } = this.#engine;
+    const { type, query, namespace } = this.#request;
+    const asked = query.get("resourceVersion") ?? "";
+    const initial = query.get("sendInitialEvents");
+    let since = Number(asked || 0);
+    if (!Number.isSafeInteger(since) || since < 0) {
+      throw badRequest(`invalid resource version ${JSON.stringify(asked.slice(0, 40))}`);
+    }
+    // Without a version (or with 0) the objects that are there come first, as additions.
+    if (since === 0 ? initial !== "false" : initial === "true") {
+      since = store.revision;
+      for (const stored of store.list(type.collection, namespace)) {
+        if (stored.revision <= since && this.#selection.matches(stored))
+          this.#tell("ADDED", stored);
+      }
+      if (initial === "true") this.#bookmark({ "k8s.io/initial-events-end": "true" });
+    } else if (since === 0) since = store.revision;
+    if (since > store.revision) {
+      throw new StatusError({
+        code: 504,
+        message: `Too large resource version: ${since}, current: ${store.revision}`,
+        details: {
+          causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+          retryAfterSeconds: 1,
+        },
+      });
+    }
+    this.#stops.push(store.watch(type.collection, since, (event) => this.#pass(event)));
+    if (query.get("allowWatchBookmarks") === "true") this.#scheduleBookmark();
+  }
+
+  /** A change of a selected object; also one by which an object becomes, or is no longer, selected. */
+  #pass({ type, current, previous }: StoreEvent): void {
+    const before = previous !== undefined && this.#selection.matches(previous);
+    if (type === "DELETED") {
+      if (before) this.#tell("DELETED", current);
+      return;
+    }
+    const after = this.#selection.matches(current);
+    if (after) this.#tell(before ? "MODIFIED" : "ADDED", current);
+    else if (before) this.#tell("DELETED", current);
+  }
+
+  #tell(type: EventType, stored: StoredObject): void {
+    this.#send(lineOf(type, stored, this.#presentation));
+  }
+
+  #scheduleBookmark(): void {
+    this.#stops.push(
+      this.#engine.clock.after(bookmarkIntervalMs, () => {
+        if (!this.#controller) return;
+        this.#bookmark();
+        this.#scheduleBookmark();
+      }),
+    );
+    // Only the latest timer and the fixed stops are worth keeping.
+    if (this.#stops.length > 64) this.#stops = this.#stops.filter((_, i) => i < 8 || i > 60);
+  }
+
+  #bookmark(annotations?: Record<string, string>): void {
+    const { type } = this.#request;
+    const apiVersion = type.group ? `${type.group}/${type.version}` : type.version;
+    const resourceVersion = String(this.#engine.store.committed);
+    const metadata = {
+      resourceVersion,
+      creationTimestamp: null,
+      ...(annotations && { annotations }),
+    };
+    const object = this.#presentation.object({ kind: type.kind, apiVersion, metadata } as never);
+    this.#send(encoder.encode(`${JSON.stringify({ type: "BOOKMARK", object })}\n`));
+  }
+
+  #send(line: Uint8Array): void {
+    if (!this.#controller) return;
+    this.#controller.enqueue(line);
+    if ((this.#controller.desiredSize ?? 0) < 0) this.#end();
+  }
+
+  #end(): void {
+    const controller = this.#controller;
+    this.#controller = undefined;
+    for (const stop of this.#stops.splice(0)) stop();
+    try {
+      controller?.close();
+    } catch {
+      // Cancelled by the reader: closed already.
+    }
+  }
+}
+
+function lineOf(type: EventType, stored: StoredObject, presentation: Presentation): Uint8Array {
+  let lines = linesOfEvent.get(stored);
+  if (!lines) {
+    lines = new Map();
+    linesOfEvent.set(stored, lines);
+  }
+  const key = `${type} ${presentation.key}`;
+  let line = lines.get(key);
+  if (!line) {
+    line = encoder.encode(`{"type":"${type}","object":${presentation.one(stored)}}\n`);
+    lines.set(key, line);
+  }
+  return line;
+}

@@ -1,0 +1,284 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { deepEqual, timestamp, type UnknownObject } from "@spry/kube";
+import { managedFieldsAfterUpdate, sameManagedFields } from "../apply/managed-fields.ts";
+import { type Engine, presented, type ResourceRequest } from "../engine.ts";
+import { alreadyExists, badRequest, conflict, notFound } from "../errors.ts";
+import { FieldErrors } from "../field-errors.ts";
+import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
+import { validateMetadata } from "../resources/metadata.ts";
+import { completeCustomObject, validateCustomObject } from "../schema/custom-object.ts";
+import { type StoredObject } from "../store/stored-object.ts";
+import { type Place, StaleWriteError } from "../store/store.ts";
+
+const maxAttempts = 20;
+
+export function placeOf({ type, namespace, name }: ResourceRequest): Place {
+  return { collection: type.collection, namespace, name };
+}
+
+/** Managed fields that the caller has worked out already (server-side apply). */
+interface WriteOptions {
+  tracked?: boolean;
+}
+
+/** Creates the object; resolves when it is on disk. */
+export async function createObject(
+  engine: Engine,
+  request: ResourceRequest,
+  object: UnknownObject,
+  options: WriteOptions = {},
+): Promise<UnknownObject> {
+  const { type } = request;
+  const now = timestamp(engine.clock);
+  const { metadata } = object;
+  engine.admission.checkNamespace(request);
+  if (metadata.resourceVersion) {
+    throw badRequest("resourceVersion should not be set on objects to be created");
+  }
+  if (!metadata.name && metadata.generateName) {
+    metadata.name = generatedName(metadata.generateName);
+  }
+  if (type.namespaced) metadata.namespace = request.namespace;
+  else delete metadata.namespace;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  metadata.uid = randomUUID();
+  metadata.creationTimestamp = now;
+  if (type.strategy.generation) metadata.generation = 1;
+  else delete metadata.generation;
+  if (type.custom && type.hasStatus) delete object.status;
+  complete(type, object);
+  const admitted = await engine.admission.mutate(request, "CREATE", object, undefined);
+  complete(type, admitted);
+  type.strategy.prepare?.(admitted, { now });
+  validate(engine, request, admitted, undefined);
+  const undo = dryOr(request, () => engine.addresses.allocate(type, admitted));
+  try {
+    if (!options.tracked) track(request, undefined, admitted, now);
+    await engine.admission.validate(request, "CREATE", admitted, undefined);
+    if (request.dryRun) return admitted;
+    const place = { ...placeOf(request), name: admitted.metadata.name ?? "" };
+    if (engine.store.get(place)) throw alreadyExists(type, place.name);
+    type.convert?.toStorage(admitted);
+    const stored = await engine.store.put(place, undefined, admitted);
+    return presented(type, stored.object);
+  } catch (error) {
+    undo?.();
+    if (error instanceof StaleWriteError) throw alreadyExists(type, metadata.name ?? "");
+    throw error;
+  }
+}
+
+export interface Update {
+  /** Makes the wanted object from a copy of the current one. */
+  modify(current: UnknownObject): UnknownObject;
+  /** Set when `modify` works out managed fields itself. */
+  tracked?: boolean;
+  /** The kinds of fields that this request may change: "" all but status. */
+  subresource: string;
+  /** What the client expects: a write of something older fails instead of being tried again. */
+  uid?: string | undefined;
+}
+
+/**
+ * Changes an object; resolves when the change is on disk. Tries again when another writer came in
+ * between, unless the wanted object names the resourceVersion that it was made from.
+ */
+export async function updateObject(
+  engine: Engine,
+  request: ResourceRequest,
+  update: Update,
+): Promise<UnknownObject> {
+  for (let attempt = 0; ; attempt++) {
+    const stored = engine.store.get(placeOf(request));
+    if (!stored) throw notFound(request.type, request.name);
+    try {
+      return await tryUpdate(engine, request, update, stored);
+    } catch (error) {
+      if (!(error instanceof StaleWriteError)) throw error;
+      if (attempt >= maxAttempts) throw conflict(request.type, request.name);
+    }
+  }
+}
+
+async function tryUpdate(
+  engine: Engine,
+  request: ResourceRequest,
+  update: Update,
+  stored: StoredObject,
+): Promise<UnknownObject> {
+  const { type } = request;
+  const now = timestamp(engine.clock);
+  const old = presented(type, stored.object);
+  const wanted = update.modify(presented(type, stored.object));
+  checkIdentity(request, wanted, old);
+  keepSystemFields(type, wanted, old, update.subresource);
+  complete(type, wanted);
+  const next = await engine.admission.mutate(request, "UPDATE", wanted, old);
+  if (next !== wanted) keepSystemFields(type, next, old, update.subresource);
+  complete(type, next);
+  type.strategy.prepare?.(next, { now, old, subresource: update.subresource });
+  if (type.strategy.generation && changesGeneration(type, next, old)) {
+    next.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  }
+  validate(engine, request, next, old);
+  const undo = dryOr(request, () => engine.addresses.allocate(type, next, old));
+  try {
+    if (!update.tracked) track(request, old, next, now);
+    await engine.admission.validate(request, "UPDATE", next, old);
+    if (isUnchanged(next, old)) return old;
+    if (request.dryRun) return next;
+    type.convert?.toStorage(next);
+    const written = isFinished(next)
+      ? await engine.store.remove(stored, next)
+      : await engine.store.put(stored, stored, next);
+    return presented(type, written.object);
+  } catch (error) {
+    undo?.();
+    throw error;
+  }
+}
+
+/** An object that waits for its deletion is gone when its last finalizer is. */
+function isFinished({ metadata, kind, spec }: UnknownObject): boolean {
+  if (!metadata.deletionTimestamp || metadata.finalizers?.length) return false;
+  if ((metadata.deletionGracePeriodSeconds ?? 0) > 0) return false;
+  if (kind === "Namespace") {
+    return ((spec as { finalizers?: string[] } | undefined)?.finalizers?.length ?? 0) === 0;
+  }
+  return true;
+}
+
+function checkIdentity(request: ResourceRequest, wanted: UnknownObject, old: UnknownObject): void {
+  const { type, name } = request;
+  const { metadata } = wanted;
+  if (metadata.name !== undefined && metadata.name !== name) {
+    throw badRequest(
+      `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
+    );
+  }
+  metadata.name = name;
+  if (metadata.uid && metadata.uid !== old.metadata.uid) {
+    throw conflict(
+      type,
+      name,
+      `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.metadata.uid}`,
+    );
+  }
+  const version = metadata.resourceVersion;
+  if (version && version !== "0" && version !== old.metadata.resourceVersion) {
+    throw conflict(type, name);
+  }
+  if (wanted.apiVersion !== groupVersionOf(type) || wanted.kind !== type.kind) {
+    throw badRequest(
+      `the object is a ${wanted.apiVersion} ${wanted.kind}, but the URL is that of a ${groupVersionOf(type)} ${type.kind}`,
+    );
+  }
+}
+
+const systemFields = [
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "generation",
+  "resourceVersion",
+  "namespace",
+  "generateName",
+] as const;
+
+/** Puts back what a client cannot change, and what this endpoint does not change. */
+function keepSystemFields(
+  type: ResourceType,
+  next: UnknownObject,
+  old: UnknownObject,
+  subresource: string,
+): void {
+  for (const field of systemFields) {
+    if (old.metadata[field] === undefined) delete next.metadata[field];
+    else Object.assign(next.metadata, { [field]: old.metadata[field] });
+  }
+  // A finalizer may go while an object is being deleted, but none may come.
+  if (subresource === "status") {
+    for (const key of Object.keys({ ...old, ...next })) {
+      if (key === "status" || key === "metadata") continue;
+      if (old[key] === undefined) delete next[key];
+      else next[key] = old[key];
+    }
+    const { managedFields } = next.metadata;
+    next.metadata = { ...old.metadata };
+    if (managedFields) next.metadata.managedFields = managedFields;
+  } else if (type.hasStatus) {
+    if (old.status === undefined) delete next.status;
+    else next.status = old.status;
+  }
+}
+
+function changesGeneration(type: ResourceType, next: UnknownObject, old: UnknownObject): boolean {
+  if (next.metadata.deletionTimestamp !== old.metadata.deletionTimestamp) return true;
+  return [...new Set([...Object.keys(next), ...Object.keys(old)])].some(
+    (key) =>
+      key !== "metadata" &&
+      !(key === "status" && (type.hasStatus || !type.custom)) &&
+      !deepEqual(next[key], old[key]),
+  );
+}
+
+function isUnchanged(next: UnknownObject, old: UnknownObject): boolean {
+  const { managedFields: left, ...nextMeta } = next.metadata;
+  const { managedFields: right, ...oldMeta } = old.metadata;
+  return (
+    deepEqual({ ...next, metadata: nextMeta }, { ...old, metadata: oldMeta }) &&
+    sameManagedFields(left, right)
+  );
+}
+
+/** Fills in what the client left out. */
+function complete(type: ResourceType, object: UnknownObject): void {
+  if (type.custom) completeCustomObject(type, object);
+  else type.strategy.defaults?.(object);
+}
+
+function validate(
+  engine: Engine,
+  { type, subresource }: ResourceRequest,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+): void {
+  const errors = new FieldErrors();
+  validateMetadata(type, object.metadata, errors, old?.metadata);
+  if (type.custom) validateCustomObject(type, object, errors, old, engine.log);
+  else type.strategy.validate?.(object, errors, old, subresource);
+  errors.throwIfAny(type.kind, type.group, object.metadata.name ?? "");
+}
+
+function track(
+  request: ResourceRequest,
+  old: UnknownObject | undefined,
+  next: UnknownObject,
+  now: string,
+): void {
+  const { type, manager, subresource } = request;
+  next.metadata.managedFields = managedFieldsAfterUpdate(old, next, type.schema, {
+    manager,
+    apiVersion: groupVersionOf(type),
+    subresource: ["status", "scale", "binding", "finalize"].includes(subresource)
+      ? subresource
+      : undefined,
+    now,
+  });
+}
+
+function dryOr<T>(request: ResourceRequest, allocate: () => T): T | undefined {
+  return request.dryRun ? undefined : allocate();
+}
+
+/** Letters that spell no words, as Kubernetes' names have them. */
+const alphabet = "bcdfghjklmnpqrstvwxz2456789";
+const suffixLength = 5;
+
+function generatedName(base: string): string {
+  const random = randomBytes(suffixLength);
+  const suffix = Array.from(random, (byte) => alphabet[byte % alphabet.length]).join("");
+  return base.slice(0, 63 - suffixLength) + suffix;
+}

@@ -1,0 +1,159 @@
+import { messageOf, StatusError } from "@spry/kube";
+import { authorize } from "../authorization.ts";
+import { Discovery } from "../discovery/discovery.ts";
+import { type Engine, type ResourceRequest, type UserInfo } from "../engine.ts";
+import { badRequest, unknownPath } from "../errors.ts";
+import { handleResource } from "../handlers/resource-handler.ts";
+import { OpenApi } from "../openapi/open-api.ts";
+import { builtin } from "../schema/schema.ts";
+import { type RequestInfo, requestInfoOf } from "./request-info.ts";
+import { errorResponse, jsonResponse, textResponse } from "./responses.ts";
+
+const maxUrlLength = 32 * 1024;
+const maxManagerLength = 128;
+
+/** Turns requests into responses; never throws. */
+export class Dispatcher {
+  readonly #engine: Engine;
+  readonly #discovery: Discovery;
+  readonly #openApi: OpenApi;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.#discovery = new Discovery(engine.catalog);
+    this.#openApi = new OpenApi(engine.catalog);
+  }
+
+  async handle(request: Request, user: UserInfo): Promise<Response> {
+    const warnings: string[] = [];
+    try {
+      return await this.#route(request, user, warnings);
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.code >= 500) {
+        const { pathname } = new URL(request.url);
+        const stack = error instanceof Error ? error.stack : undefined;
+        this.#engine.log.error(
+          { method: request.method, path: pathname, error: messageOf(error), stack },
+          "request failed",
+        );
+      }
+      return errorResponse(error, warnings);
+    }
+  }
+
+  async #route(request: Request, user: UserInfo, warnings: string[]): Promise<Response> {
+    if (request.url.length > maxUrlLength)
+      throw new StatusError({ code: 414, message: "the URL is too long" });
+    const url = new URL(request.url);
+    const info = requestInfoOf(url.pathname);
+    if (!info) throw badRequest("the path holds an escape that cannot be decoded");
+    authorize(user, request.method, url.pathname, info);
+    if (info.resource === undefined) return this.#nonResource(request, url);
+    const resource = this.#resourceRequest(request, url, info, user, warnings);
+    return handleResource(this.#engine, resource, request);
+  }
+
+  #resourceRequest(
+    request: Request,
+    url: URL,
+    info: RequestInfo,
+    user: UserInfo,
+    warnings: string[],
+  ): ResourceRequest {
+    const { group = "", version = "", resource = "" } = info;
+    const type = this.#engine.catalog.find(group, version, resource);
+    if (!type || info.rest.length > 0) throw unknownPath();
+    if (!type.namespaced && info.namespace !== undefined) throw unknownPath();
+    if (type.namespaced && info.namespace === undefined && info.name !== undefined)
+      throw unknownPath();
+    const query = url.searchParams;
+    return {
+      type,
+      namespace: info.namespace ?? "",
+      name: info.name ?? "",
+      subresource: info.subresource ?? "",
+      query,
+      user,
+      manager: managerOf(request, query),
+      dryRun: dryRunOf(query),
+      warnings,
+      signal: request.signal,
+    };
+  }
+
+  #nonResource(request: Request, url: URL): Response | Promise<Response> {
+    const path = url.pathname.replace(/\/+$/, "") || "/";
+    if (request.method !== "GET" && request.method !== "HEAD") throw unknownPath();
+    if (path === "/version") return jsonResponse(versionInfo);
+    if (/^\/(?:healthz|livez|readyz)(?:\/ping)?$/.test(path)) return new Response("ok");
+    if (path === "/openapi/v2" || path === "/openapi/v3" || path.startsWith("/openapi/v3/")) {
+      return this.#openApi.respond(request, path);
+    }
+    if (path === "/")
+      return jsonResponse({
+        paths: [
+          "/api",
+          "/apis",
+          "/healthz",
+          "/livez",
+          "/openapi/v2",
+          "/openapi/v3",
+          "/readyz",
+          "/version",
+        ],
+      });
+    return this.#discover(request, path);
+  }
+
+  #discover(request: Request, path: string): Response {
+    const accept = request.headers.get("accept") ?? "";
+    const isRoot = path === "/api" || path === "/apis";
+    const aggregated =
+      isRoot &&
+      /application\/json;[^,]*g=apidiscovery\.k8s\.io;[^,]*v=v2(?:;|,|$)/.test(`${accept},`);
+    const document = /^\/apis?(?:\/|$)/.test(path)
+      ? this.#discovery.document(path, aggregated)
+      : undefined;
+    if (document === undefined) throw unknownPath();
+    if (!aggregated) return textResponse(document);
+    return new Response(document, {
+      headers: {
+        "content-type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        vary: "Accept",
+      },
+    });
+  }
+}
+
+const [, minor = "0"] = /^v1\.(\d+)/.exec(builtin.release) ?? [];
+const versionInfo = {
+  major: "1",
+  minor,
+  gitVersion: `${builtin.release}+spry`,
+  gitCommit: "",
+  gitTreeState: "clean",
+  buildDate: "1970-01-01T00:00:00Z",
+  goVersion: "",
+  compiler: "",
+  platform: `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
+};
+
+/** The client's name for itself; otherwise what its user agent begins with. */
+function managerOf(request: Request, query: URLSearchParams): string {
+  const given = query.get("fieldManager");
+  if (given && (given.length > maxManagerLength || !/^[\x20-\x7e\u00a0-\uffff]+$/.test(given))) {
+    throw badRequest(`fieldManager must be at most ${maxManagerLength} printable characters`);
+  }
+  const agent = (request.headers.get("user-agent") ?? "").split("/")[0] ?? "";
+  return given || agent.slice(0, maxManagerLength) || "unknown";
+}
+
+function dryRunOf(query: URLSearchParams): boolean {
+  const values = query.getAll("dryRun").filter((value) => value !== "");
+  if (values.some((value) => value !== "All")) {
+    throw badRequest(
+      `dryRun: Unsupported value: ${JSON.stringify(values[0])}: supported values: "All"`,
+    );
+  }
+  return values.length > 0;
+}

@@ -1,0 +1,188 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import { type AddressInfo } from "node:net";
+import { pipeline } from "node:stream/promises";
+import { Readable } from "node:stream";
+import { type TLSSocket } from "node:tls";
+import { type Logger, messageOf, StatusError } from "@spry/kube";
+import { type UserInfo } from "../engine.ts";
+import { type Dispatcher } from "./dispatcher.ts";
+import { maxBodyBytes } from "./request-body.ts";
+import { errorResponse } from "./responses.ts";
+
+export interface ListenOptions {
+  host: string;
+  /** 0 picks a free one. */
+  port: number;
+  /** PEM. */
+  cert: string;
+  key: string;
+  /** PEM: whose certificates clients are known by. */
+  clientCa: string;
+}
+
+export interface Listener {
+  port: number;
+  close(): Promise<void>;
+}
+
+const maxHeaderBytes = 64 * 1024;
+const requestTimeoutMs = 60_000;
+const maxConnections = 10_000;
+
+/** Serves over HTTPS; a client's certificate says who it is. */
+export async function listen(
+  dispatcher: Dispatcher,
+  { host, port, cert, key, clientCa }: ListenOptions,
+  log: Logger,
+): Promise<Listener> {
+  const server = createServer(
+    {
+      cert,
+      key,
+      ca: clientCa,
+      requestCert: true,
+      // Without a certificate a client learns in a Status what it lacks.
+      rejectUnauthorized: false,
+      maxHeaderSize: maxHeaderBytes,
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: 30_000,
+      keepAliveTimeout: 120_000,
+    },
+    (incoming, outgoing) => {
+      serve(dispatcher, incoming, outgoing).catch((error: unknown) => {
+        log.debug({ error: messageOf(error) }, "connection ended early");
+        outgoing.destroy();
+      });
+    },
+  );
+  server.maxConnections = maxConnections;
+  server.on("tlsClientError", (error) =>
+    log.debug({ error: messageOf(error) }, "TLS handshake failed"),
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  server.on("error", (error) => log.error({ error: messageOf(error) }, "listener failed"));
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function serve(
+  dispatcher: Dispatcher,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const abort = new AbortController();
+  outgoing.once("close", () => abort.abort());
+  const response = await respond(dispatcher, incoming, abort.signal);
+  const headers: Record<string, string | string[]> = {};
+  for (const [name, value] of response.headers) {
+    const known = headers[name];
+    if (known === undefined) headers[name] = value;
+    else headers[name] = [known, value].flat();
+  }
+  const warnings = warningHeaders(response);
+  if (warnings.length > 0) headers.warning = warnings;
+  const length = response.headers.get("x-body-bytes");
+  void length;
+  if (isStream(response)) {
+    outgoing.writeHead(response.status, headers);
+    outgoing.flushHeaders();
+    if (response.body) await pipeline(Readable.fromWeb(response.body as never), outgoing);
+    else outgoing.end();
+    return;
+  }
+  const body = Buffer.from(await response.arrayBuffer());
+  headers["content-length"] = String(body.length);
+  outgoing.writeHead(response.status, headers);
+  outgoing.end(incoming.method === "HEAD" ? undefined : body);
+}
+
+async function respond(
+  dispatcher: Dispatcher,
+  incoming: IncomingMessage,
+  signal: AbortSignal,
+): Promise<Response> {
+  const user = userOf(incoming.socket as TLSSocket);
+  if (!user) return errorResponse(new StatusError({ code: 401, message: "Unauthorized" }));
+  let body: Buffer | undefined;
+  try {
+    body = await readBody(incoming);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return errorResponse(error);
+  }
+  let request: Request;
+  try {
+    request = new Request(`https://kubernetes${incoming.url ?? "/"}`, {
+      method: incoming.method ?? "GET",
+      headers: headersOf(incoming),
+      signal,
+      ...(body && { body: new Uint8Array(body) }),
+    });
+  } catch (cause) {
+    return errorResponse(
+      new StatusError({ code: 400, message: "the request cannot be read" }, { cause }),
+    );
+  }
+  return dispatcher.handle(request, user);
+}
+
+/** Only what handlers look at. */
+function headersOf(incoming: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name of ["accept", "content-type", "user-agent", "if-none-match"]) {
+    const value = incoming.headers[name];
+    if (typeof value === "string") headers[name] = value;
+  }
+  return headers;
+}
+
+/** Common name and organisations of a certificate that the client CA has signed. */
+function userOf(socket: TLSSocket): UserInfo | undefined {
+  if (!socket.authorized) return undefined;
+  const { subject } = socket.getPeerCertificate();
+  if (!subject?.CN) return undefined;
+  const organisations = subject.O === undefined ? [] : [subject.O].flat();
+  return { name: [subject.CN].flat()[0] ?? "", groups: [...organisations, "system:authenticated"] };
+}
+
+async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  if (incoming.method === "GET" || incoming.method === "HEAD") return undefined;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBodyBytes) {
+      throw new StatusError({
+        code: 413,
+        message: `Request entity too large: limit is ${maxBodyBytes}`,
+      });
+    }
+    chunks.push(chunk);
+  }
+  return size > 0 ? Buffer.concat(chunks) : undefined;
+}
+
+/** Watches and logs are sent as they come; everything else is short and at hand. */
+function isStream(response: Response): boolean {
+  const type = response.headers.get("content-type") ?? "";
+  return type.startsWith("text/plain") || response.headers.get("cache-control") !== null;
+}
+
+/** `Headers` joins what kubectl expects one by one. */
+function warningHeaders(response: Response): string[] {
+  const joined = response.headers.get("warning");
+  return joined ? (joined.match(/299 - "(?:[^"\\]|\\.)*"/g) ?? []) : [];
+}

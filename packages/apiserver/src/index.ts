@@ -1,0 +1,4 @@
+/** The embedded Kubernetes API server. */
+export { type ApiServer, type ApiServerOptions, createApiServer } from "./api-server.ts";
+export { type UserInfo } from "./engine.ts";
+export { type Listener, type ListenOptions } from "./http/listener.ts";

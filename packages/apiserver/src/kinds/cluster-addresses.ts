@@ -1,0 +1,90 @@
+import { type UnknownObject } from "@spry/kube";
+import { FieldErrors } from "../field-errors.ts";
+import { type ResourceType } from "../resources/resource-type.ts";
+
+interface ServiceSpec {
+  type?: string;
+  clusterIP?: string;
+  clusterIPs?: string[];
+  ipFamilies?: string[];
+  ipFamilyPolicy?: string;
+}
+
+const networkPrefix = [10, 96];
+/** Addresses .0.0 and .255.255 are not given out, as in Kubernetes. */
+const addressCount = 256 * 256 - 2;
+
+/** Gives Services addresses of 10.96.0.0/16 that no other Service has. */
+export class ClusterAddresses {
+  readonly #taken = new Map<string, string>();
+  #next = 1;
+
+  /** Counts the address of a Service that is there already. */
+  adopt(service: UnknownObject): void {
+    const { clusterIP } = (service.spec ?? {}) as ServiceSpec;
+    if (isAddress(clusterIP)) this.#taken.set(clusterIP, ownerOf(service));
+  }
+
+  release(service: UnknownObject): void {
+    const { clusterIP } = (service.spec ?? {}) as ServiceSpec;
+    if (isAddress(clusterIP) && this.#taken.get(clusterIP) === ownerOf(service)) {
+      this.#taken.delete(clusterIP);
+    }
+  }
+
+  /**
+   * Sets the address of a Service that wants one, in place; reports one that is taken. Returns how to
+   * give it back when the Service is not written after all.
+   */
+  allocate(
+    type: ResourceType,
+    service: UnknownObject,
+    old?: UnknownObject,
+  ): (() => void) | undefined {
+    if (type.collection !== "/services") return undefined;
+    const spec = service.spec as ServiceSpec;
+    if (spec.type === "ExternalName") return undefined;
+    const previous = (old?.spec as ServiceSpec | undefined)?.clusterIP;
+    if (previous && spec.clusterIP === previous) return undefined;
+    if (!spec.clusterIP) spec.clusterIP = this.#free();
+    spec.clusterIPs = [spec.clusterIP];
+    spec.ipFamilies ??= ["IPv4"];
+    spec.ipFamilyPolicy ??= "SingleStack";
+    if (spec.clusterIP === "None") return undefined;
+    const owner = ownerOf(service);
+    const holder = this.#taken.get(spec.clusterIP);
+    if (!isAddress(spec.clusterIP) || (holder !== undefined && holder !== owner)) {
+      const errors = new FieldErrors();
+      const problem = isAddress(spec.clusterIP)
+        ? "provided IP is already allocated"
+        : "must be an address of 10.96.0.0/16";
+      errors.invalid(
+        "spec.clusterIPs",
+        [spec.clusterIP],
+        `failed to allocate IP ${spec.clusterIP}: ${problem}`,
+      );
+      errors.throwIfAny("Service", "", service.metadata.name ?? "");
+    }
+    this.#taken.set(spec.clusterIP, owner);
+    return () => this.release(service);
+  }
+
+  #free(): string {
+    for (let tried = 0; tried < addressCount; tried++) {
+      const address = [...networkPrefix, this.#next >> 8, this.#next & 255].join(".");
+      this.#next = (this.#next % addressCount) + 1;
+      if (!this.#taken.has(address)) return address;
+    }
+    throw new Error("allocating a cluster IP: all addresses of 10.96.0.0/16 are taken");
+  }
+}
+
+function isAddress(text: string | undefined): text is string {
+  return /^10\.96\.(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])\.(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])$/.test(
+    text ?? "",
+  );
+}
+
+function ownerOf({ metadata }: UnknownObject): string {
+  return metadata.uid ?? `${metadata.namespace}/${metadata.name}`;
+}

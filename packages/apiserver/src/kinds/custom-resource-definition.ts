@@ -1,0 +1,55 @@
+import { type Condition, setCondition } from "@spry/kube";
+import { type DefinitionSpec } from "../resources/catalog.ts";
+import { type Strategy } from "../resources/resource-type.ts";
+import { validateDefinition } from "./definition-validation.ts";
+
+/** Objects of the kind are removed before the definition is. */
+export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
+
+/** Definitions take effect at once: their conditions are part of the write. */
+export const definitionStrategy: Strategy = {
+  generation: true,
+  defaults(object) {
+    const spec = object.spec as DefinitionSpec | undefined;
+    if (!spec?.names) return;
+    spec.names.singular ??= spec.names.kind?.toLowerCase();
+    spec.names.listKind ??= `${spec.names.kind}List`;
+    spec.conversion ??= { strategy: "None" };
+  },
+  prepare(object, { old, now, subresource }) {
+    if (subresource === "status") return;
+    const spec = object.spec as DefinitionSpec;
+    const { metadata } = object;
+    if (!old) {
+      metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), cleanupFinalizer])];
+    }
+    const before = old?.status as
+      | { conditions?: Condition[]; storedVersions?: string[] }
+      | undefined;
+    const storage = spec.versions?.find((version) => version.storage)?.name ?? "";
+    const clock = { now: () => Date.parse(now), after: () => () => {} };
+    const established = {
+      type: "Established",
+      status: "True",
+      reason: "InitialNamesAccepted",
+      message: "the initial names have been accepted",
+    } as const;
+    const accepted = {
+      type: "NamesAccepted",
+      status: "True",
+      reason: "NoConflicts",
+      message: "no conflicts found",
+    } as const;
+    object.status = {
+      ...before,
+      conditions: setCondition(
+        setCondition(before?.conditions, accepted, clock),
+        established,
+        clock,
+      ),
+      acceptedNames: spec.names,
+      storedVersions: [...new Set([...(before?.storedVersions ?? []), storage])],
+    };
+  },
+  validate: validateDefinition,
+};

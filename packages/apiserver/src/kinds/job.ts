@@ -1,0 +1,123 @@
+import { deepEqual, type Job, type LabelSelector, type UnknownObject } from "@spry/kube";
+import { type FieldErrors } from "../field-errors.ts";
+import { type Strategy } from "../resources/resource-type.ts";
+import { setPodSpecDefaults } from "./pod-spec.ts";
+import { validatePodSpec } from "./pod-spec-validation.ts";
+
+type Spec = NonNullable<Job["spec"]>;
+interface CronJobSpec {
+  schedule?: string;
+  concurrencyPolicy?: string;
+  suspend?: boolean;
+  successfulJobsHistoryLimit?: number;
+  failedJobsHistoryLimit?: number;
+  jobTemplate?: { spec?: Spec };
+}
+
+const uidLabel = "batch.kubernetes.io/controller-uid";
+const nameLabel = "batch.kubernetes.io/job-name";
+
+/** `pkg/apis/batch/v1/defaults.go`, `pkg/registry/batch/job/strategy.go`. */
+export const jobStrategy: Strategy = {
+  generation: true,
+  selectableFields: ["status.successful"],
+  defaults: (object) => setJobDefaults(object.spec as Spec | undefined),
+  prepare(object, { old }) {
+    if (old) return;
+    object.status = {};
+    generateSelector(object);
+  },
+  validate(object, errors, old) {
+    const spec = object.spec as Spec | undefined;
+    if (!spec) return errors.required("spec");
+    validateJobSpec(spec, "spec", errors);
+    const before = old?.spec as Spec | undefined;
+    if (!before) return;
+    for (const field of ["selector", "completionMode", "template"] as const) {
+      const editable = before.suspend === true && field === "template";
+      if (!editable && !deepEqual(before[field], spec[field])) {
+        errors.invalid(`spec.${field}`, spec[field], "field is immutable");
+      }
+    }
+  },
+};
+
+export const cronJobStrategy: Strategy = {
+  generation: true,
+  defaults(object) {
+    const spec = object.spec as CronJobSpec | undefined;
+    if (!spec) return;
+    spec.concurrencyPolicy ??= "Allow";
+    spec.suspend ??= false;
+    spec.successfulJobsHistoryLimit ??= 3;
+    spec.failedJobsHistoryLimit ??= 1;
+    setPodSpecDefaults(spec.jobTemplate?.spec?.template?.spec);
+  },
+  prepare: (object, { old }) => void (old ? undefined : (object.status = {})),
+  validate(object, errors) {
+    const spec = object.spec as CronJobSpec | undefined;
+    if (!spec?.schedule) errors.required("spec.schedule");
+    if (!spec?.jobTemplate?.spec) return errors.required("spec.jobTemplate.spec");
+    validatePodSpec(
+      spec.jobTemplate.spec.template?.spec,
+      "spec.jobTemplate.spec.template.spec",
+      errors,
+      ["OnFailure", "Never"],
+    );
+  },
+};
+
+function setJobDefaults(spec: Spec | undefined): void {
+  if (!spec) return;
+  if (spec.completions === undefined && spec.parallelism === undefined) {
+    spec.completions = 1;
+    spec.parallelism = 1;
+  }
+  spec.parallelism ??= 1;
+  spec.backoffLimit ??= 6;
+  spec.completionMode ??= "NonIndexed";
+  spec.suspend ??= false;
+  Object.assign(spec, {
+    podReplacementPolicy:
+      (spec as { podReplacementPolicy?: string }).podReplacementPolicy ?? "TerminatingOrFailed",
+  });
+  if (spec.template) spec.template.metadata ??= {};
+  setPodSpecDefaults(spec.template?.spec);
+}
+
+/** A Job's Pods are told by its uid, so that no other Job's Pods are taken for its own. */
+function generateSelector(object: UnknownObject): void {
+  const spec = object.spec as Spec | undefined;
+  if (!spec?.template || spec.manualSelector) return;
+  const { uid = "", name = "" } = object.metadata;
+  const added = { [uidLabel]: uid, "controller-uid": uid, [nameLabel]: name, "job-name": name };
+  spec.template.metadata ??= {};
+  spec.template.metadata.labels = { ...spec.template.metadata.labels, ...added };
+  const selector = (spec.selector ?? {}) as LabelSelector;
+  selector.matchLabels = { ...selector.matchLabels, [uidLabel]: uid };
+  spec.selector = selector as NonNullable<Spec["selector"]>;
+}
+
+function validateJobSpec(spec: Spec, path: string, errors: FieldErrors): void {
+  for (const field of [
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+  ] as const) {
+    const value = spec[field];
+    if (value !== undefined && value < 0)
+      errors.invalid(`${path}.${field}`, value, "must be greater than or equal to 0");
+  }
+  if (!spec.template) return errors.required(`${path}.template`);
+  const podSpec = spec.template.spec;
+  // The default is none that a Job can have.
+  if (podSpec && podSpec.restartPolicy !== "OnFailure" && podSpec.restartPolicy !== "Never") {
+    errors.unsupported(`${path}.template.spec.restartPolicy`, podSpec.restartPolicy ?? "", [
+      "OnFailure",
+      "Never",
+    ]);
+    validatePodSpec({ ...podSpec, restartPolicy: "Never" }, `${path}.template.spec`, errors);
+  } else validatePodSpec(podSpec, `${path}.template.spec`, errors);
+}

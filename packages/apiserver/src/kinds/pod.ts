@@ -1,0 +1,78 @@
+import { deepEqual, type Pod } from "@spry/kube";
+import { type Strategy } from "../resources/resource-type.ts";
+import { setPodSpecDefaults } from "./pod-spec.ts";
+import { validatePodSpec } from "./pod-spec-validation.ts";
+
+type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
+
+export const podStrategy: Strategy = {
+  generation: true,
+  selectableFields: [
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+  ],
+  defaults(object) {
+    const pod = object as unknown as Pod;
+    setPodSpecDefaults(pod.spec);
+    if (!pod.spec) return;
+    pod.spec.enableServiceLinks ??= true;
+    pod.spec.preemptionPolicy ??= "PreemptLowerPriority";
+    pod.spec.priority ??= 0;
+    pod.spec.serviceAccountName ??= "default";
+    pod.spec.serviceAccount ??= pod.spec.serviceAccountName;
+  },
+  prepare(object, { old }) {
+    const qosClass = qosClassOf(object as unknown as Pod);
+    if (!old) object.status = { phase: "Pending", qosClass };
+  },
+  validate(object, errors, old, subresource) {
+    const pod = object as unknown as Pod;
+    validatePodSpec(pod.spec, "spec", errors);
+    const before = old as unknown as Pod | undefined;
+    // Only a binding gives a Pod its node.
+    if (subresource === "binding") return;
+    if (before && !deepEqual(fixedPart(before), fixedPart(pod))) {
+      errors.forbidden(
+        "spec",
+        "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+      );
+    }
+  },
+};
+
+/** What of a Pod cannot change once it is created; a node is given to it by a binding only once. */
+function fixedPart({ spec }: Pod): unknown {
+  if (!spec) return undefined;
+  const { containers, initContainers, activeDeadlineSeconds: _, tolerations: __, ...rest } = spec;
+  const withoutImages = (list: typeof containers | undefined) =>
+    list?.map(({ image: ___, ...container }) => container);
+  return {
+    ...rest,
+    containers: withoutImages(containers),
+    initContainers: withoutImages(initContainers),
+  };
+}
+
+/** `pkg/apis/core/v1/helper/qos`: from requests and limits of cpu and memory. */
+function qosClassOf({ spec }: Pod): QosClass {
+  const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+  const counted = ["cpu", "memory"];
+  let any = false;
+  let guaranteed = true;
+  for (const { resources } of all) {
+    for (const name of counted) {
+      const request = resources?.requests?.[name];
+      const limit = resources?.limits?.[name];
+      if (request !== undefined || limit !== undefined) any = true;
+      if (limit === undefined || request !== limit) guaranteed = false;
+    }
+  }
+  if (!any) return "BestEffort";
+  return guaranteed ? "Guaranteed" : "Burstable";
+}

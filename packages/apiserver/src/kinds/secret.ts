@@ -1,0 +1,61 @@
+import { deepEqual } from "@spry/kube";
+import { type FieldErrors } from "../field-errors.ts";
+import { type Strategy } from "../resources/resource-type.ts";
+
+interface Secret {
+  type?: string;
+  data?: Record<string, string>;
+  stringData?: Record<string, string>;
+  immutable?: boolean;
+}
+
+const maxDataBytes = 1024 * 1024;
+
+/** Keys that Secrets of a type must have. */
+const requiredKeys: Record<string, string[]> = {
+  "kubernetes.io/tls": ["tls.crt", "tls.key"],
+  "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
+  "kubernetes.io/dockercfg": [".dockercfg"],
+  "kubernetes.io/ssh-auth": ["ssh-privatekey"],
+};
+
+export const secretStrategy: Strategy = {
+  selectableFields: ["type"],
+  defaults(object) {
+    const secret = object as Secret;
+    secret.type ??= "Opaque";
+    if (!secret.stringData) return;
+    for (const [key, value] of Object.entries(secret.stringData)) {
+      secret.data = { ...secret.data, [key]: Buffer.from(String(value)).toString("base64") };
+    }
+    delete secret.stringData;
+  },
+  validate(object, errors, old) {
+    const { type = "", data = {}, immutable } = object as Secret;
+    let size = 0;
+    for (const [key, value] of Object.entries(data)) {
+      checkDataKey(key, errors);
+      size += value.length * 0.75;
+    }
+    if (size > maxDataBytes) errors.tooLong("data", maxDataBytes);
+    for (const key of requiredKeys[type] ?? []) {
+      if (data[key] === undefined) errors.required(`data[${key}]`);
+    }
+    const before = old as Secret | undefined;
+    if (!before) return;
+    if (before.type !== type) errors.invalid("type", type, "field is immutable");
+    if (before.immutable && (!immutable || !deepEqual(before.data, data))) {
+      errors.forbidden("data", "field is immutable when `immutable` is set");
+    }
+  },
+};
+
+export function checkDataKey(key: string, errors: FieldErrors): void {
+  if (key.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(key) && key !== "." && !key.startsWith(".."))
+    return;
+  errors.invalid(
+    `data[${key}]`,
+    key,
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+  );
+}

@@ -1,0 +1,75 @@
+import { applyMergePatch, StatusError, type UnknownObject } from "@spry/kube";
+import jsonPatch from "fast-json-patch";
+import { badRequest } from "../errors.ts";
+import { type ResourceType } from "../resources/resource-type.ts";
+import { applyStrategicMergePatch } from "./strategic-merge.ts";
+
+export type PatchKind = "json" | "merge" | "strategic" | "apply";
+
+const kindOfMediaType: Record<string, PatchKind> = {
+  "application/json-patch+json": "json",
+  "application/merge-patch+json": "merge",
+  "application/strategic-merge-patch+json": "strategic",
+  "application/apply-patch+yaml": "apply",
+};
+
+/** More operations than a person or tool writes; each may copy a large part of the object. */
+const maxOperations = 10_000;
+
+/** Which patch a request carries; throws a `StatusError` 415 for what this resource cannot take. */
+export function patchKindOf(mediaType: string, type: ResourceType): PatchKind {
+  const kind = kindOfMediaType[mediaType];
+  // Merge keys are known of built-in kinds only.
+  if (kind && !(kind === "strategic" && type.custom)) return kind;
+  const accepted = Object.keys(kindOfMediaType).filter(
+    (each) => !(type.custom && kindOfMediaType[each] === "strategic"),
+  );
+  throw new StatusError({
+    code: 415,
+    message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
+  });
+}
+
+/** The object with the patch applied; neither is changed. Not for server-side apply. */
+export function patched(
+  object: UnknownObject,
+  patch: unknown,
+  kind: Exclude<PatchKind, "apply">,
+  type: ResourceType,
+): UnknownObject {
+  if (kind === "json") return jsonPatched(object, patch);
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) {
+    throw badRequest("a merge patch must be an object");
+  }
+  const result =
+    kind === "merge"
+      ? applyMergePatch(object, patch)
+      : applyStrategicMergePatch(
+          object as unknown as Record<string, unknown>,
+          patch as Record<string, unknown>,
+          type.schema,
+        );
+  return structuredClone(result) as UnknownObject;
+}
+
+function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
+  if (!Array.isArray(patch)) throw badRequest("a JSON patch must be a list of operations");
+  if (patch.length > maxOperations) {
+    throw new StatusError({
+      code: 413,
+      message: `The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`,
+    });
+  }
+  try {
+    const copy = structuredClone(object);
+    // The operations are validated, and a prototype cannot be reached by a path.
+    return jsonPatch.applyPatch(copy, patch as jsonPatch.Operation[], true, true, true)
+      .newDocument as UnknownObject;
+  } catch (cause) {
+    const message = cause instanceof Error ? (cause.message.split("\n")[0] ?? "") : String(cause);
+    throw new StatusError(
+      { code: 422, message: `the server rejected our request: ${message}` },
+      { cause },
+    );
+  }
+}

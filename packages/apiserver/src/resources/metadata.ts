@@ -1,0 +1,143 @@
+import { deepEqual, isLabelKey, isLabelValue, type ObjectMeta } from "@spry/kube";
+import { type FieldErrors } from "../field-errors.ts";
+import { type ResourceType } from "./resource-type.ts";
+
+const maxAnnotationBytes = 256 * 1024;
+const maxFinalizers = 100;
+
+const labelPattern = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+const serviceNamePattern = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
+const subdomainPattern = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+
+const subdomainDetail =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const labelDetail =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const serviceDetail =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const qualifiedNameDetail =
+  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const labelValueDetail =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+/** The problems of a name under a rule, in Kubernetes' words; none when it is fine. */
+export function nameProblems(
+  name: string,
+  rule: "subdomain" | "label" | "service" | "path",
+): string[] {
+  if (rule === "path") {
+    if (name === "." || name === "..") return [`may not be '${name}'`];
+    return ["/", "%"]
+      .filter((char) => name.includes(char))
+      .map((char) => `may not contain '${char}'`);
+  }
+  const problems: string[] = [];
+  const max = rule === "subdomain" ? 253 : 63;
+  if (name.length > max) problems.push(`must be no more than ${max} bytes`);
+  if (rule === "subdomain" && !subdomainPattern.test(name)) problems.push(subdomainDetail);
+  if (rule === "label" && !labelPattern.test(name)) problems.push(labelDetail);
+  if (rule === "service" && !serviceNamePattern.test(name)) problems.push(serviceDetail);
+  return problems;
+}
+
+/** `apimachinery/pkg/api/validation/objectmeta.go`. */
+export function validateMetadata(
+  type: ResourceType,
+  metadata: ObjectMeta,
+  errors: FieldErrors,
+  old: ObjectMeta | undefined,
+): void {
+  if (!old) validateNames(type, metadata, errors);
+  else {
+    const before = new Set(old.finalizers);
+    const added = (metadata.finalizers ?? []).filter((each) => !before.has(each));
+    if (old.deletionTimestamp && added.length > 0) {
+      errors.forbidden(
+        "metadata.finalizers",
+        `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((each) => JSON.stringify(each)).join(", ")}}`,
+      );
+    }
+  }
+  if (!old || !deepEqual(metadata.labels, old.labels)) {
+    validateLabels(metadata.labels, "metadata.labels", errors);
+  }
+  validateAnnotations(metadata.annotations, errors);
+  validateOwners(metadata, errors);
+  if ((metadata.finalizers?.length ?? 0) > maxFinalizers) {
+    errors.tooMany("metadata.finalizers", metadata.finalizers?.length ?? 0, maxFinalizers);
+  }
+  for (const [index, finalizer] of (metadata.finalizers ?? []).entries()) {
+    if (!isLabelKey(finalizer)) {
+      errors.invalid(`metadata.finalizers[${index}]`, finalizer, qualifiedNameDetail);
+    }
+  }
+}
+
+function validateNames(type: ResourceType, metadata: ObjectMeta, errors: FieldErrors): void {
+  const rule = type.strategy.nameRule ?? "subdomain";
+  if (metadata.generateName) {
+    const base = metadata.generateName.replace(/-$/, "a");
+    for (const problem of nameProblems(base, rule)) {
+      errors.invalid("metadata.generateName", metadata.generateName, problem);
+    }
+  }
+  if (!metadata.name) errors.required("metadata.name", "name or generateName is required");
+  else {
+    for (const problem of nameProblems(metadata.name, rule)) {
+      errors.invalid("metadata.name", metadata.name, problem);
+    }
+  }
+}
+
+export function validateLabels(
+  labels: Record<string, string> | undefined,
+  path: string,
+  errors: FieldErrors,
+): void {
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    if (!isLabelKey(key)) errors.invalid(path, key, qualifiedNameDetail);
+    if (typeof value !== "string" || isLabelValue(value)) continue;
+    errors.invalid(
+      path,
+      value,
+      value.length > 63 ? "must be no more than 63 bytes" : labelValueDetail,
+    );
+  }
+}
+
+function validateAnnotations(
+  annotations: Record<string, string> | undefined,
+  errors: FieldErrors,
+): void {
+  let size = 0;
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    if (!isLabelKey(key.toLowerCase())) {
+      errors.invalid("metadata.annotations", key, qualifiedNameDetail);
+    }
+    size += Buffer.byteLength(key) + Buffer.byteLength(String(value));
+  }
+  if (size > maxAnnotationBytes) errors.tooLong("metadata.annotations", maxAnnotationBytes);
+}
+
+function validateOwners(metadata: ObjectMeta, errors: FieldErrors): void {
+  let controllers = 0;
+  for (const [index, owner] of (metadata.ownerReferences ?? []).entries()) {
+    const path = `metadata.ownerReferences[${index}]`;
+    for (const field of ["apiVersion", "kind", "name", "uid"] as const) {
+      if (!owner[field]) {
+        errors.invalid(
+          `${path}.${field}`,
+          owner[field] ?? "",
+          `${field === "apiVersion" ? "version" : field} must not be empty`,
+        );
+      }
+    }
+    if (owner.controller && ++controllers > 1) {
+      errors.invalid(
+        "metadata.ownerReferences",
+        metadata.ownerReferences,
+        "Only one reference can have Controller set to true",
+      );
+    }
+  }
+}

@@ -1,0 +1,254 @@
+import { deepEqual } from "@spry/kube";
+import { FieldErrors } from "../field-errors.ts";
+import { fieldSchema, itemSchema, type Schema } from "./schema.ts";
+
+type JsonObject = Record<string, unknown>;
+
+const patterns = new Map<string, RegExp | undefined>();
+
+/**
+ * Checks a value against a structural schema, telling each problem in the words of the API server
+ * (`kube-openapi/pkg/validation`). `path` is empty at the object's root.
+ */
+export function validateValue(
+  value: unknown,
+  schema: Schema,
+  errors: FieldErrors,
+  path = "",
+): void {
+  if (value === null) {
+    if (!schema.nullable && schema.type) typeProblem(value, schema, errors, path);
+    return;
+  }
+  if (!hasType(value, schema)) return typeProblem(value, schema, errors, path);
+  if (schema.enum && !schema.enum.some((each) => deepEqual(each, value))) {
+    errors.unsupported(path || "<nil>", value, schema.enum);
+  }
+  if (typeof value === "string") validateString(value, schema, errors, path);
+  else if (typeof value === "number") validateNumber(value, schema, errors, path);
+  else if (Array.isArray(value)) validateList(value, schema, errors, path);
+  else if (typeof value === "object") validateObject(value as JsonObject, schema, errors, path);
+  validateCombinations(value, schema, errors, path);
+}
+
+function typeNameOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  return typeof value;
+}
+
+function hasType(value: unknown, schema: Schema): boolean {
+  const actual = typeNameOf(value);
+  if (schema["x-kubernetes-int-or-string"] || schema.format === "int-or-string") {
+    return actual === "integer" || actual === "string";
+  }
+  if (!schema.type) return true;
+  return actual === schema.type || (schema.type === "number" && actual === "integer");
+}
+
+function typeProblem(value: unknown, schema: Schema, errors: FieldErrors, path: string): void {
+  const actual = typeNameOf(value);
+  const wanted = schema["x-kubernetes-int-or-string"]
+    ? "integer,string"
+    : (schema.type ?? "object");
+  errors.typeInvalid(
+    path || "<nil>",
+    actual,
+    `${path} in body must be of type ${wanted}: "${actual}"`,
+  );
+}
+
+function validateString(value: string, schema: Schema, errors: FieldErrors, path: string): void {
+  const length = [...value].length;
+  if (schema.maxLength !== undefined && length > schema.maxLength) {
+    errors.tooLong(path, schema.maxLength);
+  }
+  if (schema.minLength !== undefined && length < schema.minLength) {
+    errors.invalid(
+      path,
+      value,
+      `${path} in body should be at least ${schema.minLength} chars long`,
+    );
+  }
+  const pattern = schema.pattern === undefined ? undefined : compiled(schema.pattern);
+  if (pattern && !pattern.test(value.slice(0, maxPatternInput))) {
+    errors.invalid(path, value, `${path} in body should match '${schema.pattern}'`);
+  }
+  if (schema.format && !hasFormat(value, schema.format)) {
+    errors.invalid(
+      path,
+      value,
+      `${path} in body must be of type ${schema.format}: ${JSON.stringify(value)}`,
+    );
+  }
+}
+
+/** A pattern's cost can grow faster than its input. */
+const maxPatternInput = 64 * 1024;
+
+function compiled(pattern: string): RegExp | undefined {
+  if (!patterns.has(pattern)) {
+    if (patterns.size > 10_000) patterns.clear();
+    let result: RegExp | undefined;
+    try {
+      result = new RegExp(pattern, "u");
+    } catch {
+      try {
+        result = new RegExp(pattern);
+      } catch {
+        // A pattern of Go's syntax that JavaScript lacks checks nothing.
+      }
+    }
+    patterns.set(pattern, result);
+  }
+  return patterns.get(pattern);
+}
+
+const formats: Record<string, (value: string) => boolean> = {
+  "date-time": (value) =>
+    /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/.test(value) &&
+    !Number.isNaN(Date.parse(value)),
+  date: (value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value)),
+  byte: (value) => /^[A-Za-z0-9+/]*={0,2}$/.test(value) && value.length % 4 === 0,
+  uuid: (value) =>
+    /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i.test(value),
+  ipv4: (value) => /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(value),
+  email: (value) => /^[^\s@]+@[^\s@]+$/.test(value),
+  uri: (value) => URL.canParse(value),
+  hostname: (value) => /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/i.test(value),
+};
+
+function hasFormat(value: string, format: string): boolean {
+  return formats[format]?.(value) ?? true;
+}
+
+function validateNumber(value: number, schema: Schema, errors: FieldErrors, path: string): void {
+  const { minimum, maximum, multipleOf } = schema;
+  if (minimum !== undefined) {
+    if (schema.exclusiveMinimum ? value <= minimum : value < minimum) {
+      const relation = schema.exclusiveMinimum ? "greater than" : "greater than or equal to";
+      errors.invalid(path, value, `${path} in body should be ${relation} ${minimum}`);
+    }
+  }
+  if (maximum !== undefined) {
+    if (schema.exclusiveMaximum ? value >= maximum : value > maximum) {
+      const relation = schema.exclusiveMaximum ? "less than" : "less than or equal to";
+      errors.invalid(path, value, `${path} in body should be ${relation} ${maximum}`);
+    }
+  }
+  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) {
+    errors.invalid(path, value, `${path} in body should be a multiple of ${multipleOf}`);
+  }
+  if (schema.format === "int32" && Math.abs(value) > 0x7fff_ffff) {
+    errors.invalid(path, value, `${path} in body must be of type int32: "${value}"`);
+  }
+}
+
+function validateList(value: unknown[], schema: Schema, errors: FieldErrors, path: string): void {
+  if (schema.maxItems !== undefined && value.length > schema.maxItems) {
+    errors.tooMany(path, value.length, schema.maxItems);
+  }
+  if (schema.minItems !== undefined && value.length < schema.minItems) {
+    errors.invalid(
+      path,
+      value.length,
+      `${path} in body should have at least ${schema.minItems} items`,
+    );
+  }
+  validateUnique(value, schema, errors, path);
+  const items = itemSchema(schema);
+  if (!items) return;
+  for (const [index, item] of value.entries()) {
+    validateValue(item, items, errors, `${path}[${index}]`);
+  }
+}
+
+function validateUnique(value: unknown[], schema: Schema, errors: FieldErrors, path: string): void {
+  const type = schema["x-kubernetes-list-type"];
+  if (type !== "set" && type !== "map") return;
+  const seen = new Set<string>();
+  for (const [index, item] of value.entries()) {
+    const id = type === "set" ? item : keysOf(item, schema);
+    const text = JSON.stringify(id);
+    if (seen.has(text)) errors.duplicate(`${path}[${index}]`, id);
+    seen.add(text);
+  }
+}
+
+function keysOf(item: unknown, schema: Schema): JsonObject {
+  const object = typeof item === "object" && item !== null ? (item as JsonObject) : {};
+  const keys = (schema["x-kubernetes-list-map-keys"] ?? []).map((key) => [key, object[key]]);
+  return Object.fromEntries(keys) as JsonObject;
+}
+
+function validateObject(
+  value: JsonObject,
+  schema: Schema,
+  errors: FieldErrors,
+  path: string,
+): void {
+  const count = Object.keys(value).length;
+  if (schema.maxProperties !== undefined && count > schema.maxProperties) {
+    errors.tooMany(path, count, schema.maxProperties);
+  }
+  if (schema.minProperties !== undefined && count < schema.minProperties) {
+    errors.invalid(
+      path,
+      count,
+      `${path} in body should have at least ${schema.minProperties} properties`,
+    );
+  }
+  for (const key of schema.required ?? []) {
+    if (value[key] === undefined) errors.required(path ? `${path}.${key}` : key);
+  }
+  const named = schema.properties ?? {};
+  for (const [key, child] of Object.entries(value)) {
+    if (child === undefined) continue;
+    const field = fieldSchema(schema, key);
+    if (!field) continue;
+    const dotted = path ? `${path}.${key}` : key;
+    validateValue(child, field, errors, Object.hasOwn(named, key) ? dotted : `${path}.${key}`);
+  }
+}
+
+/** `allOf`, `anyOf`, `oneOf`, `not`: as the whole of the value, beside the structural part. */
+function validateCombinations(
+  value: unknown,
+  schema: Schema,
+  errors: FieldErrors,
+  path: string,
+): void {
+  const place = path || "<nil>";
+  for (const each of schema.allOf ?? []) validateValue(value, each, errors, path);
+  if (schema.anyOf && !schema.anyOf.some((each) => isValid(value, each))) {
+    errors.invalid(
+      place,
+      shownValue(value),
+      `${path} in body must validate at least one schema (anyOf)`,
+    );
+  }
+  if (schema.oneOf && !schema["x-kubernetes-int-or-string"] && schema.format !== "int-or-string") {
+    const count = schema.oneOf.filter((each) => isValid(value, each)).length;
+    if (count !== 1) {
+      errors.invalid(
+        place,
+        shownValue(value),
+        `${path} in body must validate one and only one schema (oneOf). Found ${count === 0 ? "none" : `${count}`} valid`,
+      );
+    }
+  }
+  if (schema.not && isValid(value, schema.not)) {
+    errors.invalid(place, shownValue(value), `${path} in body must not validate the schema (not)`);
+  }
+}
+
+function shownValue(value: unknown): unknown {
+  return typeof value === "object" ? "" : value;
+}
+
+function isValid(value: unknown, schema: Schema): boolean {
+  const errors = new FieldErrors();
+  validateValue(value, schema, errors);
+  return errors.all.length === 0;
+}

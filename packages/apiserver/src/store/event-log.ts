@@ -1,0 +1,49 @@
+import { gone } from "../errors.ts";
+import { type StoredObject } from "./stored-object.ts";
+
+/** A committed change. For a deletion `current` is the last state, with the deletion's revision. */
+export interface StoreEvent {
+  type: "ADDED" | "MODIFIED" | "DELETED";
+  revision: number;
+  current: StoredObject;
+  previous: StoredObject | undefined;
+}
+
+export type StoreListener = (event: StoreEvent) => void;
+
+/** How many changes of one collection a watch may lag behind before it has to list again. */
+const historyLength = 1024;
+
+/** The latest changes of one collection, and who wants to hear of the next. */
+export class EventLog {
+  readonly #history: StoreEvent[] = [];
+  readonly #listeners = new Set<StoreListener>();
+  /** Changes up to this revision are no longer (or, after a start, not) in the history. */
+  #forgotten: number;
+
+  constructor(revision: number) {
+    this.#forgotten = revision;
+  }
+
+  append(event: StoreEvent): void {
+    this.#history.push(event);
+    if (this.#history.length > historyLength * 2) {
+      const dropped = this.#history.splice(0, historyLength);
+      this.#forgotten = dropped.at(-1)?.revision ?? this.#forgotten;
+    }
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  /** Changes after `since`; throws a `StatusError` 410 when some of them are forgotten. */
+  after(since: number): StoreEvent[] {
+    if (since < this.#forgotten) throw gone(since, this.#forgotten);
+    let start = this.#history.length;
+    while (start > 0 && (this.#history[start - 1]?.revision ?? 0) > since) start--;
+    return this.#history.slice(start);
+  }
+
+  subscribe(listener: StoreListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}

@@ -1,0 +1,204 @@
+import { type UnknownObject } from "@spry/kube";
+import { EventLog, type StoreListener } from "./event-log.ts";
+import { type Change, SqliteJournal } from "./sqlite-journal.ts";
+import { keyOf, StoredObject } from "./stored-object.ts";
+
+/** Where an object lives. A collection is `<group>/<plural>`, whatever the versions. */
+export interface Place {
+  collection: string;
+  namespace: string;
+  name: string;
+}
+
+/** The writer's view of the object was not the latest one. */
+export class StaleWriteError extends Error {
+  override readonly name = "StaleWriteError";
+}
+
+interface Collection {
+  objects: Map<string, StoredObject>;
+  /** Keys in order; undefined after an insertion or removal. */
+  sorted: string[] | undefined;
+  log: EventLog;
+}
+
+interface PendingWrite {
+  change: Change;
+  previous: StoredObject | undefined;
+  current: StoredObject;
+  type: "ADDED" | "MODIFIED" | "DELETED";
+  resolve(stored: StoredObject): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * All objects, in memory for reading and in a journal for keeping. A write takes effect in memory at
+ * once, so that the next writer sees it; it is acknowledged, and watchers hear of it, when it is on
+ * disk. Writes of one turn of the event loop share one sync of the disk.
+ */
+export class Store {
+  readonly #journal: SqliteJournal;
+  readonly #collections = new Map<string, Collection>();
+  /** Watches cannot begin before it: the history is not kept on disk. */
+  readonly #openedAt: number;
+  #revision: number;
+  #committed: number;
+  #pending: PendingWrite[] = [];
+  #settled: Promise<void> | undefined;
+
+  constructor(dataDir: string) {
+    this.#journal = new SqliteJournal(dataDir);
+    this.#openedAt = this.#journal.revision();
+    this.#revision = this.#openedAt;
+    this.#committed = this.#openedAt;
+    for (const stored of this.#journal.objects()) {
+      this.#collection(stored.collection).objects.set(stored.key, stored);
+    }
+  }
+
+  /** The latest revision: what a list made now carries as its resourceVersion. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The latest revision that watchers have heard of. */
+  get committed(): number {
+    return this.#committed;
+  }
+
+  get({ collection, namespace, name }: Place): StoredObject | undefined {
+    return this.#collections.get(collection)?.objects.get(keyOf(namespace, name));
+  }
+
+  /** In the order of keys; all namespaces when none is given. */
+  list(collection: string, namespace?: string): StoredObject[] {
+    const found = this.#collections.get(collection);
+    if (!found) return [];
+    found.sorted ??= [...found.objects.keys()].sort();
+    const result: StoredObject[] = [];
+    for (const key of found.sorted) {
+      const stored = found.objects.get(key);
+      if (stored && (!namespace || stored.namespace === namespace)) result.push(stored);
+    }
+    return result;
+  }
+
+  /** Collections that hold anything. */
+  collections(): string[] {
+    return [...this.#collections].filter(([, { objects }]) => objects.size > 0).map(([key]) => key);
+  }
+
+  /**
+   * Creates or replaces. `previous` is the version that the writer has seen (none: create); when it
+   * is no longer the latest, throws `StaleWriteError` at once. Sets `metadata.resourceVersion`, and
+   * keeps `object`: the caller must not change it afterwards.
+   */
+  put(
+    place: Place,
+    previous: StoredObject | undefined,
+    object: UnknownObject,
+  ): Promise<StoredObject> {
+    this.#expect(place, previous);
+    const revision = ++this.#revision;
+    object.metadata.resourceVersion = String(revision);
+    const current = new StoredObject(place, revision, JSON.stringify(object), object);
+    const collection = this.#collection(place.collection);
+    collection.objects.set(current.key, current);
+    if (!previous) collection.sorted = undefined;
+    const type = previous ? "MODIFIED" : "ADDED";
+    return this.#enqueue({ change: { put: current }, previous, current, type });
+  }
+
+  /** Removes; resolves with the last state. `StaleWriteError` as with `put`. */
+  remove(previous: StoredObject, last: UnknownObject = previous.copy()): Promise<StoredObject> {
+    this.#expect(previous, previous);
+    const revision = ++this.#revision;
+    last.metadata.resourceVersion = String(revision);
+    const current = new StoredObject(previous, revision, JSON.stringify(last), last);
+    const collection = this.#collection(previous.collection);
+    collection.objects.delete(previous.key);
+    collection.sorted = undefined;
+    return this.#enqueue({ change: { remove: current }, previous, current, type: "DELETED" });
+  }
+
+  /**
+   * Calls back with every committed change after the revision `since`, those of the past first.
+   * Throws a `StatusError` 410 when it is too long ago. Returns how to stop.
+   */
+  watch(collection: string, since: number, listener: StoreListener): () => void {
+    const { log } = this.#collection(collection);
+    for (const event of log.after(since)) listener(event);
+    return log.subscribe((event) => {
+      if (event.revision > since) listener(event);
+    });
+  }
+
+  /** Resolves when all that is readable is also on disk. */
+  async settled(): Promise<void> {
+    while (this.#settled) await this.#settled;
+  }
+
+  async close(): Promise<void> {
+    await this.settled();
+    this.#journal.close();
+  }
+
+  #expect({ collection, namespace, name }: Place, previous: StoredObject | undefined): void {
+    if (this.get({ collection, namespace, name }) !== previous) {
+      throw new StaleWriteError(`${collection} ${keyOf(namespace, name)} has changed`);
+    }
+  }
+
+  #collection(name: string): Collection {
+    let collection = this.#collections.get(name);
+    if (!collection) {
+      collection = { objects: new Map(), sorted: undefined, log: new EventLog(this.#openedAt) };
+      this.#collections.set(name, collection);
+    }
+    return collection;
+  }
+
+  #enqueue(write: Omit<PendingWrite, "resolve" | "reject">): Promise<StoredObject> {
+    this.#settled ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.#settled = undefined;
+        this.#commit();
+        resolve();
+      });
+    });
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ ...write, resolve, reject });
+    });
+  }
+
+  #commit(): void {
+    const writes = this.#pending;
+    this.#pending = [];
+    try {
+      this.#journal.commit(
+        writes.map(({ change }) => change),
+        this.#revision,
+      );
+    } catch (error) {
+      this.#undo(writes);
+      for (const write of writes) write.reject(error);
+      return;
+    }
+    for (const { type, current, previous, resolve } of writes) {
+      this.#committed = current.revision;
+      const { log } = this.#collection(current.collection);
+      log.append({ type, revision: current.revision, current, previous });
+      resolve(current);
+    }
+  }
+
+  /** Nothing of a failed commit may be read as if it had happened. */
+  #undo(writes: readonly PendingWrite[]): void {
+    for (const { current, previous } of writes.toReversed()) {
+      const collection = this.#collection(current.collection);
+      if (previous) collection.objects.set(current.key, previous);
+      else collection.objects.delete(current.key);
+      collection.sorted = undefined;
+    }
+  }
+}

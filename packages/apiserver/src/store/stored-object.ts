@@ -1,0 +1,52 @@
+import { type UnknownObject } from "@spry/kube";
+
+/**
+ * One version of one object. The text is what clients get; the parsed form is made when it is first
+ * asked for and may be collected again, so that thousands of objects at rest cost only their text.
+ */
+export class StoredObject {
+  readonly collection: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly revision: number;
+  readonly json: string;
+  #parsed: WeakRef<UnknownObject> | undefined;
+
+  constructor(
+    place: { collection: string; namespace: string; name: string },
+    revision: number,
+    json: string,
+    parsed?: UnknownObject,
+  ) {
+    this.collection = place.collection;
+    this.namespace = place.namespace;
+    this.name = place.name;
+    this.revision = revision;
+    this.json = json;
+    if (parsed) this.#parsed = new WeakRef(parsed);
+  }
+
+  /** Shared by all readers: never change it. */
+  get object(): UnknownObject {
+    let object = this.#parsed?.deref();
+    if (!object) {
+      object = this.copy();
+      this.#parsed = new WeakRef(object);
+    }
+    return object;
+  }
+
+  /** The object for a writer to change. */
+  copy(): UnknownObject {
+    return JSON.parse(this.json) as UnknownObject;
+  }
+
+  get key(): string {
+    return keyOf(this.namespace, this.name);
+  }
+}
+
+/** Sorts like etcd's keys: by namespace, then by name. */
+export function keyOf(namespace: string, name: string): string {
+  return namespace ? `${namespace}/${name}` : name;
+}

@@ -1,0 +1,50 @@
+import { type UnknownObject } from "@spry/kube";
+import { type ResourceType } from "../resources/resource-type.ts";
+import { type Cell, type Column, columnsOf } from "./columns.ts";
+
+export interface TableOptions {
+  metadata: object;
+  /** Of meta.k8s.io. */
+  version: string;
+  /** `?includeObject=`: what a row carries besides its cells. */
+  include: string;
+}
+
+/** `meta/v1 Table`: objects as `kubectl get` prints them. */
+export function tableOf(
+  type: ResourceType,
+  objects: UnknownObject[],
+  options: TableOptions,
+): object {
+  const columns = columnsOf(type);
+  return {
+    kind: "Table",
+    apiVersion: `meta.k8s.io/${options.version}`,
+    metadata: options.metadata,
+    columnDefinitions: columns.map(definitionOf),
+    rows: objects.map((object) => ({
+      cells: columns.map((column): Cell => column.cell(object)),
+      object: rowObject(object, options),
+    })),
+  };
+}
+
+function definitionOf({ name, type, format, description, priority }: Column): object {
+  return {
+    name,
+    type,
+    format: format ?? "",
+    description: description ?? "",
+    priority: priority ?? 0,
+  };
+}
+
+function rowObject(object: UnknownObject, { include, version }: TableOptions): object | null {
+  if (include === "None") return null;
+  if (include === "Object") return object;
+  return {
+    kind: "PartialObjectMetadata",
+    apiVersion: `meta.k8s.io/${version}`,
+    metadata: object.metadata,
+  };
+}
