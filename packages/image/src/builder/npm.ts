@@ -79,7 +79,7 @@ function environmentOf({ home }: NpmRun): NodeJS.ProcessEnv {
   return environment;
 }
 
-/** npm's last lines without its prefix, its pointers to log files, and anybody's password. */
+/** npm's last lines without its prefix, its manual, its pointers to log files, and anybody's password. */
 export function meaningfulLines(output: string): string {
   const lines = output
     .split("\n")
@@ -88,5 +88,10 @@ export function meaningfulLines(output: string): string {
       (line) => line !== "" && !/A complete log of this run|^\s*\S+-debug-\d+\.log$/.test(line),
     )
     .map((line) => line.replace(/(:\/\/)[^/@\s]+@/g, "$1").slice(0, 300));
-  return lines.slice(-shownLines).join("\n");
+  // Wrong usage is explained with the command's title and its whole manual.
+  const manual = lines.indexOf("Usage:");
+  return lines
+    .slice(0, manual < 1 ? lines.length : manual - 1)
+    .slice(-shownLines)
+    .join("\n");
 }

@@ -1,0 +1,318 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  assembleImage,
+  buildFunctionImage,
+  type BuildOptions,
+  builderEntry,
+  createLayer,
+  parseImageName,
+  pullImage,
+  pushImage,
+  RegistryClient,
+  sourceDigest,
+} from "../index.ts";
+import { startRegistry, temporaryDirectory } from "../testing.ts";
+import { readSource } from "./function-source.ts";
+import { messageOf, UserError } from "./user-error.ts";
+
+type Files = Record<string, string>;
+
+function write(directory: string, files: Files): string {
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    writeFileSync(join(directory, name), content);
+  }
+  return directory;
+}
+
+/** A registry with a runtime image, and the options of a build against it. */
+async function given(files: Files, options: Partial<BuildOptions> = {}) {
+  const { host } = await startRegistry();
+  const client = new RegistryClient({ attempts: 1 });
+  const layers = [await createLayer([{ path: "usr/src/app/server.cjs", content: "// server" }])];
+  const config = { Labels: { "io.spry.interpreter": "node@24" } };
+  const base = `${host}/spry/nodejs24:1`;
+  await pushImage(client, assembleImage({ layers, config }), parseImageName(base));
+  const lines: string[] = [];
+  const build: BuildOptions = {
+    client,
+    source: write(temporaryDirectory(), files),
+    runtime: "nodejs24",
+    base,
+    destination: `${host}/default-hello:1`,
+    dependencyCache: `${host}/spry-cache/nodejs24`,
+    scratch: temporaryDirectory(),
+    report: (line) => lines.push(line),
+    ...options,
+  };
+  return { host, client, build, lines };
+}
+
+/** A package registry of one package on this machine, and the `.npmrc` that names it. */
+async function startPackageRegistry() {
+  const packageJson = '{"name":"greeting","version":"1.2.3","bin":"cli.js"}';
+  const { body } = await createLayer([
+    { path: "package/package.json", content: packageJson },
+    { path: "package/index.js", content: "module.exports = 'hello';" },
+    { path: "package/cli.js", content: "#!/usr/bin/env node\n", mode: 0o755 },
+  ]);
+  let requests = 0;
+  const server = createServer((request, response) => {
+    requests++;
+    if (request.url?.endsWith(".tgz")) return response.end(body?.open());
+    if (request.url !== "/greeting") return response.writeHead(404).end('{"error":"not found"}');
+    const tarball = `http://${request.headers.host}/greeting.tgz`;
+    const version = {
+      name: "greeting",
+      version: "1.2.3",
+      bin: { greeting: "cli.js" },
+      dist: { tarball },
+    };
+    return response.end(
+      JSON.stringify({
+        name: "greeting",
+        "dist-tags": { latest: "1.2.3" },
+        versions: { "1.2.3": version },
+      }),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const npmConfig = join(temporaryDirectory(), ".npmrc");
+  writeFileSync(npmConfig, `registry=${url}\n//127.0.0.1/:_authToken=secret-token\n`);
+  return { npmConfig, requests: () => requests };
+}
+
+const handler = "module.exports = { main: () => 1 };";
+const withGreeting = {
+  "handler.js": handler,
+  "package.json": '{"dependencies":{"greeting":"^1.0.0"}}',
+};
+
+describe("a build", () => {
+  test("puts the source on the runtime image", async () => {
+    const { build, client, lines } = await given({ "handler.js": handler, "package.json": " \n" });
+    const { image } = await buildFunctionImage(build);
+    expect(image).toMatch(/\/default-hello@sha256:[0-9a-f]{64}$/);
+    const dir = join(temporaryDirectory(), "image");
+    const pulled = await pullImage(client, image, dir);
+    expect(pulled.config.config?.Labels).toEqual({ "io.spry.interpreter": "node@24" });
+    expect(pulled.manifest.layers.length).toBe(2);
+    expect(readdirSync(join(dir, "usr/src/app/function"))).toEqual(["handler.js"]);
+    expect(existsSync(join(dir, "usr/src/app/server.cjs"))).toBe(true);
+    expect(lines).toEqual([expect.stringMatching(/^pushing source layer 0\.\d KiB$/)]);
+  });
+
+  test("of the same source gives the same image, and sends nothing", async () => {
+    const { build } = await given({ "handler.js": handler });
+    const first = await buildFunctionImage(build);
+    expect(await buildFunctionImage({ ...build, scratch: temporaryDirectory() })).toEqual({
+      image: first.image,
+      sentBytes: 0,
+    });
+  });
+
+  test("reads a ConfigMap's volume through its links, and keeps .npmrc out", async () => {
+    const { build, client } = await given({
+      "..2026/handler.js": handler,
+      "..2026/package.json": '{"type":"module"}',
+      ".npmrc": "//x/:_authToken=secret",
+      "node_modules/x/index.js": "",
+    });
+    symlinkSync("..2026", join(build.source, "..data"));
+    for (const name of ["handler.js", "package.json"])
+      symlinkSync(`..data/${name}`, join(build.source, name));
+    const dir = join(temporaryDirectory(), "image");
+    await pullImage(client, (await buildFunctionImage(build)).image, dir);
+    expect(readdirSync(join(dir, "usr/src/app/function")).sort()).toEqual([
+      "handler.js",
+      "package.json",
+    ]);
+  });
+
+  test("installs dependencies once: an edit of the code sends a few bytes and installs nothing", async () => {
+    const { npmConfig, requests } = await startPackageRegistry();
+    const { build, client, lines } = await given(withGreeting, { npmConfig });
+    await buildFunctionImage(build);
+    expect(lines[0]).toBe("installing dependencies");
+    const asked = requests();
+
+    write(build.source, { "handler.js": `${handler} // edited` });
+    const edited = await buildFunctionImage({ ...build, scratch: temporaryDirectory() });
+    expect(edited.sentBytes).toBeLessThan(2000);
+    expect(requests()).toBe(asked);
+
+    const dir = join(temporaryDirectory(), "image");
+    const pulled = await pullImage(client, edited.image, dir);
+    expect(pulled.manifest.layers.length).toBe(3);
+    const modules = join(dir, "usr/src/app/function/node_modules");
+    expect(readFileSync(join(modules, "greeting/index.js"), "utf8")).toContain("hello");
+    expect(readdirSync(modules).sort()).toEqual([".bin", "greeting"]);
+    expect(readFileSync(join(modules, ".bin/greeting"), "utf8")).toContain("#!");
+    expect(JSON.stringify(pulled)).not.toContain("secret-token");
+  });
+
+  test("refuses a source that is no longer what was asked for", async () => {
+    const { build } = await given({ "handler.js": handler });
+    const digest = sourceDigest(readSource(build.source));
+    await buildFunctionImage({ ...build, sourceDigest: digest });
+    write(build.source, { "handler.js": "edited" });
+    const failure = await buildFunctionImage({ ...build, sourceDigest: digest }).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).not.toBeInstanceOf(UserError);
+    expect(messageOf(failure)).toContain(`not ${digest}`);
+  });
+
+  const mistakes: {
+    name: string;
+    files: Files;
+    links?: Record<string, string>;
+    why: string | RegExp;
+  }[] = [
+    {
+      name: "a missing comma",
+      files: { "package.json": '{\n  "a": 1\n  "b": 2\n}' },
+      why: /^package\.json: line 3 column 3: Expected ','/,
+    },
+    {
+      name: "a stray word",
+      files: { "package.json": '{"dependencies": {\n  "a": nonsense\n}}' },
+      why: /^package\.json: line 2 column 9: Unexpected token 'o'/,
+    },
+    {
+      name: "a cut end",
+      files: { "package.json": '{"a": {' },
+      why: /^package\.json: line 1 column 8: /,
+    },
+    { name: "a list", files: { "package.json": "[]" }, why: "package.json: expected an object" },
+    {
+      name: "a version that is no text",
+      files: { "package.json": '{"dependencies":{"a":1}}' },
+      why: "package.json: dependencies: expected names with a version each",
+    },
+    {
+      name: "a link that leaves the source",
+      files: { "a.js": "" },
+      links: { "b.js": "/etc/hostname" },
+      why: "source: b.js is a link that leaves the source",
+    },
+    {
+      name: "a link to nothing",
+      files: { "a.js": "" },
+      links: { "b.js": "c.js" },
+      why: "source: b.js is a link to nothing",
+    },
+    { name: "no files", files: { ".npmrc": "" }, why: "source: no files" },
+  ];
+  test.each(mistakes)("tells the author of $name", async ({ files, links = {}, why }) => {
+    const { build } = await given(files);
+    for (const [name, target] of Object.entries(links))
+      symlinkSync(target, join(build.source, name));
+    const failure = await buildFunctionImage(build).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(UserError);
+    expect(messageOf(failure)).toMatch(why);
+  });
+
+  test("tells the author of a package that does not exist, in the installer's words", async () => {
+    const { npmConfig } = await startPackageRegistry();
+    const { build } = await given(
+      { "handler.js": handler, "package.json": '{"dependencies":{"no-such-package":"1"}}' },
+      { npmConfig },
+    );
+    const failure = await buildFunctionImage(build).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(UserError);
+    expect(messageOf(failure)).toMatch(
+      /^installing dependencies: npm install ended with 1\n.*E404.*no-such-package/s,
+    );
+    expect(messageOf(failure)).not.toMatch(/npm error|complete log/);
+  });
+
+  test("installs what the lock file says, and tells the author when it does not fit", async () => {
+    const { npmConfig } = await startPackageRegistry();
+    const lock = JSON.stringify({
+      name: "x",
+      lockfileVersion: 3,
+      packages: { "": { dependencies: { other: "1" } } },
+    });
+    const { build } = await given({ ...withGreeting, "package-lock.json": lock }, { npmConfig });
+    const failure = await buildFunctionImage(build).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(UserError);
+    expect(messageOf(failure)).toMatch(/npm ci ended with 1\n.*in sync/s);
+  });
+
+  test("does not let a dependency bring in files by a link", async () => {
+    const { npmConfig } = await startPackageRegistry();
+    const outside = write(temporaryDirectory(), {
+      "package.json": '{"name":"outside","version":"1.0.0"}',
+    });
+    const { build } = await given(
+      {
+        "handler.js": handler,
+        "package.json": JSON.stringify({ dependencies: { outside: `file:${outside}` } }),
+      },
+      { npmConfig },
+    );
+    const failure = await buildFunctionImage(build).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(UserError);
+    expect(messageOf(failure)).toMatch(/outside is a link that leaves node_modules/);
+  });
+});
+
+describe("the builder's program", () => {
+  async function run(flags: Record<string, string>) {
+    const dir = temporaryDirectory();
+    const log = join(dir, "termination");
+    const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
+    const child = spawn(process.execPath, [builderEntry, ...args], {
+      env: { PATH: process.env["PATH"], HOME: dir, SPRY_TERMINATION_LOG: log, SPRY_ROOT: dir },
+    });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    const [code] = (await once(child, "close")) as [number];
+    return { code, output, message: existsSync(log) ? readFileSync(log, "utf8") : undefined };
+  }
+
+  test("ends with 0 and the image's name", async () => {
+    const { build } = await given({ "handler.js": handler });
+    const { source, runtime, base, destination } = build;
+    const { code, message, output } = await run({ source, runtime, base, destination });
+    expect({ code, output }).toMatchObject({ code: 0 });
+    expect(JSON.parse(message ?? "")).toEqual({
+      image: expect.stringMatching(/default-hello@sha256:/) as string,
+    });
+  });
+
+  test("ends with 1 when the author must change something, 2 when another try may help", async () => {
+    const { build } = await given({ "handler.js": handler, "package.json": "{" });
+    const { source, runtime, base, destination } = build;
+    const refused = await run({ source, runtime, base, destination });
+    expect(refused).toMatchObject({ code: 1, message: undefined });
+    expect(refused.output).toMatch(/^package\.json: line 1 column 2/);
+    const good = write(temporaryDirectory(), { "handler.js": handler });
+    const broke = await run({
+      source: good,
+      runtime,
+      base: "127.0.0.1:1/spry/nodejs24",
+      destination,
+    });
+    expect(broke.code).toBe(2);
+    expect(broke.output).toMatch(/ECONNREFUSED/);
+    expect((await run({ source })).output).toMatch(/^usage: /);
+  });
+});
