@@ -3,6 +3,7 @@ import {
   controllerRef,
   type Informer,
   isControlledBy,
+  isForbidden,
   isNotFound,
   type KubeClient,
   type KubeObject,
@@ -26,6 +27,11 @@ export class ForeignObjectError extends Error {
       `${kind} ${name} exists and does not belong to the Function: delete it, or give the Function another name`,
     );
   }
+}
+
+/** Whether somebody else's object, quota or policy stands in the way: time may change that. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ForeignObjectError || isForbidden(error);
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   deepEqual,
   type EventRecorder,
   isNotFound,
+  KubeClient,
   mergePatchBetween,
   type ObjectKey,
   type Reconcile,
@@ -38,9 +39,10 @@ export const stages: readonly Stage[] = [
 ];
 
 /** One pass over one Function: stages as far as they get, then one write of the status. */
-export function functionReconciler(deps: Deps, events: EventRecorder): Reconcile {
-  const latest = new LatestFunctions(deps.caches.functions);
-  return async (key) => {
+export function functionReconciler(everything: Deps, events: EventRecorder): Reconcile {
+  const latest = new LatestFunctions(everything.caches.functions);
+  return async (key, signal) => {
+    const deps = { ...everything, client: boundTo(signal, everything.client) };
     const stored = latest.get(key);
     // Owner references take the children along; there is nothing to clean up.
     if (!stored || stored.metadata.deletionTimestamp) return forget(key, deps);
@@ -58,6 +60,11 @@ export function functionReconciler(deps: Deps, events: EventRecorder): Reconcile
       if (written) latest.wrote(key, written);
     }
   };
+}
+
+/** A client whose requests end with the pass. */
+function boundTo(signal: AbortSignal, client: KubeClient): KubeClient {
+  return new KubeClient((request) => client.transport(new Request(request, { signal })));
 }
 
 function forget(key: ObjectKey, deps: Deps): void {
@@ -79,7 +86,6 @@ function draftOf(key: ObjectKey, stored: Function): Draft {
 function describe({ fn, status }: Draft, { settings }: Deps): void {
   const { function: own, build } = fn.spec.resourceConfiguration ?? {};
   const { defaultFunctionPreset, defaultBuildPreset } = settings;
-  status.observedGeneration = fn.metadata.generation ?? 0;
   status.functionResourceProfile = resolveResources("function", own, defaultFunctionPreset).profile;
   status.buildResourceProfile = resolveResources("build", build, defaultBuildPreset).profile;
 }
@@ -103,6 +109,7 @@ async function runStages(draft: Draft, deps: Deps): Promise<{ outcome: Outcome; 
 /** The condition of the stage that ended the pass, and how the Deployment fares. */
 function tell(draft: Draft, outcome: Outcome, last: Stage, deps: Deps): void {
   observeScale(draft, deps);
+  draft.status.observedGeneration = draft.fn.metadata.generation ?? 0;
   if (outcome.kind === "done") return observeRollout(draft, true, deps);
   say(draft, last, outcome, deps);
   if (last.condition !== "Running") observeRollout(draft, false, deps);

@@ -2,6 +2,7 @@ import { labels, managedBy, managedByUser, names } from "@spry/function";
 import {
   type Clock,
   Controller,
+  type ControllerMetrics,
   type Informer,
   type KubeClient,
   type KubeObject,
@@ -20,6 +21,7 @@ export interface PropagationOptions {
   settings: Settings;
   clock: Clock;
   log: Logger;
+  metrics?: ControllerMetrics;
 }
 
 /**
@@ -28,13 +30,12 @@ export interface PropagationOptions {
  * alone.
  */
 export function createPropagation(options: PropagationOptions): Controller {
-  const { client, caches, settings, clock, log } = options;
+  const { client, caches, settings, ...telling } = options;
   const { namespaces, registrySecrets, serviceAccounts } = caches;
   const excluded = new Set([...settings.excludedNamespaces, settings.baseNamespace]);
   const controller = new Controller({
     name: "propagation",
-    clock,
-    log,
+    ...telling,
     async reconcile(name) {
       const namespace = namespaces.get(name);
       if (!namespace || isTerminating(namespace) || excluded.has(name)) return;

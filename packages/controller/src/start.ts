@@ -3,6 +3,7 @@ import {
   type Change,
   type Clock,
   Controller,
+  type ControllerMetrics,
   deepEqual,
   EventRecorder,
   getCondition,
@@ -26,6 +27,7 @@ export interface FunctionControllerOptions {
   config: ControllerConfig;
   clock?: Clock;
   log?: Logger;
+  metrics?: ControllerMetrics;
   signal: AbortSignal;
 }
 
@@ -34,11 +36,12 @@ export interface FunctionControllerOptions {
  * ended. One instance at a time may run in a cluster: leader election is the caller's.
  */
 export async function startFunctionController(options: FunctionControllerOptions): Promise<void> {
-  const { client, signal, clock = systemClock, log = silentLogger } = options;
+  const { client, metrics, signal, clock = systemClock, log = silentLogger } = options;
+  const telling = { clock, log, ...(metrics ? { metrics } : {}) };
   const settings = settingsOf(options.config);
   const caches = createCaches(client, clock, log);
   const running = Object.values(caches).map((informer) => informer.run(signal));
-  const propagation = createPropagation({ client, caches, settings, clock, log });
+  const propagation = createPropagation({ client, caches, settings, ...telling });
 
   // The reconciler's parts wake Functions, and the controller that is woken needs the reconciler.
   const wake = (key: ObjectKey) => controller.enqueue(key);
@@ -50,8 +53,7 @@ export async function startFunctionController(options: FunctionControllerOptions
     name: functions.plural,
     reconcile: functionReconciler(deps, events),
     workers: settings.workers,
-    clock,
-    log,
+    ...telling,
   });
 
   // Judging from half a picture would create again what is already there.

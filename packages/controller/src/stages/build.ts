@@ -1,5 +1,14 @@
 import { annotations, type BuildStatus, buildKey, managedBy, names } from "@spry/function";
-import { isAlreadyExists, isControlledBy, type Job, resources, type Clock } from "@spry/kube";
+import {
+  isAlreadyExists,
+  isControlledBy,
+  isForbidden,
+  isInvalid,
+  messageOf,
+  type Job,
+  resources,
+  type Clock,
+} from "@spry/kube";
 import { type BuildResult, buildResult } from "../build-result.ts";
 import { isFinished } from "../build-slots.ts";
 import { deleteIfThere, stamped } from "../children.ts";
@@ -105,11 +114,13 @@ async function start(
   try {
     await client.create(resources.jobs, job, { fieldManager: managedBy });
   } catch (error) {
+    // The cache may not show it yet; then its event brings the next pass.
     if (!isAlreadyExists(error)) {
       slots.leave(draft.key);
-      throw error;
+      if (!isForbidden(error) && !isInvalid(error)) throw error;
+      const message = `Job ${job.metadata.name} cannot be created: ${messageOf(error)}`;
+      return { kind: "wait", reason: "JobWaiting", message, recheckAfterMs: refusedRecheckMs };
     }
-    // The cache does not show it yet; its event brings the next pass.
   }
   status.build = unfinished(key, earlier);
   return { kind: "wait", reason: "JobCreated", message: `Job ${job.metadata.name} created` };
@@ -191,6 +202,8 @@ async function tryAgain(
   return { kind: "wait", reason: "JobFailed", message: text, recheckAfterMs: pause };
 }
 
+/** Somebody's quota or policy says no, and may say yes later. */
+const refusedRecheckMs = 30_000;
 const firstRetryMs = 5000;
 const lastRetryMs = 300_000;
 

@@ -1,9 +1,9 @@
-import { isInvalid } from "@spry/kube";
-import { ensureChild, ForeignObjectError } from "../children.ts";
+import { isInvalid, messageOf } from "@spry/kube";
+import { ensureChild, isRefusal } from "../children.ts";
 import { desiredDeployment } from "../desired/deployment.ts";
 import { done, type Stage } from "../stage.ts";
 
-const foreignRecheckMs = 30_000;
+const refusedRecheckMs = 30_000;
 
 /** Runs the image. How the roll-out fares is told at the end of the pass. */
 export const deployWorkload: Stage = {
@@ -18,14 +18,14 @@ export const deployWorkload: Stage = {
       draft.deployment = (await ensureChild(client, caches.deployments, fn, desired)).object;
       return done;
     } catch (error) {
-      const { message } = error as Error;
+      const message = messageOf(error);
       if (isInvalid(error)) return { kind: "stop", reason: "DeploymentFailed", message };
-      if (!(error instanceof ForeignObjectError)) throw error;
+      if (!isRefusal(error)) throw error;
       return {
         kind: "wait",
         reason: "DeploymentFailed",
         message,
-        recheckAfterMs: foreignRecheckMs,
+        recheckAfterMs: refusedRecheckMs,
       };
     }
   },

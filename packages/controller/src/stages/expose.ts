@@ -1,9 +1,9 @@
-import { isInvalid } from "@spry/kube";
-import { ensureChild, ForeignObjectError } from "../children.ts";
+import { isInvalid, messageOf } from "@spry/kube";
+import { ensureChild, isRefusal } from "../children.ts";
 import { desiredService } from "../desired/service.ts";
 import { done, type Stage } from "../stage.ts";
 
-const foreignRecheckMs = 30_000;
+const refusedRecheckMs = 30_000;
 
 /** Makes the Function reachable by its name. */
 export const exposeService: Stage = {
@@ -15,9 +15,9 @@ export const exposeService: Stage = {
       await ensureChild(client, caches.services, fn, desiredService(fn));
       return done;
     } catch (error) {
-      if (!(error instanceof ForeignObjectError) && !isInvalid(error)) throw error;
-      const { message } = error as Error;
-      return { kind: "wait", reason: "ServiceFailed", message, recheckAfterMs: foreignRecheckMs };
+      if (!isRefusal(error) && !isInvalid(error)) throw error;
+      const message = messageOf(error);
+      return { kind: "wait", reason: "ServiceFailed", message, recheckAfterMs: refusedRecheckMs };
     }
   },
 };

@@ -1,11 +1,11 @@
 import { deprecationOf, type FunctionStatus, type Reason, runtimeOf } from "@spry/function";
-import { isInvalid } from "@spry/kube";
-import { ensureChild, ForeignObjectError } from "../children.ts";
+import { isInvalid, messageOf } from "@spry/kube";
+import { ensureChild, isRefusal } from "../children.ts";
 import { conditionOf } from "../conditions.ts";
 import { desiredConfigMap } from "../desired/config-map.ts";
 import { type Draft, type Outcome, type Stage } from "../stage.ts";
 
-const foreignRecheckMs = 30_000;
+const refusedRecheckMs = 30_000;
 
 /** Puts the code where a build can mount it. */
 export const resolveSource: Stage = {
@@ -23,18 +23,15 @@ export const resolveSource: Stage = {
       const { change } = await ensureChild(client, caches.configMaps, fn, desiredConfigMap(fn));
       return ready(draft, reasonOf(change, status));
     } catch (error) {
-      if (error instanceof ForeignObjectError) {
-        const { message } = error;
-        return {
-          kind: "wait",
-          reason: "SourceUpdateFailed",
-          message,
-          recheckAfterMs: foreignRecheckMs,
-        };
-      }
-      if (!isInvalid(error)) throw error;
-      const message = `Sources update failed, reason: ${(error as Error).message}`;
-      return { kind: "stop", reason: "SourceUpdateFailed", message };
+      const message = `Sources update failed, reason: ${messageOf(error)}`;
+      if (isInvalid(error)) return { kind: "stop", reason: "SourceUpdateFailed", message };
+      if (!isRefusal(error)) throw error;
+      return {
+        kind: "wait",
+        reason: "SourceUpdateFailed",
+        message,
+        recheckAfterMs: refusedRecheckMs,
+      };
     }
   },
 };
