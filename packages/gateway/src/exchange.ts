@@ -47,6 +47,8 @@ export interface UpgradeSocket {
 
 /** How long other addresses are tried after the first failure, and waited for when a Pod is lost. */
 const patienceMs = 1_000;
+/** How long a client may go on sending a body that nobody reads. */
+const restMs = 1_000;
 /** Between looks at addresses that are all suspect. */
 const suspectPauseMs = 25;
 /** A request whose connection broke is sent once more, to keep one that kills Pods from killing all. */
@@ -233,6 +235,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (names.length > 0) this.#response.addTrailers(trailers);
     this.#response.end();
     this.#finish(this.#response.statusCode);
+    if (!this.#request.complete) this.#readRest();
+  }
+
+  /**
+   * The Pod has answered without reading everything. The client may not look for its answer before
+   * it has sent everything, but not without bounds.
+   */
+  #readRest(): void {
+    const { socket } = this.#request;
+    if (this.#body instanceof RequestBody) this.#body.close();
+    const cancel = this.#deps.clock.after(restMs, () => socket.destroy());
+    this.#request.once("end", cancel).resume();
   }
 
   onRequestUpgrade(

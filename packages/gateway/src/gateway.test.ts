@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Bench, bodyOf, type PodHandler, startBench } from "./testing.ts";
+import { type Bench, bodyOf, type PodHandler, startBench } from "./testing/bench.ts";
 
 let bench: Bench;
 beforeEach(async () => {
@@ -210,6 +210,35 @@ describe("an answer of the gateway's own", () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     socket.destroy();
   });
+});
+
+test("Services that are no Function's are not reachable", async () => {
+  const pod = await bench.pod((_, response) => response.end("internal"));
+  await bench.service("hello", { app: "database" });
+  await bench.endpoints([pod]);
+  expect((await bench.call()).status).toBe(404);
+});
+
+describe("while the API server is away", () => {
+  test("requests go on, and what changed meanwhile counts afterwards", async () => {
+    await running((_, response) => response.end("before"));
+    bench.network.cut();
+    expect((await bench.call()).body).toBe("before");
+    await bench.endpoints([await bench.pod((_, response) => response.end("after"))]);
+    expect((await bench.call()).body).toBe("before");
+    bench.network.restore();
+    await expect.poll(async () => (await bench.call()).body, { timeout: 5000 }).toBe("after");
+  });
+});
+
+test("requests beyond what may wait are turned away at once", async () => {
+  const narrow = await startBench({ maxWaiting: 2, readyWaitMs: 300 });
+  await narrow.fn([{ type: "BuildReady", status: "Unknown", reason: "JobRunning", message: "" }]);
+  const answers = await Promise.all(Array.from({ length: 3 }, () => narrow.call()));
+  const reasons = answers.map(({ headers }) => String(headers["x-spry-reason"]));
+  expect(new Set(reasons)).toEqual(new Set(["JobRunning", "Overloaded"]));
+  expect(reasons.filter((reason) => reason === "Overloaded")).toHaveLength(1);
+  await narrow.close();
 });
 
 test("metrics count requests by Function and status", async () => {

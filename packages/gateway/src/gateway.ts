@@ -1,6 +1,6 @@
 import * as http from "node:http";
 import { type AddressInfo, type Socket } from "node:net";
-import { functions } from "@spry/function";
+import { functions, labels } from "@spry/function";
 import {
   type Clock,
   Informer,
@@ -62,6 +62,7 @@ const keepAliveTimeoutMs = 65_000;
 const headersTimeoutMs = 60_000;
 /** Routes must be current soon after the API server is back. */
 const maxWatchRetryMs = 1_000;
+const maxConnections = 20_000;
 const sweepMs = 50;
 const lingerMs = 100;
 
@@ -72,7 +73,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   const stop = new AbortController();
   const watching = { clock, log, maxRetryMs: maxWatchRetryMs };
   const sources = {
-    services: new Informer(options.client, resources.services, watching),
+    // Only the Services of Functions: nothing else of a cluster is to be reachable from outside.
+    services: new Informer(options.client, resources.services, {
+      ...watching,
+      labelSelector: labels.functionName,
+    }),
     slices: new Informer(options.client, resources.endpointSlices, {
       ...watching,
       indexes: { service: serviceOfSlice },
@@ -161,7 +166,13 @@ function createServer(deps: ExchangeDeps, ready: Promise<void>, accessLog: boole
     keepAliveTimeout: keepAliveTimeoutMs,
     requestTimeout: settings.idleTimeoutMs,
     shouldUpgradeCallback: isTunnelRequest,
+    // A peer that is gone without a word is found, also under a quiet tunnel.
+    keepAlive: true,
+    keepAliveInitialDelay: headersTimeoutMs,
   });
+  server.maxConnections = maxConnections;
+  // Nobody reads, nobody writes.
+  server.timeout = settings.idleTimeoutMs;
   server.on("request", (request, response) => guarded(request, response));
   // Expect: 100-continue is answered once it is known that somebody will read the body.
   server.on("checkContinue", (request, response) => guarded(request, response));

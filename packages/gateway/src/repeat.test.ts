@@ -1,6 +1,6 @@
 import * as http from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Bench, bodyOf, startBench, type TestPod } from "./testing.ts";
+import { type Bench, bodyOf, startBench, type TestPod } from "./testing/bench.ts";
 
 let bench: Bench;
 beforeEach(async () => {

@@ -14,6 +14,7 @@ export class RequestBody {
   #sent: Buffer[] | undefined = [];
   #bytes = 0;
   #ended = false;
+  #stream: Readable | undefined;
 
   constructor(request: IncomingMessage, maxBytes: number) {
     this.#request = request;
@@ -29,8 +30,9 @@ export class RequestBody {
     return this.#bytes > this.#maxBytes;
   }
 
-  /** The whole body, for an attempt; the one before must have been destroyed. */
+  /** The whole body, for the next attempt; what the one before had is taken away. */
   open(): Readable {
+    this.close();
     const request = this.#request;
     const stream = new Readable({
       read: () => void request.resume(),
@@ -40,6 +42,8 @@ export class RequestBody {
         callback(error);
       },
     });
+    // Whoever reads it reports its failures; nobody may be left to listen when it is destroyed.
+    stream.on("error", () => {});
     const onData = (chunk: Buffer) => {
       this.#remember(chunk);
       if (this.isTooLarge) stream.destroy(new Error("request body is too large"));
@@ -49,7 +53,13 @@ export class RequestBody {
     for (const chunk of this.#sent ?? []) stream.push(chunk);
     if (this.#ended) stream.push(null);
     else request.on("data", onData).on("end", onEnd).pause();
+    this.#stream = stream;
     return stream;
+  }
+
+  /** Takes the request's stream back from the last attempt. */
+  close(): void {
+    this.#stream?.destroy();
   }
 
   #remember(chunk: Buffer): void {

@@ -2,7 +2,7 @@ import * as http from "node:http";
 import { once } from "node:events";
 import { type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Bench, bodyOf, type PodHandler, startBench, type TestPod } from "./testing.ts";
+import { type Bench, bodyOf, type PodHandler, startBench, type TestPod } from "./testing/bench.ts";
 
 let bench: Bench;
 beforeEach(async () => {
@@ -128,14 +128,37 @@ describe("a body", () => {
     await expect(bodyOf(response)).rejects.toThrow("aborted");
   });
 
-  test("that is not read to its end does not spoil the next request", async () => {
+  test("that is not read to its end does not spoil the connection's next request", async () => {
     await running((_, response) => response.writeHead(413).end("no"));
-    const request = open();
-    request.write(Buffer.alloc(1 << 20));
-    request.end(Buffer.alloc(1 << 20));
-    expect((await responseTo(request)).statusCode).toBe(413);
-    expect((await bench.call()).status).toBe(413);
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const body = Buffer.alloc(1 << 20);
+    for (let i = 0; i < 3; i++) {
+      expect((await bench.call({ method: "POST", body, agent })).status).toBe(413);
+    }
+    agent.destroy();
   });
+});
+
+test("HTTP/1.0 is spoken too", async () => {
+  await running((_, response) => {
+    response.write("one,");
+    response.end("two");
+  });
+  const socket = await bench.raw();
+  socket.write("GET / HTTP/1.0\r\nhost: hello.default.localhost\r\n\r\n");
+  expect((await bodyOf(socket)).toString()).toMatch(/\r\n\r\none,two$/);
+});
+
+test("early hints are passed on", async () => {
+  await running((_, response) => {
+    response.writeEarlyHints({ link: "</style.css>; rel=preload" });
+    response.end("x");
+  });
+  const request = open({ method: "GET" });
+  const hints = once(request, "information") as Promise<[http.InformationEvent]>;
+  const response = responseTo(request.end());
+  expect((await hints)[0]).toMatchObject({ statusCode: 103 });
+  expect((await response).statusCode).toBe(200);
 });
 
 test("connections are kept alive on both sides", async () => {

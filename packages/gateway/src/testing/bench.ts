@@ -3,8 +3,8 @@ import * as http from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { createApiServer } from "@spry/apiserver";
 import { type Function, functionCrd, functions, labels } from "@spry/function";
-import { type EndpointSlice, KubeClient, resources } from "@spry/kube";
-import { createGateway, type GatewayOptions } from "./gateway.ts";
+import { type EndpointSlice, KubeClient, resources, type Transport } from "@spry/kube";
+import { createGateway, type GatewayOptions } from "../gateway.ts";
 
 export type PodHandler = (request: http.IncomingMessage, response: http.ServerResponse) => unknown;
 
@@ -26,6 +26,8 @@ export interface Answered {
 
 export interface Bench {
   readonly client: KubeClient;
+  /** Between the gateway and the API server. */
+  readonly network: Network;
   readonly port: number;
   readonly gateway: Awaited<ReturnType<ReturnType<typeof createGateway>["listen"]>>;
   readonly kit: ReturnType<typeof createGateway>;
@@ -33,7 +35,7 @@ export interface Bench {
   /** Says which Pods are ready (and which end but serve) behind the Function `hello` in `default`. */
   endpoints(ready: TestPod[], ending?: TestPod[]): Promise<void>;
   fn(conditions?: NonNullable<Function["status"]>["conditions"], name?: string): Promise<void>;
-  service(name?: string): Promise<void>;
+  service(name?: string, labels?: Record<string, string>): Promise<void>;
   call(options?: CallOptions): Promise<Answered>;
   raw(): Promise<Socket>;
   close(): Promise<void>;
@@ -54,11 +56,14 @@ export async function startBench(options: Partial<GatewayOptions> = {}): Promise
   const api = await createApiServer({ dataDir: ":memory:" });
   const client = new KubeClient(api.transport());
   await client.create(resources.customResourceDefinitions, functionCrd());
-  const kit = createGateway({ client, drainMs: 500, ...options });
+  const network = new Network(api.transport());
+  const watching = new KubeClient((request) => network.send(request));
+  const kit = createGateway({ client: watching, drainMs: 500, ...options });
   const gateway = await kit.listen({ host: "127.0.0.1", port: 0 });
   const pods: TestPod[] = [];
   const bench: Bench = {
     client,
+    network,
     gateway,
     kit,
     port: gateway.port,
@@ -77,9 +82,9 @@ export async function startBench(options: Partial<GatewayOptions> = {}): Promise
         await client.patch(functions, metadata, { status }, { subresource: "status" });
       }
     },
-    async service(name = "hello") {
+    async service(name = "hello", own = { [labels.functionName]: name }) {
       await client.create(resources.services, {
-        metadata: { name, namespace: "default", labels: { [labels.functionName]: name } },
+        metadata: { name, namespace: "default", labels: own },
         spec: { ports: [{ name: "http", port: 80, targetPort: 8080 }] },
       });
     },
@@ -93,6 +98,31 @@ export async function startBench(options: Partial<GatewayOptions> = {}): Promise
   };
   await kit.ready;
   return bench;
+}
+
+/** A way to the API server that can be cut. */
+class Network {
+  readonly #real: Transport;
+  #cut = new AbortController();
+
+  constructor(real: Transport) {
+    this.#real = real;
+  }
+
+  send(request: Request): Promise<Response> {
+    const signal = AbortSignal.any([request.signal, this.#cut.signal]);
+    if (signal.aborted) return Promise.reject(new Error("connect ECONNREFUSED"));
+    return this.#real(new Request(request, { signal }));
+  }
+
+  /** Ends the watches under way as well. */
+  cut(): void {
+    this.#cut.abort(new Error("read ECONNRESET"));
+  }
+
+  restore(): void {
+    this.#cut = new AbortController();
+  }
 }
 
 async function startPod(handler: PodHandler): Promise<TestPod> {
