@@ -11,7 +11,12 @@ import {
   pushImage,
   RegistryClient,
 } from "@spry/image";
+import { type ApiServer, createApiServer } from "@spry/apiserver";
+import { type Clock, type Deployment, KubeClient, type Pod, resources } from "@spry/kube";
 import { onTestFinished } from "vitest";
+import { startControllers } from "./controllers/start-controllers.ts";
+import { createNode, type MachineNode } from "./node/node.ts";
+import { processSandbox } from "./sandbox/process-sandbox.ts";
 
 /** The registry host that image names of the tests have. */
 export const registryHost = "registry.spry.localhost";
@@ -67,4 +72,81 @@ export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 10_
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
+}
+
+export interface TestMachine {
+  client: KubeClient;
+  registry: TestRegistry;
+  server: ApiServer;
+  dataDir: string;
+  node: MachineNode;
+  /** Another agent on the same data, as after a restart. The earlier one must have been stopped. */
+  restartNode(): MachineNode;
+}
+
+/** A whole machine: API server, controllers, a registry, and a node that runs real processes. */
+export async function startMachine(options: { clock?: Clock } = {}): Promise<TestMachine> {
+  const { clock } = options;
+  const ending = new AbortController();
+  const registry = await startRegistry();
+  const dataDir = temporaryDirectory();
+  let node: MachineNode;
+  const kubelet = () => node.kubelet;
+  const server = await createApiServer({ dataDir: ":memory:", kubelet });
+  const client = new KubeClient(server.transport());
+  const work: Promise<void>[] = [];
+  const startNode = () => {
+    const sandbox = processSandbox({ dataDir });
+    node = createNode({ client, name: "here", dataDir, sandbox, mirrors: registry.mirrors });
+    work.push(node.run(ending.signal));
+    return node;
+  };
+  onTestFinished(async () => {
+    await node.stop({ pods: "stop" });
+    ending.abort();
+    await Promise.all(work);
+    await server.close();
+  });
+  startNode();
+  await startControllers({ client, kubelet, signal: ending.signal, ...(clock ? { clock } : {}) });
+  const machine = { client, registry, server, dataDir, restartNode: startNode };
+  return Object.defineProperty(machine, "node", { get: () => node }) as TestMachine;
+}
+
+/** Pods of the default namespace with this label, oldest first. */
+export async function podsOf(client: KubeClient, app: string): Promise<Pod[]> {
+  const { items } = await client.list(resources.pods, {
+    namespace: "default",
+    labelSelector: `app=${app}`,
+  });
+  return items;
+}
+
+export function deploymentOf(
+  name: string,
+  image: string,
+  more: Partial<Deployment["spec"]> = {},
+): Deployment {
+  return {
+    metadata: { namespace: "default", name },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name } },
+        spec: {
+          terminationGracePeriodSeconds: 5,
+          containers: [
+            {
+              name: "main",
+              image,
+              ports: [{ name: "http", containerPort: 8080 }],
+              readinessProbe: { httpGet: { path: "/", port: "http" } },
+            },
+          ],
+        },
+      },
+      ...more,
+    },
+  };
 }
