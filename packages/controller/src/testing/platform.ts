@@ -41,6 +41,8 @@ export class TestPlatform implements AsyncDisposable {
   readonly clock = new ManualClock(Date.now());
   /** What the controller wrote, as `PATCH /api/v1/…`, without Events. */
   readonly writes: string[] = [];
+  /** Stands between controller and API server; `pass` sends a request on. */
+  fault: ((request: Request, pass: Transport) => Promise<Response>) | undefined;
   readonly #config: Partial<ControllerConfig>;
   readonly #transport: Transport;
   readonly #close: () => Promise<void>;
@@ -101,7 +103,7 @@ export class TestPlatform implements AsyncDisposable {
       if (request.method !== "GET" && !pathname.endsWith("/events")) {
         this.writes.push(`${request.method} ${pathname}`);
       }
-      return this.#transport(request);
+      return this.fault ? this.fault(request, this.#transport) : this.#transport(request);
     };
     const ended = startFunctionController({
       client: new KubeClient(recording),
