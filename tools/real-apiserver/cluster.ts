@@ -2,7 +2,14 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import path from "node:path";
-import { KubeClient, httpsTransport, isNotFound, loadKubeconfig, resources } from "@spry/kube";
+import {
+  KubeClient,
+  httpsTransport,
+  isNotFound,
+  loadKubeconfig,
+  messageOf,
+  resources,
+} from "@spry/kube";
 import {
   type BackgroundProcess,
   endProcess,
@@ -166,13 +173,15 @@ async function untilReady(
   });
   try {
     await until(`${program} is ready`, { signal, timeoutMs: startTimeoutMs }, async () => {
-      if (!isRunning(one)) {
-        throw new Error(`starting ${program}: it ended at once, saying\n${lastLines(one)}`);
-      }
+      if (!isRunning(one)) throw new Error("it ended at its start");
       const answer = await transport(new Request(ready.url)).catch(() => undefined);
       await answer?.body?.cancel();
       return answer?.status === 200;
     });
+  } catch (cause) {
+    // The log goes with the directory, so its end is told here.
+    const log = signal.aborted ? "" : `; its log ends with\n${lastLines(one)}`;
+    throw new Error(`starting ${program}: ${messageOf(cause)}${log}`, { cause });
   } finally {
     transport.close();
   }
