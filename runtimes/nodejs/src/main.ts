@@ -48,12 +48,21 @@ function sayReady(descriptor: number): void {
   closeSync(descriptor);
 }
 
+/**
+ * Ends with 1 and the reason on stderr. The Function's own error is left to Node.js, which alone
+ * knows the line of a syntax error in an ES module.
+ */
 function fail(error: unknown): void {
-  if (error instanceof LoadError) {
-    process.stderr.write(`${error.message}\n`);
-    if (error.cause !== undefined) logError("caused by", error.cause);
-  } else logError("starting the runtime", error);
-  process.exit(1);
+  if (!(error instanceof LoadError)) {
+    logError("starting the runtime", error);
+    process.exit(1);
+  }
+  process.stderr.write(`${error.message}\n`);
+  if (error.cause === undefined) process.exit(1);
+  process.removeAllListeners("uncaughtException");
+  setImmediate(() => {
+    throw error.cause;
+  });
 }
 
 main().catch(fail);

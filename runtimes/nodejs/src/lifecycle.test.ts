@@ -1,0 +1,229 @@
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { describe, expect, test } from "vitest";
+import { failToStart, send, startFunction } from "./testing.ts";
+
+const hello = 'exports.main = () => "hello";';
+
+describe("a Function is loaded", () => {
+  const forms: { name: string; files: Record<string, string>; env?: Record<string, string> }[] = [
+    {
+      name: "CommonJS",
+      files: { "handler.js": 'module.exports = { main() { return "hello"; } };' },
+    },
+    {
+      name: "an ES module by package.json",
+      files: {
+        "handler.js": 'export const main = async () => "hello";',
+        "package.json": '{"type":"module"}',
+      },
+    },
+    {
+      name: "an ES module by its name",
+      files: { "handler.mjs": 'export function main() { return "hello"; }' },
+    },
+    {
+      name: "an ES module by its syntax",
+      files: { "handler.js": 'export function main() { return "hello"; }' },
+    },
+    {
+      name: "an ES module that waits",
+      files: {
+        "handler.mjs":
+          'const text = await Promise.resolve("hello"); export const main = () => text;',
+      },
+    },
+    {
+      name: "a default export",
+      files: { "handler.mjs": 'export default { main: () => "hello" };' },
+    },
+    {
+      name: "CommonJS by its name",
+      files: { "handler.cjs": hello, "package.json": '{"type":"module"}' },
+    },
+    {
+      name: "TypeScript",
+      files: { "handler.ts": 'export const main = (event: { data?: string }): string => "hello";' },
+    },
+    {
+      name: "TypeScript of an ES module package",
+      files: {
+        "handler.ts": 'import { text } from "./text.ts"; export const main = () => text;',
+        "text.ts": 'export const text: string = "hello";',
+        "package.json": '{"type":"module"}',
+      },
+    },
+    {
+      name: "package.json's main",
+      files: { "src/app.js": hello, "package.json": '{"main":"src/app.js"}' },
+    },
+    {
+      name: "handler.js before package.json's main",
+      files: { "handler.js": hello, "index.js": "throw 1", "package.json": '{"main":"index.js"}' },
+    },
+    {
+      name: "other names by MOD_NAME and FUNC_HANDLER",
+      files: { "app.js": 'exports.run = () => "hello";' },
+      env: { MOD_NAME: "app", FUNC_HANDLER: "run" },
+    },
+    {
+      name: "with dependencies",
+      files: {
+        "handler.js": 'exports.main = () => require("greeting");',
+        "node_modules/greeting/index.js": 'module.exports = "hello";',
+      },
+    },
+  ];
+  test.each(forms)("from $name", async ({ files, env = {} }) => {
+    const { url, stderr } = await startFunction(files, env);
+    expect((await send(url)).body).toBe("hello");
+    expect(stderr()).not.toMatch(/ExperimentalWarning(?!: Type Stripping)/);
+  });
+
+  const mistakes: { name: string; files: Record<string, string>; says: RegExp }[] = [
+    {
+      name: "a syntax error",
+      files: { "handler.js": "module.exports = {\n  main( {\n" },
+      says: /^loading handler\.js: SyntaxError: .*\n[^]*handler\.js:\d/,
+    },
+    {
+      name: "a syntax error in an ES module",
+      files: { "handler.mjs": "export const main = ;" },
+      says: /^loading handler\.mjs: SyntaxError: Unexpected token ';'\n[^]*handler\.mjs:1/,
+    },
+    {
+      name: "a module that is not there",
+      files: { "handler.js": 'require("left-out");' },
+      says: /^loading handler\.js: Cannot find module 'left-out'\n[^]*at .*handler\.js:1/,
+    },
+    {
+      name: "an error while loading",
+      files: { "handler.js": '\nthrow new TypeError("no configuration");' },
+      says: /^loading handler\.js: TypeError: no configuration\n[^]*handler\.js:2/,
+    },
+    {
+      name: "no main",
+      files: { "handler.js": "exports.handle = exports.other = () => {};" },
+      says: /^loading handler\.js: it exports no function main; there is other, handle|handle, other\n$/,
+    },
+    {
+      name: "no exports",
+      files: { "handler.js": "" },
+      says: /^loading handler\.js: it exports no function main; there are no exports at all\n$/,
+    },
+    {
+      name: "a main that is no function",
+      files: { "handler.js": "exports.main = 1;" },
+      says: /^loading handler\.js: it exports no function main; there is main\n$/,
+    },
+    {
+      name: "no file",
+      files: { "package.json": "{}" },
+      says: /^loading the Function: there is no handler\.js, nor handler\.mjs, /,
+    },
+    {
+      name: "a broken package.json",
+      files: { "handler.js": hello, "package.json": "{" },
+      says: /^loading package\.json: /,
+    },
+  ];
+  test.each(mistakes)("or says why not: $name", async ({ files, says }) => {
+    const { code, stderr } = await failToStart(files);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(says);
+  });
+
+  test("or says which setting is wrong", async () => {
+    const { code, stderr } = await failToStart(hello, { FUNC_TIMEOUT: "soon" });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/FUNC_TIMEOUT=soon: expected a number/);
+  });
+});
+
+describe("a Function", () => {
+  test("has its context and environment, and nothing of the runtime's", async () => {
+    const { url } = await startFunction(
+      `exports.main = (event, context) => ({ context, env: process.env.MY_SETTING, ready: process.env.SPRY_READY_FD });`,
+      { MY_SETTING: "x", FUNC_TIMEOUT: "30" },
+    );
+    expect(JSON.parse((await send(url)).body)).toEqual({
+      context: {
+        "function-name": "hello",
+        runtime: "nodejs24",
+        namespace: "default",
+        timeout: 30,
+        "body-size-limit": 1,
+      },
+      env: "x",
+    });
+  });
+
+  test("survives what it throws beside a request, and the log has the stack", async () => {
+    const { url, stderr } = await startFunction(`exports.main = () => {
+      setTimeout(() => { throw new Error("in a timer"); });
+      Promise.reject(new Error("nobody listens"));
+      return "ok";
+    };`);
+    expect((await send(url)).body).toBe("ok");
+    await expect.poll(stderr).toMatch(/uncaught exception: Error: in a timer\n\s+at .*handler\.js/);
+    await expect
+      .poll(stderr)
+      .toMatch(/unhandled rejection: Error: nobody listens\n\s+at .*handler\.js/);
+    expect((await send(url)).body).toBe("ok");
+  });
+
+  test("may make spans that nobody records", async () => {
+    const { url } =
+      await startFunction(`exports.main = ({ tracer }) => tracer.startActiveSpan("work", (span) => {
+      span.setAttribute("a", 1).addEvent("b");
+      tracer.startSpan("child").end();
+      span.end();
+      return "traced";
+    });`);
+    expect((await send(url)).body).toBe("traced");
+  });
+
+  test("logs its requests when it is told to", async () => {
+    const { url, stdout } = await startFunction(hello, { KYMA_INTERNAL_LOGGER_ENABLED: "true" });
+    await send(`${url}/a?b=1`, { headers: { "user-agent": "me" } });
+    await expect
+      .poll(stdout)
+      .toMatch(
+        /^127\.0\.0\.1 - - \[\d\d\/\w{3}\/\d{4}:[\d:]{8} \+0000\] "GET \/a\?b=1 HTTP\/1\.1" 200 - "-" "me"\n$/,
+      );
+  });
+});
+
+describe("a runtime that is told to stop", () => {
+  test("finishes what is under way, and answers for a moment more", async () => {
+    const fn = await startFunction(
+      `exports.main = (event) => new Promise((done) => setTimeout(done, Number(event.extensions.request.query.ms), "done"));`,
+      { FUNC_SHUTDOWN_DELAY_MS: "200" },
+    );
+    const slow = send(`${fn.url}/?ms=400`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    fn.process.kill("SIGTERM");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const late = await send(`${fn.url}/?ms=1`);
+    expect(late).toMatchObject({ status: 200, body: "done" });
+    expect(late.headers["connection"]).toBe("close");
+    expect(await slow).toMatchObject({ status: 200, body: "done" });
+    const [code] = (await once(fn.process, "exit")) as [number];
+    expect(code).toBe(0);
+    await expect(send(`${fn.url}/?ms=1`)).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  test("does not wait for connections on which nothing happens", async () => {
+    const fn = await startFunction(hello);
+    const agent = new Agent({ keepAlive: true });
+    const [answer] = (await once(request(fn.url, { agent }).end(), "response")) as [
+      NodeJS.ReadableStream,
+    ];
+    answer.resume();
+    await once(answer, "end");
+    fn.process.kill("SIGTERM");
+    const [code] = (await once(fn.process, "exit")) as [number];
+    expect(code).toBe(0);
+    agent.destroy();
+  });
+});
