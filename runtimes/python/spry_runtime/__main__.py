@@ -1,0 +1,13 @@
+"""Starts the runtime: `python3 /usr/src/app/spry_runtime`."""
+
+import os
+import sys
+
+# Run as a directory, Python puts that directory on the path, where our module names would shadow the
+# user's. The package is found through its parent instead, and only while it is being imported.
+_package = os.path.dirname(os.path.abspath(__file__))
+sys.path[0] = os.path.dirname(_package)
+from spry_runtime.supervisor import main  # noqa: E402
+
+del sys.path[0]
+sys.exit(main(_package))

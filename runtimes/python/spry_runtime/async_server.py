@@ -1,0 +1,252 @@
+"""The server for asynchronous handlers and ASGI applications: they run on the loop that holds the connections.
+
+It also serves synchronous handlers where processes cannot be forked, in threads. A thread cannot be ended,
+so there a call that is past its time gets its 408 and runs on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+
+from .connection import Connection
+from .exchange import TEXT, Exchange
+from .handler import ASGI, LoadError, load_handler
+from .invocation import Invocation
+from .log import log, log_error
+from .metrics import Metrics
+from .reply import error_reply
+from .service import ERROR_BODY, GRACE_SECONDS, TIMEOUT_BODY, Service
+
+_LARGE = 256 * 1024
+_STARTUP_SECONDS = 120.0
+
+
+def serve_in_worker(settings, handler, listening, server, shared) -> int:
+    """Serves on the inherited socket until the supervisor says SIGTERM, or has gone."""
+
+    def beat() -> None:
+        shared.frames_taken = (shared.frames_taken + 1) & 0xFFFFFFFF
+
+    return _run(_Server(settings, handler, listening, beat), server)
+
+
+def serve_without_fork(settings, listening, announce) -> int:
+    try:
+        handler = load_handler(settings)
+    except LoadError as error:
+        log_error(str(error), error.__cause__) if error.__cause__ else log(str(error))
+        return 1
+    return _run(_Server(settings, handler, listening, lambda: None, announce))
+
+
+def _run(server: _Server, supervisor=None) -> int:
+    try:
+        import uvloop  # only if the Function depends on it
+    except ImportError:
+        return asyncio.run(server.run(supervisor))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(server.run(supervisor))
+
+
+class _Server(Service):
+    def __init__(self, settings, handler, listening, beat, announce=None) -> None:
+        super().__init__(settings, Metrics())
+        self._handler = handler
+        self._invocation = Invocation(settings, handler)
+        self._listening = listening
+        self._beat = beat
+        self._announce = announce
+        self._started = time.monotonic()
+        self._tasks: dict[Exchange, asyncio.Task] = {}
+        self._accepting: asyncio.Server | None = None
+        self._done = asyncio.Event()
+        self._lifespan = None
+        self._pool = None
+
+    async def run(self, supervisor) -> int:
+        self._loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            try:
+                self._loop.add_signal_handler(number, self.terminate)
+            except NotImplementedError:
+                signal.signal(number, lambda *_: self._loop.call_soon_threadsafe(self.terminate))
+        if not await self._start_application():
+            return 1
+        self._accepting = await self._loop.create_server(
+            lambda: Connection(self), sock=self._listening, backlog=1024
+        )
+        self.metrics.start_seconds = time.monotonic() - self._started
+        if supervisor is not None:
+            from . import channel
+
+            supervisor.sendall(channel.encode(channel.READY, 0, 1))
+            supervisor.setblocking(False)
+            # Nothing is ever sent to us here: readable means the supervisor has gone.
+            self._loop.add_reader(supervisor.fileno(), self._orphaned, supervisor)
+        if self._announce is not None:
+            self._announce()
+        self._tick()
+        await self._done.wait()
+        if self._lifespan is not None:
+            await self._lifespan.shutdown()
+        return 0
+
+    async def _start_application(self) -> bool:
+        if self._handler.kind is not ASGI:
+            return True
+        from .asgi import Lifespan
+
+        self._lifespan = Lifespan(self._handler.call)
+        try:
+            await asyncio.wait_for(self._lifespan.startup(), _STARTUP_SECONDS)
+        except Exception as error:  # noqa: BLE001
+            log_error(f"loading {self.settings.module}.py: starting the application: {error}", error)
+            return False
+        return True
+
+    def _orphaned(self, supervisor) -> None:
+        self._loop.remove_reader(supervisor.fileno())
+        self.terminate()
+
+    def terminate(self) -> None:
+        if not self.draining:
+            self.draining = True
+            self._loop.call_later(GRACE_SECONDS, self._stop_listening)
+
+    def _stop_listening(self) -> None:
+        self._accepting.close()
+        self.close_idle()
+        self._stop_when_done()
+
+    def _stop_when_done(self) -> None:
+        if self.connections:
+            self._loop.call_later(0.02, self._stop_when_done)
+        else:
+            self._done.set()
+
+    def _tick(self) -> None:
+        self._beat()
+        self.sweep()
+        self._loop.call_later(self.sweep_seconds, self._tick)
+
+    def dispatch(self, exchange: Exchange) -> None:
+        if len(self.pending) > self.settings.threads + self.settings.queue:
+            return self.overloaded(exchange)
+        if self._handler.kind is ASGI:
+            work = self._call_application(exchange)
+        elif self._handler.asynchronous:
+            work = self._call(exchange)
+        else:
+            work = self._call_in_thread(exchange)
+        self._tasks[exchange] = self._loop.create_task(work)
+
+    def timed_out(self, exchange: Exchange) -> None:
+        task = self._tasks.pop(exchange, None)
+        self.settle(exchange, 408, time.perf_counter() - exchange.started, True)
+        if exchange.length is None and not exchange.begun:
+            exchange.respond(408, TEXT, TIMEOUT_BODY)
+        else:
+            exchange.break_off()
+        if task is not None:
+            task.cancel()
+
+    def cancelled(self, exchange: Exchange) -> None:
+        """A stream, or an application, stops when its reader goes; a plain call runs to its end, as ever."""
+        exchange.wake()
+        if exchange.begun and exchange in self._tasks:
+            self._tasks[exchange].cancel()
+
+    async def _call(self, exchange: Exchange) -> None:
+        status, failed = 500, True
+        try:
+            reply = await self._invocation.call_async(exchange.head, exchange.body, exchange.peer)
+            status, failed = reply.status, reply.failed
+            await self._send(exchange, reply)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001
+            failed = True
+            self._fail(exchange, error)
+        finally:
+            self._settle(exchange, status, failed)
+
+    async def _call_application(self, exchange: Exchange) -> None:
+        from .asgi import call_asgi
+
+        status, failed = 500, True
+        try:
+            status = await call_asgi(self._handler.call, exchange, self._lifespan.state)
+            failed = status >= 500
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001
+            self._fail(exchange, error)
+        finally:
+            self._settle(exchange, status, failed)
+
+    async def _call_in_thread(self, exchange: Exchange) -> None:
+        import concurrent.futures
+
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(self.settings.threads)
+        call = self._loop.run_in_executor(
+            self._pool, self._invocation.call, exchange.head, exchange.body, exchange.peer
+        )
+        status, failed = 500, True
+        try:
+            reply = await call
+            status, failed = reply.status, reply.failed
+            await self._send(exchange, reply)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001
+            failed = True
+            self._fail(exchange, error)
+        finally:
+            self._settle(exchange, status, failed)
+
+    def _settle(self, exchange: Exchange, status: int, failed: bool) -> None:
+        if self._tasks.pop(exchange, None) is not None:
+            self.settle(exchange, status, time.perf_counter() - exchange.started, failed)
+
+    def _fail(self, exchange: Exchange, error: BaseException) -> None:
+        if exchange.begun:
+            log_error("calling the function: its answer broke off", error)
+            exchange.break_off()
+        else:
+            error_reply(error)
+            exchange.respond(500, TEXT, ERROR_BODY)
+
+    async def _send(self, exchange: Exchange, reply) -> None:
+        if reply.pieces is None and len(reply.body) <= _LARGE:
+            return exchange.respond(reply.status, reply.fields, reply.body)
+        pieces = reply.pieces
+        if pieces is None:
+            reply.length = len(reply.body)
+            pieces = (reply.body[at : at + _LARGE] for at in range(0, reply.length, _LARGE))
+        exchange.start(reply.status, reply.fields, reply.length)
+        try:
+            async for piece in _each(pieces):
+                if exchange.gone:
+                    return
+                exchange.write(piece.encode() if isinstance(piece, str) else bytes(piece))
+                await exchange.drained()
+            exchange.finish()
+        finally:
+            if hasattr(pieces, "aclose"):
+                await pieces.aclose()
+            else:
+                self._invocation.close(reply)
+
+
+async def _each(pieces):
+    """Of either kind of iterable. A synchronous one must not keep the loop to itself."""
+    if hasattr(pieces, "__aiter__"):
+        async for piece in pieces:
+            yield piece
+        return
+    for piece in pieces:
+        yield piece
+        await asyncio.sleep(0)

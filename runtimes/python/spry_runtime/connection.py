@@ -1,0 +1,266 @@
+"""One HTTP/1.1 connection, without a socket.
+
+It has the methods of an asyncio protocol, and is driven by asyncio or by our own `Reactor` alike. Requests
+are answered one after the other; of pipelined ones the next is parsed when the one before is answered.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .chunked_body import ChunkedBody
+from .exchange import TEXT, Exchange, status_line
+from .request_head import HEAD_LIMIT, MalformedRequest, RequestHead, parse_head
+
+IDLE_SECONDS = 75.0
+HEAD_SECONDS = 10.0
+BODY_SECONDS = 30.0
+BODY_BYTES_PER_SECOND = 1024
+WRITE_SECONDS = 120.0
+LINGER_SECONDS = 2.0
+_PIPELINE_LIMIT = 128 * 1024
+
+_HEAD, _BODY, _CHUNKS, _ANSWER, _LINGER, _CLOSED = range(6)
+
+
+class Connection:
+    """`service.handle(exchange)` is called with each complete request."""
+
+    __slots__ = (
+        "_advancing", "_body", "_buffer", "_chunks", "_deadline", "_eof", "_exchange", "_head", "_missing",
+        "_reading_paused", "_service", "_state", "_transport", "_write_deadline", "closing", "peer", "write_paused",
+    )  # fmt: skip
+
+    def __init__(self, service) -> None:
+        self._service = service
+        self._transport = None
+        self._state = _HEAD
+        self._buffer = b""
+        self._head: RequestHead | None = None
+        self._body: list[bytes] = []
+        self._missing = 0
+        self._chunks: ChunkedBody | None = None
+        self._exchange: Exchange | None = None
+        self._advancing = False
+        self._reading_paused = False
+        self._eof = False
+        self._write_deadline = 0.0
+        self._deadline = time.monotonic() + HEAD_SECONDS
+        self.closing = False
+        self.write_paused = False
+        self.peer = ""
+
+    # What the event loop calls.
+
+    def connection_made(self, transport) -> None:
+        self._transport = transport
+        name = transport.get_extra_info("peername")
+        self.peer = name[0] if isinstance(name, tuple) else ""
+        self._service.connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        state = self._state
+        if state == _BODY:
+            self._receive_body(data)
+        elif state == _CHUNKS:
+            self._receive_chunks(data)
+        elif state == _HEAD:
+            if not self._buffer:
+                self._deadline = time.monotonic() + HEAD_SECONDS
+            self._buffer = self._buffer + data if self._buffer else data
+            self._advance()
+        elif state == _ANSWER:
+            self._buffer += data
+            if len(self._buffer) > _PIPELINE_LIMIT and not self._reading_paused:
+                self._reading_paused = True
+                self._transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        """A client may close its side and still wait for the answer."""
+        self._eof = True
+        if self._state == _ANSWER:
+            return True
+        self._state = _CLOSED
+        return False
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._state = _CLOSED
+        self._service.connections.discard(self)
+        exchange = self._exchange
+        if exchange is not None:
+            self._exchange = None
+            exchange.gone = True
+            self._service.cancelled(exchange)
+
+    def pause_writing(self) -> None:
+        self.write_paused = True
+        self._write_deadline = time.monotonic() + WRITE_SECONDS
+
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        if self._exchange is not None and self._exchange.on_drain is not None:
+            self._exchange.on_drain()
+
+    # What an exchange calls.
+
+    def closes_after(self, head: RequestHead) -> bool:
+        return not head.keep_alive or self._eof or self._service.draining
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def answered(self, data: bytes, closing: bool) -> None:
+        """Writes the end of an answer, then closes or goes on to the next request."""
+        if data:
+            self._transport.write(data)
+        self._exchange = None
+        if self._state == _CLOSED:
+            return
+        if closing:
+            self._state = _CLOSED
+            self._transport.close()
+            return
+        self._state = _HEAD
+        self._deadline = time.monotonic() + IDLE_SECONDS
+        if self._reading_paused:
+            self._reading_paused = False
+            self._transport.resume_reading()
+        if self._buffer:
+            self._deadline = time.monotonic() + HEAD_SECONDS
+            if not self._advancing:
+                self._advance()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    # What the service calls.
+
+    def sweep(self, now: float) -> None:
+        """Ends the connection if it has been too slow. Called about once a second."""
+        if self.write_paused and now > self._write_deadline:
+            # What is buffered is bounded, so this is a client that has all but stopped reading.
+            self._transport.abort()
+        elif self._state != _ANSWER and now > self._deadline:
+            if self._state == _HEAD and not self._buffer or self._state >= _LINGER:
+                self._transport.close() if self._state == _HEAD else self._transport.abort()
+                self._state = _CLOSED
+            else:
+                self._refuse(MalformedRequest(408, "request came too slowly"))
+
+    def close_if_idle(self) -> None:
+        if self._state == _HEAD and not self._buffer:
+            self._state = _CLOSED
+            self._transport.close()
+
+    # Parsing.
+
+    def _advance(self) -> None:
+        """Takes requests from the buffer. A loop, not recursion: an answer may come before `handle` returns."""
+        self._advancing = True
+        try:
+            while self._state == _HEAD and self._buffer and self._take_head():
+                pass
+        except MalformedRequest as error:
+            self._refuse(error)
+        finally:
+            self._advancing = False
+
+    def _take_head(self) -> bool:
+        buffer = self._buffer
+        end = buffer.find(b"\r\n\r\n", 0, HEAD_LIMIT)
+        if buffer[:1] in b"\r\n":
+            return self._skip_empty_line()
+        if end < 0:
+            if len(buffer) >= HEAD_LIMIT:
+                raise MalformedRequest(431, "request head too large")
+            return False
+        head = parse_head(buffer[: end + 2])
+        self._head = head
+        rest = self._buffer = buffer[end + 4 :]
+        if not head.content_length and not head.chunked:
+            self._deliver(head, b"")
+            return True
+        self._begin_body(head, rest)
+        return self._state == _HEAD
+
+    def _skip_empty_line(self) -> bool:
+        """A client may send one empty line after a body (RFC 9112 section 2.2)."""
+        if self._buffer == b"\r":
+            return False
+        if self._buffer[:2] != b"\r\n" or self._buffer[2:4] == b"\r\n":
+            raise MalformedRequest(400, "malformed request line")
+        self._buffer = self._buffer[2:]
+        return True
+
+    def _begin_body(self, head: RequestHead, rest: bytes) -> None:
+        limit = self._service.body_limit
+        if head.content_length > limit:
+            raise MalformedRequest(413, "request body too large")
+        self._deadline = time.monotonic() + BODY_SECONDS
+        self._buffer = b""
+        if head.chunked:
+            self._chunks = ChunkedBody(limit)
+            self._state = _CHUNKS
+        else:
+            self._body = []
+            self._missing = head.content_length
+            self._state = _BODY
+        if rest:
+            self.data_received(rest)
+        elif head.expects_continue:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _receive_body(self, data: bytes) -> None:
+        missing = self._missing
+        if len(data) < missing:
+            self._body.append(data)
+            self._missing = missing - len(data)
+            self._deadline += len(data) / BODY_BYTES_PER_SECOND
+            return
+        if len(data) > missing:
+            self._buffer = data[missing:]
+            data = data[:missing]
+        self._body.append(data)
+        body = b"".join(self._body) if len(self._body) > 1 else data
+        self._body = []
+        self._complete(body)
+
+    def _receive_chunks(self, data: bytes) -> None:
+        try:
+            self._chunks.feed(data)
+        except MalformedRequest as error:
+            return self._refuse(error)
+        self._deadline += len(data) / BODY_BYTES_PER_SECOND
+        if self._chunks.done:
+            body = bytes(self._chunks.body)
+            self._buffer = self._chunks.rest
+            self._chunks = None
+            self._complete(body)
+
+    def _complete(self, body: bytes) -> None:
+        self._deliver(self._head, body)
+        if self._state == _HEAD and self._buffer and not self._advancing:
+            self._advance()
+
+    def _deliver(self, head: RequestHead, body: bytes) -> None:
+        self._state = _ANSWER
+        exchange = self._exchange = Exchange(self, head, body, self.peer)
+        self._service.handle(exchange)
+
+    def _refuse(self, error: MalformedRequest) -> None:
+        """Answers an error and closes, reading on for a moment: closing on unread bytes would reset the
+        connection and destroy the answer on its way."""
+        body = error.reason.encode() + b"\n"
+        self._transport.write(
+            status_line(error.status)
+            + TEXT
+            + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+            + body
+        )
+        self._buffer = b""
+        self._body = []
+        self._chunks = None
+        self._state = _LINGER
+        self._deadline = time.monotonic() + LINGER_SECONDS
+        if self._transport.can_write_eof():
+            self._transport.write_eof()

@@ -1,0 +1,173 @@
+"""One request and the answer to it, on a connection."""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .connection import Connection
+    from .request_head import RequestHead
+
+_REASONS = {
+    200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content",
+    301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
+    307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
+    403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable",
+    408: "Request Timeout", 409: "Conflict", 410: "Gone", 412: "Precondition Failed",
+    413: "Content Too Large", 415: "Unsupported Media Type", 417: "Expectation Failed",
+    422: "Unprocessable Content", 429: "Too Many Requests", 431: "Request Header Fields Too Large",
+    500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
+    503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+}  # fmt: skip
+_status_lines: dict[int, bytes] = {}
+
+TEXT = b"content-type: text/plain; charset=utf-8\r\n"
+
+
+class Exchange:
+    """What an application answers: `respond` once, or `start`, `write`… and `finish`.
+
+    `fields` are finished header lines (each with its CRLF) without framing: content-length,
+    transfer-encoding, connection and date are written here.
+    """
+
+    __slots__ = (
+        "_waiter", "begun", "body", "connection", "gone", "head", "length", "on_drain", "peer", "started", "state",
+    )  # fmt: skip
+
+    def __init__(self, connection: Connection, head: RequestHead, body: bytes, peer: str) -> None:
+        self.connection = connection
+        self.head = head
+        self.body = body
+        self.peer = peer
+        self.started = time.perf_counter()
+        self.gone = False
+        """The client has hung up, or the answer is complete."""
+        self.on_drain = None
+        """Called when `paused` has become false again."""
+        self.state: object = None
+        """Whatever the application wants to remember."""
+        self.length: int | None = None
+        self.begun = False
+        """`start` has been called."""
+        self._waiter = None
+
+    def respond(self, status: int, fields: bytes, body: bytes) -> None:
+        if self.gone:
+            return
+        self.gone = True
+        if self._waiter is not None:
+            self.wake()
+        closing = self.connection.closes_after(self.head)
+        if status < 200 or status == 204 or status == 304:
+            body = length = b""
+        else:
+            length = b"content-length: %d\r\n" % len(body)
+            if self.head.method == "HEAD":
+                body = b""
+        self.connection.answered(
+            b"".join((status_line(status), fields, length, _tail(self.head.http11, closing), body)), closing
+        )
+
+    def start(self, status: int, fields: bytes, length: int | None) -> None:
+        """Begins an answer that comes in pieces; of unknown length if `length` is None."""
+        if self.gone:
+            return
+        self.begun = True
+        bodiless = status == 204 or status == 304
+        self.length = -1 if self.head.http11 and length is None else length
+        if bodiless or self.head.method == "HEAD":
+            self.length = -2
+        closing = self.connection.closes_after(self.head) or self.length is None
+        self.connection.closing = closing
+        if bodiless:
+            framing = b""
+        elif length is not None:
+            framing = b"content-length: %d\r\n" % length
+        else:
+            framing = b"transfer-encoding: chunked\r\n" if self.head.http11 else b""
+        self.connection.write(status_line(status) + fields + framing + _tail(self.head.http11, closing))
+
+    def write(self, piece: bytes) -> None:
+        if self.gone or not piece or self.length == -2:
+            return
+        if self.length == -1:
+            self.connection.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            return
+        if self.length is not None:
+            piece = piece[: self.length]
+            self.length -= len(piece)
+        self.connection.write(piece)
+
+    def finish(self) -> None:
+        if self.gone:
+            return
+        if self.length is not None and self.length > 0:
+            return self.break_off()
+        self.gone = True
+        self.wake()
+        self.connection.answered(b"0\r\n\r\n" if self.length == -1 else b"", self.connection.closing)
+
+    def break_off(self) -> None:
+        """Ends an answer that has begun but cannot be completed, so that the client notices."""
+        if not self.gone:
+            self.gone = True
+            self.connection.abort()
+
+    async def drained(self) -> None:
+        """Waits until the client has read enough, or has gone."""
+        while self.paused and not self.gone:
+            await self._wait()
+
+    async def ended(self) -> None:
+        """Waits until the answer is complete, or the client has gone."""
+        while not self.gone:
+            await self._wait()
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def _wait(self) -> None:
+        import asyncio
+
+        if self._waiter is None or self._waiter.done():
+            self._waiter = asyncio.get_running_loop().create_future()
+            self.on_drain = self.wake
+        await asyncio.shield(self._waiter)
+
+    @property
+    def paused(self) -> bool:
+        """The client reads more slowly than it is written to."""
+        return self.connection.write_paused
+
+
+def status_line(status: int) -> bytes:
+    line = _status_lines.get(status)
+    if line is None:
+        line = f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}\r\n".encode()
+        if len(_status_lines) < 1000:
+            _status_lines[status] = line
+    return line
+
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_date_second = 0
+_date_line = b""
+
+
+def _tail(http11: bool, closing: bool) -> bytes:
+    """Date, connection and the empty line. Written by hand because strftime follows the user's locale."""
+    global _date_second, _date_line
+    now = int(time.time())
+    if now != _date_second:
+        t = time.gmtime(now)
+        _date_line = (
+            f"date: {_DAYS[t[6]]}, {t[2]:02} {_MONTHS[t[1] - 1]} {t[0]} {t[3]:02}:{t[4]:02}:{t[5]:02} GMT\r\n\r\n"
+        ).encode()
+        _date_second = now
+    if closing:
+        return b"connection: close\r\n" + _date_line
+    return _date_line if http11 else b"connection: keep-alive\r\n" + _date_line

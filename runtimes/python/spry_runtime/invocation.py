@@ -1,0 +1,90 @@
+"""One call of the user's handler: from the request's bytes to a `Reply`."""
+
+from __future__ import annotations
+
+import os
+
+from . import trace
+from .cloud_event import MalformedCloudEvent
+from .event import context_from, event_from
+from .handler import EVENT, WSGI
+from .reply import Reply, error_reply, reply_to
+from .request import Request
+from .stand_ins import request_variable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .handler import Handler
+    from .request_head import RequestHead
+    from .settings import Settings
+
+
+class Invocation:
+    def __init__(self, settings: Settings, handler: Handler) -> None:
+        self._settings = settings
+        self._handler = handler
+        self._context = context_from(settings, os.environ.get("FUNC_MEMORY_LIMIT"))
+        self._wants_request = getattr(handler.call, "wants_request", False)
+
+    def call(self, head: RequestHead, content: bytes, peer: str) -> Reply:
+        """Of a synchronous handler. Whatever it raises has become the reply."""
+        trace.instrument_http_client()
+        trace.current.set(trace.TraceContext(head.headers))
+        try:
+            if self._handler.kind is WSGI:
+                from .wsgi import call_wsgi
+
+                return call_wsgi(self._handler.call, head, content, peer)
+            value = self._handler.call(*self._arguments(head, content, peer))
+            if hasattr(value, "__await__"):
+                import asyncio
+
+                value = asyncio.run(_await(value))
+            return reply_to(value, self._settings.new_api)
+        except MalformedCloudEvent as error:
+            return malformed_event(error)
+        except BaseException as error:  # noqa: BLE001 - sys.exit() in a handler must not end the server
+            return error_reply(error)
+
+    async def call_async(self, head: RequestHead, content: bytes, peer: str) -> Reply:
+        """Of an asynchronous handler, in a task of its own."""
+        trace.instrument_http_client()
+        trace.current.set(trace.TraceContext(head.headers))
+        try:
+            value = self._handler.call(*self._arguments(head, content, peer))
+            if hasattr(value, "__await__"):
+                value = await value
+            if hasattr(value, "__aiter__"):
+                return Reply(200, b"content-type: text/html; charset=UTF-8\r\n", pieces=value)
+            return reply_to(value, self._settings.new_api)
+        except MalformedCloudEvent as error:
+            return malformed_event(error)
+        except Exception as error:  # noqa: BLE001
+            return error_reply(error)
+
+    def _arguments(self, head: RequestHead, content: bytes, peer: str) -> tuple:
+        request = Request(head, content, peer)
+        request_variable.set(request)
+        if self._handler.kind is not EVENT:
+            return (request,) if self._wants_request else ()
+        event = event_from(request, self._settings)
+        # A handler may write into its context; that must not reach the next call.
+        return (event, dict(self._context))[: self._handler.arguments]
+
+    @staticmethod
+    def close(reply: Reply) -> None:
+        """Runs what a generator has in `finally`, whether it came to its end or not."""
+        close = getattr(reply.pieces, "close", None)
+        if close is not None:
+            try:
+                close()
+            except BaseException as error:  # noqa: BLE001
+                error_reply(error)
+
+
+def malformed_event(error: MalformedCloudEvent) -> Reply:
+    return Reply(400, b"content-type: text/plain; charset=utf-8\r\n", f"malformed CloudEvent: {error}\n".encode())
+
+
+async def _await(value):
+    return await value

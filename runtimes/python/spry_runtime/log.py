@@ -1,0 +1,33 @@
+"""What the runtime itself has to say, and the user's errors, on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def log(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def log_error(sentence: str, error: BaseException) -> None:
+    """The sentence, then the traceback without the frames of this runtime."""
+    import traceback
+
+    told = traceback.TracebackException.from_exception(error, limit=None)
+    _forget_own_frames(told)
+    log(sentence + "\n" + "".join(told.format()).rstrip("\n"))
+
+
+def _forget_own_frames(told) -> None:
+    seen = set()
+    while told is not None and id(told) not in seen:
+        seen.add(id(told))
+        for index in range(len(told.stack) - 1, -1, -1):
+            name = told.stack[index].filename
+            if name.startswith((_PACKAGE, "<frozen importlib")):
+                del told.stack[index]
+        told = told.__cause__ or told.__context__

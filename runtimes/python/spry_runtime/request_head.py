@@ -1,0 +1,145 @@
+"""The head of an HTTP/1.1 request.
+
+Parsed strictly (RFC 9112): what is read laxly here is what a request smuggler hides from the hop before.
+"""
+
+from __future__ import annotations
+
+import re
+
+HEAD_LIMIT = 32 * 1024
+FIELD_LIMIT = 100
+
+_REQUEST_LINE = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e\x80-\xff]+) HTTP/([0-9])\.([0-9])")
+# Linear on purpose: surrounding blanks are stripped afterwards, not matched.
+_FIELD = re.compile(r"^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([\t\x20-\x7e\x80-\xff]*)\r\n", re.MULTILINE)
+
+# Clients on keep-alive repeat their heads byte for byte. Heads are never changed after parsing, so they are shared.
+_MEMO_LENGTH = 128
+_MEMO_HEAD_LIMIT = 2048
+_memo: dict[bytes, RequestHead] = {}
+
+
+class MalformedRequest(Exception):
+    """A request that gets an error and a closed connection."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class RequestHead:
+    """Method, target and fields (names in lower case), and what they say about the body that follows."""
+
+    __slots__ = (
+        "chunked", "content_length", "expects_continue", "fields", "headers", "http11", "keep_alive", "method",
+        "query", "raw", "raw_path",
+    )  # fmt: skip
+
+    raw: bytes
+    method: str
+    raw_path: str
+    """Still percent-encoded."""
+    query: str
+    http11: bool
+    fields: list[tuple[str, str]]
+    headers: dict[str, str]
+    """Fields of one name are joined by commas."""
+    content_length: int
+    chunked: bool
+    keep_alive: bool
+    expects_continue: bool
+
+
+def parse_head(raw: bytes) -> RequestHead:
+    """Parses everything up to and including the CRLF of the last field. Raises `MalformedRequest`."""
+    head = _memo.get(raw)
+    if head is None:
+        head = _parse(raw.decode("latin-1"))
+        head.raw = raw
+        if len(raw) <= _MEMO_HEAD_LIMIT:
+            if len(_memo) >= _MEMO_LENGTH:
+                _memo.clear()
+            _memo[raw] = head
+    return head
+
+
+def _parse(text: str) -> RequestHead:
+    line, _, block = text.partition("\r\n")
+    request_line = _REQUEST_LINE.fullmatch(line)
+    if request_line is None:
+        raise MalformedRequest(400, "malformed request line")
+    method, target, major, minor = request_line.groups()
+    if major != "1":
+        raise MalformedRequest(505, "HTTP version not supported")
+    head = RequestHead()
+    head.method = method
+    head.raw_path, head.query = _parse_target(method, target)
+    head.http11 = minor != "0"
+    head.fields = _parse_fields(block)
+    head.headers = _join(head.fields)
+    _frame(head)
+    return head
+
+
+def _parse_target(method: str, target: str) -> tuple[str, str]:
+    if method == "CONNECT":
+        raise MalformedRequest(405, "CONNECT is for proxies")
+    if target[:7].lower() == "http://" or target[:8].lower() == "https://":
+        slash = target.find("/", 8)
+        target = target[slash:] if slash >= 0 else "/"
+    elif target[0] != "/" and not (target == "*" and method == "OPTIONS"):
+        raise MalformedRequest(400, "malformed request target")
+    path, _, query = target.partition("?")
+    return path, query
+
+
+def _parse_fields(block: str) -> list[tuple[str, str]]:
+    fields = _FIELD.findall(block)
+    # A line that is no field (folded, blank before the colon, control character) is one line more than fields.
+    if len(fields) != block.count("\n"):
+        raise MalformedRequest(400, "malformed header field")
+    if len(fields) > FIELD_LIMIT:
+        raise MalformedRequest(431, "too many header fields")
+    return [(name.lower(), value.strip(" \t")) for name, value in fields]
+
+
+def _join(fields: list[tuple[str, str]]) -> dict[str, str]:
+    headers = dict(reversed(fields))
+    if len(headers) != len(fields):
+        headers = {}
+        for name, value in fields:
+            if name not in headers:
+                headers[name] = value
+            elif name in ("host", "content-length", "content-type"):
+                raise MalformedRequest(400, f"more than one {name}")
+            else:
+                headers[name] += ("; " if name == "cookie" else ", ") + value
+    return headers
+
+
+def _frame(head: RequestHead) -> None:
+    headers = head.headers
+    if head.http11 and "host" not in headers:
+        raise MalformedRequest(400, "no host")
+    connection = headers.get("connection", "").lower()
+    head.keep_alive = "close" not in connection if head.http11 else "keep-alive" in connection
+    encoding = headers.get("transfer-encoding")
+    length = headers.get("content-length")
+    head.chunked = False
+    head.content_length = 0
+    if encoding is not None:
+        if length is not None or not head.http11:
+            raise MalformedRequest(400, "ambiguous body length")
+        if encoding.lower() != "chunked":
+            raise MalformedRequest(501, "transfer encoding not supported")
+        head.chunked = True
+    elif length is not None:
+        if not (length.isascii() and length.isdigit()) or len(length) > 18:
+            raise MalformedRequest(400, "malformed content-length")
+        head.content_length = int(length)
+    expectation = headers.get("expect")
+    head.expects_continue = expectation is not None and head.http11
+    if expectation is not None and expectation.lower() != "100-continue":
+        raise MalformedRequest(417, "expectation not supported")

@@ -1,0 +1,97 @@
+"""Looks after the process that serves on asyncio: starts another when it dies or its loop no longer turns."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from . import channel
+from .log import log
+from .reactor import READ, Reactor
+from .worker_process import RECEIVE_BYTES, WorkerProcess
+
+_TICK_SECONDS = 1.0
+_STACK_SECONDS = 0.2
+_LOAD_ATTEMPTS = 5
+
+
+class ServerKeeper:
+    """The socket stays open here meanwhile, so clients that come during a replacement wait in its backlog."""
+
+    def __init__(self, settings, _metrics, reactor: Reactor, _listening, first: WorkerProcess, spawn) -> None:
+        self._settings = settings
+        self._reactor = reactor
+        self._spawn = spawn
+        self._server = first
+        self._loaded = True
+        self._terminating = False
+        self._failed_loads = 0
+        self._exit_code = 0
+        self._beat = -1
+        self._beat_at = time.monotonic()
+
+    def run(self) -> int:
+        self._watch()
+        self._reactor.call_later(_TICK_SECONDS, self._tick)
+        self._reactor.run()
+        return self._exit_code
+
+    def terminate(self) -> None:
+        if not self._terminating:
+            self._terminating = True
+            self._server.signal(signal.SIGTERM)
+
+    def _watch(self) -> None:
+        server = self._server
+        self._reactor.watch(server.channel.fileno(), READ, lambda _events: self._receive(server))
+
+    def _receive(self, server: WorkerProcess) -> None:
+        try:
+            data = server.channel.recv(RECEIVE_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if data:
+            server.frames.feed(data)
+            while (frame := server.frames.next()) is not None:
+                self._loaded = self._loaded or frame[0] == channel.READY
+                self._failed_loads = 0
+                self._beat_at = time.monotonic()
+        else:
+            self._died(server)
+
+    def _died(self, server: WorkerProcess) -> None:
+        self._reactor.forget(server.channel.fileno())
+        # An ordered end runs the user's atexit functions, which may take a moment.
+        code = server.end(patience=10.0 if self._terminating else 0.5)
+        if self._terminating:
+            return self._reactor.stop()
+        log(f"server process ended (exit code {code}), replacing it")
+        if not self._loaded:
+            self._failed_loads += 1
+        if self._failed_loads >= _LOAD_ATTEMPTS:
+            log("the function's code cannot be loaded any more, giving up")
+            self._exit_code = 1
+            return self._reactor.stop()
+        self._reactor.call_later(0.1 * 2**self._failed_loads - 0.1, self._replace)
+
+    def _replace(self) -> None:
+        if self._terminating:
+            return self._reactor.stop()
+        self._server = self._spawn()
+        self._loaded = False
+        self._watch()
+
+    def _tick(self) -> None:
+        self._reactor.call_later(_TICK_SECONDS, self._tick)
+        beat = self._server.shared.frames_taken
+        if beat != self._beat or not self._loaded or self._server.ended:
+            self._beat = beat
+            self._beat_at = time.monotonic()
+        elif time.monotonic() - self._beat_at > self._settings.timeout + _TICK_SECONDS:
+            log(f"the event loop has been blocked for FUNC_TIMEOUT ({self._settings.timeout:g} s), replacing the process")
+            server = self._server
+            server.signal(signal.SIGUSR2)  # it writes its stacks to stderr
+            self._beat_at = time.monotonic() + _STACK_SECONDS
+            self._reactor.call_later(_STACK_SECONDS, lambda: server.signal(signal.SIGKILL))

@@ -1,0 +1,89 @@
+"""What the environment says about this Function and its limits."""
+
+from __future__ import annotations
+
+import os
+
+MEBIBYTE = 1024 * 1024
+
+
+class SettingError(Exception):
+    """An environment variable holds something that cannot be used."""
+
+
+class Settings:
+    """Read once at start. Names of both handler APIs are accepted; the newer name wins."""
+
+    __slots__ = (
+        "access_log", "body_limit", "directory", "function_name", "handler", "host", "module", "namespace",
+        "new_api", "port", "publisher", "queue", "runtime", "threads", "timeout", "version",
+    )  # fmt: skip
+
+    def __init__(self, environment: dict[str, str], package: str) -> None:
+        read = _Reader(environment)
+        self.runtime: str = read.text("FUNC_RUNTIME", default="python312")
+        self.new_api: bool = _minor_version(self.runtime) >= 14
+        self.version: str = f"3.{_minor_version(self.runtime)}"
+        self.function_name: str = read.text("FUNC_NAME", default="")
+        self.namespace: str = read.text("SERVICE_NAMESPACE", default="")
+        self.host: str = read.text("SERVER_HOST", default="0.0.0.0")
+        self.port: int = int(read.number("FUNC_PORT", "SERVER_PORT", default=8080, least=0, most=65535))
+        self.timeout: float = read.number("FUNC_TIMEOUT", default=180, least=0.001, most=86_400)
+        self.body_limit: int = _body_limit(read)
+        self.threads: int = int(
+            read.number("SERVER_NUMTHREADS", "CHERRYPY_NUMTHREADS", default=50, least=1, most=1000)
+        )
+        self.queue: int = int(read.number("SERVER_QUEUE_LENGTH", default=1000, least=0, most=100_000))
+        self.module: str = read.text("HANDLER_MOD_NAME", "MOD_NAME", default="handler")
+        self.handler: str = read.text("HANDLER_FUNC_NAME", "FUNC_HANDLER", default="main")
+        self.directory: str = os.path.abspath(
+            read.text(
+                "FUNCTION_PATH",
+                "KUBELESS_INSTALL_VOLUME",
+                default=os.path.join(os.path.dirname(package), "function"),
+            )
+        )
+        self.publisher: str = read.text("PUBLISHER_PROXY_ADDRESS", default="")
+        # Present with any value, also an empty one, is "on": that is how it has always been read.
+        self.access_log: bool = (
+            "SERVER_INTERNAL_LOGGER" in environment or "KYMA_INTERNAL_LOGGER_ENABLED" in environment
+        )
+
+
+class _Reader:
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+
+    def text(self, *names: str, default: str) -> str:
+        for name in names:
+            value = self._environment.get(name)
+            if value:
+                return value
+        return default
+
+    def number(self, *names: str, default: float, least: float, most: float) -> float:
+        for name in names:
+            value = self._environment.get(name)
+            if not value:
+                continue
+            try:
+                number = float(value)
+            except ValueError:
+                number = -1
+            if not least <= number <= most:
+                raise SettingError(f"reading {name}: want a number from {least:g} to {most:g}, have {value!r}")
+            return number
+        return default
+
+
+def _body_limit(read: _Reader) -> int:
+    mebibytes = read.number("FUNC_BODY_MB_LIMIT", "REQ_MB_LIMIT", default=0, least=0, most=2047)
+    if mebibytes:
+        return int(mebibytes * MEBIBYTE)
+    return int(read.number("FUNC_MEMFILE_MAX", default=100 * MEBIBYTE, least=1, most=2047 * MEBIBYTE))
+
+
+def _minor_version(runtime: str) -> int:
+    """`python312` → 12; anything unknown counts as 3.12, the classic API."""
+    digits = runtime.removeprefix("python3")
+    return int(digits) if digits.isdigit() and len(digits) < 4 else 12

@@ -1,0 +1,135 @@
+"""Modules that Functions have always been able to import without declaring them: `sdk`, and the parts of
+`bottle` and `flask` that handlers use. A package of that name among the dependencies wins: it is found first.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import importlib.machinery
+import sys
+import types
+
+from . import trace
+
+request_variable: contextvars.ContextVar = contextvars.ContextVar("request")
+
+
+class _Finder:
+    """The last place in which Python looks for a module."""
+
+    def __init__(self, settings) -> None:
+        self._builders = {"sdk": lambda: _sdk(settings), "bottle": _bottle, "flask": _flask}
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self._builders:
+            return importlib.machinery.ModuleSpec(name, self)
+        return None
+
+    def create_module(self, spec):
+        module = types.ModuleType(spec.name, "A stand-in by the runtime.")
+        module.__dict__.update(self._builders[spec.name]())
+        return module
+
+    def exec_module(self, module) -> None:
+        pass
+
+
+def install(settings) -> None:
+    sys.meta_path.append(_Finder(settings))
+
+
+class _CurrentRequest:
+    """`from bottle import request`: whichever request is being answered."""
+
+    def __getattr__(self, name: str):
+        try:
+            return getattr(request_variable.get(), name)
+        except LookupError:
+            raise RuntimeError("request is only there while a request is being answered") from None
+
+    def __getitem__(self, name: str):
+        return self.__getattr__("environ")[name]
+
+
+def _sdk(settings) -> dict:
+    from .cloud_event import MalformedCloudEvent, build_cloud_event, read_cloud_event, send_cloud_event
+
+    def get_cloud_event(request=None) -> dict | None:
+        """The CloudEvent of the request; None if it carries none or a malformed one."""
+        try:
+            if request is None or isinstance(request, _CurrentRequest):
+                current = request_variable.get()
+                return read_cloud_event(current.raw_headers, current.content)
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            return read_cloud_event(headers, request.get_data())
+        except MalformedCloudEvent:
+            return None
+
+    def emit_cloud_event(type, source, data, optional_cloud_event_attributes=None):  # noqa: A002
+        """Publishes a new event, structured, with the trace of this call. Returns the publisher's response."""
+        event = build_cloud_event(type, source, data, optional_cloud_event_attributes)
+        return send_cloud_event(settings.publisher, event, trace.outgoing_headers())
+
+    return {
+        "get_tracer": trace.get_tracer,
+        "get_trace_headers": trace.outgoing_headers,
+        "get_cloud_event": get_cloud_event,
+        "emit_cloud_event": emit_cloud_event,
+        "get_function_name": lambda: settings.function_name,
+        "get_namespace": lambda: settings.namespace,
+        "get_runtime": lambda: settings.runtime,
+        "get_timeout": lambda: settings.timeout,
+        "get_body_size_limit": lambda: settings.body_limit / (1024 * 1024),
+    }
+
+
+def _bottle() -> dict:
+    from . import response
+
+    return {
+        "request": _CurrentRequest(),
+        "HTTPResponse": response.HTTPResponse,
+        "HTTPError": response.HTTPError,
+        "abort": response.abort,
+        "redirect": response.redirect,
+    }
+
+
+def _flask() -> dict:
+    import json
+
+    from . import response
+
+    class Response(response.HTTPResponse):
+        def __init__(self, response="", status=None, headers=None, mimetype=None, content_type=None) -> None:
+            super().__init__(response, status, headers)
+            if mimetype or content_type:
+                self.set_header("Content-Type", content_type or mimetype)
+
+    def jsonify(*args, **fields) -> Response:
+        value = fields or (args[0] if len(args) == 1 else list(args) or {})
+        return Response(json.dumps(value), mimetype="application/json")
+
+    def make_response(*args):
+        body, *rest = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args or ("",)
+        if not isinstance(body, response.HTTPResponse):
+            body = jsonify(body) if isinstance(body, (dict, list)) else Response(body)
+        for item in rest:
+            if isinstance(item, int):
+                body.status = item
+            else:
+                for name, value in item.items() if hasattr(item, "items") else item:
+                    body.set_header(name, value)
+        return body
+
+    def abort(code: int, description: str = ""):
+        raise response.HTTPError(code, description)
+
+    return {
+        "request": _CurrentRequest(),
+        "Response": Response,
+        "jsonify": jsonify,
+        "make_response": make_response,
+        "abort": abort,
+        "redirect": lambda url, code=302: Response("", code, {"Location": url}),
+    }

@@ -1,0 +1,151 @@
+"""The first process: it holds the listening socket, forks the one with the user's code, and outlives its faults."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+
+from . import channel
+from .log import log
+from .metrics import Metrics
+from .reactor import READ, Reactor
+from .settings import SettingError, Settings
+from .worker_process import RECEIVE_BYTES, WorkerProcess, fork_worker
+
+_started = time.monotonic()
+_BACKLOG = 1024
+
+
+def main(package: str) -> int:
+    """Returns the exit code of the runtime."""
+    try:
+        settings = Settings(dict(os.environ), package)
+        listening = _bind(settings.host, settings.port)
+    except (SettingError, OSError) as error:
+        log(str(error))
+        return 1
+    ready_fd = _take_ready_fd()
+    if not hasattr(os, "fork"):
+        from .async_server import serve_without_fork
+
+        return serve_without_fork(settings, listening, lambda: _announce(listening, ready_fd))
+    return _Supervisor(settings, listening, ready_fd).run()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Bound at once, so that a taken port is told at once; listening only when there is code to answer."""
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        raise OSError(f"listening on {host}:{port}: {error.strerror or error}") from error
+    listening.setblocking(False)
+    return listening
+
+
+def _take_ready_fd() -> int | None:
+    """The descriptor is for us alone: user code does not get to hear of it."""
+    value = os.environ.pop("SPRY_READY_FD", "")
+    return int(value) if value.isdigit() else None
+
+
+def _announce(listening: socket.socket, ready_fd: int | None) -> None:
+    listening.listen(_BACKLOG)
+    if ready_fd is None:
+        return
+    try:
+        os.write(ready_fd, b"ready\n")
+        os.close(ready_fd)
+    except OSError as error:
+        log(f"telling readiness to descriptor {ready_fd}: {error}")
+
+
+class _Supervisor:
+    """Waits for the first process to load the code; what that says decides who serves."""
+
+    def __init__(self, settings: Settings, listening: socket.socket, ready_fd: int | None) -> None:
+        self._settings = settings
+        self._listening = listening
+        self._ready_fd = ready_fd
+        self._reactor = Reactor()
+        self._terminated = False
+        self._keeper = None
+
+    def run(self) -> int:
+        wake = _wake_on_signals(self._terminate)
+        self._reactor.watch(wake.fileno(), READ, lambda _events: wake.recv(64) and self._notice())
+        first = self._spawn()
+        frame = self._await_load(first)
+        if frame is None:
+            code = first.end(patience=1.0)
+            return 0 if self._terminated else code if code > 0 else 1
+        metrics = Metrics()
+        metrics.start_seconds = time.monotonic() - _started
+        if frame[2] == 0:
+            from .worker_pool import WorkerPool as Keeper
+        else:
+            from .server_keeper import ServerKeeper as Keeper
+        self._keeper = Keeper(self._settings, metrics, self._reactor, self._listening, first, self._spawn)
+        _announce(self._listening, self._ready_fd)
+        self._ready_fd = None
+        return self._keeper.run()
+
+    def _spawn(self) -> WorkerProcess:
+        def child(theirs, promotions, shared) -> int:
+            signal.set_wakeup_fd(-1)
+            from .worker import run_worker
+
+            return run_worker(self._settings, self._listening, theirs, promotions, shared)
+
+        return fork_worker(child, {self._listening.fileno()})
+
+    def _await_load(self, first: WorkerProcess):
+        frames = []
+
+        def receive(_events: int) -> None:
+            try:
+                data = first.channel.recv(RECEIVE_BYTES)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                data = b""
+            first.frames.feed(data)
+            frames.append(first.frames.next())
+            self._reactor.stop()
+
+        self._reactor.watch(first.channel.fileno(), READ, receive)
+        self._reactor.run()
+        self._reactor.resume()
+        self._reactor.forget(first.channel.fileno())
+        return frames[0] if frames and not self._terminated else None
+
+    def _terminate(self) -> None:
+        self._terminated = True
+
+    def _notice(self) -> None:
+        if not self._terminated:
+            return
+        if self._keeper is not None:
+            self._keeper.terminate()
+        else:
+            self._reactor.stop()
+
+
+def _wake_on_signals(terminate) -> socket.socket:
+    """A signal writes a byte, which ends the wait for events."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    signal.set_wakeup_fd(theirs.detach(), warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: terminate())
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    return ours
+
+
+if sys.version_info < (3, 11):
+    sys.exit(f"the runtime needs Python 3.11 or newer, this is {sys.version.split()[0]}")

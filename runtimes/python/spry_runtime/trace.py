@@ -1,0 +1,151 @@
+"""Trace context: taken from a request, handed on with every outgoing one (W3C and B3)."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import re
+import sys
+
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
+_B3_TRACE = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{16})?")
+_B3_SPAN = re.compile(r"[0-9a-f]{16}")
+_NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
+
+
+class TraceContext:
+    """The span of one invocation. Ids are made when somebody first asks."""
+
+    __slots__ = ("_incoming", "_outgoing", "span_id_of_caller")
+
+    def __init__(self, incoming: dict[str, str]) -> None:
+        self._incoming = incoming
+        self._outgoing: dict[str, str] | None = None
+        self.span_id_of_caller: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        """What outgoing requests are to carry."""
+        if self._outgoing is None:
+            trace, self.span_id_of_caller, sampled = _parse(self._incoming)
+            span = os.urandom(8).hex()
+            self._outgoing = {
+                "traceparent": f"00-{trace}-{span}-0{sampled}",
+                "x-b3-traceid": trace,
+                "x-b3-spanid": span,
+                "x-b3-sampled": sampled,
+            }
+            for name in ("tracestate", "baggage"):
+                if name in self._incoming:
+                    self._outgoing[name] = self._incoming[name]
+        return self._outgoing
+
+    @property
+    def trace_id(self) -> str:
+        return self.headers()["x-b3-traceid"]
+
+    @property
+    def span_id(self) -> str:
+        return self.headers()["x-b3-spanid"]
+
+
+current: contextvars.ContextVar[TraceContext | None] = contextvars.ContextVar("trace", default=None)
+
+
+def outgoing_headers() -> dict[str, str]:
+    """The headers that continue the current invocation's trace; none outside of one."""
+    context = current.get()
+    return dict(context.headers()) if context is not None else {}
+
+
+def _parse(incoming: dict[str, str]) -> tuple[str, str | None, str]:
+    match = _TRACEPARENT.fullmatch(incoming.get("traceparent", ""))
+    if match and match[1] != _NO_TRACE and match[2] != _NO_SPAN:
+        return match[1], match[2], str(int(match[3], 16) & 1)
+    trace = incoming.get("x-b3-traceid", "").lower()
+    span = incoming.get("x-b3-spanid", "").lower()
+    sampled = "0" if incoming.get("x-b3-sampled", "1").lower() in ("0", "false") else "1"
+    if _B3_TRACE.fullmatch(trace) and _B3_SPAN.fullmatch(span):
+        return trace.rjust(32, "0"), span, sampled
+    return os.urandom(16).hex(), None, sampled
+
+
+_instrumented = False
+
+
+def instrument_http_client() -> None:
+    """Lets every HTTP client that rests on `http.client` (urllib, requests, urllib3, boto) hand the trace on.
+
+    Cheap to call before each invocation: does nothing until somebody has imported `http.client`.
+    """
+    global _instrumented
+    if _instrumented or "http.client" not in sys.modules:
+        return
+    _instrumented = True
+    connection = sys.modules["http.client"].HTTPConnection
+    put_request, put_header, end_headers = connection.putrequest, connection.putheader, connection.endheaders
+
+    def putrequest(self, *args, **options):
+        self._spry_traced = False
+        return put_request(self, *args, **options)
+
+    def putheader(self, header, *values):
+        name = header.decode("latin-1") if isinstance(header, bytes) else header
+        if name.lower() == "traceparent":
+            self._spry_traced = True
+        return put_header(self, header, *values)
+
+    def endheaders(self, *args, **options):
+        if not getattr(self, "_spry_traced", True):
+            for name, value in outgoing_headers().items():
+                put_header(self, name, value)
+        return end_headers(self, *args, **options)
+
+    connection.putrequest, connection.putheader, connection.endheaders = putrequest, putheader, endheaders
+
+
+class Span:
+    """The part of OpenTelemetry's Span that handlers use. Without that package nothing is recorded."""
+
+    def __init__(self, context: TraceContext | None) -> None:
+        self._context = context
+
+    def __enter__(self) -> Span:
+        return self
+
+    def __exit__(self, *_error) -> None:
+        return None
+
+    def get_span_context(self) -> TraceContext | None:
+        return self._context
+
+    def is_recording(self) -> bool:
+        return False
+
+    def _ignore(self, *_args, **_options) -> None:
+        return None
+
+    set_attribute = set_attributes = add_event = record_exception = set_status = update_name = end = _ignore
+
+
+class Tracer:
+    """`event.tracer` when the Function does not bring the opentelemetry package."""
+
+    def start_span(self, _name: str, *_args, **_options) -> Span:
+        return Span(current.get())
+
+    start_as_current_span = start_span
+
+    def headers(self) -> dict[str, str]:
+        """What an outgoing request must carry to continue the trace."""
+        return outgoing_headers()
+
+
+_tracer = Tracer()
+
+
+def get_tracer():
+    """OpenTelemetry's tracer if the Function has imported that package, else ours."""
+    telemetry = sys.modules.get("opentelemetry.trace")
+    if telemetry is not None and hasattr(telemetry, "get_tracer"):
+        return telemetry.get_tracer("io.kyma-project.serverless")
+    return _tracer

@@ -1,0 +1,137 @@
+"""A worker process as the server sees it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import socket
+import struct
+import time
+
+from .channel import FrameBuffer
+from .reactor import READ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .exchange import Exchange
+
+_COUNT = struct.Struct("<Q")
+_COUNT_AT = 8
+
+RECEIVE_BYTES = 256 * 1024
+
+
+class SharedState:
+    """A few bytes that server and worker both see. They say what a stuck worker can no longer say itself."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 64)
+
+    @property
+    def busy(self) -> bool:
+        """No thread of the worker reads the channel: all are busy with calls."""
+        return self._memory[0] != 0
+
+    @busy.setter
+    def busy(self, busy: bool) -> None:
+        self._memory[0] = busy
+
+    @property
+    def closed(self) -> bool:
+        """The worker is to take no further request."""
+        return self._memory[1] != 0
+
+    @closed.setter
+    def closed(self, closed: bool) -> None:
+        self._memory[1] = closed
+
+    @property
+    def frames_taken(self) -> int:
+        """How many frames the worker has read; for a server on asyncio, how often its loop has turned."""
+        return _COUNT.unpack_from(self._memory, _COUNT_AT)[0]
+
+    @frames_taken.setter
+    def frames_taken(self, count: int) -> None:
+        _COUNT.pack_into(self._memory, _COUNT_AT, count)
+
+
+class WorkerProcess:
+    """The handle of a forked process. `outstanding` are the exchanges it has been given, by id."""
+
+    def __init__(self, pid: int, channel: socket.socket, promotions: int, shared: SharedState) -> None:
+        self.pid = pid
+        self.channel = channel
+        self.shared = shared
+        self.outstanding: dict[int, Exchange] = {}
+        self.frames = FrameBuffer()
+        self.frames_sent = 0
+        self.outgoing = bytearray()
+        self.events = READ
+        self.watched = False
+        self.retiring = False
+        self.ended = False
+        self.stalled_at = 0
+        self.stalled_since = 0.0
+        self._promotions = promotions
+
+    def promote(self, count: int) -> None:
+        """Asks for more threads to read the channel: those that did are busy with calls."""
+        try:
+            os.write(self._promotions, b"p" * count)
+        except OSError:
+            pass  # full, so plenty are asked for; or it has just died, which the channel will tell
+
+    def signal(self, number: int) -> None:
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def end(self, patience: float) -> int:
+        """Closes the channel, on which it ends by itself, and kills it if it has not within `patience` seconds.
+        Returns the exit code, negative for a signal."""
+        self.ended = True
+        self.channel.close()
+        os.close(self._promotions)
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.002)
+        self.signal(signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def fork_worker(child, keep: set[int]) -> WorkerProcess:
+    """Forks; `child(channel, promotions, shared)` runs in the new process and returns its exit code.
+
+    The server has never run user code and has one thread, so a fork of it is clean at any time. Descriptors
+    other than `keep` and the standard ones are closed in the child: a client's connection must end when the
+    server closes it.
+    """
+    ours, theirs = socket.socketpair()
+    promotions, promote = os.pipe()
+    shared = SharedState()
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        os.close(promotions)
+        ours.setblocking(False)
+        os.set_blocking(promote, False)
+        return WorkerProcess(pid, ours, promote, shared)
+    code = 1
+    try:
+        _close_all_but({*keep, theirs.fileno(), promotions})
+        code = child(theirs, promotions, shared)
+    finally:
+        os._exit(code)
+
+
+def _close_all_but(keep: set[int]) -> None:
+    start = 3
+    for fd in sorted(keep):
+        os.closerange(start, fd)
+        start = fd + 1
+    os.closerange(start, os.sysconf("SC_OPEN_MAX"))

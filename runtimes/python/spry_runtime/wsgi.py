@@ -1,0 +1,61 @@
+"""WSGI applications (PEP 3333), such as Flask's, as they are."""
+
+from __future__ import annotations
+
+from .reply import Reply, header_lines
+from .request import wsgi_environ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .request_head import RequestHead
+
+
+def call_wsgi(app, head: RequestHead, content: bytes, peer: str) -> Reply:
+    """The application is called; its body is left to be iterated, and closed, by the sender."""
+    start = _Start()
+    result = app(wsgi_environ(head, content, peer), start)
+    if isinstance(result, (list, tuple)) and start.status and not start.written:
+        return Reply(start.status, start.fields, b"".join(result))
+    pieces = _Pieces(result, start.written)
+    pieces.begin()
+    if not start.status:
+        pieces.close()
+        raise RuntimeError("the WSGI application did not call start_response")
+    return Reply(start.status, start.fields, pieces=pieces)
+
+
+class _Start:
+    def __init__(self) -> None:
+        self.status = 0
+        self.fields = b""
+        self.written: list[bytes] = []
+
+    def __call__(self, status: str, headers: list, exc_info=None):
+        if self.status and exc_info is None:
+            raise AssertionError("start_response was called twice")
+        self.status = int(status.split(None, 1)[0])
+        self.fields = header_lines(headers)
+        return self.written.append
+
+
+class _Pieces:
+    """An application may call start_response as late as with its first piece, so that is fetched at once."""
+
+    def __init__(self, result, written: list[bytes]) -> None:
+        self._result = result
+        self._iterator = iter(result)
+        self._written = written
+        self._first: bytes | None = None
+
+    def begin(self) -> None:
+        self._first = next(self._iterator, None)
+
+    def __iter__(self):
+        yield from self._written
+        if self._first is not None:
+            yield self._first
+            yield from self._iterator
+
+    def close(self) -> None:
+        if hasattr(self._result, "close"):
+            self._result.close()
