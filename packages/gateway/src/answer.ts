@@ -76,6 +76,12 @@ export const bodyTooLarge = (limit: number): Answer => ({
   message: `the request's body is larger than ${limit} bytes`,
 });
 
+export const malformedRequest = (why: string): Answer => ({
+  status: 400,
+  reason: "BadRequest",
+  message: `the request cannot be passed on: ${why}`,
+});
+
 export const upstreamFailed = (key: string): Answer => ({
   status: 502,
   reason: "UpstreamFailed",

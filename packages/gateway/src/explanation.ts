@@ -1,5 +1,5 @@
 import { conditionTypes, type Function } from "@spry/function";
-import { getCondition } from "@spry/kube";
+import { getCondition, type ObjectKey } from "@spry/kube";
 
 /** Why a Function has no Pod that could answer. */
 export interface Explanation {
@@ -15,13 +15,16 @@ export interface Explanation {
 
 const maxMessageLength = 300;
 
-/** The first condition that is not True tells; the Function Controller keeps them in that order. */
-export function explain(fn: Function): Explanation {
-  const conditions = fn.status?.conditions;
+/**
+ * The first condition that is not True tells; they follow each other in that order. Without the
+ * Function itself, only its Service is known.
+ */
+export function explain(key: ObjectKey, fn: Function | undefined): Explanation {
+  const conditions = fn?.status?.conditions;
   const told = conditionTypes
     .map((type) => getCondition(conditions, type))
     .find((condition) => condition !== undefined && condition.status !== "True");
-  const name = `Function ${fn.metadata.namespace}/${fn.metadata.name}`;
+  const name = `Function ${key}`;
   if (told) {
     const detail = (told.message ?? "").split("\n", 1)[0]?.slice(0, maxMessageLength);
     return {
@@ -30,6 +33,6 @@ export function explain(fn: Function): Explanation {
       state: told.status === "False" ? "failed" : "deploying",
     };
   }
-  const state = getCondition(conditions, "Running") ? "absent" : "deploying";
+  const state = fn && !getCondition(conditions, "Running") ? "deploying" : "absent";
   return { reason: "NoReadyEndpoint", message: `${name} has no Pod that is ready`, state };
 }

@@ -1,0 +1,52 @@
+import { type Server } from "node:http";
+import { type AddressInfo, type Socket } from "node:net";
+import { type Clock } from "@spry/kube";
+
+export interface Listening {
+  readonly port: number;
+  /** Stops accepting, lets requests under way end, and then closes what is left. */
+  close(): Promise<void>;
+}
+
+const sweepMs = 50;
+
+/** Resolves with the port once the server accepts connections; rejects when it cannot. */
+export function listen(server: Server, address: { host: string; port: number }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(address.port, address.host, () => {
+      server.off("error", reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/**
+ * Closes the server: connections as their requests end, all others after `ms`. `tunnels` are those
+ * that the server has handed over and no longer knows.
+ */
+export function drain(
+  server: Server,
+  tunnels: Iterable<Socket>,
+  ms: number,
+  clock: Clock,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const cancelCut = clock.after(ms, () => {
+      server.closeAllConnections();
+      for (const socket of tunnels) socket.destroy();
+    });
+    let cancelSweep = () => {};
+    // Connections become idle one by one, as the requests on them end.
+    const sweep = () => {
+      server.closeIdleConnections();
+      cancelSweep = clock.after(sweepMs, sweep);
+    };
+    server.close(() => {
+      cancelCut();
+      cancelSweep();
+      resolve();
+    });
+    sweep();
+  });
+}
