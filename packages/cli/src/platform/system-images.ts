@@ -49,6 +49,8 @@ export async function ensureSystemImages(
       ensureImage(registry, images.builder, "node@24", "opt/spry/builder.cjs", builderBundle),
     ]);
   } finally {
+    // One process of esbuild serves all bundles: it may end only when none is being made any more.
+    if (runtimeBundle.isMade || builderBundle.isMade) await (await import("esbuild")).stop();
     await rm(scratch, { recursive: true, force: true });
   }
   return images;
@@ -91,12 +93,16 @@ class Bundle {
     this.digest = sourceDigest(path.dirname(path.dirname(entry)));
   }
 
+  get isMade(): boolean {
+    return this.#content !== undefined;
+  }
+
   content(): Promise<Buffer> {
     return (this.#content ??= this.#build());
   }
 
   async #build(): Promise<Buffer> {
-    const { build, stop } = await import("esbuild");
+    const { build } = await import("esbuild");
     try {
       await build({
         entryPoints: [this.#entry],
@@ -111,8 +117,6 @@ class Bundle {
       return await readFile(this.#file);
     } catch (error) {
       throw new Error(`bundling ${this.#entry}`, { cause: error });
-    } finally {
-      await stop();
     }
   }
 }
