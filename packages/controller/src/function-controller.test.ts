@@ -1,5 +1,5 @@
 /** A Function's journeys, through the API server's front door. */
-import { functions } from "@spry/function";
+import { functions, type FunctionSpec } from "@spry/function";
 import { type Resource, resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { namespace, TestPlatform } from "./testing/platform.ts";
@@ -77,14 +77,36 @@ describe("a new Function", () => {
     );
   });
 
-  test("that is settled costs no writes", async () => {
-    await platform.running("hello");
+  test.each<[string, Partial<FunctionSpec>]>([
+    ["the least", {}],
+    [
+      "everything",
+      {
+        runtime: "nodejs22",
+        env: [
+          { name: "A", value: "" },
+          { name: "B", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+          { name: "C", valueFrom: { secretKeyRef: { name: "none", key: "x", optional: true } } },
+        ],
+        scaleConfig: { minReplicas: 1, maxReplicas: 3 },
+        secretMounts: [{ secretName: "my.secret", mountPath: "/secret" }],
+        labels: { app: "shop" },
+        annotations: { note: "yes" },
+        resourceConfiguration: {
+          function: {
+            resources: { requests: { cpu: "0.5", memory: "1024Mi" }, limits: { cpu: "1000m" } },
+          },
+          build: { profile: "fast" },
+        },
+        podSecurityContext: { runAsUser: 2000, supplementalGroups: [3] },
+        containerSecurityContext: { readOnlyRootFilesystem: false },
+      },
+    ],
+  ])("that says %s costs no writes once it is settled", async (_, spec) => {
+    await platform.running("hello", spec);
     platform.writes.length = 0;
-    await platform.client.patch(
-      functions,
-      { namespace, name: "hello" },
-      { metadata: { annotations: { touched: "yes" } } },
-    );
+    const touched = { metadata: { annotations: { touched: "yes" } } };
+    await platform.client.patch(functions, { namespace, name: "hello" }, touched);
     await platform.settle();
     expect(platform.writes).toEqual([]);
   });
@@ -229,6 +251,20 @@ describe("an edit", () => {
       expect((await platform.deployment("hello")).metadata.resourceVersion).toBe(
         before.metadata.resourceVersion,
       );
+  });
+
+  test("after many others keeps the Jobs of the last few only", async () => {
+    for (const digit of ["1", "2", "3", "4", "5", "6"]) {
+      await platform.apply("hello", source(`version ${digit}`));
+      await platform.finishBuild("hello", digit);
+      await platform.until("its image", async () =>
+        (await imageOf("hello"))?.includes(digit.repeat(64)),
+      );
+    }
+    await platform.until(
+      "four Jobs",
+      async () => (await platform.children(resources.jobs, "hello")).length === 4,
+    );
   });
 
   test("that is taken back needs no build", async () => {
@@ -620,5 +656,18 @@ describe("the controller", () => {
     await platform.client.patch(resources.secrets, secret, mine);
     await platform.settle();
     expect((await read())!.data!["pullRegAddr"]).toBe("bWluZQ==");
+  });
+
+  test("does not fight over what others add to a ServiceAccount", async () => {
+    const account = { namespace, name: "serverless-function" };
+    await platform.until("the account", () =>
+      platform.client.get(resources.serviceAccounts, account).catch(() => undefined),
+    );
+    const imagePullSecrets = [{ name: "serverless-registry-config-default" }, { name: "added" }];
+    await platform.client.patch(resources.serviceAccounts, account, { imagePullSecrets });
+    await platform.settle();
+    expect(
+      (await platform.client.get(resources.serviceAccounts, account)).imagePullSecrets,
+    ).toEqual(imagePullSecrets);
   });
 });

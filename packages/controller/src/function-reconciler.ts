@@ -54,6 +54,10 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
       if (last.condition === "ConfigurationReady") deps.slots.leave(key);
       tell(draft, outcome, last, deps);
       return outcome.kind === "wait" ? recheck(outcome.recheckAfterMs) : undefined;
+    } catch (error) {
+      // Until the next try, others may have the place in the queue.
+      deps.slots.leave(key);
+      throw error;
     } finally {
       // Also after an error: what has been reached is not to be done again.
       const written = await writeStatus(stored, draft.status, deps, events);

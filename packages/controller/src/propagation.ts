@@ -1,8 +1,9 @@
-import { labels, managedBy, managedByUser, names } from "@spry/function";
+import { annotations, labels, managedBy, managedByUser, names } from "@spry/function";
 import {
   type Clock,
   Controller,
   type ControllerMetrics,
+  deepEqual,
   type Informer,
   type KubeClient,
   type KubeObject,
@@ -14,6 +15,7 @@ import {
 import { type Caches } from "./caches.ts";
 import { type Settings } from "./config.ts";
 import { contains } from "./contains.ts";
+import { digestOf } from "./digest.ts";
 
 export interface PropagationOptions {
   client: KubeClient;
@@ -67,8 +69,12 @@ async function ensureCopy<T extends KubeObject>(
   const present = informer.get(`${namespace}/${name}`);
   if (!model || present?.metadata.labels?.[labels.managedBy] === managedByUser) return;
   const copy = copyOf(model);
-  copy.metadata = { name, namespace, ...labelsOfModel(model) };
-  if (present && contains(present, copy)) return;
+  const digest = { [annotations.desired]: digestOf([copy, model.metadata.labels]) };
+  copy.metadata = { name, namespace, ...labelsOfModel(model), annotations: digest };
+  // Others may add to a ServiceAccount, and must not be fought over it; a Secret's data is all ours.
+  if (present && contains(present.metadata, copy.metadata)) {
+    if (!("data" in copy) || deepEqual((present as Secret).data, copy.data)) return;
+  }
   await client.apply(informer.resource, copy, { fieldManager: managedBy });
 }
 

@@ -49,14 +49,21 @@ export const buildImage: Stage = {
   },
 };
 
-/** Unfinished builds of what the Function no longer says; finished ones stay for a way back. */
+/** Unfinished builds of what the Function no longer says; of finished ones the last few stay for a way back. */
 async function dropObsoleteJobs({ key, name, fn }: Draft, buildKey: string, deps: Deps) {
   const current = names.buildJob(name, buildKey);
-  for (const job of deps.caches.jobs.byIndex("function", key)) {
-    if (job.metadata.name === current || isFinished(job) || !isControlledBy(job, fn)) continue;
-    await deleteIfThere(deps.client, resources.jobs, job);
+  const others = deps.caches.jobs
+    .byIndex("function", key)
+    .filter((job) => job.metadata.name !== current && isControlledBy(job, fn));
+  const born = (job: Job) => job.metadata.creationTimestamp ?? "";
+  const finished = others.filter(isFinished).sort((a, b) => born(b).localeCompare(born(a)));
+  const kept = new Set(finished.slice(0, keptJobs));
+  for (const job of others) {
+    if (!kept.has(job)) await deleteIfThere(deps.client, resources.jobs, job);
   }
 }
+
+const keptJobs = 3;
 
 /** The image of this key, if it has been built before and is in the registry now in use. */
 function knownImage(
