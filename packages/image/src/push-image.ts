@@ -17,6 +17,9 @@ export interface PushResult {
   sentLayers: number;
 }
 
+/** Each may hold two connections, and together they must leave some: a copy reads while it writes. */
+const parallelBlobs = 6;
+
 /**
  * Pushes an image: blobs that the target has are not sent, those in another repository of the same
  * registry are mounted, the rest is sent; the manifest comes last, so that the name is never half there.
@@ -47,7 +50,11 @@ export async function pushImage(
     result.sentBytes += size;
     if (image.layers.includes(layer)) result.sentLayers++;
   };
-  await Promise.all([...unique.values()].map(bring));
+  const pending = [...unique.values()];
+  const work = async () => {
+    for (let layer = pending.shift(); layer; layer = pending.shift()) await bring(layer);
+  };
+  await Promise.all(Array.from({ length: parallelBlobs }, work));
   await client.putManifest(target, image.bytes, image.mediaType);
   return result;
 }

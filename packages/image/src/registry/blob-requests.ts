@@ -57,7 +57,15 @@ export async function startUpload(
   const digest = query.get("digest");
   const expected = digest === null ? undefined : digestIn(digest);
   const id = await stores.uploads.create(repository);
-  if (expected) return finish(exchange, { repository, id }, expected);
+  if (expected) {
+    try {
+      return await finish(exchange, { repository, id }, expected);
+    } catch (error) {
+      // Nobody knows its id, so nobody could go on with it.
+      await stores.uploads.cancel(repository, id);
+      throw error;
+    }
+  }
   response.writeHead(202, {
     location: uploadPath(repository, id),
     range: rangeOf(0),
@@ -90,6 +98,7 @@ export async function continueUpload(
       stores.uploads.sizeOf(repository, id);
       return finish(exchange, upload, digestIn(query.get("digest") ?? ""));
     case "DELETE":
+      stores.uploads.sizeOf(repository, id);
       await stores.uploads.cancel(repository, id);
       response.writeHead(204).end();
       return;

@@ -116,8 +116,10 @@ export class Uploads {
     }
   }
 
+  /** Forgets an upload; one that has ended already is fine. */
   async cancel(repository: string, id: string): Promise<void> {
-    const upload = this.#get(repository, id);
+    const upload = this.#open.get(id);
+    if (upload?.repository !== repository) return;
     this.#open.delete(id);
     await discard(upload);
   }
