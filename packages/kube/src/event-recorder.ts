@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { type KubeClient } from "./client.ts";
 import { type Clock, systemClock, timestamp } from "./clock.ts";
 import { isNotFound, messageOf } from "./errors.ts";
@@ -110,8 +111,9 @@ export class EventRecorder {
     const { component, host } = this.#options;
     return {
       metadata: {
-        // The name pattern of client-go; two events never share a stamp.
-        name: `${name.slice(0, 200)}.${this.#stamp().toString(16)}`,
+        // The name pattern of client-go. Two events of one recorder never share a stamp, but two
+        // recorders may tell of one object in the same millisecond: hence the random end.
+        name: `${name.slice(0, 200)}.${this.#stamp().toString(16)}${randomBytes(2).toString("hex")}`,
         namespace: namespace ?? "default",
       },
       involvedObject: {

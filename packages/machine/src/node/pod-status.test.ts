@@ -50,6 +50,7 @@ describe("the phase", () => {
     { policy: "Never", containers: [ended(0)], phase: "Succeeded" },
     { policy: "Never", containers: [ended(1)], phase: "Failed" },
     { policy: "Never", containers: [ended(1), running()], phase: "Running" },
+    { policy: "Never", init: [running()], containers: [ended(0)], phase: "Running" },
     { policy: "OnFailure", containers: [ended(0)], phase: "Succeeded" },
     { policy: "OnFailure", containers: [ended(1)], phase: "Running" },
     {

@@ -32,8 +32,15 @@ export function isSidecar(container: Container): boolean {
   return container.restartPolicy === "Always";
 }
 
-/** How the containers of a Pod stand, taken together. */
+/** How the containers of a Pod stand, taken together. It has ended when none of them runs any more. */
 export function phaseOf(pod: Pod, facts: PodFacts): Phase {
+  const phase = decidedPhase(pod, facts);
+  if (phase !== "Succeeded" && phase !== "Failed") return phase;
+  const all = [...facts.initContainers, ...facts.containers];
+  return all.some(({ state }) => state?.running) ? "Running" : phase;
+}
+
+function decidedPhase(pod: Pod, facts: PodFacts): Phase {
   if (facts.ended) return "Failed";
   const { restartPolicy = "Always", initContainers = [] } = pod.spec ?? {};
   const initialized = initContainers.every((container, i) =>
@@ -84,7 +91,7 @@ export function podStatus(pod: Pod, facts: PodFacts, clock: Clock): PodStatus {
     ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
     phase,
     conditions: conditions,
-    ...(facts.ended ? facts.ended : {}),
+    ...(facts.ended && phase === "Failed" ? facts.ended : {}),
     ...hostIps,
     ...podIps,
     startTime: facts.startTime,

@@ -1,0 +1,317 @@
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import {
+  type Container,
+  isNotFound,
+  type KubeClient,
+  type Pod,
+  type PodSpec,
+  resources,
+} from "@spry/kube";
+import { expect, test } from "vitest";
+import { readStat } from "./sandbox/processes.ts";
+import { deploymentOf, eventually, podsOf, startMachine, type TestMachine } from "./testing.ts";
+
+const idle = "setInterval(() => {}, 1000);";
+const command = { Entrypoint: ["node", "/app/main.cjs"] };
+const target = (name: string) => ({ namespace: "default", name });
+
+async function createPod(
+  { client, registry }: TestMachine,
+  main: string,
+  container: Partial<Container> = {},
+  spec: Partial<PodSpec> = {},
+): Promise<Pod> {
+  const image = await registry.push("app:1", { "app/main.cjs": main }, command);
+  return client.create(resources.pods, {
+    metadata: { namespace: "default", name: "p", labels: { app: "p" } },
+    spec: {
+      terminationGracePeriodSeconds: 2,
+      ...spec,
+      containers: [{ name: "main", image, ...container }],
+    },
+  });
+}
+
+const getPod = (client: KubeClient) => client.get(resources.pods, target("p"));
+
+function untilRunning(client: KubeClient): Promise<Pod> {
+  return eventually(async () => {
+    const pod = await getPod(client);
+    expect(pod.status?.containerStatuses?.[0]?.state?.running).toBeDefined();
+    return pod;
+  });
+}
+
+async function pidOf(machine: TestMachine, pod: Pod): Promise<number> {
+  const { readFileSync } = await import("node:fs");
+  const file = path.join(
+    machine.dataDir,
+    "pods",
+    pod.metadata.uid ?? "",
+    "containers/main/process.json",
+  );
+  return (JSON.parse(readFileSync(file, "utf8")) as { pid: number }).pid;
+}
+
+const logsOf = async (client: KubeClient, query = "") =>
+  (await client.raw("GET", `/api/v1/namespaces/default/pods/p/log${query}`)).text();
+
+const isRunning = (pid: number) => (readStat(pid)?.state ?? "Z") !== "Z";
+
+test("a Pod runs on when the agent ends, and the next agent takes it over", async () => {
+  const machine = await startMachine();
+  await createPod(machine, `console.log("hello"); ${idle}`, {
+    readinessProbe: { exec: { command: ["true"] } },
+  });
+  const before = await eventually(async () => {
+    const pod = await getPod(machine.client);
+    expect(pod.status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("True");
+    return pod;
+  });
+  const pid = await pidOf(machine, before);
+  await machine.node.stop({ pods: "leave" });
+  expect(isRunning(pid)).toBe(true);
+  machine.restartNode();
+  await eventually(async () => expect(await logsOf(machine.client)).toBe("hello\n"));
+  expect((await getPod(machine.client)).status?.containerStatuses).toEqual(
+    before.status?.containerStatuses,
+  );
+  expect(await pidOf(machine, before)).toBe(pid);
+  await machine.client.delete(resources.pods, target("p"), { gracePeriodSeconds: 1 });
+  await eventually(() => expect(isRunning(pid)).toBe(false));
+  await eventually(() => expect(readdirSync(path.join(machine.dataDir, "pods"))).toEqual([]));
+});
+
+test("a container that ended while no agent was there is reported as lost, and started again", async () => {
+  const machine = await startMachine();
+  await createPod(machine, idle);
+  const pid = await pidOf(machine, await untilRunning(machine.client));
+  await machine.node.stop({ pods: "leave" });
+  process.kill(-pid, "SIGKILL");
+  await eventually(() => expect(isRunning(pid)).toBe(false));
+  machine.restartNode();
+  await eventually(async () => {
+    expect((await getPod(machine.client)).status?.containerStatuses).toMatchObject([
+      {
+        restartCount: 1,
+        state: { running: {} },
+        lastState: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } },
+      },
+    ]);
+  });
+});
+
+test("processes of Pods that were deleted while no agent was there are ended", async () => {
+  const machine = await startMachine();
+  await createPod(machine, idle);
+  const pid = await pidOf(machine, await untilRunning(machine.client));
+  await machine.node.stop({ pods: "leave" });
+  await machine.client.delete(resources.pods, target("p"), { gracePeriodSeconds: 0 });
+  expect(isRunning(pid)).toBe(true);
+  machine.restartNode();
+  await eventually(() => expect(isRunning(pid)).toBe(false));
+  await eventually(() => expect(readdirSync(path.join(machine.dataDir, "pods"))).toEqual([]));
+});
+
+test("stopping the platform ends every process, and the next start runs them again", async () => {
+  const machine = await startMachine();
+  await createPod(
+    machine,
+    `process.on("SIGTERM", () => {}); ${idle}`,
+    {},
+    { terminationGracePeriodSeconds: 1 },
+  );
+  const pid = await pidOf(machine, await untilRunning(machine.client));
+  await machine.node.stop({ pods: "stop" });
+  expect(isRunning(pid)).toBe(false);
+  machine.restartNode();
+  await eventually(async () => {
+    const pod = await getPod(machine.client);
+    expect(pod.status?.containerStatuses).toMatchObject([
+      { restartCount: 1, state: { running: {} } },
+    ]);
+  });
+});
+
+test("a deleted Pod gets its preStop hook and SIGTERM, and then is gone with its directory", async () => {
+  const machine = await startMachine();
+  const { client } = machine;
+  await createPod(
+    machine,
+    `process.on("SIGTERM", () => { console.log("bye"); setTimeout(() => process.exit(0), 100); }); console.log("up"); ${idle}`,
+    {
+      lifecycle: {
+        preStop: { exec: { command: ["sh", "-c", "echo stopping >> $SPRY_TERMINATION_LOG"] } },
+      },
+    },
+  );
+  await untilRunning(client);
+  await eventually(async () => expect(await logsOf(client)).toBe("up\n"));
+  const follow = logsOf(client, "?follow=true");
+  await client.delete(resources.pods, target("p"));
+  expect((await getPod(client)).metadata.deletionTimestamp).toBeDefined();
+  expect(await follow).toBe("up\nbye\n");
+  await eventually(async () => {
+    await expect(getPod(client)).rejects.toSatisfy(isNotFound);
+    expect(readdirSync(path.join(machine.dataDir, "pods"))).toEqual([]);
+  });
+});
+
+test("a Pod that ignores SIGTERM is killed at the end of its grace period", async () => {
+  const machine = await startMachine();
+  await createPod(
+    machine,
+    `process.on("SIGTERM", () => {}); ${idle}`,
+    {},
+    { terminationGracePeriodSeconds: 1 },
+  );
+  await untilRunning(machine.client);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const started = Date.now();
+  await machine.client.delete(resources.pods, target("p"));
+  await eventually(async () => expect(getPod(machine.client)).rejects.toSatisfy(isNotFound));
+  expect(Date.now() - started).toBeGreaterThan(900);
+  expect(Date.now() - started).toBeLessThan(3_000);
+});
+
+test("a container whose liveness probe fails is restarted", async () => {
+  const machine = await startMachine();
+  await createPod(machine, idle, {
+    livenessProbe: { exec: { command: ["false"] }, periodSeconds: 1, failureThreshold: 1 },
+  });
+  await eventually(async () => {
+    expect((await getPod(machine.client)).status?.containerStatuses?.[0]?.restartCount).toBe(1);
+  });
+  const { items } = await machine.client.list(resources.events, { namespace: "default" });
+  expect(items.map(({ reason }) => reason)).toEqual(
+    expect.arrayContaining([
+      "Scheduled",
+      "Pulling",
+      "Pulled",
+      "Created",
+      "Started",
+      "Unhealthy",
+      "Killing",
+    ]),
+  );
+});
+
+test("init containers run one after the other; a sidecar runs beside, and ends with the Pod's own", async () => {
+  const machine = await startMachine();
+  const { registry, client } = machine;
+  const image = await registry.push("app:1", { "app/main.cjs": idle }, command);
+  const sh = (name: string, script: string, more: Partial<Container> = {}): Container => ({
+    name,
+    image,
+    command: ["sh", "-c", script],
+    volumeMounts: [{ name: "scratch", mountPath: "/scratch" }],
+    env: [{ name: "DIR", value: "/scratch" }],
+    ...more,
+  });
+  await client.create(resources.pods, {
+    metadata: { namespace: "default", name: "p" },
+    spec: {
+      restartPolicy: "Never",
+      volumes: [{ name: "scratch", emptyDir: {} }],
+      initContainers: [
+        sh("first", "echo first >> $DIR/log"),
+        sh("sidecar", "echo sidecar >> $DIR/log; exec sleep 60", { restartPolicy: "Always" }),
+        sh("second", "echo second >> $DIR/log"),
+      ],
+      containers: [sh("main", "sleep 0.2; sort $DIR/log | tr '\\n' ' '")],
+    },
+  });
+  const pod = await eventually(async () => {
+    const pod = await getPod(client);
+    expect(pod.status?.phase).toBe("Succeeded");
+    return pod;
+  });
+  expect(await logsOf(client, "?container=main")).toBe("first second sidecar ");
+  expect(pod.status?.conditions?.find(({ type }) => type === "Initialized")).toMatchObject({
+    status: "True",
+  });
+  await eventually(async () =>
+    expect(
+      (await getPod(client)).status?.initContainerStatuses?.map(({ state }) =>
+        Object.keys(state ?? {}),
+      ),
+    ).toEqual([["terminated"], ["terminated"], ["terminated"]]),
+  );
+});
+
+test("a changed ConfigMap reaches the files of a running Pod", async () => {
+  const machine = await startMachine();
+  const { client } = machine;
+  await client.create(resources.configMaps, { metadata: target("c"), data: { greeting: "hello" } });
+  await createPod(
+    machine,
+    `const read = () => require("node:fs").readFileSync(process.env.FILE, "utf8");
+     let last; setInterval(() => { if (read() !== last) console.log(last = read()); }, 10);`,
+    {
+      env: [{ name: "FILE", value: "/config/greeting" }],
+      volumeMounts: [{ name: "config", mountPath: "/config" }],
+    },
+    { volumes: [{ name: "config", configMap: { name: "c" } }] },
+  );
+  await eventually(async () => expect(await logsOf(client)).toBe("hello\n"));
+  await client.patch(resources.configMaps, target("c"), { data: { greeting: "goodbye" } });
+  await eventually(async () => expect(await logsOf(client)).toBe("hello\ngoodbye\n"));
+});
+
+test("a Pod that is active for too long is ended", async () => {
+  const machine = await startMachine();
+  await createPod(machine, idle, {}, { activeDeadlineSeconds: 1 });
+  await eventually(async () => {
+    expect((await getPod(machine.client)).status).toMatchObject({
+      phase: "Failed",
+      reason: "DeadlineExceeded",
+    });
+  });
+});
+
+test("a Pod's status is written once per change", async () => {
+  const machine = await startMachine();
+  const { client } = machine;
+  const seen: string[] = [];
+  const watching = new AbortController();
+  const watch = (async () => {
+    for await (const { type, object } of client.watch(resources.pods, {
+      namespace: "default",
+      signal: watching.signal,
+    })) {
+      const pod = object;
+      const ready = pod.status?.conditions?.find((each) => each.type === "Ready")?.status ?? "-";
+      if (type !== "BOOKMARK")
+        seen.push(`${type} ${pod.spec?.nodeName ?? "-"} ${pod.status?.phase} ${ready}`);
+    }
+  })().catch(() => {});
+  // The image is there already for the second Pod.
+  await createPod(machine, "process.exit(0)", {}, { restartPolicy: "Never" });
+  await eventually(async () => expect((await getPod(client)).status?.phase).toBe("Succeeded"));
+  await client.delete(resources.pods, target("p"), { gracePeriodSeconds: 0 });
+  await eventually(async () => expect(getPod(client)).rejects.toSatisfy(isNotFound));
+  seen.length = 0;
+  const image = await machine.registry.push(
+    "web:1",
+    { "app/main.cjs": `require("fs").writeSync(3, "ready\\n"); ${idle}` },
+    command,
+  );
+  await machine.client.create(resources.deployments, deploymentOf("web", image));
+  await eventually(async () =>
+    expect(
+      (await podsOf(client, "web"))[0]?.status?.conditions?.find(({ type }) => type === "Ready")
+        ?.status,
+    ).toBe("True"),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  watching.abort();
+  await watch;
+  expect(seen).toEqual([
+    "ADDED - Pending -",
+    "MODIFIED here Pending -",
+    "MODIFIED here Pending False",
+    "MODIFIED here Running False",
+    "MODIFIED here Running True",
+  ]);
+});
