@@ -2,7 +2,7 @@
  * Writes the structure of the built-in kinds that the embedded API server serves, out of what the
  * Kubernetes project publishes with each release: discovery documents and OpenAPI v3.
  *
- *     node tools/generate-kube-schema/main.ts [v1.34.1]
+ *     node tools/generate-kube-schema/main.ts [v1.33.5]
  *
  * Needs Go, whose module proxy brings the release. Writes to `packages/apiserver/src/generated/`:
  * - `kube-schema.json`: resources per group-version, and the definitions they reach, without prose;
@@ -26,7 +26,7 @@ interface DiscoveredResource {
   categories?: string[];
 }
 
-const release = process.argv[2] ?? "v1.34.1";
+const release = process.argv[2] ?? "v1.33.5";
 const api = path.join(moduleDir(`k8s.io/kubernetes@${release}`), "api");
 const definitions: Record<string, Json> = {};
 const descriptions: Record<string, Json> = {};

@@ -1,6 +1,7 @@
 import { type Pod, StatusError, transportOrigin, type UnknownObject } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, notFound } from "../errors.ts";
+import { streamResponse } from "../http/responses.ts";
 import { deleteObject } from "./delete.ts";
 import { placeOf, updateObject } from "./write.ts";
 
@@ -83,7 +84,7 @@ export async function podLog(engine: Engine, request: ResourceRequest): Promise<
   const path = ["containerLogs", namespace, name, container].map(encodeURIComponent).join("/");
   const answer = await kubelet(new Request(`${transportOrigin}/${path}?${passed}`, { signal }));
   if (answer.ok) {
-    return new Response(answer.body, { headers: { "content-type": "text/plain" } });
+    return streamResponse(answer.body, "text/plain");
   }
   const text = (await answer.text()).slice(0, 2048).trim();
   throw new StatusError({

@@ -1,6 +1,7 @@
 import { StatusError } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest } from "../errors.ts";
+import { streamResponse } from "../http/responses.ts";
 import { type StoreEvent } from "../store/event-log.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { type Presentation } from "./presentation.ts";
@@ -35,9 +36,7 @@ export function watchObjects(
     new WatchSource(engine, request, presentation, selection),
     new ByteLengthQueuingStrategy({ highWaterMark: maxWaitingBytes }),
   );
-  return new Response(stream, {
-    headers: { "content-type": "application/json", "cache-control": "no-cache, private" },
-  });
+  return streamResponse(stream, "application/json");
 }
 
 class WatchSource {

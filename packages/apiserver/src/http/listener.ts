@@ -8,7 +8,7 @@ import { type Logger, messageOf, StatusError } from "@spry/kube";
 import { type UserInfo } from "../engine.ts";
 import { type Dispatcher } from "./dispatcher.ts";
 import { maxBodyBytes } from "./request-body.ts";
-import { errorResponse } from "./responses.ts";
+import { errorResponse, isStream } from "./responses.ts";
 
 export interface ListenOptions {
   host: string;
@@ -86,16 +86,9 @@ async function serve(
   const abort = new AbortController();
   outgoing.once("close", () => abort.abort());
   const response = await respond(dispatcher, incoming, abort.signal);
-  const headers: Record<string, string | string[]> = {};
-  for (const [name, value] of response.headers) {
-    const known = headers[name];
-    if (known === undefined) headers[name] = value;
-    else headers[name] = [known, value].flat();
-  }
+  const headers: Record<string, string | string[]> = Object.fromEntries(response.headers);
   const warnings = warningHeaders(response);
   if (warnings.length > 0) headers.warning = warnings;
-  const length = response.headers.get("x-body-bytes");
-  void length;
   if (isStream(response)) {
     outgoing.writeHead(response.status, headers);
     outgoing.flushHeaders();
@@ -173,12 +166,6 @@ async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> 
     chunks.push(chunk);
   }
   return size > 0 ? Buffer.concat(chunks) : undefined;
-}
-
-/** Watches and logs are sent as they come; everything else is short and at hand. */
-function isStream(response: Response): boolean {
-  const type = response.headers.get("content-type") ?? "";
-  return type.startsWith("text/plain") || response.headers.get("cache-control") !== null;
 }
 
 /** `Headers` joins what kubectl expects one by one. */

@@ -22,6 +22,23 @@ export function textResponse(
   return new Response(json, { status, headers });
 }
 
+const streams = new WeakSet<Response>();
+
+/** A response whose body is to be sent as it comes. */
+export function streamResponse(
+  body: ReadableStream<Uint8Array> | null,
+  contentType: string,
+): Response {
+  const headers = { "content-type": contentType, "cache-control": "no-cache, private" };
+  const response = new Response(body, { headers });
+  streams.add(response);
+  return response;
+}
+
+export function isStream(response: Response): boolean {
+  return streams.has(response);
+}
+
 /** A failure as its `Status`; what is none is the server's own fault. */
 export function errorResponse(error: unknown, warnings: readonly string[] = []): Response {
   const status =

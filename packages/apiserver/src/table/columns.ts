@@ -1,42 +1,14 @@
-import { type UnknownObject } from "@spry/kube";
 import { type PrinterColumn } from "../resources/custom-version.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
-import { builtinColumns } from "./builtin-columns.ts";
+import { builtinColumnsOf } from "./builtin-columns.ts";
+import { ageColumn, type Cell, type Column, nameColumn } from "./column.ts";
 import { compilePath } from "./json-path.ts";
 import { since } from "./duration.ts";
-
-export type Cell = string | number | boolean | null;
-
-export interface Column {
-  name: string;
-  type: "string" | "integer" | "number" | "boolean" | "date";
-  format?: string;
-  description?: string;
-  /** 0 is always shown, more only in wide output. */
-  priority?: number;
-  cell(object: UnknownObject): Cell;
-}
-
-export const nameColumn: Column = {
-  name: "Name",
-  type: "string",
-  format: "name",
-  description: "Name must be unique within a namespace.",
-  cell: ({ metadata }) => metadata.name ?? "",
-};
-
-export const ageColumn: Column = {
-  name: "Age",
-  type: "string",
-  description:
-    "CreationTimestamp is a timestamp representing the server time when this object was created.",
-  cell: ({ metadata }) => since(metadata.creationTimestamp),
-};
 
 const customColumns = new WeakMap<PrinterColumn[], Column[]>();
 
 export function columnsOf(type: ResourceType): Column[] {
-  if (!type.custom) return [nameColumn, ...(builtinColumns[type.kind] ?? [ageColumn])];
+  if (!type.custom) return builtinColumnsOf(type.kind) ?? [nameColumn, ageColumn];
   let columns = customColumns.get(type.custom.columns);
   if (!columns) {
     columns = [nameColumn, ...type.custom.columns.map(customColumn)];

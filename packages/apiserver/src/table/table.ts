@@ -1,6 +1,7 @@
 import { type UnknownObject } from "@spry/kube";
 import { type ResourceType } from "../resources/resource-type.ts";
-import { type Cell, type Column, columnsOf } from "./columns.ts";
+import { type Cell, type Column } from "./column.ts";
+import { columnsOf } from "./columns.ts";
 
 export interface TableOptions {
   metadata: object;

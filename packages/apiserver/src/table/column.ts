@@ -1,0 +1,44 @@
+import { type UnknownObject } from "@spry/kube";
+import { since } from "./duration.ts";
+
+export type Cell = string | number | boolean | null;
+
+export interface Column {
+  name: string;
+  type: "string" | "integer" | "number" | "boolean" | "date";
+  format?: string;
+  description?: string;
+  /** 0 is always shown, more only in wide output. */
+  priority?: number;
+  cell(object: UnknownObject): Cell;
+}
+
+export const nameColumn: Column = {
+  name: "Name",
+  type: "string",
+  format: "name",
+  description: "Name must be unique within a namespace.",
+  cell: ({ metadata }) => metadata.name ?? "",
+};
+
+export const ageColumn: Column = {
+  name: "Age",
+  type: "string",
+  description:
+    "CreationTimestamp is a timestamp representing the server time when this object was created.",
+  cell: ({ metadata }) => since(metadata.creationTimestamp),
+};
+
+/** A column from a function of the kind's own type. */
+export function column<T>(
+  name: string,
+  cell: (object: T) => Cell | undefined,
+  options: { type?: Column["type"]; wide?: boolean } = {},
+): Column {
+  return {
+    name,
+    type: options.type ?? "string",
+    priority: options.wide ? 1 : 0,
+    cell: (object) => cell(object as unknown as T) ?? "<none>",
+  };
+}
