@@ -122,17 +122,18 @@ const lastBackoffMs = 600_000;
 /** How long to wait after the latest failure: 10 s, doubled with each further one, at most 10 min. */
 export function msUntilRetry(counts: JobCounts, pods: readonly Pod[], clock: Clock): number {
   if (counts.failed === 0) return 0;
-  const ends = pods.filter((pod) => pod.status?.phase === "Failed").map((pod) => endOf(pod) ?? 0);
+  const ends = pods.filter((pod) => pod.status?.phase === "Failed").map(endOf);
   const pause = Math.min(firstBackoffMs * 2 ** Math.min(counts.failed - 1, 20), lastBackoffMs);
   return Math.max(0, Math.max(0, ...ends) + pause - clock.now());
 }
 
-function endOf(pod: Pod): number | undefined {
-  const times = (pod.status?.containerStatuses ?? []).flatMap((status) => {
-    const at = Date.parse((status.state?.terminated?.finishedAt as unknown as string) ?? "");
+/** When a Pod ended, or at least not before (`pkg/controller/job: getFinishedTime`). */
+function endOf(pod: Pod): number {
+  const ends = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => {
+    const at = Date.parse(state?.terminated?.finishedAt ?? "");
     return Number.isNaN(at) ? [] : at;
   });
-  return times.length > 0
-    ? Math.max(...times)
-    : Date.parse(pod.metadata.deletionTimestamp ?? "") || undefined;
+  if (ends.length > 0) return Math.max(...ends);
+  const ready = pod.status?.conditions?.find(({ type }) => type === "Ready");
+  return Date.parse(ready?.lastTransitionTime ?? pod.metadata.creationTimestamp ?? "") || 0;
 }
