@@ -99,4 +99,13 @@ describe("Pods that do not get ready", () => {
     if (expected) expect(problem).toMatchObject(expected);
     else expect(problem).toBeUndefined();
   });
+
+  test("several: the one that waiting does not solve is told", () => {
+    const unplaced: Pod = {
+      ...podOf({ ready: true }),
+      status: { conditions: [{ type: "PodScheduled", status: "False", message: "0/1 nodes" }] },
+    };
+    const problem = podProblem([unplaced, podOf({ state: { terminated: crash } })], template);
+    expect(problem?.message).toContain("SyntaxError");
+  });
 });

@@ -13,17 +13,20 @@ export interface PodProblem {
 
 const usualWaits = ["ContainerCreating", "PodInitializing"];
 
-/** The first problem among the Pods made from this template; older ones are on their way out. */
+/**
+ * The worst problem among the Pods made from this template; those of older ones are on their way out. Always the same
+ * Pod's for as long as it has one, so that the message does not change for nothing.
+ */
 export function podProblem(
   pods: readonly Pod[],
   template: PodTemplateSpec,
 ): PodProblem | undefined {
-  for (const pod of pods) {
-    if (pod.metadata.deletionTimestamp || !isMadeFrom(template, pod)) continue;
-    const problem = problemOf(pod);
-    if (problem) return problem;
-  }
-  return undefined;
+  const nameOf = (pod: Pod) => pod.metadata.name ?? "";
+  const problems = pods
+    .filter((pod) => !pod.metadata.deletionTimestamp && isMadeFrom(template, pod))
+    .sort((a, b) => nameOf(a).localeCompare(nameOf(b)))
+    .flatMap((pod) => problemOf(pod) ?? []);
+  return problems.find((problem) => problem.fatal) ?? problems[0];
 }
 
 function isMadeFrom(template: PodTemplateSpec, pod: Pod): boolean {
