@@ -1,4 +1,4 @@
-import { functions, labels } from "@spry/function";
+import { type Function, functions, labels } from "@spry/function";
 import {
   type Clock,
   Informer,
@@ -66,6 +66,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     functions: new Informer(options.client, functions, {
       ...watching,
       indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
+      // Their sources may be large, and only their conditions are of use here.
+      transform: ({ metadata, status }) => ({ metadata, status }) as Function,
     }),
   };
   const settings = { ...defaults, ...options };

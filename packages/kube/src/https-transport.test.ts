@@ -5,18 +5,21 @@ import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TLSSocket } from "node:tls";
+import { createApiServer } from "@spry/apiserver";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KubeClient } from "./client.ts";
 import { messageOf } from "./errors.ts";
 import { type HttpsTransport, httpsTransport } from "./https-transport.ts";
+import { Informer } from "./informer.ts";
 import { type ClusterConfig, type ExecConfig } from "./kubeconfig.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { resources } from "./resources.ts";
 
+/** A throw-away authority's certificates, valid for a century; its own key is gone, the others protect nothing. */
 const pem = (name: string) => readFileSync(join(import.meta.dirname, "testdata", name), "utf8");
 
 let handler: http.RequestListener;
-let server: http.Server;
+let server: http.Server | undefined;
 let directory: string;
 const transports: HttpsTransport[] = [];
 
@@ -25,8 +28,9 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const transport of transports.splice(0)) transport.close();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  const opened = server;
+  opened?.closeAllConnections();
+  if (opened?.listening) await new Promise((resolve) => opened.close(resolve));
   rmSync(directory, { recursive: true });
 });
 
@@ -34,11 +38,12 @@ async function serve(listener: http.RequestListener, tls = false): Promise<Clust
   handler = listener;
   const answer: http.RequestListener = (request, response) => handler(request, response);
   const options = { cert: pem("server.crt"), key: pem("server.key"), ca: pem("ca.crt") };
-  server = tls
+  const opened = tls
     ? https.createServer({ ...options, requestCert: true, rejectUnauthorized: false }, answer)
     : http.createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  server = opened;
+  await new Promise<void>((resolve) => opened.listen(0, "127.0.0.1", resolve));
+  const { port } = opened.address() as AddressInfo;
   const namespace = "default";
   if (!tls) return { server: `http://127.0.0.1:${port}`, namespace };
   return { server: `https://127.0.0.1:${port}`, namespace, certificateAuthority: pem("ca.crt") };
@@ -65,7 +70,7 @@ describe("over TLS", () => {
     const config = await serve(whoAmI, true);
     expect(await textOf(open(config))).toBe("nobody of nowhere");
     const known = { clientCertificate: pem("client.crt"), clientKey: pem("client.key") };
-    expect(await textOf(open({ ...config, ...known }))).toBe("someone of group");
+    expect(await textOf(open({ ...config, ...known }))).toBe("someone of system:masters");
   });
 
   test("a server of another authority is refused, unless that is said not to matter", async () => {
@@ -276,4 +281,42 @@ echo "{\\"kind\\":\\"ExecCredential\\",\\"apiVersion\\":\\"${apiVersion}\\",\\"s
     await expect(failed).resolves.toContain(message);
     await expect(failed).resolves.not.toContain("hunter2");
   });
+});
+
+test("an informer follows an API server over TLS, also through its restart", async () => {
+  const dataDir = join(directory, "state");
+  const tls = { cert: pem("server.crt"), key: pem("server.key"), clientCa: pem("ca.crt") };
+  let api = await createApiServer({ dataDir });
+  let listening = await api.listen({ host: "127.0.0.1", port: 0, ...tls });
+  const { port } = listening;
+  const config = {
+    server: `https://127.0.0.1:${port}`,
+    namespace: "default",
+    certificateAuthority: pem("ca.crt"),
+    clientCertificate: pem("client.crt"),
+    clientKey: pem("client.key"),
+  };
+  const write = (name: string) =>
+    new KubeClient(api.transport()).create(resources.configMaps, {
+      metadata: { namespace: "default", name },
+    });
+  const informer = new Informer(new KubeClient(open(config)), resources.configMaps, {
+    namespace: "default",
+    maxRetryMs: 100,
+  });
+  const stop = new AbortController();
+  const ended = informer.run(stop.signal);
+  await informer.synced;
+  await write("one");
+  await expect.poll(() => informer.get("default/one")).toBeDefined();
+  await listening.close();
+  await api.close();
+  api = await createApiServer({ dataDir });
+  await write("two");
+  listening = await api.listen({ host: "127.0.0.1", port, ...tls });
+  await expect.poll(() => informer.get("default/two"), { timeout: 5000 }).toBeDefined();
+  stop.abort();
+  await ended;
+  await listening.close();
+  await api.close();
 });

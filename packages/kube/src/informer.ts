@@ -16,6 +16,8 @@ export interface InformerOptions<T> {
   fieldSelector?: string;
   /** Values under which an object can be looked up; the name is that of the index. */
   indexes?: Record<string, (object: T) => readonly string[]>;
+  /** What to keep of an object that has arrived, to save memory; its metadata must stay. */
+  transform?: (object: T) => T;
   clock?: Clock;
   log?: Logger;
   /** The longest pause between attempts to reach the server. */
@@ -160,8 +162,9 @@ export class Informer<T extends KubeObject> {
     }
   }
 
-  #put(object: T): void {
-    delete object.metadata.managedFields;
+  #put(arrived: T): void {
+    delete arrived.metadata.managedFields;
+    const object = this.#options.transform?.(arrived) ?? arrived;
     const key = keyOf(object);
     const previous = this.#objects.get(key);
     if (previous?.metadata.resourceVersion === object.metadata.resourceVersion && previous) return;
