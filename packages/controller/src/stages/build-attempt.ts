@@ -1,0 +1,155 @@
+/**
+ * One try to build an image: a Job that is created, watched, and replaced when the surroundings failed it. What has been
+ * tried is in `status.build`: a key without retry time and image, and JobFailed, is a mistake in the
+ * source, which is not built again.
+ */
+import { type BuildStatus, managedBy } from "@spry/function";
+import {
+  type Clock,
+  isAlreadyExists,
+  isControlledBy,
+  isForbidden,
+  isInvalid,
+  type Job,
+  messageOf,
+  resources,
+} from "@spry/kube";
+import { type BuildResult, buildResult } from "../build-result.ts";
+import { deleteIfThere, stamped } from "../children.ts";
+import { conditionOf } from "../conditions.ts";
+import { desiredBuildJob } from "../desired/build-job.ts";
+import { type RegistryAddresses } from "../registry.ts";
+import { type Deps, type Draft, type Outcome } from "../stage.ts";
+
+/** Somebody's quota or policy says no, and may say yes later. */
+const refusedRecheckMs = 30_000;
+const firstRetryMs = 5000;
+const lastRetryMs = 300_000;
+
+/** Creates the Job, if it is this Function's turn, and unless the last try forbids it. */
+export async function startAttempt(
+  draft: Draft,
+  key: string,
+  registry: RegistryAddresses,
+  deps: Deps,
+): Promise<Outcome> {
+  const { fn, status } = draft;
+  const { slots, settings, client, clock } = deps;
+  const earlier = status.build?.key === key ? status.build : undefined;
+  const failure = conditionOf(status, "BuildReady");
+  if (earlier && failure?.reason === "JobFailed") {
+    const { reason, message } = failure;
+    const ms = retryInMs(earlier, clock);
+    if (ms === undefined) return { kind: "stop", reason, message };
+    if (ms > 0) return { kind: "wait", reason, message, recheckAfterMs: ms };
+  }
+  if (!slots.tryEnter(draft.key)) {
+    const message = `waiting for a free build slot: ${settings.maxSimultaneousBuilds} builds run at a time`;
+    return { kind: "wait", reason: "JobWaiting", message };
+  }
+  const job = stamped(desiredBuildJob(fn, settings, { buildKey: key, registry }), fn);
+  try {
+    await client.create(resources.jobs, job, { fieldManager: managedBy });
+  } catch (error) {
+    // The cache may not show it yet; then its event brings the next pass.
+    if (!isAlreadyExists(error)) {
+      slots.leave(draft.key);
+      if (!isForbidden(error) && !isInvalid(error)) throw error;
+      const message = `Job ${job.metadata.name} cannot be created: ${messageOf(error)}`;
+      return { kind: "wait", reason: "JobWaiting", message, recheckAfterMs: refusedRecheckMs };
+    }
+  }
+  status.build = unfinished(key, earlier);
+  return { kind: "wait", reason: "JobCreated", message: `Job ${job.metadata.name} created` };
+}
+
+/** Reads how the Job fares, and decides about another try. */
+export async function followAttempt(
+  draft: Draft,
+  key: string,
+  job: Job,
+  deps: Deps,
+): Promise<Outcome | { kind: "built"; digest: string }> {
+  const { status } = draft;
+  const pods = deps.caches.pods.byIndex("function", draft.key);
+  const result = buildResult(job, pods);
+  const jobName = job.metadata.name ?? "";
+  const foreign = !isControlledBy(job, draft.fn);
+  // A failure from before the Function came (back) to this source is no verdict on this try.
+  const stale = isFailure(result) && status.build?.key !== key;
+  if (foreign || stale || job.metadata.deletionTimestamp) {
+    return replace(draft, job, deps);
+  }
+  switch (result.kind) {
+    case "succeeded":
+      return { kind: "built", digest: result.digest };
+    case "refused":
+      status.build = { key };
+      return {
+        kind: "stop",
+        reason: "JobFailed",
+        message: `Job ${jobName} failed: ${result.message}`,
+      };
+    case "broke":
+      return tryAgain(draft, key, job, result.message, deps);
+    case "running":
+      status.build = unfinished(key, status.build);
+      return inProgress(draft, jobName, result);
+  }
+}
+
+function inProgress(
+  { status }: Draft,
+  job: string,
+  { started, detail }: BuildResult & { kind: "running" },
+): Outcome {
+  const before = conditionOf(status, "BuildReady");
+  const created = `Job ${job} created`;
+  if (!started && !detail && before?.message === created) {
+    return { kind: "wait", reason: "JobCreated", message: created };
+  }
+  const message = `Job ${job} is still in progress${detail ? `: ${detail}` : ""}`;
+  return { kind: "wait", reason: "JobRunning", message };
+}
+
+const isFailure = ({ kind }: BuildResult) => kind === "refused" || kind === "broke";
+
+/** Waits its turn, longer each time, with the failed Job kept for its logs until then. */
+async function tryAgain(
+  draft: Draft,
+  key: string,
+  job: Job,
+  message: string,
+  deps: Deps,
+): Promise<Outcome> {
+  const { status } = draft;
+  const before = status.build?.key === key ? status.build : { key };
+  const ms = retryInMs(before, deps.clock);
+  if (ms !== undefined && ms <= 0) return replace(draft, job, deps);
+  const text = `Job ${job.metadata.name} failed, it will be re-run: ${message}`;
+  if (ms !== undefined) {
+    return { kind: "wait", reason: "JobFailed", message: text, recheckAfterMs: ms };
+  }
+  const failures = (before.failures ?? 0) + 1;
+  const pause = Math.min(firstRetryMs * 2 ** (failures - 1), lastRetryMs);
+  const retryAfter = new Date(deps.clock.now() + pause).toISOString();
+  status.build = { key, failures, retryAfter };
+  return { kind: "wait", reason: "JobFailed", message: text, recheckAfterMs: pause };
+}
+
+/** Undefined: not to be tried again. */
+function retryInMs({ retryAfter }: BuildStatus, clock: Clock): number | undefined {
+  return retryAfter === undefined ? undefined : Date.parse(retryAfter) - clock.now();
+}
+
+/** Deletes a Job that stands in the way of its successor; that it is gone brings the next pass. */
+async function replace({ status }: Draft, job: Job, { client }: Deps): Promise<Outcome> {
+  await deleteIfThere(client, resources.jobs, job);
+  if (status.build) delete status.build.retryAfter;
+  return { kind: "wait", reason: "JobsDeleted", message: "Old Jobs deleted" };
+}
+
+/** The record of a build that has no result, with the failures that it goes on counting. */
+function unfinished(key: string, before: BuildStatus | undefined): BuildStatus {
+  return before?.key === key && before.failures ? { key, failures: before.failures } : { key };
+}
