@@ -6,13 +6,15 @@
  *
  * Needs Go, whose module proxy brings the release. Writes to `packages/apiserver/src/generated/`:
  * - `kube-schema.json`: resources per group-version, and the definitions they reach, without prose;
+ * - `kube-protobuf.json`: field numbers, for clients that send protobuf;
  * - `kube-descriptions.json.gz`: the prose, definition by definition, loaded only for `kubectl explain`.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
-import { served } from "./served.ts";
+import { fieldNumbersOf } from "./protobuf.ts";
+import { bodyDefinitions, served } from "./served.ts";
 
 type Json = Record<string, unknown>;
 
@@ -46,12 +48,22 @@ const groupVersions = Object.entries(served).map(([groupVersion, names]) => {
   return { group, version, resources };
 });
 
+const libraries = release.replace(/^v1\./, "v0.");
+const fieldNumbers = fieldNumbersOf(
+  {
+    "io.k8s.api": moduleDir(`k8s.io/api@${libraries}`),
+    "io.k8s.apimachinery": moduleDir(`k8s.io/apimachinery@${libraries}`),
+  },
+  new Set([...Object.keys(definitions), ...bodyDefinitions]),
+);
+
 const out = path.resolve(import.meta.dirname, "../../packages/apiserver/src/generated");
 mkdirSync(out, { recursive: true });
 writeFileSync(
   path.join(out, "kube-schema.json"),
   JSON.stringify({ release, groupVersions, definitions: sorted(definitions) }) + "\n",
 );
+writeFileSync(path.join(out, "kube-protobuf.json"), JSON.stringify(fieldNumbers) + "\n");
 writeFileSync(
   path.join(out, "kube-descriptions.json.gz"),
   gzipSync(JSON.stringify(sorted(descriptions)), { level: 9 }),
@@ -85,6 +97,7 @@ function resourceOf(
   );
   if (!definition) throw new Error(`no definition of ${group}/${version} ${found.kind}`);
   collect(definition, schemas);
+  for (const name of bodyDefinitions) if (schemas[name]) collect(name, schemas);
   return {
     plural: found.name,
     singular: found.singularName,

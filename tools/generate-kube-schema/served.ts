@@ -32,3 +32,11 @@ export const served: Record<string, string[]> = {
     "validatingwebhookconfigurations",
   ],
 };
+
+/** Definitions of what only travels in bodies: arguments of subresources and verbs. */
+export const bodyDefinitions = [
+  "io.k8s.api.core.v1.Binding",
+  "io.k8s.api.policy.v1.Eviction",
+  "io.k8s.api.autoscaling.v1.Scale",
+  "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+];

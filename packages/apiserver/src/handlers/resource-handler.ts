@@ -2,7 +2,7 @@ import { deepEqual, StatusError, type UnknownObject } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
 import { acceptedForm, mediaTypeOf } from "../http/negotiation.ts";
-import { parseObject, readText } from "../http/request-body.ts";
+import { parseObject, readObject, readText } from "../http/request-body.ts";
 import { jsonResponse } from "../http/responses.ts";
 import { patchKindOf } from "../patch/patch.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
@@ -191,7 +191,7 @@ async function handlePod(
 ): Promise<Response> {
   if (request.subresource === "log" && http.method === "GET") return podLog(engine, request);
   if (http.method === "POST") {
-    const body = parseObject(await readText(http), mediaTypeOf(http)) as UnknownObject;
+    const body = await requiredObject(http);
     if (request.subresource === "binding")
       return jsonResponse(await bindPod(engine, request, body), 201);
     if (request.subresource === "eviction")
@@ -205,17 +205,8 @@ function isWatch(query: URLSearchParams): boolean {
   return value === "true" || value === "1";
 }
 
-const bodyTypes = ["application/json", "application/yaml"];
-
 async function bodyObject(request: ResourceRequest, http: Request): Promise<UnknownObject> {
-  const mediaType = mediaTypeOf(http);
-  if (!bodyTypes.includes(mediaType)) {
-    throw new StatusError({
-      code: 415,
-      message: `the body of the request was in an unknown format - accepted media types include: ${bodyTypes.join(", ")}`,
-    });
-  }
-  const object = parseObject(await readText(http), mediaType) as UnknownObject;
+  const object = await requiredObject(http);
   checkType(request.type, object);
   checkObject(request, object);
   return object;
@@ -231,6 +222,12 @@ function checkType(type: ResourceType, object: UnknownObject): void {
   );
 }
 
+async function requiredObject(http: Request): Promise<UnknownObject> {
+  const object = await readObject(http);
+  if (!object) throw badRequest("the request has no body");
+  return object as unknown as UnknownObject;
+}
+
 /** The types of fields, and fields that nobody knows. */
 function checkObject(request: ResourceRequest, object: UnknownObject): void {
   const metadata: unknown = (object.metadata ??= {});
@@ -241,8 +238,7 @@ function checkObject(request: ResourceRequest, object: UnknownObject): void {
 }
 
 async function bodyOptions(request: ResourceRequest, http: Request): Promise<DeleteOptions> {
-  const text = await readText(http);
-  const body = text ? (parseObject(text, mediaTypeOf(http)) as DeleteOptions) : {};
+  const body = ((await readObject(http)) ?? {}) as DeleteOptions;
   if (body.dryRun?.includes("All")) request.dryRun = true;
   return deleteOptionsOf(body, request.query);
 }

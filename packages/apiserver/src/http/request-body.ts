@@ -1,6 +1,8 @@
 import { StatusError } from "@spry/kube";
 import { load, JSON_SCHEMA } from "js-yaml";
 import { badRequest } from "../errors.ts";
+import { mediaTypeOf } from "./negotiation.ts";
+import { parseProtobuf, protobufMediaType } from "./protobuf.ts";
 
 /** As etcd-backed API servers: 3 MiB of body. */
 export const maxBodyBytes = 3 * 1024 * 1024;
@@ -15,6 +17,29 @@ export async function readText(request: Request): Promise<string> {
   if (text.length > maxBodyBytes) throw tooLarge();
   return text;
 }
+
+/** The object in the body, whatever its media type; undefined when there is no body. */
+export async function readObject(request: Request): Promise<Record<string, unknown> | undefined> {
+  const mediaType = mediaTypeOf(request);
+  if (mediaType === protobufMediaType) {
+    const bytes = new Uint8Array(await request.arrayBuffer());
+    if (bytes.length > maxBodyBytes) throw tooLarge();
+    if (bytes.length === 0) return undefined;
+    const object = parseProtobuf(bytes);
+    checkShape(object);
+    return object;
+  }
+  if (!bodyTypes.includes(mediaType)) {
+    throw new StatusError({
+      code: 415,
+      message: `the body of the request was in an unknown format - accepted media types include: ${bodyTypes.join(", ")}, ${protobufMediaType}`,
+    });
+  }
+  const text = await readText(request);
+  return text === "" ? undefined : parseObject(text, mediaType);
+}
+
+const bodyTypes = ["application/json", "application/yaml"];
 
 /** A JSON or YAML document; a `StatusError` 400 says why it cannot be read. */
 export function parseDocument(text: string, mediaType: string): unknown {
