@@ -19,39 +19,52 @@ export interface Invocation {
   publisher: Publisher;
 }
 
-/** Calls the Function for one request, whose body has been read, and answers with what comes of it. */
-export async function invoke(
+/**
+ * Calls the Function for one request, whose body has been read, and answers with what comes of it.
+ * A result that is there at once is sent at once: most are, and each turn of the event loop costs.
+ * Throws a `RequestError` when the request makes no event.
+ */
+export function invoke(
   { handler, settings, metrics, publisher }: Invocation,
   request: FunctionRequest,
   response: FunctionResponse,
-): Promise<void> {
-  const event = createEvent(request, response, publisher);
+): void {
   const start = performance.now();
-  let failed = false;
-  metrics.countCall();
-  try {
-    const { promise: answered, resolve: answer } = Promise.withResolvers<unknown>();
-    const sendResponse: SendResponse = (body, status, headers) => {
-      if (!response.headersSent) {
-        if (headers) response.set(headers);
-        if (status) response.status(status);
-      }
-      answer(body);
-    };
-    let result = await handler(event, contextOf(settings), sendResponse);
-    // A handler that takes the callback, and returns nothing, will call it.
-    if (result === undefined && handler.length > 2 && !response.writableEnded) {
-      response.once("close", () => answer(undefined));
-      result = await answered;
-    }
-    await sendResult(response, result);
-  } catch (error) {
-    failed = true;
+  const succeed = () => metrics.settle(performance.now() - start, false);
+  const fail = (error: unknown) => {
+    metrics.settle(performance.now() - start, true);
     logError("the handler threw", error);
     refuse(response, error);
-  } finally {
-    metrics.settle(performance.now() - start, failed);
+  };
+  const sendResponse: SendResponse = (body, status, headers) => {
+    if (response.headersSent) return;
+    if (headers) response.set(headers);
+    if (status) response.status(status);
+    sendResult(response, body)?.catch(fail);
+  };
+  // A handler that takes the callback, and returns nothing, will call it.
+  const finish = (result: unknown) =>
+    result === undefined && handler.length > 2 ? closed(response) : sendResult(response, result);
+
+  const event = createEvent(request, response, publisher);
+  metrics.countCall();
+  try {
+    const result = handler(event, contextOf(settings), sendResponse);
+    const finishing = isThenable(result) ? Promise.resolve(result).then(finish) : finish(result);
+    if (finishing) finishing.then(succeed, fail);
+    else succeed();
+  } catch (error) {
+    fail(error);
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
+}
+
+function closed(response: FunctionResponse): Promise<void> | undefined {
+  if (response.writableEnded) return undefined;
+  return new Promise((resolve) => response.once("close", () => resolve()));
 }
 
 function contextOf(settings: Settings): Record<string, unknown> {

@@ -164,6 +164,15 @@ describe("a request's body", () => {
       why: /the CloudEvent has no id/,
     },
   ];
+  test("that should be a CloudEvent, and is missing, is refused", async () => {
+    const { url } = await startFunction(echo);
+    const headers = { "content-type": "application/cloudevents+json" };
+    expect(await send(url, { headers })).toMatchObject({
+      status: 400,
+      body: "the CloudEvent is no JSON object",
+    });
+  });
+
   test("that cannot be read is refused in words, and the Function is not called", async () => {
     const { url } = await startFunction(echo);
     for (const { name, headers, body, status, why } of refused) {

@@ -4,26 +4,33 @@ import { type FunctionResponse } from "./function-response.ts";
 
 /**
  * Answers with what a handler returned. Falsy values are an empty body; text goes out without a
- * content type of our making; bytes, streams and `Response` as they are; anything else as JSON.
+ * content type of our making; bytes, streams and `Response` as they are; anything else as JSON. Only
+ * streams take time, and return a promise.
  */
-export async function sendResult(response: FunctionResponse, value: unknown): Promise<void> {
+export function sendResult(response: FunctionResponse, value: unknown): Promise<void> | undefined {
   // The handler has answered by itself, or is about to by a stream.
-  if (response.writableEnded || response.headersSent || isPipedInto(response)) return;
-  if (!value) return void response.end();
-  if (typeof value === "string") return void response.end(value);
+  if (response.writableEnded || response.headersSent || isPipedInto(response)) return undefined;
+  if (!value) return ended(response);
+  if (typeof value === "string") return ended(response, value);
   if (typeof value !== "object") {
     if (typeof value === "function" || typeof value === "symbol")
       throw new TypeError(`the handler returned a ${typeof value}, which cannot be sent`);
-    return void response.end(String(value));
+    return ended(response, String(value));
   }
   const bytes = bytesOf(value);
   if (bytes) {
     if (!response.hasHeader("content-type")) response.type("bin");
-    return void response.end(bytes);
+    return ended(response, bytes);
   }
   if (isReadable(value)) return sendStream(response, value);
   if (isWebResponse(value)) return sendWebResponse(response, value);
   response.json(value);
+  return undefined;
+}
+
+function ended(response: FunctionResponse, body?: string | Uint8Array): undefined {
+  response.end(body);
+  return undefined;
 }
 
 function bytesOf(value: object): Uint8Array | undefined {

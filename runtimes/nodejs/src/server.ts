@@ -77,16 +77,17 @@ function answer(
     if (!response.headersSent) refuse(request, response, new RequestError(408, "Request Timeout"));
   }, timeoutMs);
   response.once("close", () => clearTimeout(timer));
-  void prepare(request, invocation)
-    .then(() => (response.headersSent ? undefined : invoke(invocation, request, response)))
+  try {
+    if (!hasBody(request) || isLeftUnread(request)) return invoke(invocation, request, response);
+  } catch (error) {
+    return refuse(request, response, error);
+  }
+  readBody(request, invocation.settings.bodyLimitMb)
+    .then((body) => {
+      request.body = parseBody(body, request.headers["content-type"]);
+      return response.headersSent ? undefined : invoke(invocation, request, response);
+    })
     .catch((error: unknown) => refuse(request, response, error));
-}
-
-/** Reads the body into `request.body`. */
-async function prepare(request: FunctionRequest, { settings }: Invocation): Promise<void> {
-  if (!hasBody(request) || isLeftUnread(request)) return;
-  const body = await readBody(request, settings.bodyLimitMb);
-  request.body = parseBody(body, request.headers["content-type"]);
 }
 
 function refuse(request: FunctionRequest, response: FunctionResponse, error: unknown): void {
