@@ -102,6 +102,41 @@ test("a container that ended while no agent was there is reported as lost, and s
   });
 });
 
+test("a Job that comes to its end while no agent is there is counted by the next one", async () => {
+  const machine = await startMachine();
+  const { client } = machine;
+  const main = `setTimeout(() => require("node:fs").writeFileSync(process.env.SPRY_TERMINATION_LOG, "built"), 300)`;
+  const image = await machine.registry.push("app:1", { "app/main.cjs": main }, command);
+  await client.create(resources.jobs, {
+    metadata: target("build"),
+    spec: {
+      backoffLimit: 0,
+      template: {
+        metadata: { labels: { app: "build" } },
+        spec: { restartPolicy: "Never", containers: [{ name: "main", image }] },
+      },
+    },
+  });
+  const pod = await eventually(async () => {
+    const [pod] = await podsOf(client, "build");
+    expect(pod?.status?.phase).toBe("Running");
+    return pod as Pod;
+  });
+  const pid = await pidOf(machine, pod);
+  await machine.node.stop({ pods: "leave" });
+  await eventually(() => expect(isRunning(pid)).toBe(false));
+  machine.restartNode();
+  await eventually(async () => {
+    const job = await client.get(resources.jobs, target("build"));
+    expect(job.status?.conditions?.at(-1)).toMatchObject({ type: "Complete", status: "True" });
+  });
+  const [ended] = await podsOf(client, "build");
+  expect(ended?.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({
+    exitCode: 0,
+    message: "built",
+  });
+});
+
 test("processes of Pods that were deleted while no agent was there are ended", async () => {
   const machine = await startMachine();
   await createPod(machine, idle);

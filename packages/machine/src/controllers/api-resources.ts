@@ -40,6 +40,27 @@ export async function discoverResources(
   return found;
 }
 
+/** One kind, by what an object says of it; undefined when the server does not have it. */
+export async function discoverKind(
+  client: KubeClient,
+  apiVersion: string,
+  kind: string,
+  signal?: AbortSignal,
+): Promise<ApiResource | undefined> {
+  const slash = apiVersion.indexOf("/");
+  const [group, version] =
+    slash < 0 ? ["", apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
+  const path = group
+    ? `/apis/${encodeURIComponent(group)}/${encodeURIComponent(version)}`
+    : `/api/${encodeURIComponent(version)}`;
+  const response = await client.raw("GET", path, { signal });
+  const list = (await response.json()) as ApiResourceList;
+  const found = list.resources?.find((each) => each.kind === kind && !each.name.includes("/"));
+  if (!found) return undefined;
+  const { name, namespaced, verbs } = found;
+  return { group, version, kind, plural: name, namespaced, verbs };
+}
+
 /** The kind that an owner or scale target means. Versions of one group are views of the same objects. */
 export function findKind<T extends Resource>(
   known: readonly T[],

@@ -182,6 +182,8 @@ export class ContainerRun {
           },
         ],
         ports: (this.spec.ports ?? []).map(({ containerPort }) => containerPort),
+        // A server that ends is started again whatever its code; a task's code decides what is next.
+        keepExitCode: this.isInit ? !this.isSidecar : pod.spec?.restartPolicy !== "Always",
         hostName: pod.spec?.hostname ?? pod.metadata.name ?? "",
         ...files,
       });

@@ -9,6 +9,7 @@ import {
   messageOf,
   type Pod,
   resources,
+  sleep,
   timestamp,
 } from "@spry/kube";
 import {
@@ -40,6 +41,8 @@ export interface PodWorkerOptions {
 
 const retryMs = 1_000;
 const lastRetryMs = 30_000;
+/** How long the end of the platform waits for a status to be written. */
+const flushCapMs = 1_000;
 /** What a Pod that was removed without notice gets to end in. */
 const orphanGraceMs = 2_000;
 
@@ -140,6 +143,8 @@ export class PodWorker {
     for (const { name, run, container } of containers) {
       const status = known.find((each) => each.name === name);
       const mine = this.container(name);
+      // Its end has been reported already.
+      if (status?.state?.terminated && status.restartCount >= run) continue;
       if (mine) mine.adopt(container, run, sandbox, status);
       else container.kill("SIGKILL");
     }
@@ -357,8 +362,9 @@ export class PodWorker {
 
   async #end(): Promise<void> {
     this.#cancelTimer();
+    // A container that is just being started is stopped too.
+    await this.#busy;
     await this.#stopAll(this.#graceMs());
-    if (this.#released) return;
     this.#phase = "ending";
     this.#publish();
     await this.#status.flushed();
@@ -380,6 +386,8 @@ export class PodWorker {
 
   /** The Pod has been removed from the API without waiting for us. */
   async removed(): Promise<void> {
+    this.#released = true;
+    await this.#busy;
     await this.#stopAll(orphanGraceMs);
     if (this.#ending) await this.#ending;
     await this.#close();
@@ -401,8 +409,12 @@ export class PodWorker {
     this.#phase = "ended";
     this.#cancelTimer();
     this.#released = true;
-    this.#status.close();
+    await this.#busy;
     await this.#stopAll(Math.min(this.#graceMs(), capMs));
+    // Written, so that nobody is sent to an address where nothing listens after the next start.
+    this.#publish();
+    await Promise.race([this.#status.flushed(), sleep(this.#options.clock, flushCapMs)]);
+    this.#status.close();
     for (const container of this.#containers) container.release();
   }
 

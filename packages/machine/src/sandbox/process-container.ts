@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, statSync } from "node:fs";
 import { constants } from "node:os";
+import path from "node:path";
 import { type Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
 import { hasGroup, isAlive, readStat, signalGroup } from "./processes.ts";
@@ -15,7 +16,15 @@ export interface Launch {
   env: Record<string, string>;
   cwd: string;
   logFile: string;
+  /** Where the exit code is to be left for a later agent. */
+  exitFile?: string | undefined;
 }
+
+/**
+ * Only a parent learns an exit code, so a shell stays as one. It outlives the signals that end the
+ * program (which gets them as usual), because a trap that does something is not inherited.
+ */
+const keepExitCode = `trap : TERM INT HUP QUIT; f=$1; shift; "$@"; c=$?; echo $c > "$f"; exit $c`;
 
 /** A container that is a process group of this machine. */
 export class ProcessContainer implements SandboxContainer {
@@ -44,7 +53,11 @@ export class ProcessContainer implements SandboxContainer {
    * outlive this program. A program that cannot be started is a container that has exited.
    */
   static start(id: string, launch: Launch, clock: Clock): ProcessContainer {
-    const { argv, env, cwd, logFile } = launch;
+    const { env, cwd, logFile, exitFile } = launch;
+    const wrapped = exitFile !== undefined && isOnPath(launch.argv[0] ?? "", env["PATH"] ?? "");
+    const argv = wrapped
+      ? ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...launch.argv]
+      : launch.argv;
     const log = openSync(logFile, "a", 0o600);
     let child: ChildProcess;
     try {
@@ -73,21 +86,18 @@ export class ProcessContainer implements SandboxContainer {
     return new ProcessContainer(record, exited, readySignal(child.stdio[3] as Readable));
   }
 
-  /** Takes over a process that another agent started. Nobody can tell its exit code any more. */
-  static adopt(record: ProcessRecord, clock: Clock): ProcessContainer {
+  /**
+   * Takes over a process that another agent started, or learns of its end. Its exit code is known
+   * only where it was left in a file.
+   */
+  static adopt(record: ProcessRecord, exitFile: string, clock: Clock): ProcessContainer {
     const exited = new Promise<ExitStatus>((resolve) => {
       const look = () => {
         if (isAlive(record)) return void clock.after(adoptedPollMs, look);
         signalGroup(record.pid, "SIGKILL");
-        resolve({
-          exitCode: 137,
-          finishedAt: clock.now(),
-          reason: "ContainerStatusUnknown",
-          message:
-            "The process had been taken over from an earlier agent; its exit code is not known",
-        });
+        resolve(readExit(exitFile) ?? unknownExit(clock));
       };
-      clock.after(adoptedPollMs, look);
+      look();
     });
     return new ProcessContainer(record, exited, new Promise(() => {}));
   }
@@ -131,6 +141,31 @@ function readySignal(pipe: Readable): Promise<void> {
     // Otherwise the pipe alone would keep this program alive.
     (pipe as Readable & { unref?: () => void }).unref?.();
   });
+}
+
+/** What the shell around a program has left; undefined when there is nothing. */
+export function readExit(exitFile: string): ExitStatus | undefined {
+  try {
+    const text = readFileSync(exitFile, "utf8").trim();
+    if (!/^\d{1,3}$/.test(text)) return undefined;
+    return { exitCode: Number(text), finishedAt: statSync(exitFile).mtimeMs };
+  } catch {
+    return undefined;
+  }
+}
+
+function unknownExit(clock: Clock): ExitStatus {
+  return {
+    exitCode: 137,
+    finishedAt: clock.now(),
+    reason: "ContainerStatusUnknown",
+    message: "The process had been taken over from an earlier agent; its exit code is not known",
+  };
+}
+
+function isOnPath(program: string, searchPath: string): boolean {
+  if (program.includes("/")) return existsSync(program);
+  return searchPath.split(":").some((dir) => existsSync(path.join(dir, program)));
 }
 
 function exitStatus(code: number | null, signal: NodeJS.Signals | null, clock: Clock): ExitStatus {

@@ -38,6 +38,7 @@ function specFor(dir: string, image: LocalImage, more: Partial<ContainerSpec>): 
     ports: [],
     logFile: at("0.log"),
     terminationLog: at("termination-log"),
+    keepExitCode: false,
     hostName: "hello",
     ...more,
   };
@@ -173,6 +174,26 @@ test("a later sandbox finds running containers again and can end them", async ()
     reason: "ContainerStatusUnknown",
   });
   await found?.sandbox.close();
+});
+
+test("an exit code that is to be kept is known to a later sandbox", async () => {
+  const first = await openSandbox();
+  const place = await first.sandbox.openPod(pod);
+  const main = `
+    process.on("SIGTERM", () => setTimeout(() => process.exit(7), 50));
+    require("node:fs").writeSync(3, "ready\\n");
+    setInterval(() => {}, 1000);`;
+  const spec = specFor(place.dir, imageWith({ "app/main.cjs": main }), { keepExitCode: true });
+  const container = await place.start(spec);
+  await container.ready;
+  const [running] = (await openSandbox(first.dataDir)).recovered;
+  running?.containers[0]?.container.kill("SIGTERM");
+  expect(await container.exited).toMatchObject({ exitCode: 7 });
+  expect(await running?.containers[0]?.container.exited).toMatchObject({ exitCode: 7 });
+  // Ended before the next sandbox looks.
+  const [ended] = (await openSandbox(first.dataDir)).recovered;
+  expect(await ended?.containers[0]?.container.exited).toMatchObject({ exitCode: 7 });
+  await ended?.sandbox.close();
 });
 
 test("processes that no record names are ended at the start", async () => {

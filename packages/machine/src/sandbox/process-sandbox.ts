@@ -7,7 +7,7 @@ import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
 import { AddressPool } from "./addresses.ts";
 import { interpreterLabel, Interpreters } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
-import { ProcessContainer } from "./process-container.ts";
+import { ProcessContainer, readExit } from "./process-container.ts";
 import {
   findByEnvironment,
   isAlive,
@@ -19,6 +19,7 @@ import {
 } from "./processes.ts";
 import {
   containerDir,
+  exitFile,
   listNames,
   podDir,
   podFile,
@@ -92,7 +93,8 @@ class ProcessSandbox implements Sandbox {
       const sandbox = this.#add(record);
       const containers = listNames(path.join(dir, "containers")).flatMap((name) => {
         const known = readRecord(processFile(dir, name)) as ProcessRecord | undefined;
-        if (!known || !isAlive(known)) return [];
+        const isKnown = known && (isAlive(known) || readExit(exitFile(dir, name)));
+        if (!isKnown) return [];
         const container = sandbox.adopt(known);
         return [{ name, run: known.run, container }];
       });
@@ -219,11 +221,16 @@ class ProcessPod implements PodSandbox {
     const env = this.#environment(spec, rewriter, root);
     const argv = spec.argv.map((argument) => rewriter.rewrite(argument));
     const id = randomBytes(32).toString("hex");
-    const container = ProcessContainer.start(
-      id,
-      { argv, env, cwd, logFile: spec.logFile },
-      this.#clock,
-    );
+    const left = exitFile(this.dir, spec.name);
+    await rm(left, { force: true });
+    const launch = {
+      argv,
+      env,
+      cwd,
+      logFile: spec.logFile,
+      exitFile: spec.keepExitCode ? left : undefined,
+    };
+    const container = ProcessContainer.start(id, launch, this.#clock);
     if (container.pid > 0) {
       const { pid, startTicks, startedAt } = container;
       const record = {
@@ -243,8 +250,9 @@ class ProcessPod implements PodSandbox {
   }
 
   adopt(record: ProcessRecord): ProcessContainer {
-    const container = ProcessContainer.adopt(record, this.#clock);
-    this.#track(record.container, container);
+    const left = exitFile(this.dir, record.container);
+    const container = ProcessContainer.adopt(record, left, this.#clock);
+    if (isAlive(record)) this.#track(record.container, container);
     return container;
   }
 

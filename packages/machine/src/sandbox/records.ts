@@ -7,6 +7,7 @@ import { type PodIdentity } from "./sandbox.ts";
  *
  *     <dataDir>/pods/<uid>/pod.json                       PodRecord
  *     <dataDir>/pods/<uid>/containers/<name>/process.json ProcessRecord
+ *     <dataDir>/pods/<uid>/containers/<name>/exit-code    written by the process's shell, if it has one
  */
 export interface PodRecord extends PodIdentity {
   ip: string;
@@ -32,6 +33,8 @@ export const containerDir = (dir: string, name: string): string =>
   path.join(dir, "containers", name);
 export const processFile = (dir: string, name: string): string =>
   path.join(containerDir(dir, name), "process.json");
+export const exitFile = (dir: string, name: string): string =>
+  path.join(containerDir(dir, name), "exit-code");
 
 /** Readers see the old content or the new one, never half of it. */
 export function writeRecord(file: string, record: PodRecord | ProcessRecord): void {

@@ -68,6 +68,8 @@ export interface ContainerSpec {
   /** Gets both output streams, appended. */
   logFile: string;
   terminationLog: string;
+  /** The exit code matters beyond this agent's life: it is to be known to the next one too. */
+  keepExitCode: boolean;
   hostName: string;
 }
 
@@ -103,7 +105,7 @@ export interface ExecResult {
 
 export interface RecoveredPod extends PodIdentity {
   sandbox: PodSandbox;
-  /** Containers whose process is still the one that was started. */
+  /** Containers whose process still runs, or of whose end something is known. */
   containers: { name: string; run: number; container: SandboxContainer }[];
 }
 

@@ -17,7 +17,7 @@ import {
   setCondition,
   timestamp,
 } from "@spry/kube";
-import { discoverResources, findKind } from "../api-resources.ts";
+import { discoverKind, findKind } from "../api-resources.ts";
 import { byNamespace, type ControllerContext } from "../context.ts";
 import { isPodActive, isPodReady } from "../pod-state.ts";
 import { readCpuUsage } from "./pod-metrics.ts";
@@ -126,7 +126,7 @@ async function readScale(
   const { apiVersion = "", kind = "", name = "" } = autoscaler.spec?.scaleTargetRef ?? {};
   try {
     const builtIn = findKind(Object.values(resources) as Resource[], apiVersion, kind);
-    const resource = builtIn ?? findKind(await discoverResources(client, signal), apiVersion, kind);
+    const resource = builtIn ?? (await discoverKind(client, apiVersion, kind, signal));
     if (!resource) throw new Error(`no kind ${kind} in ${apiVersion}`);
     const typed = resource as Resource<Scale>;
     return {
