@@ -14,6 +14,7 @@ export interface Explanation {
 }
 
 const maxMessageLength = 300;
+const maxReadLength = 8 * 1024;
 
 /**
  * The first condition that is not True tells; they follow each other in that order. Without the
@@ -26,13 +27,23 @@ export function explain(key: ObjectKey, fn: Function | undefined): Explanation {
     .find((condition) => condition !== undefined && condition.status !== "True");
   const name = `Function ${key}`;
   if (told) {
-    const detail = (told.message ?? "").split("\n", 1)[0]?.slice(0, maxMessageLength);
     return {
       reason: told.reason ?? "NoReadyEndpoint",
-      message: `${name} is not ready: ${detail || told.reason}`,
+      message: `${name} is not ready: ${gistOf(told.message ?? "") || told.reason}`,
       state: told.status === "False" ? "failed" : "deploying",
     };
   }
   const state = fn && !getCondition(conditions, "Running") ? "deploying" : "absent";
   return { reason: "NoReadyEndpoint", message: `${name} has no Pod that is ready`, state };
+}
+
+/**
+ * A message's first line and, from the log that may follow it, the line that names the error. Not
+ * all of it: a stack is for those who may read the Function, not for all who may call it.
+ */
+function gistOf(message: string): string {
+  const [first = "", ...rest] = message.slice(0, maxReadLength).split("\n");
+  const error = rest.find((line) => /^[A-Z]\w*(?:Error|Exception)\b/.test(line));
+  const line = first.replace(/[\s:…]+$/, "");
+  return (error ? `${line}: ${error}` : line).slice(0, maxMessageLength);
 }

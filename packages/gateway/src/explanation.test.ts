@@ -1,0 +1,54 @@
+import { type Function } from "@spry/function";
+import { expect, test } from "vitest";
+import { explain } from "./explanation.ts";
+
+type Conditions = NonNullable<NonNullable<Function["status"]>["conditions"]>;
+
+const is = (type: string, status: string, reason: string, message = "") =>
+  ({ type, status, reason, message }) as Conditions[number];
+const configured = is("ConfigurationReady", "True", "ConfigMapCreated");
+const built = is("BuildReady", "True", "JobFinished");
+const crash = `Deployment hello failed: exit code 1: …
+module.exports = {
+
+SyntaxError: Unexpected end of input
+    at wrapSafe (node:internal/modules/cjs/loader:1861:18)`;
+
+test.each<[string, Conditions, string, string, string]>([
+  ["nothing yet", [], "deploying", "NoReadyEndpoint", "has no Pod that is ready"],
+  [
+    "a wrong spec",
+    [is("ConfigurationReady", "False", "InvalidFunctionSpec", "spec.env: no")],
+    "failed",
+    "InvalidFunctionSpec",
+    "is not ready: spec.env: no",
+  ],
+  [
+    "a build under way",
+    [is("BuildReady", "Unknown", "JobRunning", "Job b is still in progress"), configured],
+    "deploying",
+    "JobRunning",
+    "is not ready: Job b is still in progress",
+  ],
+  [
+    "a crash, with the line that names it",
+    [is("Running", "False", "DeploymentFailed", crash), configured, built],
+    "failed",
+    "DeploymentFailed",
+    "is not ready: Deployment hello failed: exit code 1: SyntaxError: Unexpected end of input",
+  ],
+  [
+    "a Pod that was lost",
+    [configured, built, is("Running", "True", "DeploymentReady")],
+    "absent",
+    "NoReadyEndpoint",
+    "has no Pod that is ready",
+  ],
+])("%s is explained", (_, conditions, state, reason, message) => {
+  const fn = { metadata: { name: "hello" }, spec: {}, status: { conditions } } as Function;
+  expect(explain("default/hello", fn)).toEqual({
+    state,
+    reason,
+    message: `Function default/hello ${message}`,
+  });
+});
