@@ -81,9 +81,9 @@ function newest(pods: readonly Pod[]): Pod | undefined {
 }
 
 /** The last lines, because the end of an installer's output names the cause. */
-export function tail(output: string): string {
+export function tail(output: string, maxLength = maxOutputLength): string {
   const text = output.trim();
-  if (text.length <= maxOutputLength) return text;
-  const cut = text.slice(-maxOutputLength);
+  if (text.length <= maxLength) return text;
+  const cut = text.slice(-maxLength);
   return `…${cut.slice(Math.max(0, cut.indexOf("\n")))}`;
 }

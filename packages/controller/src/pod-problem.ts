@@ -11,6 +11,8 @@ export interface PodProblem {
   message: string;
 }
 
+/** A stack begins with its cause: all that a kubelet keeps of a container's last words. */
+const maxWordsLength = 2048;
 const usualWaits = ["ContainerCreating", "PodInitializing"];
 
 /**
@@ -60,7 +62,7 @@ function crashOf(status: ContainerStatus): PodProblem | undefined {
   const often = status.restartCount > 0 || status.state?.waiting !== undefined;
   const reason = often ? "CrashLoopBackOff" : (end.reason ?? "Error");
   const how = end.reason === "OOMKilled" ? "out of memory" : `exit code ${end.exitCode}`;
-  const words = tail(end.message ?? "");
+  const words = tail(end.message ?? "", maxWordsLength);
   const message = `container ${status.name}: ${reason} (${how})${words ? `: ${words}` : ""}`;
   return { fatal: true, message };
 }
