@@ -42,12 +42,17 @@ def serve_without_fork(settings, listening, announce) -> int:
 
 
 def _run(server: _Server, supervisor=None) -> int:
-    try:
-        import uvloop  # only if the Function depends on it
-    except ImportError:
-        return asyncio.run(server.run(supervisor))
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(server.run(supervisor))
+
+
+def _loop_factory():
+    """uvloop's, if the Function depends on that package."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 class _Server(Service):

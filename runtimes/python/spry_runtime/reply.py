@@ -26,10 +26,6 @@ class Reply:
         self.failed = failed
 
 
-class UnsupportedReturn(TypeError):
-    """A handler returned something that has no meaning as a response."""
-
-
 def reply_to(value, new_api: bool) -> Reply:
     """A dict is JSON, text and bytes are themselves, iterators are streams, response objects say it all.
 
@@ -61,7 +57,7 @@ def reply_to(value, new_api: bool) -> Reply:
         return Reply(200, _HTML, pieces=_read(value))
     if hasattr(value, "__iter__"):
         return Reply(200, _HTML, pieces=value)
-    raise UnsupportedReturn(f"the function returned {type(value).__name__}, which is no response")
+    raise TypeError(f"the function returned {type(value).__name__}, which is no response")
 
 
 def error_reply(error: BaseException) -> Reply:

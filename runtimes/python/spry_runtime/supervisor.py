@@ -8,7 +8,8 @@ import socket
 import sys
 import time
 
-from . import channel
+# Imported before the fork although only needed after it: server and worker then share the memory.
+from . import request_head as _shared  # noqa: F401
 from .log import log
 from .metrics import Metrics
 from .reactor import READ, Reactor
@@ -79,17 +80,21 @@ class _Supervisor:
         wake = _wake_on_signals(self._terminate)
         self._reactor.watch(wake.fileno(), READ, lambda _events: wake.recv(64) and self._notice())
         first = self._spawn()
+        # Most handlers are synchronous: what serves them is imported while the child loads the code.
+        from .worker_pool import WorkerPool
+
         frame = self._await_load(first)
         if frame is None:
             code = first.end(patience=1.0)
             return 0 if self._terminated else code if code > 0 else 1
         metrics = Metrics()
         metrics.start_seconds = time.monotonic() - _started
-        if frame[2] == 0:
-            from .worker_pool import WorkerPool as Keeper
-        else:
-            from .server_keeper import ServerKeeper as Keeper
-        self._keeper = Keeper(self._settings, metrics, self._reactor, self._listening, first, self._spawn)
+        serve = WorkerPool
+        if frame[2] != 0:
+            from .server_keeper import ServerKeeper
+
+            serve = ServerKeeper
+        self._keeper = serve(self._settings, metrics, self._reactor, self._listening, first, self._spawn)
         _announce(self._listening, self._ready_fd)
         self._ready_fd = None
         return self._keeper.run()

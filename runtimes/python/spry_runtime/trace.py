@@ -7,9 +7,10 @@ import os
 import re
 import sys
 
-_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
-_B3_TRACE = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{16})?")
-_B3_SPAN = re.compile(r"[0-9a-f]{16}")
+# Compiled (and cached) by `re` when the first request asks for its trace.
+_TRACEPARENT = r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?"
+_B3_TRACE = r"[0-9a-f]{16}(?:[0-9a-f]{16})?"
+_B3_SPAN = r"[0-9a-f]{16}"
 _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 
 
@@ -58,13 +59,13 @@ def outgoing_headers() -> dict[str, str]:
 
 
 def _parse(incoming: dict[str, str]) -> tuple[str, str | None, str]:
-    match = _TRACEPARENT.fullmatch(incoming.get("traceparent", ""))
+    match = re.fullmatch(_TRACEPARENT, incoming.get("traceparent", ""))
     if match and match[1] != _NO_TRACE and match[2] != _NO_SPAN:
         return match[1], match[2], str(int(match[3], 16) & 1)
     trace = incoming.get("x-b3-traceid", "").lower()
     span = incoming.get("x-b3-spanid", "").lower()
     sampled = "0" if incoming.get("x-b3-sampled", "1").lower() in ("0", "false") else "1"
-    if _B3_TRACE.fullmatch(trace) and _B3_SPAN.fullmatch(span):
+    if re.fullmatch(_B3_TRACE, trace) and re.fullmatch(_B3_SPAN, span):
         return trace.rjust(32, "0"), span, sampled
     return os.urandom(16).hex(), None, sampled
 

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "vitest";
+import { missingPython, pause, PythonRuntime } from "./testing.ts";
+
+const source = `
+import atexit, os, re, sys, time
+calls = 0
+
+def main(event, context):
+    global calls
+    request = event["extensions"]["request"]
+    if request.path == "/count":
+        calls += 1
+        return str(calls)
+    if request.path == "/sleep":
+        time.sleep(float(request.query.get("s")))
+        return "slept"
+    if request.path == "/loop":
+        while True:
+            pass
+    if request.path == "/swallow":
+        while True:
+            try:
+                time.sleep(1)
+            except BaseException:
+                pass
+    if request.path == "/regex":
+        re.match(r"(a+)+$", "a" * 60 + "b")
+    if request.path == "/die":
+        os._exit(7)
+    if request.path == "/endless":
+        def endless():
+            try:
+                while True:
+                    yield "x" * 100_000
+            finally:
+                print("generator closed")
+        return endless()
+    if request.path == "/pid":
+        return str(os.getpid())
+    return "fine"
+`;
+
+describe.skipIf(missingPython)("a synchronous handler", () => {
+  test.each(["/loop", "/swallow", "/regex", "/sleep?s=60"])(
+    "stuck in %s is ended with 408, its worker replaced, and nobody else harmed",
+    async (path) => {
+      await using runtime = await PythonRuntime.start(source, { FUNC_TIMEOUT: "1" });
+      const before = await runtime.call("/pid");
+      const began = Date.now();
+      const stuck = runtime.call(path);
+      await pause(100);
+      const others = await Promise.all(Array.from({ length: 8 }, () => runtime.call("/")));
+      expect(others.map(({ body }) => body)).toEqual(Array.from({ length: 8 }, () => "fine"));
+      expect(await stuck).toMatchObject({
+        status: 408,
+        body: "Timeout while processing the function",
+      });
+      expect(Date.now() - began).toBeGreaterThan(900);
+      await expect.poll(async () => (await runtime.call("/pid")).body).not.toBe(before.body);
+      await expect.poll(() => alive(Number(before.body))).toBe(false);
+      expect(runtime.output).toMatch(/handler\.py", line \d+ in main/);
+    },
+  );
+
+  test("that takes long does not hold up others, up to the limit of threads", async () => {
+    await using runtime = await PythonRuntime.start(source);
+    const began = Date.now();
+    const sleepers = Array.from({ length: 20 }, () => runtime.call("/sleep?s=0.5"));
+    await pause(50);
+    expect((await runtime.call("/")).body).toBe("fine");
+    expect(Date.now() - began).toBeLessThan(450);
+    for (const { body } of await Promise.all(sleepers)) expect(body).toBe("slept");
+    expect(Date.now() - began).toBeLessThan(2500);
+  });
+
+  test("beyond the limit of threads and the queue is refused with retry-after", async () => {
+    await using runtime = await PythonRuntime.start(source, {
+      SERVER_NUMTHREADS: "2",
+      SERVER_QUEUE_LENGTH: "1",
+    });
+    const began = Date.now();
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => runtime.call("/sleep?s=0.4")),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 503]);
+    expect(answers.find(({ status }) => status === 503)?.headers["retry-after"]).toBe("1");
+    expect(Date.now() - began).toBeGreaterThan(750);
+  });
+
+  test("that ends its process fails only its own call", async () => {
+    await using runtime = await PythonRuntime.start(source);
+    const sleeping = runtime.call("/sleep?s=60").catch(() => undefined);
+    expect((await runtime.call("/die")).status).toBe(500);
+    expect((await sleeping)?.status).toBe(500);
+    expect((await runtime.call("/")).body).toBe("fine");
+    expect(runtime.output).toContain("exit code 7");
+  });
+
+  test("sees its module's globals from every call", async () => {
+    await using runtime = await PythonRuntime.start(source);
+    const counts = await Promise.all(Array.from({ length: 30 }, () => runtime.call("/count")));
+    expect(counts.map(({ body }) => Number(body)).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 30 }, (_, index) => index + 1),
+    );
+  });
+
+  test("that streams stops when its client has gone", async () => {
+    await using runtime = await PythonRuntime.start(source);
+    const socket = runtime.connect();
+    socket.write("GET /endless HTTP/1.1\r\nHost: a\r\n\r\n");
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.destroy();
+    await expect.poll(() => runtime.output).toContain("generator closed");
+    expect((await runtime.call("/")).body).toBe("fine");
+  });
+
+  test("that streams waits for a client that reads slowly, and others do not wait", async () => {
+    await using runtime = await PythonRuntime.start(source);
+    const socket = runtime.connect().pause();
+    socket.write("GET /endless HTTP/1.1\r\nHost: a\r\n\r\n");
+    await pause(300);
+    expect((await runtime.call("/")).body).toBe("fine");
+    const resident = /process_resident_memory_bytes (\d+)/.exec(
+      (await runtime.call("/metrics")).body,
+    )?.[1];
+    expect(Number(resident)).toBeLessThan(64 * 1024 * 1024);
+    socket.destroy();
+  });
+});
+
+describe.skipIf(missingPython)("an asynchronous handler", () => {
+  test("past its time is cancelled and answered 408", async () => {
+    await using runtime = await PythonRuntime.start(
+      `
+import asyncio
+async def main(event, context):
+    try:
+        if event["extensions"]["request"].path == "/slow":
+            await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        print("cancelled")
+        raise
+    return "fine"
+`,
+      { FUNC_TIMEOUT: "0.5" },
+    );
+    const slow = runtime.call("/slow");
+    expect((await runtime.call("/")).body).toBe("fine");
+    expect((await slow).status).toBe(408);
+    await expect.poll(() => runtime.output).toContain("cancelled");
+  });
+
+  test("that blocks its loop is replaced", async () => {
+    await using runtime = await PythonRuntime.start(
+      `
+import time
+async def main(event, context):
+    if event["extensions"]["request"].path == "/block":
+        time.sleep(60)
+    return "fine"
+`,
+      { FUNC_TIMEOUT: "0.5" },
+    );
+    const blocked = runtime.call("/block").catch((error: unknown) => error);
+    await pause(50);
+    expect((await runtime.call("/")).body).toBe("fine");
+    await blocked;
+    expect(runtime.output).toMatch(/event loop has been blocked.*handler\.py", line \d+ in main/s);
+  });
+});
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,169 @@
+/** Starts the Python runtime as an image does, and speaks HTTP with it, well-formed or not. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+const entry = path.resolve(import.meta.dirname, "../spry_runtime/__main__.py");
+
+/** Why the tests cannot run here, or nothing. */
+export const missingPython = findMissing();
+
+function findMissing(): string | undefined {
+  const found = spawnSync("python3", [
+    "-c",
+    "import sys; print(sys.executable); sys.exit(sys.version_info < (3, 11))",
+  ]);
+  return found.status === 0 ? undefined : "python3 3.11 or newer is not on PATH";
+}
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: string;
+}
+
+export interface Call {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+}
+
+export class PythonRuntime {
+  readonly #process: ChildProcess;
+  readonly #directory: string;
+  readonly port: number;
+  /** Everything it has written to stdout and stderr. */
+  output = "";
+  readonly ready: Promise<void>;
+  readonly exited: Promise<number | null>;
+
+  private constructor(process_: ChildProcess, directory: string, port: number) {
+    this.#process = process_;
+    this.#directory = directory;
+    this.port = port;
+    process_.stdout?.on("data", (data: Buffer) => (this.output += data.toString()));
+    process_.stderr?.on("data", (data: Buffer) => (this.output += data.toString()));
+    this.exited = new Promise((resolve) => process_.once("close", (code) => resolve(code)));
+    this.ready = new Promise((resolve, reject) => {
+      process_.stdio[3]?.once("data", (data: Buffer) => {
+        if (data.toString() === "ready\n") resolve();
+        else reject(new Error(`unexpected readiness ${JSON.stringify(data.toString())}`));
+      });
+      void this.exited.then(() => reject(new Error(`exited before it was ready: ${this.output}`)));
+    });
+    this.ready.catch(() => undefined);
+  }
+
+  /** Starts it with this `handler.py` (or several files); resolves at once. */
+  static async launch(
+    source: string | Record<string, string>,
+    env: Record<string, string> = {},
+  ): Promise<PythonRuntime> {
+    const directory = mkdtempSync(path.join(tmpdir(), "spry-python-"));
+    const files = typeof source === "string" ? { "handler.py": source } : source;
+    for (const [name, text] of Object.entries(files))
+      writeFileSync(path.join(directory, name), text);
+    const port = await freePort();
+    const child = spawn("python3", [entry], {
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: directory,
+        FUNC_NAME: "hello",
+        FUNC_RUNTIME: "python312",
+        SERVICE_NAMESPACE: "space",
+        FUNCTION_PATH: directory,
+        FUNC_PORT: String(port),
+        SERVER_HOST: "127.0.0.1",
+        SPRY_READY_FD: "3",
+        PYTHONDONTWRITEBYTECODE: "1",
+        ...env,
+      },
+    });
+    return new PythonRuntime(child, directory, port);
+  }
+
+  /** Starts it and waits until it says that it is ready. */
+  static async start(
+    source: string | Record<string, string>,
+    env: Record<string, string> = {},
+  ): Promise<PythonRuntime> {
+    const runtime = await PythonRuntime.launch(source, env);
+    await runtime.ready;
+    return runtime;
+  }
+
+  call(target = "/", { method = "GET", headers = {}, body }: Call = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        { host: "127.0.0.1", port: this.port, path: target, method, headers, agent: false },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("error", reject);
+          response.on("end", () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(chunks).toString(),
+            }),
+          );
+        },
+      );
+      sent.on("error", reject);
+      sent.end(body);
+    });
+  }
+
+  async json(target = "/", call: Call = {}): Promise<unknown> {
+    const answer = await this.call(target, call);
+    if (answer.status !== 200) throw new Error(`${answer.status} ${answer.body}\n${this.output}`);
+    return JSON.parse(answer.body);
+  }
+
+  /** Sends bytes as they are and returns all that comes back until the server closes. */
+  raw(...pieces: string[]): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = this.connect();
+      let received = "";
+      socket.on("data", (data) => (received += data.toString("latin1")));
+      socket.on("close", () => resolve(received));
+      socket.on("error", reject);
+      for (const piece of pieces) socket.write(piece, "latin1");
+    });
+  }
+
+  connect(): Socket {
+    return connect(this.port, "127.0.0.1").setNoDelay(true);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#process.kill(name);
+  }
+
+  async stop(): Promise<void> {
+    this.#process.kill("SIGKILL");
+    await this.exited;
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
