@@ -1,4 +1,4 @@
-import { type Clock } from "@spry/kube";
+import { type Clock, type KubeObject } from "@spry/kube";
 
 /**
  * A controller's own writes that its cache has not shown yet. Deciding on such a cache would make
@@ -23,14 +23,17 @@ export class Expectations {
   }
 
   /**
-   * Whether the cache shows all of the owner's own writes. `has` tells whether it holds a child
-   * that is not being deleted.
+   * Whether the cache, which holds these children of the owner, shows all of its own writes.
    */
-  fulfilled(owner: string, has: (uid: string) => boolean): boolean {
+  fulfilled(owner: string, children: readonly KubeObject[]): boolean {
     const entry = this.#owners.get(owner);
     if (!entry) return true;
-    for (const [uid, outcome] of entry.uids)
-      if (has(uid) === (outcome === "seen")) entry.uids.delete(uid);
+    const shown = new Map(children.map(({ metadata }) => [metadata.uid, metadata]));
+    for (const [uid, outcome] of entry.uids) {
+      const child = shown.get(uid);
+      const isGone = !child || child.deletionTimestamp !== undefined;
+      if (outcome === "seen" ? child !== undefined : isGone) entry.uids.delete(uid);
+    }
     const expired = this.#clock.now() - entry.since > expiryMs;
     if (entry.uids.size > 0 && !expired) return false;
     this.#owners.delete(owner);

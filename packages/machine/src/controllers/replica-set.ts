@@ -36,7 +36,10 @@ export function createReplicaSetController(context: ControllerContext): Controll
     log,
     reconcile: (key) => reconcileReplicaSet(context, expectations, key),
   });
-  caches.replicaSets.onChange(({ object }) => controller.enqueue(keyOf(object)));
+  caches.replicaSets.onChange(({ type, object }) => {
+    if (type === "deleted") expectations.forget(object.metadata.uid ?? "");
+    controller.enqueue(keyOf(object));
+  });
   caches.pods.onChange((change) => {
     const pods = change.type === "updated" ? [change.previous, change.object] : [change.object];
     for (const pod of pods) {
@@ -66,11 +69,9 @@ async function reconcileReplicaSet(
   const uid = set?.metadata.uid;
   if (!set || !uid) return;
   const owned = await claimPods(context, set);
-  const present = new Set(
-    owned.filter((pod) => !pod.metadata.deletionTimestamp).map((pod) => pod.metadata.uid ?? ""),
-  );
   let failure: Error | undefined;
-  if (!expectations.fulfilled(uid, (pod) => present.has(pod))) return { requeueAfterMs: expiryMs };
+  if (!expectations.fulfilled(uid, caches.pods.byIndex(byController, uid)))
+    return { requeueAfterMs: expiryMs };
   if (!set.metadata.deletionTimestamp)
     failure = await manageReplicas(context, expectations, set, owned.filter(isPodActive));
   const minReady = set.spec?.minReadySeconds ?? 0;

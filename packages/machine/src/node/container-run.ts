@@ -45,6 +45,8 @@ export class ContainerRun {
   readonly #restarts = new Backoff();
   #state: State = { waiting: { reason: "PodInitializing" } };
   #lastState: State = {};
+  /** How the last run ended, until the next one begins. */
+  #end: State["terminated"] | undefined;
   #restartCount = 0;
   #started = false;
   #ready = false;
@@ -77,10 +79,11 @@ export class ContainerRun {
     this.#imageId = known.imageID;
     this.#containerId = known.containerID ?? "";
     this.#lastState = known.lastState ?? {};
-    if (known.state?.terminated) this.#state = known.state;
-    if (!known.state?.running) return;
-    // Running when last heard of, and not found again: `adopt` is not called.
-    this.#state = { terminated: lostState(known, this.#clock) as never };
+    const { terminated, running } = known.state ?? {};
+    // Running when last heard of: lost, unless `adopt` is called.
+    const end = running ? lostState(known, this.#clock) : terminated;
+    this.#end = end ?? known.lastState?.terminated;
+    if (end) this.#state = { terminated: end };
   }
 
   get name(): string {
@@ -93,19 +96,13 @@ export class ContainerRun {
     return this.#starting;
   }
   get exitCode(): number | undefined {
-    return (this.#state.terminated ?? this.#endedBeforeWaiting())?.exitCode;
+    return this.#end?.exitCode;
   }
   get hasStarted(): boolean {
     return this.#started;
   }
   get run(): number {
     return this.#restartCount;
-  }
-
-  #endedBeforeWaiting() {
-    return this.#state.waiting?.reason === "CrashLoopBackOff"
-      ? this.#lastState.terminated
-      : undefined;
   }
 
   status(): ContainerStatus {
@@ -131,13 +128,13 @@ export class ContainerRun {
 
   /** When it may be started again after its end; undefined when it may now. */
   restartDelay(pod: Pod): number | undefined {
-    const end = this.#state.terminated ?? this.#endedBeforeWaiting();
+    const end = this.#end;
     if (!end) return undefined;
     const finished = Date.parse(end.finishedAt as unknown as string) || this.#clock.now();
     this.#restartAt ??= this.#restarts.failed(finished);
     const ms = this.#restartAt - this.#clock.now();
     if (ms <= 0) return undefined;
-    if (this.#state.waiting) return ms;
+    if (this.#state.waiting?.reason === "CrashLoopBackOff") return ms;
     const pause = Backoff.words(this.#restartAt - finished);
     const { name, namespace, uid } = pod.metadata;
     const message = `back-off ${pause} restarting failed container=${this.name} pod=${name}_${namespace}(${uid})`;
@@ -163,9 +160,8 @@ export class ContainerRun {
       const env = await environmentOf(pod, this.spec, image.config.Env ?? [], objects, place);
       const mounts = await mountsOf(this.spec, sandbox.dir, new Map(Object.entries(env)), expand);
       const argv = argvOf(this.spec, image.config, env);
-      const end = this.#state.terminated ?? this.#endedBeforeWaiting();
-      const hasRun = end !== undefined;
-      const run = hasRun ? this.#restartCount + 1 : this.#restartCount;
+      const end = this.#end;
+      const run = end ? this.#restartCount + 1 : this.#restartCount;
       const files = this.#files(sandbox, run);
       const process = await sandbox.start({
         name: this.name,
@@ -238,6 +234,7 @@ export class ContainerRun {
     hadStarted: boolean,
   ): void {
     this.#process = process;
+    this.#end = undefined;
     this.#containerId = `spry://${process.id}`;
     this.#started = hadStarted;
     this.#ready = false;
@@ -300,16 +297,15 @@ export class ContainerRun {
     this.#log?.close();
     this.#process = undefined;
     this.#started = false;
-    this.#state = {
-      terminated: {
-        exitCode: exit.exitCode,
-        reason: exit.reason ?? (exit.exitCode === 0 ? "Completed" : "Error"),
-        ...(message ? { message } : {}),
-        startedAt: timeOf(process.startedAt),
-        finishedAt: timeOf(exit.finishedAt),
-        containerID: this.#containerId,
-      },
+    this.#end = {
+      exitCode: exit.exitCode,
+      reason: exit.reason ?? (exit.exitCode === 0 ? "Completed" : "Error"),
+      ...(message ? { message } : {}),
+      startedAt: timeOf(process.startedAt),
+      finishedAt: timeOf(exit.finishedAt),
+      containerID: this.#containerId,
     };
+    this.#state = { terminated: this.#end };
     if (exit.reason === "StartError") this.#note("Warning", "Failed", `Error: ${exit.message}`);
     this.#wake();
   }
@@ -390,14 +386,15 @@ export function logFileOf(podDir: string, container: string, run: number): strin
   return path.join(podDir, "containers", container, `${run}.log`);
 }
 
-function lostState(known: ContainerStatus, clock: Clock) {
+function lostState(known: ContainerStatus, clock: Clock): NonNullable<State["terminated"]> {
+  const startedAt = known.state?.running?.startedAt;
   return {
     exitCode: 137,
     reason: "ContainerStatusUnknown",
     message: "The container could not be located when the node agent started again",
-    startedAt: known.state?.running?.startedAt,
+    ...(startedAt ? { startedAt } : {}),
     finishedAt: timeOf(clock.now()),
-    containerID: known.containerID,
+    ...(known.containerID ? { containerID: known.containerID } : {}),
   };
 }
 

@@ -1,3 +1,4 @@
+import { parseImageName } from "@spry/image";
 import { type Clock, messageOf } from "@spry/kube";
 import { type LocalImage, type Sandbox } from "../sandbox/sandbox.ts";
 import { Backoff } from "./backoff.ts";
@@ -79,40 +80,62 @@ export class ImagePulls {
     return Math.max(1, pull.retryAt - this.#options.clock.now());
   }
 
+  /** Fetches the image, or only makes the present one ready; then wakes the Pod. */
   async #get(container: ContainerRun, pull: Pull, present: LocalImage | undefined): Promise<void> {
-    const { images, sandbox, clock, note, wake } = this.#options;
-    const { image: name = "" } = container.spec;
-    const started = clock.now();
+    const { sandbox, clock, note, wake } = this.#options;
     pull.running = true;
     try {
-      if (!present) note("Normal", "Pulling", `Pulling image "${name}"`);
-      const image = present ?? (await images.pull(name));
-      const seconds = ((clock.now() - started) / 1000).toFixed(3);
-      if (present) note("Normal", "Pulled", `Container image "${name}" already present on machine`);
-      else note("Normal", "Pulled", `Successfully pulled image "${name}" in ${seconds}s`);
+      const image = present ?? (await this.#fetch(container));
+      if (!image) return;
       await sandbox.prepare(image, (message) => note("Normal", "Preparing", message));
       pull.image = image;
-      pull.retryAt = 0;
     } catch (error) {
-      const message = `Failed to pull image "${name}": ${messageOf(error)}`;
-      note("Warning", "Failed", message);
-      note("Warning", "Failed", "Error: ErrImagePull");
-      container.wait("ErrImagePull", messageOf(error));
-      pull.backoff.failed(clock.now());
-      pull.retryAt = Math.max(pull.backoff.nextPauseMs + clock.now(), clock.now() + 1);
+      // The image is there, but not what it runs with.
+      container.wait("CreateContainerError", messageOf(error));
+      note("Warning", "Failed", `Error: ${messageOf(error)}`);
     } finally {
+      if (!pull.image) pull.backoff.failed(clock.now());
+      pull.retryAt = pull.image ? 0 : clock.now() + pull.backoff.nextPauseMs;
       pull.running = false;
       wake();
     }
   }
 
+  async #fetch(container: ContainerRun): Promise<LocalImage | undefined> {
+    const { images, clock, note } = this.#options;
+    const { image: name = "" } = container.spec;
+    const started = clock.now();
+    try {
+      note("Normal", "Pulling", `Pulling image "${name}"`);
+      const image = await images.pull(name);
+      const seconds = ((clock.now() - started) / 1000).toFixed(3);
+      note("Normal", "Pulled", `Successfully pulled image "${name}" in ${seconds}s`);
+      return image;
+    } catch (error) {
+      const reason = isImageName(name) ? "ErrImagePull" : "InvalidImageName";
+      note("Warning", "Failed", `Failed to pull image "${name}": ${messageOf(error)}`);
+      note("Warning", "Failed", `Error: ${reason}`);
+      container.wait(reason, messageOf(error));
+      return undefined;
+    }
+  }
+
+  /** Between two attempts. Other reasons than a failed pull go on being shown as they are. */
   #backOff(container: ContainerRun, name: string): void {
     const waiting = container.status().state?.waiting;
-    if (waiting?.reason === "ImagePullBackOff") return;
+    if (waiting?.reason !== "ErrImagePull") return;
     const message = `Back-off pulling image "${name}"`;
-    const why = waiting?.reason === "ErrImagePull" && waiting.message ? `: ${waiting.message}` : "";
     this.#options.note("Normal", "BackOff", message);
-    container.wait("ImagePullBackOff", `${message}${why}`);
+    container.wait("ImagePullBackOff", `${message}: ${waiting.message}`);
+  }
+}
+
+function isImageName(name: string): boolean {
+  try {
+    parseImageName(name);
+    return true;
+  } catch {
+    return false;
   }
 }
 

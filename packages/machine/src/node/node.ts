@@ -6,6 +6,7 @@ import {
   Informer,
   type KubeClient,
   keyOf,
+  type KubeObject,
   type Logger,
   messageOf,
   type Pod,
@@ -169,7 +170,9 @@ class NodeAgent implements MachineNode {
     const { client, clock, log } = this.#options;
     for (const kind of ["configMap", "secret"] as const) {
       const resource: Resource = kind === "secret" ? resources.secrets : resources.configMaps;
-      const informer = new Informer(client, resource, { clock, log });
+      // Only that something changed: contents are read when a Pod needs them.
+      const transform = ({ metadata }: KubeObject) => ({ metadata });
+      const informer = new Informer(client, resource, { clock, log, transform });
       informer.onChange(({ object: { metadata } }) => {
         // What is there at the start was read by the Pods themselves.
         if (!informer.hasSynced) return;

@@ -42,7 +42,7 @@ export class KindWatches {
     const ending = new AbortController();
     this.#watched.set(id, ending);
     const reused = shared.find(({ resource }) => idOf(resource) === id);
-    const informer = reused ?? new Informer(client, kind, { clock, log });
+    const informer = reused ?? new Informer(client, kind, { clock, log, transform: metadataOnly });
     const stop = informer.onChange(({ type, object }) => {
       if (type !== "deleted") onPut(kind, object);
       else if (object.metadata.uid) onDelete(object.metadata.uid);
@@ -55,6 +55,10 @@ export class KindWatches {
     });
     return Promise.race([informer.synced, gone]);
   }
+}
+
+function metadataOnly({ metadata }: KubeObject): KubeObject {
+  return { metadata };
 }
 
 function isWatchable(kind: ApiResource): boolean {

@@ -46,7 +46,10 @@ export function createJobController(context: ControllerContext): Controller {
     log,
     reconcile: (key) => reconcileJob(context, expectations, key),
   });
-  caches.jobs.onChange(({ object }) => controller.enqueue(keyOf(object)));
+  caches.jobs.onChange(({ type, object }) => {
+    if (type === "deleted") expectations.forget(object.metadata.uid ?? "");
+    controller.enqueue(keyOf(object));
+  });
   caches.pods.onChange(({ object }) => {
     const owner = controllerOf(object);
     if (owner?.kind === "Job") controller.enqueue(`${object.metadata.namespace}/${owner.name}`);
@@ -69,10 +72,7 @@ async function reconcileJob(
   if (job.metadata.deletionTimestamp) return release(context, pods);
   if (isFinished(job)) return finishJob(context, job, pods);
 
-  const present = new Set(
-    pods.flatMap((pod) => (pod.metadata.deletionTimestamp ? [] : (pod.metadata.uid ?? ""))),
-  );
-  if (!expectations.fulfilled(uid, (pod) => present.has(pod))) return { requeueAfterMs: expiryMs };
+  if (!expectations.fulfilled(uid, pods)) return { requeueAfterMs: expiryMs };
   const counts = countPods(job, pods);
   const verdict = verdictOf(job, counts, clock);
   if (verdict) return endJob(context, job, pods, counts, verdict);
