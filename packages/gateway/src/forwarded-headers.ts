@@ -72,7 +72,10 @@ export function responseHeaders(
 /** Further headers that `Connection` declares to be of this connection only. */
 function namedByConnection(connection: string | undefined): Set<string> | undefined {
   if (connection === undefined || plainConnections.has(connection)) return undefined;
-  return new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
+  const names = new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
+  // What the Pod is called by is not for the client to take away.
+  names.delete("host");
+  return names;
 }
 
 function clientAddress({ socket }: IncomingMessage): string {

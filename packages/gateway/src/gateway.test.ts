@@ -1,3 +1,4 @@
+import { type Logger, silentLogger } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, bodyOf, type PodHandler, startBench } from "./testing/bench.ts";
 
@@ -239,6 +240,39 @@ test("requests beyond what may wait are turned away at once", async () => {
   expect(new Set(reasons)).toEqual(new Set(["JobRunning", "Overloaded"]));
   expect(reasons.filter((reason) => reason === "Overloaded")).toHaveLength(1);
   await narrow.close();
+});
+
+test("behind a proxy of ours, what that says about the client is passed on", async () => {
+  const behind = await startBench({ trustForwarded: true });
+  const pod = await behind.pod((_, response) => response.end());
+  await behind.service();
+  await behind.endpoints([pod]);
+  await behind.call({
+    headers: {
+      "x-forwarded-for": "10.0.0.1",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "shop.example",
+      forwarded: "for=10.0.0.1;proto=https",
+    },
+  });
+  expect(pod.seen[0]?.headers).toMatchObject({
+    "x-forwarded-for": "10.0.0.1, 127.0.0.1",
+    "x-forwarded-proto": "https",
+    "x-forwarded-host": "shop.example",
+    forwarded: 'for=10.0.0.1;proto=https, for=127.0.0.1;host="hello.default.localhost";proto=http',
+  });
+  await behind.close();
+});
+
+test("each request may leave a line in the log", async () => {
+  const lines: object[] = [];
+  const log: Logger = { ...silentLogger, info: (fields) => lines.push(fields), child: () => log };
+  const logging = await startBench({ accessLog: true, log });
+  await logging.call({ path: "/a?b", host: "nobody" });
+  await logging.close();
+  expect(lines).toEqual([
+    { method: "GET", host: "nobody", url: "/a?b", status: 404, ms: expect.any(Number) as number },
+  ]);
 });
 
 test("metrics count requests by Function and status", async () => {

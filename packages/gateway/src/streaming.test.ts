@@ -2,6 +2,7 @@ import * as http from "node:http";
 import { once } from "node:events";
 import { type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
 import { type Bench, bodyOf, type PodHandler, startBench, type TestPod } from "./testing/bench.ts";
 
 let bench: Bench;
@@ -217,6 +218,25 @@ describe("an upgraded connection", () => {
     other.resetAndDestroy();
     if (second) await closed(second);
     expect(sockets).toHaveLength(2);
+  });
+
+  test("is a WebSocket to those who speak it", async () => {
+    const pod = await running((_, response) => response.end());
+    new WebSocketServer({ server: pod.server }).on("connection", (socket) => {
+      socket.on("message", (data, isBinary) => socket.send(data, { binary: isBinary }));
+      socket.on("close", (code) => codes.push(code));
+    });
+    const codes: number[] = [];
+    const headers = { host: "hello.default.localhost" };
+    const client = new WebSocket(`ws://127.0.0.1:${bench.port}/chat`, { headers });
+    await once(client, "open");
+    const sent = Buffer.alloc(1 << 20, "frame");
+    client.send(sent);
+    const [received] = (await once(client, "message")) as [Buffer];
+    expect(received.equals(sent)).toBe(true);
+    client.close(4001);
+    await once(client, "close");
+    await expect.poll(() => codes).toEqual([4001]);
   });
 
   test("may be declined with an ordinary answer", async () => {
