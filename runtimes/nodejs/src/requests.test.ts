@@ -396,7 +396,12 @@ describe("event.extensions", () => {
       code: `r.locals.x = 1; r.writeHead(202, { "x-d": "1" }); r.write("a"); r.end("b")`,
       status: 202,
       body: "ab",
-      headers: { "x-d": "1" },
+      headers: { "x-d": "1", "access-control-allow-origin": "*" },
+    },
+    {
+      code: `r.set("Access-Control-Allow-Origin", "https://a.example").end()`,
+      body: "",
+      headers: { "access-control-allow-origin": "https://a.example" },
     },
   ];
   test("has Express' response", async () => {

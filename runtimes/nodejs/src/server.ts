@@ -27,7 +27,6 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     },
     (request, response) => {
       log?.(request, response);
-      response.setHeader("Access-Control-Allow-Origin", "*");
       if (!answerItself(request, response, invocation))
         answer(request, response, invocation, timeoutMs);
     },
