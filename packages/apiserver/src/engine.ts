@@ -1,3 +1,4 @@
+import { copyOf } from "./json-copy.ts";
 import { type Clock, type Logger, type Transport, type UnknownObject } from "@spry/kube";
 import { type Admission } from "./admission/admission.ts";
 import { type ClusterAddresses } from "./kinds/cluster-addresses.ts";
@@ -44,7 +45,7 @@ export interface ResourceRequest {
 
 /** The object as it is stored, in the version of the request. A copy to change. */
 export function presented(type: ResourceType, object: UnknownObject): UnknownObject {
-  const copy = structuredClone(object);
+  const copy = copyOf(object);
   type.convert?.fromStorage(copy);
   return copy;
 }

@@ -1,3 +1,4 @@
+import { copyOf } from "../json-copy.ts";
 import { randomUUID } from "node:crypto";
 import { type Clock, type Logger, messageOf, StatusError, type UnknownObject } from "@spry/kube";
 import jsonPatch from "fast-json-patch";
@@ -194,7 +195,7 @@ function patchedBy(
     const patch = JSON.parse(
       Buffer.from(response.patch ?? "", "base64").toString(),
     ) as jsonPatch.Operation[];
-    const copy = structuredClone(object);
+    const copy = copyOf(object);
     return jsonPatch.applyPatch(copy, patch, true, true, true).newDocument;
   } catch (cause) {
     const message = messageOf(cause).split("\n")[0];

@@ -1,3 +1,4 @@
+import { copyOf } from "../json-copy.ts";
 import { deepEqual, type ManagedFieldsEntry, StatusError, type UnknownObject } from "@spry/kube";
 import { type Schema } from "../schema/schema.ts";
 import {
@@ -106,7 +107,7 @@ export function applyObject(
   const merged = merge(base, applied, schema);
   const owned = others.reduce((sum, each) => union(sum, each.set), set);
   const dropped = difference(mine?.set ?? {}, owned);
-  const object = structuredClone(removeFields(merged, dropped, owned, schema)) as UnknownObject;
+  const object = copyOf(removeFields(merged, dropped, owned, schema)) as UnknownObject;
 
   const { added, modified, removed } = compare(base, object, schema);
   const changed = managedPart(union(added, modified));

@@ -1,3 +1,4 @@
+import { copyOf } from "../json-copy.ts";
 import { StatusError, timestamp, type UnknownObject } from "@spry/kube";
 import { applyObject, type Writer } from "../apply/managed-fields.ts";
 import { fieldsOf } from "../apply/typed-value.ts";
@@ -54,7 +55,7 @@ async function applyPatch(
   };
   const ignored = ignoredFields(request, applied);
   const lay = (live: UnknownObject | undefined) => {
-    const next = applyObject(live, structuredClone(applied), type.schema, writer, {
+    const next = applyObject(live, copyOf(applied), type.schema, writer, {
       force,
       ignored,
     });

@@ -1,3 +1,4 @@
+import { copyOf } from "../json-copy.ts";
 import { deepEqual, StatusError, type UnknownObject } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
@@ -141,7 +142,7 @@ async function replace(engine: Engine, request: ResourceRequest, http: Request):
   if (!engine.store.get(placeOf(request))) throw notFound(type, name);
   if (type.custom && !metadata.resourceVersion) throw missingVersion(request);
   const updated = await updateObject(engine, request, {
-    modify: () => structuredClone(object),
+    modify: () => copyOf(object),
     subresource,
   });
   return jsonResponse(presentation.object(updated), 200, request.warnings);

@@ -1,3 +1,4 @@
+import { copyOf } from "../json-copy.ts";
 import { applyMergePatch, StatusError, type UnknownObject } from "@spry/kube";
 import jsonPatch from "fast-json-patch";
 import { badRequest } from "../errors.ts";
@@ -49,7 +50,7 @@ export function patched(
           patch as Record<string, unknown>,
           type.schema,
         );
-  return structuredClone(result) as UnknownObject;
+  return copyOf(result) as UnknownObject;
 }
 
 function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
@@ -61,7 +62,7 @@ function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
     });
   }
   try {
-    const copy = structuredClone(object);
+    const copy = copyOf(object);
     // The operations are validated, and a prototype cannot be reached by a path.
     return jsonPatch.applyPatch(copy, patch as jsonPatch.Operation[], true, true, true)
       .newDocument as UnknownObject;

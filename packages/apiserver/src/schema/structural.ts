@@ -1,3 +1,4 @@
+import { copyOf } from "../json-copy.ts";
 import { fieldSchema, isNamedField, itemSchema, type Schema } from "./schema.ts";
 
 type JsonObject = Record<string, unknown>;
@@ -53,7 +54,7 @@ export function applyDefaults(value: unknown, schema: Schema): void {
     if (!items) return;
     for (const [index, item] of value.entries()) {
       if (item === null && !items.nullable && items.default !== undefined) {
-        value[index] = structuredClone(items.default);
+        value[index] = copyOf(items.default);
       }
       applyDefaults(value[index], items);
     }
@@ -65,14 +66,14 @@ export function applyDefaults(value: unknown, schema: Schema): void {
     if (!field) continue;
     if (value[key] === null && !field.nullable) delete value[key];
     if (value[key] === undefined && field.default !== undefined) {
-      value[key] = structuredClone(field.default);
+      value[key] = copyOf(field.default);
     }
   }
   for (const key of Object.keys(value)) {
     const field = fieldSchema(schema, key);
     if (!field) continue;
     const dropsNull = !isNamedField(schema, key) && field.default !== undefined && !field.nullable;
-    if (value[key] === null && dropsNull) value[key] = structuredClone(field.default);
+    if (value[key] === null && dropsNull) value[key] = copyOf(field.default);
     applyDefaults(value[key], field);
   }
 }
