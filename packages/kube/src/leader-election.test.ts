@@ -138,3 +138,22 @@ test("a leader whose work fails gives the lease back and says why", async () => 
   await outcome;
   expect((await lease()).spec?.holderIdentity).toBe("");
 });
+
+test("a leader that has lost its lease and does not stop is given up before another leads", async () => {
+  const real = server.transport();
+  let cutOff = false;
+  const transport: Transport = (request) =>
+    cutOff ? Promise.reject(new Error("unreachable")) : real(request);
+  const client = new KubeClient(transport);
+  const options = { client, namespace: "default", name: "lock", identity: "a", clock };
+  const started = clock.now();
+  let gaveUpAfterMs = 0;
+  runAsLeader(options, () => new Promise(() => {}), new AbortController().signal).catch(() => {
+    gaveUpAfterMs = clock.now() - started;
+  });
+  await pass(1_000);
+  cutOff = true;
+  await pass(18_000);
+  expect(gaveUpAfterMs).toBeGreaterThan(10_000);
+  expect(gaveUpAfterMs).toBeLessThanOrEqual(15_100);
+});

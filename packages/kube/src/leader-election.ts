@@ -28,7 +28,8 @@ const jitterFactor = 1.2;
 /**
  * Waits until this candidate holds the Lease, then runs `lead` for as long as it does. Resolves when
  * `lead` ends or the signal is aborted, giving the Lease back; rejects when the Lease was lost, which
- * a process should take as its end. `lead` is told by its signal, and waited for.
+ * a process should take as its end. `lead` is told by its signal and waited for, when the Lease was
+ * lost only as long as nobody else can lead.
  */
 export async function runAsLeader(
   options: LeaderElectionOptions,
@@ -43,13 +44,16 @@ export async function runAsLeader(
   leading.catch(() => {});
   const lost = await elector.renewUntil(AbortSignal.any([signal, stop.signal]));
   stop.abort(lost);
+  if (lost) {
+    await Promise.race([leading.catch(() => {}), sleep(elector.clock, elector.graceMs)]);
+    throw lost;
+  }
   try {
     await leading;
   } finally {
     // Only now: until `lead` had ended, nobody else was to start.
-    if (!lost) await elector.release();
+    await elector.release();
   }
-  if (lost) throw lost;
 }
 
 /**
@@ -57,8 +61,8 @@ export async function runAsLeader(
  * when it has not changed, by our own clock, for its duration.
  */
 class Elector {
+  readonly clock: Clock;
   readonly #options: LeaderElectionOptions;
-  readonly #clock: Clock;
   readonly #log: Logger;
   readonly #durationMs: number;
   readonly #renewDeadlineMs: number;
@@ -68,7 +72,7 @@ class Elector {
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.clock = options.clock ?? systemClock;
     this.#log = (options.log ?? silentLogger).child({ lease: options.name });
     this.#durationMs = options.leaseDurationMs ?? 15_000;
     this.#renewDeadlineMs = options.renewDeadlineMs ?? 10_000;
@@ -81,6 +85,11 @@ class Elector {
     }
   }
 
+  /** From giving up the renewal to the moment that others take the Lease. */
+  get graceMs(): number {
+    return this.#durationMs - this.#renewDeadlineMs;
+  }
+
   /** False when the signal was aborted before. */
   async acquire(signal: AbortSignal): Promise<boolean> {
     const random = this.#options.random ?? Math.random;
@@ -89,26 +98,26 @@ class Elector {
         this.#log.info({ identity: this.#options.identity }, "became leader");
         return true;
       }
-      await sleep(this.#clock, this.#retryPeriodMs * (1 + random() * jitterFactor), signal);
+      await sleep(this.clock, this.#retryPeriodMs * (1 + random() * jitterFactor), signal);
     }
     return false;
   }
 
   /** Renews until the signal is aborted; the error when that did not work for too long. */
   async renewUntil(signal: AbortSignal): Promise<Error | undefined> {
-    let renewedAt = this.#clock.now();
+    let renewedAt = this.clock.now();
     while (!signal.aborted) {
-      await sleep(this.#clock, this.#retryPeriodMs, signal);
+      await sleep(this.clock, this.#retryPeriodMs, signal);
       if (signal.aborted) return undefined;
       const deadline = new AbortController();
-      const left = renewedAt + this.#renewDeadlineMs - this.#clock.now();
+      const left = renewedAt + this.#renewDeadlineMs - this.clock.now();
       // A request without an answer must not outlive the deadline.
-      const cancel = this.#clock.after(Math.max(0, left), () => deadline.abort());
+      const cancel = this.clock.after(Math.max(0, left), () => deadline.abort());
       const held = await this.#tryHold(AbortSignal.any([signal, deadline.signal]));
       cancel();
-      if (held) renewedAt = this.#clock.now();
+      if (held) renewedAt = this.clock.now();
       else if (signal.aborted) return undefined;
-      else if (this.#clock.now() - renewedAt >= this.#renewDeadlineMs) {
+      else if (this.clock.now() - renewedAt >= this.#renewDeadlineMs) {
         return new Error(`leading: lease ${this.#options.name} could not be renewed in time`);
       }
     }
@@ -119,7 +128,7 @@ class Elector {
   async release(): Promise<void> {
     const lease = this.#lease;
     if (lease?.spec?.holderIdentity !== this.#options.identity) return;
-    const now = microTime(this.#clock);
+    const now = microTime(this.clock);
     const spec = { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: now };
     try {
       await this.#options.client.update(resources.leases, { ...lease, spec });
@@ -166,18 +175,18 @@ class Elector {
 
   #observe(lease: Lease): void {
     const spec = JSON.stringify(lease.spec);
-    if (spec !== this.#observed.spec) this.#observed = { spec, at: this.#clock.now() };
+    if (spec !== this.#observed.spec) this.#observed = { spec, at: this.clock.now() };
     this.#lease = lease;
   }
 
   #isExpired(lease: Lease): boolean {
     const durationMs = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
-    return this.#clock.now() >= this.#observed.at + durationMs;
+    return this.clock.now() >= this.#observed.at + durationMs;
   }
 
   #specAfter(lease: Lease | undefined): NonNullable<Lease["spec"]> {
     const { identity } = this.#options;
-    const now = microTime(this.#clock);
+    const now = microTime(this.clock);
     const before = lease?.spec;
     const isRenewal = before?.holderIdentity === identity;
     return {
