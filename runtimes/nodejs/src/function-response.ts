@@ -1,4 +1,9 @@
-import { type OutgoingHttpHeader, ServerResponse, STATUS_CODES } from "node:http";
+import {
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import { type FunctionRequest } from "./function-request.ts";
 import { mediaTypeOf, withCharset } from "./media-type.ts";
 import { formatCookie, type CookieOptions } from "./set-cookie.ts";
@@ -21,11 +26,10 @@ export class FunctionResponse extends ServerResponse<FunctionRequest> {
    * tenth cheaper, over a whole request, than setting it beforehand.
    */
   override writeHead(status: number, ...rest: unknown[]): this {
-    const write = super.writeHead as (this: this, status: number, ...rest: unknown[]) => this;
-    if (this.hasHeader("access-control-allow-origin")) return write.call(this, status, ...rest);
-    if (rest.length === 0) return write.call(this, status, anyOrigin);
-    this.setHeader("Access-Control-Allow-Origin", "*");
-    return write.call(this, status, ...rest);
+    const isSet = this.hasHeader("access-control-allow-origin");
+    if (!isSet && rest.length === 0) return super.writeHead(status, anyOrigin);
+    if (!isSet) this.set(anyOrigin);
+    return super.writeHead(status, ...(rest as [OutgoingHttpHeaders]));
   }
 
   status(code: number): this {
