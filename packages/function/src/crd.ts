@@ -92,7 +92,8 @@ function functionSchema(): Schema {
   };
 }
 
-function specSchema(): Schema {
+/** The schema of a Function's `spec`. */
+export function specSchema(): Schema {
   return object(
     {
       runtime: runtimeSchema(),

@@ -6,6 +6,8 @@ import { type Function, type FunctionSpec } from "./types.ts";
  * from outside of them: inside, it is a scaler's decision and stays.
  */
 export function defaultFunction(fn: Function): Function {
+  // What is no Function yet is for validation to refuse.
+  if (typeof fn.spec !== "object" || fn.spec === null || Array.isArray(fn.spec)) return fn;
   const spec: FunctionSpec = {
     ...fn.spec,
     runtime: fn.spec.runtime ?? defaultRuntime,

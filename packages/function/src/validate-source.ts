@@ -6,7 +6,7 @@ import { type FieldError } from "./validate.ts";
 const maxInlineBytes = 1024 * 1024;
 
 export function validateSource(spec: FunctionSpec): FieldError[] {
-  const { inline, gitRepository } = spec.source ?? {};
+  const { inline, gitRepository } = spec.source;
   if (inline && !gitRepository) return validateInline(inline, spec.runtime ?? defaultRuntime);
   if (gitRepository && !inline) return validateGit(gitRepository);
   return [{ path: "spec.source", message: "Use GitRepository or Inline source" }];

@@ -197,6 +197,47 @@ describe("a Function is refused with the field and the reason", () => {
     expect(errors.find((error) => error.path === path)?.message).toContain(words);
   });
 
+  const shapes = [null, 1, "x", true, [], {}, [null], [1], { a: 1 }, { a: null }];
+  const fields = [
+    "runtime",
+    "source",
+    "env",
+    "resourceConfiguration",
+    "scaleConfig",
+    "replicas",
+    "template",
+    "secretMounts",
+    "labels",
+    "annotations",
+    "podSecurityContext",
+  ];
+  test.each(fields)("whatever has been written as %s, without an exception", (field) => {
+    for (const shape of shapes) {
+      const fn = given({ [field]: shape });
+      expect(Array.isArray(validateFunction(defaultFunction(fn)))).toBe(true);
+    }
+    expect(validateFunction(given({ [field]: null }))).toMatchObject([
+      { path: `spec.${field}`, message: expect.stringContaining("not null") },
+    ]);
+  });
+
+  test.each<[string, object]>([
+    ["spec.env", { env: { A: "b" } }],
+    ["spec.env[0].name", { env: [{ value: "x" }] }],
+    ["spec.env[0].value", { env: [{ name: "A", value: 1 }] }],
+    ["spec.replicas", { replicas: "2" }],
+    ["spec.labels[a]", { labels: { a: true } }],
+    ["spec.source.inline.source", { source: { inline: {} } }],
+    ["spec.source.inline.dependencies", { source: { inline: { source: "x", dependencies: {} } } }],
+  ])("of a wrong type: %s", (path, spec) => {
+    expect(validateFunction(given(spec as Partial<FunctionSpec>))).toMatchObject([{ path }]);
+  });
+
+  test.each([undefined, null, 1, "x", []])("with %j as its whole spec", (spec) => {
+    const fn = { ...given(), spec } as unknown as Function;
+    expect(validateFunction(defaultFunction(fn))).toMatchObject([{ path: "spec" }]);
+  });
+
   test("all mistakes at once", () => {
     const fn = given({ runtime: "nodejs16", env: [{ name: "MOD_NAME" }], source: {} });
     expect(validateFunction(fn).map((error) => error.path)).toEqual([

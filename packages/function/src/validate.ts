@@ -1,9 +1,11 @@
 import { isLabelKey, isLabelValue } from "@spry/kube";
+import { specSchema } from "./crd.ts";
 import { reservedEnvNames } from "./environment.ts";
 import { labelPrefix } from "./labels.ts";
 import { defaultRuntime, findRuntime, retiredRuntimes, runtimes } from "./runtimes.ts";
 import { type Function, type FunctionSpec } from "./types.ts";
 import { validateResources } from "./validate-resources.ts";
+import { validateShape } from "./validate-shape.ts";
 import { validateSource } from "./validate-source.ts";
 
 /** One thing wrong with one field. */
@@ -14,6 +16,8 @@ export interface FieldError {
   message: string;
 }
 
+const schema = specSchema();
+
 /**
  * Everything that is wrong with a Function, in the order of its fields. What the schema cannot say is here,
  * and what it says once more, for places that have no schema: offline, and a cluster without
@@ -21,9 +25,9 @@ export interface FieldError {
  */
 export function validateFunction(fn: Function): FieldError[] {
   const { spec } = fn;
-  if (typeof spec !== "object" || spec === null) {
-    return [{ path: "spec", message: "spec is required" }];
-  }
+  if (spec === undefined) return [{ path: "spec", message: "spec is required" }];
+  const misshapen = validateShape(schema, spec, "spec");
+  if (misshapen.length > 0) return [...validateName(fn.metadata.name), ...misshapen];
   return [
     ...validateName(fn.metadata.name),
     ...validateRuntime(spec.runtime ?? defaultRuntime),
