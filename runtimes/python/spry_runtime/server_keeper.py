@@ -41,6 +41,10 @@ class ServerKeeper:
             self._terminating = True
             self._server.signal(signal.SIGTERM)
 
+    def children_changed(self) -> None:
+        if not self._server.ended and self._server.has_exited():
+            self._died(self._server)
+
     def _watch(self) -> None:
         server = self._server
         self._reactor.watch(server.channel.fileno(), READ, lambda _events: self._receive(server))
@@ -62,6 +66,8 @@ class ServerKeeper:
             self._died(server)
 
     def _died(self, server: WorkerProcess) -> None:
+        if server.ended:
+            return
         self._reactor.forget(server.channel.fileno())
         # An ordered end runs the user's atexit functions, which may take a moment.
         code = server.end(patience=10.0 if self._terminating else 0.5)

@@ -75,11 +75,12 @@ class _Supervisor:
         self._reactor = Reactor()
         self._terminated = False
         self._keeper = None
+        self._first: WorkerProcess | None = None
 
     def run(self) -> int:
         wake = _wake_on_signals(self._terminate)
         self._reactor.watch(wake.fileno(), READ, lambda _events: wake.recv(64) and self._notice())
-        first = self._spawn()
+        first = self._first = self._spawn()
         # Most handlers are synchronous: what serves them is imported while the child loads the code.
         from .worker_pool import WorkerPool
 
@@ -132,11 +133,11 @@ class _Supervisor:
         self._terminated = True
 
     def _notice(self) -> None:
-        if not self._terminated:
-            return
         if self._keeper is not None:
-            self._keeper.terminate()
-        else:
+            self._keeper.children_changed()
+            if self._terminated:
+                self._keeper.terminate()
+        elif self._terminated or self._first.has_exited():
             self._reactor.stop()
 
 
@@ -148,7 +149,7 @@ def _wake_on_signals(terminate) -> socket.socket:
     signal.set_wakeup_fd(theirs.detach(), warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: terminate())
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     return ours
 
 

@@ -1,32 +1,16 @@
-"""The process with the user's code.
-
-Threads take turns at the channel. The one that reads a request also runs the handler, with no hand-over; if
-that takes long, the server asks ("promotes") for another thread to read on meanwhile. A thread that comes
-back from a call reads on only if nobody else does. So quick handlers run one after the other without a
-thread switch, and slow ones side by side, up to the limit of threads.
-"""
+"""The process with the user's code."""
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import sys
-import threading
-import time
 
 from . import channel
-from .channel import FrameBuffer, encode
+from .channel import encode
 from .handler import LoadError, load_handler
-from .invocation import Invocation
 from .log import log, log_error
-from .reply import Reply, error_reply
-from .request_head import parse_head
-from .worker_process import RECEIVE_BYTES, SharedState
-
-WHOLE_REPLY_LIMIT = 512 * 1024
-STREAM_WINDOW = 1024 * 1024
-_ORPHAN_SECONDS = 10.0
+from .worker_process import SharedState
 
 
 def run_worker(
@@ -45,9 +29,12 @@ def run_worker(
         code = serve_in_worker(settings, handler, listening, server, shared)
     else:
         listening.close()
-        worker = Worker(server, promotions, shared, Invocation(settings, handler), settings.threads)
         server.sendall(encode(channel.READY, 0, 0))
-        code = worker.run()
+        # The server tells the world while the rest is imported here.
+        from .call_loop import CallLoop
+        from .invocation import Invocation
+
+        code = CallLoop(server, promotions, shared, Invocation(settings, handler), settings.threads).run()
     _leave()
     return code
 
@@ -59,6 +46,7 @@ def _restore_process() -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     faulthandler.register(signal.SIGUSR2, all_threads=True)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, write_through=True)
@@ -74,185 +62,3 @@ def _leave() -> None:
             stream.flush()
         except (OSError, ValueError):
             pass
-
-
-class Worker:
-    def __init__(
-        self, server: socket.socket, promotions: int, shared: SharedState, invocation: Invocation, threads: int
-    ) -> None:
-        self._server = server
-        self._promotions = promotions
-        self._shared = shared
-        self._invocation = invocation
-        self._buffer = FrameBuffer()
-        self._frames_taken = 0
-        self._reading = threading.Lock()
-        self._writing = threading.Lock()
-        self._counting = threading.Lock()
-        self._readers = 0
-        self._parked = 0
-        # One more than calls can be under way: there is always a thread to read on.
-        self._threads_left = threads + 1
-        self._streams: dict[int, _Stream] = {}
-        self._closed = threading.Event()
-
-    def run(self) -> int:
-        self._start_thread()
-        self._serve()
-        with self._counting:
-            self._parked += 1
-        self._serve_promoted()
-        return 0
-
-    def _start_thread(self) -> None:
-        with self._counting:
-            if self._parked or not self._threads_left:
-                return
-            self._threads_left -= 1
-            self._parked += 1
-        threading.Thread(target=self._live, daemon=True).start()
-
-    def _live(self) -> None:
-        self._serve_promoted()
-        # The server has gone. If it was killed, nobody else will end a call that hangs here.
-        time.sleep(_ORPHAN_SECONDS)
-        os._exit(1)
-
-    def _serve_promoted(self) -> None:
-        while True:
-            try:
-                promoted = os.read(self._promotions, 1)
-            except OSError:
-                promoted = b""
-            if not promoted:
-                return self._closed.set()
-            with self._counting:
-                self._parked -= 1
-            self._start_thread()
-            self._serve()
-            with self._counting:
-                self._parked += 1
-
-    def _serve(self) -> None:
-        """Reads and answers until another thread reads."""
-        shared, counting = self._shared, self._counting
-        while not self._closed.is_set():
-            with counting:
-                self._readers += 1
-                shared.busy = False
-            try:
-                frame = self._receive()
-            finally:
-                with counting:
-                    self._readers -= 1
-                    alone = self._readers == 0
-                    if alone:
-                        shared.busy = True
-            if frame is None:
-                return self._closed.set()
-            if frame[0] == channel.REQUEST:
-                self._answer(frame)
-                if self._readers:
-                    return
-            else:
-                stream = self._streams.get(frame[1])
-                if stream is not None:
-                    stream.credit(frame[5]) if frame[0] == channel.CREDIT else stream.cancel()
-
-    def _receive(self):
-        with self._reading:
-            while not self._closed.is_set():
-                frame = self._buffer.next()
-                if frame is not None:
-                    self._frames_taken += 1
-                    self._shared.frames_taken = self._frames_taken
-                    if frame[0] == channel.REQUEST and self._shared.closed:
-                        continue  # the server has given it to a successor
-                    return frame
-                try:
-                    data = self._server.recv(RECEIVE_BYTES)
-                except OSError:
-                    data = b""
-                if not data:
-                    break
-                self._buffer.feed(data)
-            return None
-
-    def _answer(self, frame) -> None:
-        _, exchange, peer_length, head, body, _ = frame
-        began = time.perf_counter()
-        try:
-            reply = self._invocation.call(parse_head(head[peer_length:]), body, head[:peer_length].decode())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-            reply = error_reply(error)
-        if reply.pieces is None and len(reply.body) > WHOLE_REPLY_LIMIT:
-            reply.length = len(reply.body)
-            reply.pieces = _slices(reply.body)
-        if reply.pieces is None:
-            kind = channel.FAILED if reply.failed else channel.REPLY
-            seconds = time.perf_counter() - began
-            self._send(encode(kind, exchange, reply.status, reply.fields, reply.body, seconds))
-        else:
-            self._send_stream(exchange, reply, began)
-
-    def _send_stream(self, exchange: int, reply: Reply, began: float) -> None:
-        stream = self._streams[exchange] = _Stream()
-        end = channel.END
-        try:
-            length = -1.0 if reply.length is None else float(reply.length)
-            self._send(encode(channel.START, exchange, reply.status, reply.fields, seconds=length))
-            for piece in reply.pieces:
-                for part in _slices(piece.encode() if isinstance(piece, str) else piece):
-                    if not stream.reserve(len(part)):
-                        return
-                    self._send(encode(channel.PIECE, exchange, body=part))
-        except BaseException as error:  # noqa: BLE001
-            log_error("calling the function: its answer broke off", error)
-            end = channel.BROKEN
-        finally:
-            del self._streams[exchange]
-            self._invocation.close(reply)
-            if stream.cancelled:
-                end = channel.BROKEN
-            self._send(encode(end, exchange, seconds=time.perf_counter() - began))
-
-    def _send(self, frame: bytes) -> None:
-        try:
-            with self._writing:
-                self._server.sendall(frame)
-        except OSError:
-            self._closed.set()
-
-
-class _Stream:
-    """How much of an answer may be under way to its client: a slow reader stops its writer, not the server."""
-
-    def __init__(self) -> None:
-        self.cancelled = False
-        self._free: float = STREAM_WINDOW
-        self._changed = threading.Condition()
-
-    def reserve(self, size: int) -> bool:
-        """Waits for room. False when the client has gone."""
-        with self._changed:
-            while self._free < size and not self.cancelled:
-                self._changed.wait()
-            self._free -= size
-            return not self.cancelled
-
-    def credit(self, size: float) -> None:
-        with self._changed:
-            self._free += size
-            self._changed.notify()
-
-    def cancel(self) -> None:
-        with self._changed:
-            self.cancelled = True
-            self._changed.notify()
-
-
-def _slices(data: bytes):
-    size = 128 * 1024
-    if len(data) <= size:
-        return (data,)
-    return (data[at : at + size] for at in range(0, len(data), size))

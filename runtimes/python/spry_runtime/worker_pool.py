@@ -1,7 +1,7 @@
 """The server for synchronous handlers: it holds the connections, a worker process runs the handler.
 
 Mostly there is one worker, so a Function's module globals behave as in a single process. It has a thread
-for each call that takes long (see `worker`). A worker with a call that is past its time is retired:
+for each call that takes long (see `call_loop`). A worker with a call that is past its time is retired:
 another is forked and loads the code, takes over, and the old one is killed as soon as its other calls are
 done. A worker that dies takes only the calls that it has begun with it.
 """
@@ -64,6 +64,16 @@ class WorkerPool(Service):
             return
         self.draining = True
         self._reactor.call_later(GRACE_SECONDS, self._stop_listening)
+
+    def children_changed(self) -> None:
+        """The end of a worker may not show on its channel: processes that it has started may hold that open."""
+        for worker in (self._worker, self._coming, *self._retiring):
+            if worker is not None and worker.has_exited():
+                for _ in range(1000):  # what it had still to say
+                    if worker.ended or not self._ready(worker, READ):
+                        break
+                if not worker.ended:
+                    self._died(worker)
 
     def _stop_listening(self) -> None:
         self._listener.close()
@@ -154,23 +164,26 @@ class WorkerPool(Service):
 
         self._reactor.call_later(PROMOTE_SECONDS, look)
 
-    def _ready(self, worker: WorkerProcess, events: int) -> None:
+    def _ready(self, worker: WorkerProcess, events: int) -> bool:
+        """Writes and reads once. False if there was nothing to read."""
         if events & WRITE and worker.outgoing:
             self._flush(worker)
         if not events & ~WRITE:
-            return
+            return False
         try:
             data = worker.channel.recv(RECEIVE_BYTES)
         except (BlockingIOError, InterruptedError):
-            return
+            return False
         except OSError:
             data = b""
         if not data:
-            return self._died(worker)
+            self._died(worker)
+            return False
         frames = worker.frames
         frames.feed(data)
         while (frame := frames.next()) is not None:
             self._receive(worker, *frame)
+        return True
 
     def _receive(
         self, worker: WorkerProcess, kind: int, exchange_id: int, number: int, head: bytes, body: bytes, seconds: float

@@ -74,6 +74,7 @@ class WorkerProcess:
         self.stalled_at = 0
         self.stalled_since = 0.0
         self._promotions = promotions
+        self._exit_code: int | None = None
 
     def promote(self, count: int) -> None:
         """Asks for more threads to read the channel: those that did are busy with calls."""
@@ -83,10 +84,8 @@ class WorkerProcess:
             pass  # full, so plenty are asked for; or it has just died, which the channel will tell
 
     def signal(self, number: int) -> None:
-        try:
-            os.kill(self.pid, number)
-        except ProcessLookupError:
-            pass
+        if self._exit_code is None:
+            os.kill(self.pid, number)  # not reaped, so the id is still its own
 
     def end(self, patience: float) -> int:
         """Closes the channel, on which it ends by itself, and kills it if it has not within `patience` seconds.
@@ -95,13 +94,19 @@ class WorkerProcess:
         self.channel.close()
         os.close(self._promotions)
         until = time.monotonic() + patience
-        while time.monotonic() < until:
+        while not self.has_exited() and time.monotonic() < until:
+            time.sleep(0.002)
+        if self._exit_code is None:
+            self.signal(signal.SIGKILL)
+            self._exit_code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._exit_code
+
+    def has_exited(self) -> bool:
+        if self._exit_code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
-                return os.waitstatus_to_exitcode(status)
-            time.sleep(0.002)
-        self.signal(signal.SIGKILL)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+                self._exit_code = os.waitstatus_to_exitcode(status)
+        return self._exit_code is not None
 
 
 def fork_worker(child, keep: set[int]) -> WorkerProcess:
