@@ -1,6 +1,9 @@
 import { type Informer, type Job, type ObjectKey } from "@spry/kube";
 import { functionKeyOf } from "./caches.ts";
 
+/** The cached Jobs, as far as slots need them. */
+export type JobCache = Pick<Informer<Job>, "list" | "onChange">;
+
 /**
  * At most `max` builds at a time, first come first served. Builds under way are the unfinished Jobs
  * that the cache shows, plus the places given away whose Job the cache does not show yet. All of this is
@@ -8,14 +11,14 @@ import { functionKeyOf } from "./caches.ts";
  */
 export class BuildSlots {
   readonly #max: number;
-  readonly #jobs: Informer<Job>;
+  readonly #jobs: JobCache;
   readonly #wake: (key: ObjectKey) => void;
   /** In the order in which they came. */
   readonly #waiting = new Set<ObjectKey>();
   readonly #given = new Set<ObjectKey>();
 
   /** `wake` is told which Function may try again. */
-  constructor(max: number, jobs: Informer<Job>, wake: (key: ObjectKey) => void) {
+  constructor(max: number, jobs: JobCache, wake: (key: ObjectKey) => void) {
     this.#max = max;
     this.#jobs = jobs;
     this.#wake = wake;
