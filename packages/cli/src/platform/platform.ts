@@ -17,6 +17,7 @@ import { type DataDir, readJson, writeAtomically } from "./data-dir.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { npmCli } from "./npm-cli.ts";
+import { writeNpmSettings } from "./npm-settings.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects, type RegistryAccess } from "./system-objects.ts";
 import { startWebhookServer } from "./webhook-server.ts";
@@ -137,6 +138,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     });
     teardown.push(() => webhook.close());
 
+    const npmConfig = path.join(dataDir.root, "npmrc");
+    void writeNpmSettings(npmConfig, log);
     node = createNode({
       client,
       name: nodeName,
@@ -144,6 +147,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       sandbox: processSandbox({
         dataDir: dataDir.node,
         npmCli: npmCli(),
+        npmConfig,
         log: log.child({ room: "sandbox" }),
       }),
       mirrors: { [pullAddress]: mirror },

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type Logger } from "@spry/kube";
 
@@ -14,6 +14,8 @@ export interface InterpretersOptions {
   dataDir: string;
   /** npm's `npm-cli.js`; without it only the running Node.js major is to be had. */
   npmCli?: string | undefined;
+  /** An npmrc with this machine's way to its package registry; read by npm each time, if it is there. */
+  npmConfig?: string | undefined;
   log: Logger;
 }
 
@@ -80,6 +82,8 @@ export class Interpreters {
     progress(`Installing Node.js ${major} (npm package ${name}@${major})`);
     log.info({ package: `${name}@${major}` }, "installing interpreter");
     const args = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
+    const { npmConfig } = this.#options;
+    if (npmConfig) args.push("--globalconfig", npmConfig);
     await new Promise<void>((resolve, reject) => {
       execFile(
         process.execPath,
@@ -102,10 +106,20 @@ export class Interpreters {
     await symlink(target, path.join(dir, "bin", "node"));
   }
 
+  /** npm with this machine's settings as its global ones: the Pod's environment knows nothing of them. */
+  #program(file: string): string {
+    const { npmConfig } = this.#options;
+    const setting = npmConfig
+      ? `process.env.npm_config_globalconfig ??= ${JSON.stringify(npmConfig)};\n`
+      : "";
+    return `#!/usr/bin/env node\n${setting}require(${JSON.stringify(file)});\n`;
+  }
+
   async #linkNpm(bin: string): Promise<void> {
     const { npmCli } = this.#options;
     if (!npmCli) return;
-    await symlink(npmCli, path.join(bin, "npm"));
-    await symlink(path.join(path.dirname(npmCli), "npx-cli.js"), path.join(bin, "npx"));
+    const npxCli = path.join(path.dirname(npmCli), "npx-cli.js");
+    await writeFile(path.join(bin, "npm"), this.#program(npmCli), { mode: 0o755 });
+    await writeFile(path.join(bin, "npx"), this.#program(npxCli), { mode: 0o755 });
   }
 }

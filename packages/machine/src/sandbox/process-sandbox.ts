@@ -46,6 +46,8 @@ export interface ProcessSandboxOptions {
   dataDir: string;
   /** npm's `npm-cli.js`, for images that want npm or another major of Node.js. */
   npmCli?: string | undefined;
+  /** An npmrc with this machine's way to its package registry, used as npm's global configuration. */
+  npmConfig?: string | undefined;
   clock?: Clock;
   log?: Logger;
 }
@@ -78,7 +80,12 @@ class ProcessSandbox implements Sandbox {
     this.#clock = clock;
     this.#log = log;
     this.#addresses = new AddressPool(this.#dataDir);
-    this.#interpreters = new Interpreters({ dataDir: this.#dataDir, npmCli, log });
+    this.#interpreters = new Interpreters({
+      dataDir: this.#dataDir,
+      npmCli,
+      npmConfig: options.npmConfig,
+      log,
+    });
   }
 
   async recover(): Promise<RecoveredPod[]> {

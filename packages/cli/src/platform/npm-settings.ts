@@ -1,0 +1,56 @@
+/**
+ * This machine's way to its package registry: mirror, proxy, certificates. Builds run with a clean
+ * environment and know nothing of a person's npm configuration, so what npm needs to get through is
+ * written to a file of its own. Credentials are not part of it: they belong into the Secret
+ * `serverless-package-registry-config`.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { type Logger, messageOf } from "@spry/kube";
+import { writeAtomically } from "./data-dir.ts";
+import { npmCli } from "./npm-cli.ts";
+
+const carried = new Set([
+  "registry",
+  "ca",
+  "cafile",
+  "strict-ssl",
+  "proxy",
+  "https-proxy",
+  "noproxy",
+  "maxsockets",
+  "fetch-retries",
+  "fetch-timeout",
+]);
+
+/** Asks this machine's npm for its settings and writes those to the file. Never fails: builds then use npm's defaults. */
+export async function writeNpmSettings(file: string, log: Logger): Promise<void> {
+  try {
+    writeAtomically(file, npmrcOf(await settings()), 0o600);
+  } catch (error) {
+    log.warn({ error: messageOf(error) }, "this machine's npm settings could not be read");
+  }
+}
+
+async function settings(): Promise<Record<string, unknown>> {
+  const args = ["config", "list", "--json"];
+  const options = { timeout: 20_000, maxBuffer: 1024 * 1024 };
+  const run = promisify(execFile);
+  // The person's own npm knows where its global configuration is; the project's does not.
+  const { stdout } = await run("npm", args, options).catch(() =>
+    run(process.execPath, [npmCli(), ...args], options),
+  );
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+/** Exported for its test. */
+export function npmrcOf(all: Record<string, unknown>): string {
+  const lines = Object.entries(all)
+    .filter(([key]) => carried.has(key) || /^@[^/:]+:registry$/.test(key))
+    .flatMap(([key, value]) =>
+      Array.isArray(value) ? value.map((one) => [`${key}[]`, one]) : [[key, value]],
+    )
+    .filter(([, value]) => value !== null && value !== "" && typeof value !== "object")
+    .map(([key, value]) => `${key}=${String(value).replaceAll("\n", "\\n")}`);
+  return `${lines.join("\n")}\n`;
+}
