@@ -33,12 +33,12 @@ test("creates, reads, lists, replaces and deletes", async () => {
   await core.replaceNamespacedConfigMap({
     name: "a",
     namespace,
-    body: { ...read, data: { x: "2" } },
+    body: Object.assign(read, { data: { x: "2" } }),
   });
   const stale = core.replaceNamespacedConfigMap({
     name: "a",
     namespace,
-    body: { ...read, data: { x: "3" } },
+    body: Object.assign(read, { data: { x: "3" } }),
   });
   await expect(stale).rejects.toMatchObject({ code: 409 });
   const list = await core.listNamespacedConfigMap({ namespace });

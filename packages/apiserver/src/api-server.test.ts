@@ -212,7 +212,7 @@ describe("a kind of a CustomResourceDefinition", () => {
     kind: "Widget",
   });
   beforeEach(async () => {
-    const crd = await client.create(resources.customResourceDefinitions, widgetDefinition as never);
+    const crd = await client.create(resources.customResourceDefinitions, widgetDefinition);
     expect(crd.status?.conditions?.map(({ type, status }) => `${type}=${status}`)).toContain(
       "Established=True",
     );
@@ -296,22 +296,22 @@ describe("server-side apply", () => {
         },
       },
     });
-    await client.apply(resources.deployments, deployment(1) as never, { fieldManager: "one" });
-    const conflict = client.apply(resources.deployments, deployment(2) as never, {
+    await client.apply(resources.deployments, deployment(1), { fieldManager: "one" });
+    const conflict = client.apply(resources.deployments, deployment(2), {
       fieldManager: "two",
       force: false,
     });
     await expect(conflict).rejects.toThrow(
       'Apply failed with 1 conflict: conflict with "one": .spec.replicas',
     );
-    const taken = await client.apply(resources.deployments, deployment(2) as never, {
+    const taken = await client.apply(resources.deployments, deployment(2), {
       fieldManager: "two",
     });
     expect(taken.spec?.replicas).toBe(2);
     const { replicas: _, ...rest } = deployment(0).spec;
     const left = await client.apply(
       resources.deployments,
-      { metadata: metadata("d"), spec: rest } as never,
+      { metadata: metadata("d"), spec: rest },
       { fieldManager: "one" },
     );
     expect(left.spec?.replicas).toBe(2);

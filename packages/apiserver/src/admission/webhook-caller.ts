@@ -114,7 +114,7 @@ export class WebhookCaller {
       );
     }
     for (const warning of (response.warnings ?? []).slice(0, 16)) {
-      request.warnings.push(String(warning).slice(0, maxWarningLength));
+      request.warnings.push(warning.slice(0, maxWarningLength));
     }
     if (response.allowed !== true) throw refusal(webhook, response);
     return response;

@@ -103,7 +103,7 @@ export function applyObject(
   const others = managers.filter((each) => each !== mine);
   let set = managedPart(fieldsOf(applied, schema, "."));
   if (options.ignored) set = withoutSubtrees(set, options.ignored);
-  const base = live ?? ({ metadata: {} } as UnknownObject);
+  const base = live ?? { metadata: {} };
   const merged = merge(base, applied, schema);
   const owned = others.reduce((sum, each) => union(sum, each.set), set);
   const dropped = difference(mine?.set ?? {}, owned);
@@ -129,7 +129,7 @@ export function sameManagedFields(
   right: ManagedFieldsEntry[] | undefined,
 ): boolean {
   const timeless = (entries: ManagedFieldsEntry[] | undefined) =>
-    (entries ?? []).map(({ time: _, ...entry }) => entry);
+    (entries ?? []).map((entry) => ({ ...entry, time: undefined }));
   return deepEqual(timeless(left), timeless(right));
 }
 
@@ -169,10 +169,10 @@ function decodedEntries(entries: ManagedFieldsEntry[] | undefined): Manager[] {
     entry.operation === "Apply" || entry.operation === "Update"
       ? [
           {
-            manager: String(entry.manager ?? ""),
+            manager: entry.manager ?? "",
             operation: entry.operation,
-            apiVersion: String(entry.apiVersion ?? ""),
-            subresource: String(entry.subresource ?? ""),
+            apiVersion: entry.apiVersion ?? "",
+            subresource: entry.subresource ?? "",
             time: entry.time,
             set: fieldSetFrom(entry.fieldsV1),
           },

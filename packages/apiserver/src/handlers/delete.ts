@@ -1,4 +1,5 @@
-import { timestamp, type UnknownObject } from "@spry/kube";
+import { type UnknownObject } from "@spry/kube";
+import { timestampOf } from "../timestamp.ts";
 import { type Engine, presented, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, notFound } from "../errors.ts";
 import { type StoredObject } from "../store/stored-object.ts";
@@ -150,8 +151,7 @@ function mark(engine: Engine, next: UnknownObject, grace: number, old: UnknownOb
   const begun = old.metadata.deletionTimestamp
     ? Date.parse(old.metadata.deletionTimestamp) - (previous ?? 0) * 1000
     : engine.clock.now();
-  const at = { now: () => begun + grace * 1000, after: engine.clock.after };
-  metadata.deletionTimestamp = timestamp(at);
+  metadata.deletionTimestamp = timestampOf(begun + grace * 1000);
   metadata.deletionGracePeriodSeconds = grace;
   if (metadata.generation) metadata.generation++;
   if (next.kind === "Namespace") next.status = { ...(next.status as object), phase: "Terminating" };

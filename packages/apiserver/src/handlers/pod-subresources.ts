@@ -46,7 +46,7 @@ export async function evictPod(
   request: ResourceRequest,
   eviction: UnknownObject,
 ): Promise<object> {
-  await deleteObject(engine, request, (eviction.deleteOptions ?? {}) as object);
+  await deleteObject(engine, request, eviction.deleteOptions ?? {});
   return success;
 }
 

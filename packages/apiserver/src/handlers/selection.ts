@@ -87,7 +87,7 @@ function fieldText(object: unknown, field: string): string {
     // Numbers and booleans that are left out of JSON are zero.
     return zeroFields[field] ?? "";
   }
-  return typeof value === "object" ? JSON.stringify(value) : String(value as string);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 const zeroFields: Record<string, string> = {

@@ -3,6 +3,7 @@ import { type Engine } from "../engine.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { StaleWriteError } from "../store/store.ts";
 import { type DefinitionSpec } from "../resources/catalog.ts";
+import { timestampOf } from "../timestamp.ts";
 import { cleanupFinalizer } from "./custom-resource-definition.ts";
 
 const definitions = "apiextensions.k8s.io/customresourcedefinitions";
@@ -92,7 +93,7 @@ export class DefinitionKeeper {
       await this.#write(undefined, () => store.remove(stored));
     } else if (!metadata.deletionTimestamp) {
       const next: UnknownObject = stored.copy();
-      next.metadata.deletionTimestamp = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+      next.metadata.deletionTimestamp = timestampOf(clock.now());
       next.metadata.deletionGracePeriodSeconds = 0;
       await this.#write(undefined, () => store.put(stored, stored, next));
     }

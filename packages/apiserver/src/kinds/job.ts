@@ -1,4 +1,4 @@
-import { deepEqual, type Job, type LabelSelector, type UnknownObject } from "@spry/kube";
+import { deepEqual, type Job, type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 import { setPodSpecDefaults } from "./pod-spec.ts";
@@ -93,9 +93,9 @@ function generateSelector(object: UnknownObject): void {
   const added = { [uidLabel]: uid, "controller-uid": uid, [nameLabel]: name, "job-name": name };
   spec.template.metadata ??= {};
   spec.template.metadata.labels = { ...spec.template.metadata.labels, ...added };
-  const selector = (spec.selector ?? {}) as LabelSelector;
+  const selector = spec.selector ?? {};
   selector.matchLabels = { ...selector.matchLabels, [uidLabel]: uid };
-  spec.selector = selector as NonNullable<Spec["selector"]>;
+  spec.selector = selector;
 }
 
 function validateJobSpec(spec: Spec, path: string, errors: FieldErrors): void {

@@ -172,7 +172,7 @@ function validateResources(container: Container, path: string, errors: FieldErro
       continue;
     errors.invalid(
       `${path}.requests`,
-      String(request),
+      request,
       `must be less than or equal to ${name} limit of ${limit}`,
     );
   }

@@ -26,7 +26,7 @@ export const secretStrategy: Strategy = {
     secret.type ??= "Opaque";
     if (!secret.stringData) return;
     for (const [key, value] of Object.entries(secret.stringData)) {
-      secret.data = { ...secret.data, [key]: Buffer.from(String(value)).toString("base64") };
+      secret.data = { ...secret.data, [key]: Buffer.from(value).toString("base64") };
     }
     delete secret.stringData;
   },

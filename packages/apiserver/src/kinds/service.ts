@@ -44,7 +44,7 @@ export const serviceStrategy: Strategy = {
     if (!spec) return errors.required("spec");
     if (!types.includes(spec.type ?? "")) errors.unsupported("spec.type", spec.type, types);
     validatePorts(spec, errors);
-    validateLabels(spec.selector as Record<string, string> | undefined, "spec.selector", errors);
+    validateLabels(spec.selector, "spec.selector", errors);
     const before = (old as unknown as Service | undefined)?.spec;
     const wasSet = before?.clusterIP && before.type !== "ExternalName";
     if (wasSet && spec.type !== "ExternalName" && spec.clusterIP !== before.clusterIP) {

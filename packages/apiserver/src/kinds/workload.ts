@@ -100,7 +100,7 @@ function validateReplicated(
     errors.invalid("spec.selector", selector, "empty selector is invalid for deployment");
   }
   if (!spec.template) return errors.required("spec.template");
-  const labels = spec.template.metadata?.labels as Record<string, string> | undefined;
+  const labels = spec.template.metadata?.labels;
   validateLabels(labels, "spec.template.metadata.labels", errors);
   if (selector && !selectorMatches(selector, labels)) {
     errors.invalid(

@@ -45,11 +45,7 @@ export function patched(
   const result =
     kind === "merge"
       ? applyMergePatch(object, patch)
-      : applyStrategicMergePatch(
-          object as unknown as Record<string, unknown>,
-          patch as Record<string, unknown>,
-          type.schema,
-        );
+      : applyStrategicMergePatch(object, patch as Record<string, unknown>, type.schema);
   return copyOf(result) as UnknownObject;
 }
 
@@ -64,8 +60,7 @@ function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
   try {
     const copy = copyOf(object);
     // The operations are validated, and a prototype cannot be reached by a path.
-    return jsonPatch.applyPatch(copy, patch as jsonPatch.Operation[], true, true, true)
-      .newDocument as UnknownObject;
+    return jsonPatch.applyPatch(copy, patch as jsonPatch.Operation[], true, true, true).newDocument;
   } catch (cause) {
     const message = cause instanceof Error ? (cause.message.split("\n")[0] ?? "") : String(cause);
     throw new StatusError(

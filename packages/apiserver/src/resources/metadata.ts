@@ -114,7 +114,7 @@ function validateAnnotations(
     if (!isLabelKey(key.toLowerCase())) {
       errors.invalid("metadata.annotations", key, qualifiedNameDetail);
     }
-    size += Buffer.byteLength(key) + Buffer.byteLength(String(value));
+    size += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
   if (size > maxAnnotationBytes) errors.tooLong("metadata.annotations", maxAnnotationBytes);
 }

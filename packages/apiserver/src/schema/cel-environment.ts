@@ -180,7 +180,10 @@ const functions: [string, (...args: never[]) => unknown][] = [
     (text: string, pattern: string, limit: bigint) =>
       matchesOf(text, pattern, limit < 0n ? 1000 : Number(limit)),
   ],
-  ["string.charAt(int): string", (text: string, index: bigint) => [...text][Number(index)] ?? ""],
+  [
+    "string.charAt(int): string",
+    (text: string, index: bigint) => Array.from(text)[Number(index)] ?? "",
+  ],
   [
     "string.lowerAscii(): string",
     (text: string) => text.replace(/[A-Z]/g, (char) => char.toLowerCase()),

@@ -60,7 +60,7 @@ function typeProblem(value: unknown, schema: Schema, errors: FieldErrors, path: 
 }
 
 function validateString(value: string, schema: Schema, errors: FieldErrors, path: string): void {
-  const length = [...value].length;
+  const length = Array.from(value).length;
   if (schema.maxLength !== undefined && length > schema.maxLength) {
     errors.tooLong(path, schema.maxLength);
   }

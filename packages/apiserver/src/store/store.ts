@@ -184,11 +184,12 @@ export class Store {
       for (const write of writes) write.reject(error);
       return;
     }
-    for (const { type, current, previous, resolve } of writes) {
+    for (const write of writes) {
+      const { type, current, previous } = write;
       this.#committed = current.revision;
       const { log } = this.#collection(current.collection);
       log.append({ type, revision: current.revision, current, previous });
-      resolve(current);
+      write.resolve(current);
     }
   }
 

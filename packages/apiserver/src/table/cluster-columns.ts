@@ -22,11 +22,11 @@ function status(object: Any): Record<string, unknown> {
 
 function text(value: unknown): string | undefined {
   if (Array.isArray(value)) return value.join(",") || undefined;
-  return value === undefined || value === null ? undefined : String(value as string);
+  return value === undefined || value === null ? undefined : String(value);
 }
 
 function sizeOf(value: unknown): number {
-  return Object.keys((value ?? {}) as object).length;
+  return Object.keys(value ?? {}).length;
 }
 
 const webhookColumns = [

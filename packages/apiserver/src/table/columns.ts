@@ -43,6 +43,6 @@ function cellOf(value: unknown, type: string): Cell {
     case "date":
       return typeof value === "string" ? since(value) : null;
     default:
-      return typeof value === "object" ? JSON.stringify(value) : String(value as string);
+      return typeof value === "object" ? JSON.stringify(value) : String(value);
   }
 }

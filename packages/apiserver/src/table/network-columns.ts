@@ -26,7 +26,7 @@ export const networkColumns: Record<string, Column[]> = {
     ageColumn,
     column<Service>(
       "Selector",
-      ({ spec }) => selectorText({ matchLabels: (spec?.selector ?? {}) as Record<string, string> }),
+      ({ spec }) => selectorText({ matchLabels: spec?.selector ?? {} }),
       wide,
     ),
   ],

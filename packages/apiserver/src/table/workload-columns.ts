@@ -175,7 +175,7 @@ function restarts({ status }: Pod): string {
   const statuses = status?.containerStatuses ?? [];
   const count = statuses.reduce((sum, each) => sum + (each.restartCount ?? 0), 0);
   const last = statuses
-    .map((each) => String(each.lastState?.terminated?.finishedAt ?? ""))
+    .map((each) => each.lastState?.terminated?.finishedAt ?? "")
     .sort()
     .at(-1);
   return count > 0 && last ? `${count} (${since(last)} ago)` : String(count);
@@ -209,8 +209,8 @@ function completions({ spec, status }: Job): string {
 
 function duration({ status }: Job): string {
   if (!status?.startTime) return "";
-  const end = status.completionTime ? Date.parse(String(status.completionTime)) : Date.now();
-  return humanDuration(end - Date.parse(String(status.startTime)));
+  const end = status.completionTime ? Date.parse(status.completionTime) : Date.now();
+  return humanDuration(end - Date.parse(status.startTime));
 }
 
 function autoscalerTargets({ spec, status }: HorizontalPodAutoscaler): string | undefined {
