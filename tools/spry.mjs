@@ -2,14 +2,22 @@
 // `spry` from a checkout: makes sure that Node 24 and the dependencies are there, then becomes the CLI.
 import { spawn } from "node:child_process";
 import path from "node:path";
-import { ensureInstalled, environment, node24, root } from "./node.mjs";
+import { ensureInstalled, environment, node24 } from "./node.mjs";
+import { ensurePrograms } from "./programs.mjs";
 
 ensureInstalled();
-const main = path.join(root, "packages", "cli", "src", "main.ts");
-const child = spawn(node24(), [main, ...process.argv.slice(2)], {
-  stdio: "inherit",
-  env: environment(),
-});
+const node = node24();
+const programs = await ensurePrograms();
+const args = ["--max-semi-space-size=2", path.join(programs, "main.js"), ...process.argv.slice(2)];
+const env = environment();
+
+// Where a process can become another one, none is left behind that only waits.
+if (typeof process.execve === "function") {
+  process.removeAllListeners("warning");
+  process.on("warning", () => {});
+  process.execve(node, [node, ...args], env);
+}
+const child = spawn(node, args, { stdio: "inherit", env });
 // The terminal sends its signals to the whole group; those sent to us alone are passed on.
 for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 process.on("SIGINT", () => {});

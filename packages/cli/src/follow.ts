@@ -77,14 +77,15 @@ async function* versionsOf(
   const gone = () => new UserError(`Function ${namespace}/${name} was deleted meanwhile`);
   while (!signal.aborted) {
     try {
-      const current = await client.get(functions, { namespace, name });
+      const only = { namespace, fieldSelector: `metadata.name=${name}`, signal };
+      // A list, because only its version is sure to be one that can be watched from: an object that
+      // has not been written for long has a version that the server may not remember.
+      const { items, metadata } = await client.list(functions, only);
+      const [current] = items;
+      if (!current) throw gone();
       yield current;
-      const events = client.watch(functions, {
-        namespace,
-        fieldSelector: `metadata.name=${name}`,
-        resourceVersion: current.metadata.resourceVersion ?? "",
-        signal,
-      });
+      const { resourceVersion = "" } = metadata;
+      const events = client.watch(functions, { ...only, resourceVersion });
       for await (const event of events) {
         if (event.type === "DELETED") throw gone();
         if (event.type !== "BOOKMARK") yield event.object;

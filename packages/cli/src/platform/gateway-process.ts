@@ -8,6 +8,7 @@ import { closeSync, openSync } from "node:fs";
 import path from "node:path";
 import { type Readable } from "node:stream";
 import { type Logger } from "@spry/kube";
+import { gatewayProgram, nodeOptions } from "../programs.ts";
 import { UserError } from "../user-error.ts";
 import { readJson, writeAtomically } from "./data-dir.ts";
 import { identify, isAlive, type ProcessIdentity, signal } from "./process-identity.ts";
@@ -80,8 +81,13 @@ async function adopt(stateFile: string, options: GatewayOptions): Promise<Runnin
 
 async function start(stateFile: string, options: GatewayOptions): Promise<Running> {
   const log = openSync(options.logFile, "a", 0o600);
-  const main = path.join(import.meta.dirname, "..", "gateway-main.ts");
-  const args = [main, options.kubeconfig, options.host, String(options.port)];
+  const args = [
+    ...nodeOptions,
+    gatewayProgram(),
+    options.kubeconfig,
+    options.host,
+    String(options.port),
+  ];
   const child = spawn(process.execPath, args, {
     detached: true,
     stdio: ["ignore", log, log, "pipe"],

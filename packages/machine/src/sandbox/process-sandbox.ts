@@ -75,7 +75,8 @@ class ProcessSandbox implements Sandbox {
   readonly #interpreters: Interpreters;
   readonly #pods = new Map<string, ProcessPod>();
 
-  constructor({ dataDir, npmCli, clock = systemClock, log = silentLogger }: ProcessSandboxOptions) {
+  constructor(options: ProcessSandboxOptions) {
+    const { dataDir, npmCli, npmConfig, clock = systemClock, log = silentLogger } = options;
     this.#dataDir = path.resolve(dataDir);
     this.#clock = clock;
     this.#log = log;
@@ -83,7 +84,7 @@ class ProcessSandbox implements Sandbox {
     this.#interpreters = new Interpreters({
       dataDir: this.#dataDir,
       npmCli,
-      npmConfig: options.npmConfig,
+      npmConfig,
       log,
     });
   }
