@@ -151,15 +151,16 @@ test("processes of Pods that were deleted while no agent was there are ended", a
 
 test("stopping the platform ends every process, and the next start runs them again", async () => {
   const machine = await startMachine();
-  await createPod(
-    machine,
-    `process.on("SIGTERM", () => {}); ${idle}`,
-    {},
-    { terminationGracePeriodSeconds: 1 },
-  );
+  await createPod(machine, idle);
   const pid = await pidOf(machine, await untilRunning(machine.client));
   await machine.node.stop({ pods: "stop" });
   expect(isRunning(pid)).toBe(false);
+  expect((await getPod(machine.client)).status).toMatchObject({
+    conditions: expect.arrayContaining([
+      expect.objectContaining({ type: "Ready", status: "False" }),
+    ]),
+    containerStatuses: [{ state: { terminated: { exitCode: 143, reason: "Error" } } }],
+  });
   machine.restartNode();
   await eventually(async () => {
     const pod = await getPod(machine.client);

@@ -57,6 +57,8 @@ export class ContainerRun {
   #probes: ContainerProbes | undefined;
   #log: LogFile | undefined;
   #stopping: Promise<void> | undefined;
+  /** Resolves when the end of the present run is in the state. */
+  #ended: Promise<void> = Promise.resolve();
   /** When a restart may be made; told once per exit. */
   #restartAt: number | undefined;
   #starting = false;
@@ -259,7 +261,7 @@ export class ContainerRun {
     this.#probes.start(hadStarted);
     const { ready, exited } = process;
     void ready.then(() => this.#process === process && this.#probes?.pushReady());
-    void exited.then((exit) => this.#onExit(process, exit, files));
+    this.#ended = exited.then((exit) => this.#onExit(process, exit, files));
   }
 
   /** Wakes the Pod only when something that its status shows is different. */
@@ -362,7 +364,7 @@ export class ContainerRun {
       );
     }
     process.kill("SIGTERM");
-    await process.exited;
+    await this.#ended;
   }
 
   /** Forgets the process without ending it. */
