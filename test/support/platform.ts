@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 
 export const root = path.resolve(import.meta.dirname, "../..");
-const main = path.join(root, "packages/cli/src/main.ts");
+/** The command as a person starts it from a checkout; on this Node.js it becomes the platform, with the same pid. */
+const main = path.join(root, "tools/spry.mjs");
 
 export interface Answer {
   status: number;
