@@ -4,7 +4,9 @@ import { isFinished } from "./build-slots.ts";
 
 /** What became of a build. */
 export type BuildResult =
-  /** Not before its Pod runs is it `started`; `detail` says why it does not get on, if it does not. */
+  /**
+   * Not before its Pod runs is it `started`; `detail` says why it does not get on, if it does not.
+   */
   | { kind: "running"; started: boolean; detail?: string }
   | { kind: "succeeded"; digest: string }
   /** The code or its dependencies are wrong: the same build would fail again. */

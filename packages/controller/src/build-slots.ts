@@ -6,8 +6,8 @@ export type JobCache = Pick<Informer<Job>, "list" | "onChange">;
 
 /**
  * At most `max` builds at a time, first come first served. Builds under way are the unfinished Jobs
- * that the cache shows, plus the places given away whose Job the cache does not show yet. All of this is
- * synchronous, so several workers cannot take one place twice.
+ * that the cache shows, plus the places given away whose Job the cache does not show yet. All of
+ * this is synchronous, so several workers cannot take one place twice.
  */
 export class BuildSlots {
   readonly #max: number;

@@ -12,8 +12,8 @@ import {
 } from "@spry/kube";
 
 /**
- * What the controller sees of the cluster: Functions, their children (by label), and of all Secrets and
- * ServiceAccounts only the ones by the two names that every namespace has.
+ * What the controller sees of the cluster: Functions, their children (by label), and of all Secrets
+ * and ServiceAccounts only the ones by the two names that every namespace has.
  */
 export interface Caches extends ReturnType<typeof createCaches> {}
 

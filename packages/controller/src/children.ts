@@ -24,7 +24,8 @@ export class ForeignObjectError extends Error {
 
   constructor(kind: string, name: string) {
     super(
-      `${kind} ${name} exists and does not belong to the Function: delete it, or give the Function another name`,
+      `${kind} ${name} exists and does not belong to the Function: ` +
+        `delete it, or give the Function another name`,
     );
   }
 }
@@ -35,9 +36,9 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Makes the child what it should be. Nothing is written when it already is: its annotation says that
- * it was last written from the same wish, and it still contains that wish. The digest alone would miss what
- * others changed, the comparison alone what is no longer wished.
+ * Makes the child what it should be. Nothing is written when it already is: its annotation says
+ * that it was last written from the same wish, and it still contains that wish. The digest alone
+ * would miss what others changed, the comparison alone what is no longer wished.
  */
 export async function ensureChild<T extends KubeObject>(
   client: KubeClient,

@@ -22,8 +22,8 @@ export function conditionOf(
 }
 
 /**
- * Says it. The condition that changed last comes first, as tools expect it; one about which nothing new is said
- * keeps its place. `lastTransitionTime` is that of the last change of status.
+ * Says it. The condition that changed last comes first, as tools expect it; one about which nothing
+ * new is said keeps its place. `lastTransitionTime` is that of the last change of status.
  */
 export function observe(
   status: FunctionStatus,

@@ -2,11 +2,15 @@ import { type BuildPreset, type FunctionPreset } from "@spry/function";
 
 /** What an operator may set. Everything with a default may be left out. */
 export interface ControllerConfig {
-  /** The base image of each runtime, by the runtime's name. Runtimes that are not here are refused. */
+  /**
+   * The base image of each runtime, by the runtime's name. Runtimes that are not here are refused.
+   */
   runtimeImages: Readonly<Record<string, string>>;
   /** The image of build Jobs; its program is `/opt/spry/builder.cjs`. */
   builderImage: string;
-  /** Where registry Secret and ServiceAccount are that every namespace gets. Default `kyma-system`. */
+  /**
+   * Where registry Secret and ServiceAccount are that every namespace gets. Default `kyma-system`.
+   */
   baseNamespace?: string;
   /** Namespaces that get no copies; the base namespace never does. */
   excludedNamespaces?: readonly string[];

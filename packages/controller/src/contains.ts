@@ -1,8 +1,9 @@
 import { compareQuantities } from "@spry/kube";
 
 /**
- * Whether everything that is desired is there as desired. What an API server adds (defaults, status) does not count,
- * nor does what it leaves out because it is empty, nor how it writes an amount (1024Mi, 1Gi).
+ * Whether everything that is desired is there as desired. What an API server adds (defaults,
+ * status) does not count, nor does what it leaves out because it is empty, nor how it writes an
+ * amount (1024Mi, 1Gi).
  */
 export function contains(observed: unknown, desired: unknown): boolean {
   if (observed === desired || desired === undefined) return true;

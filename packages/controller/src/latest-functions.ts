@@ -2,8 +2,9 @@ import { type Function } from "@spry/function";
 import { type Informer, type ObjectKey } from "@spry/kube";
 
 /**
- * Functions as the cache shows them, or as this process wrote them if the cache is still behind that.
- * Otherwise a pass soon after another would judge from an old status, and its write be refused.
+ * Functions as the cache shows them, or as this process wrote them if the cache is still behind
+ * that. Otherwise a pass soon after another would judge from an old status, and its write be
+ * refused.
  */
 export class LatestFunctions {
   readonly #cache: Informer<Function>;
@@ -27,7 +28,9 @@ export class LatestFunctions {
   }
 }
 
-/** Resource versions of one kind grow as decimal numbers; where they do not, the cache is believed. */
+/**
+ * Resource versions of one kind grow as decimal numbers; where they do not, the cache is believed.
+ */
 function isOlder(a: Function, b: Function): boolean {
   const [left, right] = [a.metadata.resourceVersion ?? "", b.metadata.resourceVersion ?? ""];
   if (a.metadata.uid !== b.metadata.uid || !/^\d+$/.test(left) || !/^\d+$/.test(right))

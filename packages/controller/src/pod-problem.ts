@@ -16,8 +16,9 @@ const maxWordsLength = 2048;
 const usualWaits = ["ContainerCreating", "PodInitializing"];
 
 /**
- * The worst problem among the Pods made from this template; those of older ones are on their way out. Always the same
- * Pod's for as long as it has one, so that the message does not change for nothing.
+ * The worst problem among the Pods made from this template; those of older ones are on their way
+ * out. Always the same Pod's for as long as it has one, so that the message does not change for
+ * nothing.
  */
 export function podProblem(
   pods: readonly Pod[],

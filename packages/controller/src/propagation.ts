@@ -71,7 +71,8 @@ async function ensureCopy<T extends KubeObject>(
   const copy = copyOf(model);
   const digest = { [annotations.desired]: digestOf([copy, model.metadata.labels]) };
   copy.metadata = { name, namespace, ...labelsOfModel(model), annotations: digest };
-  // Others may add to a ServiceAccount, and must not be fought over it; a Secret's data is all ours.
+  // Others may add to a ServiceAccount, and must not be fought over it; a Secret's data is all
+  // ours.
   if (present && contains(present.metadata, copy.metadata)) {
     if (!("data" in copy) || deepEqual((present as Secret).data, copy.data)) return;
   }

@@ -20,7 +20,9 @@ import { type ReferencedObjects } from "./referenced-objects.ts";
 export type Outcome =
   /** The next stage may run. */
   | { kind: "done"; reason?: Reason; message?: string }
-  /** Something else has to happen first; a watch, or the time that is given, brings the next pass. */
+  /**
+   * Something else has to happen first; a watch, or the time that is given, brings the next pass.
+   */
   | { kind: "wait"; reason: Reason; message: string; recheckAfterMs?: number }
   /** A person must change something first. */
   | { kind: "stop"; reason: Reason; message: string };

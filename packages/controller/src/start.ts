@@ -32,8 +32,8 @@ export interface FunctionControllerOptions {
 }
 
 /**
- * Turns Functions into running services until the signal is aborted; resolves when the passes under way have
- * ended. One instance at a time may run in a cluster: leader election is the caller's.
+ * Turns Functions into running services until the signal is aborted; resolves when the passes under
+ * way have ended. One instance at a time may run in a cluster: leader election is the caller's.
  */
 export async function startFunctionController(options: FunctionControllerOptions): Promise<void> {
   const { client, metrics, signal, clock = systemClock, log = silentLogger } = options;

@@ -67,7 +67,8 @@ function setDefaults(request: AdmissionRequest): AdmissionResponse {
 function check(request: AdmissionRequest, config: ControllerConfig): AdmissionResponse {
   const { object, oldObject } = request;
   if (!isWrite(request) || !isFunction(object)) return allow();
-  // What is stored may stay: labels, finalizers and deletion must work on it whatever the rules are now.
+  // What is stored may stay: labels, finalizers and deletion must work on it whatever the rules are
+  // now.
   const same = isFunction(oldObject) && deepEqual(object.spec, oldObject.spec);
   if (same || object.metadata.deletionTimestamp) return allow();
   const errors = validateFunction(object);

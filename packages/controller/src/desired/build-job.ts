@@ -26,7 +26,10 @@ const paths = {
   credentials: "/docker",
 };
 
-/** The Job that makes the image of this build key: one Pod, one try; the controller decides about more. */
+/**
+ * The Job that makes the image of this build key: one Pod, one try; the controller decides about
+ * more.
+ */
 export function desiredBuildJob(
   fn: Function,
   settings: Settings,
@@ -107,8 +110,8 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
 }
 
 /**
- * What the builder must find, or else give up: the ConfigMap may have been edited between the Job and its Pod. It
- * is what `sha256sum handler.js package.json | sha256sum` says.
+ * What the builder must find, or else give up: the ConfigMap may have been edited between the Job
+ * and its Pod. It is what `sha256sum handler.js package.json | sha256sum` says.
  */
 function sourceDigest(fn: Function): string {
   const { handlerFile, dependencyFile } = runtimeOf(fn);

@@ -1,7 +1,7 @@
 /**
- * One try to build an image: a Job that is created, watched, and replaced when the surroundings failed it. What has been
- * tried is in `status.build`: a key without retry time and image, and JobFailed, is a mistake in the
- * source, which is not built again.
+ * One try to build an image: a Job that is created, watched, and replaced when the surroundings
+ * failed it. What has been tried is in `status.build`: a key without retry time and image, and
+ * JobFailed, is a mistake in the source, which is not built again.
  */
 import { type BuildStatus, managedBy } from "@spry/function";
 import {

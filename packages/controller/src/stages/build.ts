@@ -9,7 +9,8 @@ import { followAttempt, startAttempt } from "./build-attempt.ts";
 
 /**
  * Gets the image of the Function's build key: from an earlier build if there is one, else by a Job.
- * What is known is in `status.build`, so that neither a restart nor a cleaned-up Job repeats a build.
+ * What is known is in `status.build`, so that neither a restart nor a cleaned-up Job repeats a
+ * build.
  */
 export const buildImage: Stage = {
   name: "build",
@@ -42,7 +43,10 @@ export const buildImage: Stage = {
   },
 };
 
-/** Unfinished builds of what the Function no longer says; of finished ones the last few stay for a way back. */
+/**
+ * Unfinished builds of what the Function no longer says; of finished ones the last few stay for a
+ * way back.
+ */
 async function dropObsoleteJobs({ key, name, fn }: Draft, buildKey: string, deps: Deps) {
   const current = names.buildJob(name, buildKey);
   const others = deps.caches.jobs
@@ -77,7 +81,9 @@ function knownImage(
   return known.find((each) => each.key === buildKey && each.image?.startsWith(prefix))?.image;
 }
 
-/** The stage's good end. That it has been told before shows in the status, and then stays as it is. */
+/**
+ * The stage's good end. That it has been told before shows in the status, and then stays as it is.
+ */
 function built(draft: Draft, key: string, image: string, deps: Deps): Outcome {
   const { status } = draft;
   const job = names.buildJob(draft.name, key);
