@@ -4,9 +4,9 @@ import { type Function } from "./types.ts";
 
 /**
  * What determines a Function's image, as 64 hex digits: code, dependencies and runtime (or the
- * image that replaces it); of a Git source its commit and folder. Neither the Function's identity nor the base
- * image's digest is part of it: a Function that comes back finds its image, and a new base image
- * alone rebuilds nothing.
+ * image that replaces it); of a Git source its commit and folder. Neither the Function's identity
+ * nor the base image's digest is part of it: a Function that comes back finds its image, and a new
+ * base image alone rebuilds nothing.
  */
 export function buildKey(fn: Function, commit?: string): string {
   const { inline, gitRepository } = fn.spec.source;

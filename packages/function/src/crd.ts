@@ -20,8 +20,8 @@ import { retiredRuntimes, runtimes } from "./runtimes.ts";
 import { functions } from "./types.ts";
 
 /**
- * The CustomResourceDefinition of Functions. Every list and map that a rule walks is bounded, because an API
- * server refuses rules whose cost it cannot bound.
+ * The CustomResourceDefinition of Functions. Every list and map that a rule walks is bounded,
+ * because an API server refuses rules whose cost it cannot bound.
  */
 export function functionCrd(): CustomResourceDefinition {
   const { group, version, kind, plural } = functions;

@@ -21,7 +21,9 @@ export const names = {
     boundedName(functionName, `-build-${buildKey.slice(0, 10)}`),
   /** The repository of a Function's image, below the registry's address. */
   repository: (namespace: string, functionName: string) => `${namespace}-${functionName}`,
-  /** A volume for a Secret: its name where that is possible (volumes take only short, plain names). */
+  /**
+   * A volume for a Secret: its name where that is possible (volumes take only short, plain names).
+   */
   secretVolume: (secretName: string) =>
     /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(secretName)
       ? boundedName(secretName)

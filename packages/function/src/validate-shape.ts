@@ -5,8 +5,8 @@ import { type FieldError } from "./validate.ts";
 const maxErrors = 20;
 
 /**
- * Where a value has not the types that the schema says, or lacks what must be there. Everything else that a schema
- * says is for the API server; this makes values safe to look into.
+ * Where a value has not the types that the schema says, or lacks what must be there. Everything
+ * else that a schema says is for the API server; this makes values safe to look into.
  */
 export function validateShape(schema: Schema, value: unknown, path: string): FieldError[] {
   const wrong = typeError(schema, value);

@@ -23,7 +23,9 @@ function validateInline(
   }
   const bytes = Buffer.byteLength(source ?? "") + Buffer.byteLength(dependencies);
   if (bytes > maxInlineBytes) {
-    const message = `invalid source.inline value: source and dependencies may have ${maxInlineBytes} bytes together, not ${bytes}`;
+    const message =
+      `invalid source.inline value: source and dependencies may have ${maxInlineBytes} bytes ` +
+      `together, not ${bytes}`;
     errors.push({ path: "spec.source.inline", message });
   }
   // Only the braces, as ever: whether it is a package.json, the installer says with the build.
@@ -41,7 +43,8 @@ function validateGit({ url, auth, baseDir, reference }: GitRepositorySource): Fi
   const path = "spec.source.gitRepository";
   const errors: FieldError[] = [];
   if (!isRepositoryUrl(url ?? "")) {
-    const message = `source.gitRepository.URL: ${redacted(url ?? "")} is neither an absolute URL nor an SSH address`;
+    const shown = redacted(url ?? "");
+    const message = `source.gitRepository.URL: ${shown} is neither an absolute URL nor an SSH address`;
     errors.push({ path: `${path}.url`, message });
   }
   if (!baseDir?.trim()) {

@@ -19,9 +19,9 @@ export interface FieldError {
 const schema = specSchema();
 
 /**
- * Everything that is wrong with a Function, in the order of its fields. What the schema cannot say is here,
- * and what it says once more, for places that have no schema: offline, and a cluster without
- * admission.
+ * Everything that is wrong with a Function, in the order of its fields. What the schema cannot say
+ * is here, and what it says once more, for places that have no schema: offline, and a cluster
+ * without admission.
  */
 export function validateFunction(fn: Function): FieldError[] {
   const { spec } = fn;
