@@ -83,11 +83,16 @@ export async function buildFunctionImage(
   return { image: formatImageName({ host, repository, digest }), sentBytes };
 }
 
-/** The author's files. A package.json of blanks stays out: Node.js refuses to load modules beside one. */
+/**
+ * The author's files. An `.npmrc` may hold secrets, and beside a package.json of nothing but blanks
+ * Node.js refuses to load modules: both stay out.
+ */
 function sourceLayer(files: readonly SourceFile[], scratch: string): Promise<Layer> {
-  const kept = files.filter(
-    ({ path, content }) => path !== "package.json" || content.toString().trim() !== "",
-  );
+  const isBlank = ({ content }: SourceFile) => content.toString().trim() === "";
+  const kept = files.filter((file) => {
+    const name = file.path.slice(file.path.lastIndexOf("/") + 1);
+    return name !== ".npmrc" && !(name === "package.json" && isBlank(file));
+  });
   const size = kept.reduce((sum, { content }) => sum + content.length, 0);
   const entries = kept.map((file) => ({ ...file, path: `${functionDirectory}/${file.path}` }));
   const inMemory = size < 4 * 1024 * 1024;

@@ -217,7 +217,7 @@ describe("a build", () => {
       links: { "b.js": "c.js" },
       why: "source: b.js is a link to nothing",
     },
-    { name: "no files", files: { ".npmrc": "" }, why: "source: no files" },
+    { name: "no files", files: {}, why: "source: no files" },
   ];
   test.each(mistakes)("tells the author of $name", async ({ files, links = {}, why }) => {
     const { build } = await given(files);
@@ -240,6 +240,21 @@ describe("a build", () => {
       /^installing dependencies: npm install ended with 1\n.*E404.*no-such-package/s,
     );
     expect(messageOf(failure)).not.toMatch(/npm error|complete log/);
+  });
+
+  test("asks the registries that an .npmrc beside the source names", async () => {
+    const { npmConfig } = await startPackageRegistry();
+    const { build, client } = await given({
+      ...withGreeting,
+      ".npmrc": readFileSync(npmConfig, "utf8"),
+    });
+    const dir = join(temporaryDirectory(), "image");
+    await pullImage(client, (await buildFunctionImage(build)).image, dir);
+    expect(readdirSync(join(dir, "usr/src/app/function")).sort()).toEqual([
+      "handler.js",
+      "node_modules",
+      "package.json",
+    ]);
   });
 
   test("installs what the lock file says, and tells the author when it does not fit", async () => {
@@ -302,8 +317,9 @@ describe("the builder's program", () => {
     const { build } = await given({ "handler.js": handler, "package.json": "{" });
     const { source, runtime, base, destination } = build;
     const refused = await run({ source, runtime, base, destination });
-    expect(refused).toMatchObject({ code: 1, message: undefined });
+    expect(refused.code).toBe(1);
     expect(refused.output).toMatch(/^package\.json: line 1 column 2/);
+    expect(refused.message).toBe(refused.output.trim());
     const good = write(temporaryDirectory(), { "handler.js": handler });
     const broke = await run({
       source: good,

@@ -31,6 +31,8 @@ export interface DependencyRequest {
 
 const installTimeoutMs = 15 * 60_000;
 const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
+/** All that an installer gets to see of a source. */
+const installerFiles = ["package.json", ".npmrc", ...lockFiles];
 
 /**
  * The layer with a Function's dependencies. It is named by all that determines it, and looked up
@@ -84,30 +86,26 @@ async function install({ files, scratch, npmConfig }: DependencyRequest): Promis
   const home = join(scratch, "home");
   mkdirSync(directory, { recursive: true });
   mkdirSync(home, { recursive: true });
-  const inputs = files.filter(({ path }) => path === "package.json" || lockFiles.includes(path));
+  const inputs = files.filter(({ path }) => installerFiles.includes(path));
   for (const { path, content } of inputs) writeFileSync(join(directory, path), content);
   const run = { directory, home, userConfig: npmConfig, timeoutMs: installTimeoutMs };
-  await runNpm(inputs.length > 1 ? "ci" : "install", run);
+  const isLocked = inputs.some(({ path }) => lockFiles.includes(path));
+  await runNpm(isLocked ? "ci" : "install", run);
   return directory;
 }
 
-function dependencyKey({
-  files,
-  packageJson,
-  runtime,
-  platform,
-  npmConfig,
-  prefix,
-}: DependencyRequest): string {
-  const locks = files
-    .filter(({ path }) => lockFiles.includes(path))
-    .map(({ content }) => content.toString());
+function dependencyKey(request: DependencyRequest): string {
+  const { files, packageJson, runtime, platform, npmConfig, prefix } = request;
+  const contentsOf = (names: string[]) =>
+    files.filter(({ path }) => names.includes(path)).map(({ content }) => content.toString());
+  const configs = contentsOf([".npmrc"]);
+  if (npmConfig !== undefined) configs.push(readFileSync(npmConfig, "utf8"));
   const input = [
     sortKeys(dependencyInput(packageJson)),
-    locks,
+    contentsOf(lockFiles),
     runtime,
     platform,
-    npmConfig === undefined ? [] : registryLines(readFileSync(npmConfig, "utf8")),
+    configs.map(registryLines),
     prefix,
   ];
   return createHash("sha256").update(JSON.stringify(input)).digest("hex").slice(0, 40);

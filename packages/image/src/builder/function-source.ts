@@ -13,8 +13,8 @@ export interface SourceFile {
 
 const limits = { files: 10_000, size: 64 * 1024 * 1024, depth: 32 };
 
-/** Made elsewhere, or none of the image's business: `.npmrc` may hold secrets. */
-const leftOut = new Set(["node_modules", ".git", ".npmrc"]);
+/** Made elsewhere, or none of the image's business. */
+const leftOut = new Set(["node_modules", ".git"]);
 
 /**
  * Reads a Function's files into memory, so that what is checked is what is built also when the

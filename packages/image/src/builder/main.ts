@@ -1,7 +1,7 @@
 /**
- * The builder's program: it runs in the build Job's Pod. Ends with 0 and the image's name as its
- * termination message; with 1 when the Function's author must change something; with 2 when another
- * try may do better.
+ * The builder's program: it runs in the build Job's Pod. Ends with 0 when the image is pushed, with 1
+ * when the Function's author must change something, with 2 when another try may do better. The
+ * termination message is the image's name, or what went wrong.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +11,9 @@ import { readDockerConfig } from "../client/docker-config.ts";
 import { RegistryClient } from "../client/registry-client.ts";
 import { buildFunctionImage } from "./build-function-image.ts";
 import { messageOf, UserError } from "./user-error.ts";
+
+/** Kubernetes cuts longer ones. */
+const terminationMessageLimit = 4096;
 
 const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destination IMAGE
   --dependency-cache REPOSITORY  where dependency layers are kept
@@ -41,7 +44,9 @@ async function build(): Promise<number> {
     writeTerminationMessage(JSON.stringify({ image }));
     return 0;
   } catch (error) {
-    console.log(messageOf(error));
+    const message = messageOf(error);
+    console.log(message);
+    writeTerminationMessage(message);
     return error instanceof UserError ? 1 : 2;
   } finally {
     if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true });
@@ -84,7 +89,7 @@ function dockerConfigDirectory(): string {
 function writeTerminationMessage(message: string): void {
   const file = process.env["SPRY_TERMINATION_LOG"] ?? "/dev/termination-log";
   try {
-    writeFileSync(file, message);
+    writeFileSync(file, message.slice(-terminationMessageLimit));
   } catch (error) {
     console.log(`writing the termination message: ${messageOf(error)}`);
   }

@@ -83,7 +83,12 @@ function environmentOf({ home }: NpmRun): NodeJS.ProcessEnv {
 export function meaningfulLines(output: string): string {
   const lines = output
     .split("\n")
-    .map((line) => line.replace(/^npm (?:error|ERR!) ?/, "").trimEnd())
+    .map((line) =>
+      line
+        .replace(/^npm (?:error|ERR!) ?/, "")
+        .replace(/^404 */, "")
+        .trimEnd(),
+    )
     .filter(
       (line) => line !== "" && !/A complete log of this run|^\s*\S+-debug-\d+\.log$/.test(line),
     )
