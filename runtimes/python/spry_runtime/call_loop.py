@@ -23,7 +23,7 @@ from .worker_process import RECEIVE_BYTES, SharedState
 
 WHOLE_REPLY_LIMIT = 512 * 1024
 STREAM_WINDOW = 1024 * 1024
-_ORPHAN_SECONDS = 10.0
+_ORPHAN_SECONDS = 2.0
 
 
 class CallLoop:
@@ -76,7 +76,7 @@ class CallLoop:
             except OSError:
                 promoted = b""
             if not promoted:
-                return self._closed.set()
+                return self._close()
             with self._counting:
                 self._parked -= 1
             self._start_thread()
@@ -100,7 +100,7 @@ class CallLoop:
                     if alone:
                         shared.busy = True
             if frame is None:
-                return self._closed.set()
+                return self._close()
             if frame[0] == channel.REQUEST:
                 self._answer(frame)
                 if self._readers:
@@ -172,7 +172,13 @@ class CallLoop:
             with self._writing:
                 self._server.sendall(frame)
         except OSError:
-            self._closed.set()
+            self._close()
+
+    def _close(self) -> None:
+        """The server has gone, or wants us to."""
+        self._closed.set()
+        for stream in list(self._streams.values()):
+            stream.cancel()
 
 
 class _Stream:

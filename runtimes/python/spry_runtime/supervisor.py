@@ -86,7 +86,7 @@ class _Supervisor:
 
         frame = self._await_load(first)
         if frame is None:
-            code = first.end(patience=1.0)
+            code = first.end(patience=0.0 if self._terminated else 1.0)
             return 0 if self._terminated else code if code > 0 else 1
         metrics = Metrics()
         metrics.start_seconds = time.monotonic() - _started

@@ -125,15 +125,19 @@ describe.skipIf(missingPython).each(blocks)("a connection to %s", (_name, code) 
     expect((await runtime.call("/favicon.ico")).status).toBe(204);
   });
 
-  test("that sends its head too slowly is told so", { timeout: 30_000 }, async () => {
-    const socket = runtime.connect();
-    let answer = "";
-    socket.on("data", (data) => (answer += String(data)));
-    const ended = once(socket, "close");
-    socket.write("GET / HTTP/1.1\r\n");
-    const slow = setInterval(() => socket.write("A: b\r\n"), 500);
-    await ended.finally(() => clearInterval(slow));
-    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
-    await pause(0);
-  });
+  test.skipIf(code !== source)(
+    "that sends its head too slowly is told so",
+    { timeout: 30_000 },
+    async () => {
+      const socket = runtime.connect();
+      let answer = "";
+      socket.on("data", (data) => (answer += String(data)));
+      const ended = once(socket, "close");
+      socket.write("GET / HTTP/1.1\r\n");
+      const slow = setInterval(() => socket.write("A: b\r\n"), 500);
+      await ended.finally(() => clearInterval(slow));
+      expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+      await pause(0);
+    },
+  );
 });

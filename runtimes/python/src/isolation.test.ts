@@ -37,13 +37,15 @@ def main(event, context):
         return endless()
     if request.path == "/die-with-child":
         if os.fork() == 0:
-            time.sleep(5)
+            time.sleep(1.2)
             os._exit(0)
         os._exit(7)
     if request.path == "/pid":
         return str(os.getpid())
     return "fine"
 `;
+
+const patient = { timeout: 10_000 };
 
 describe.skipIf(missingPython)("a synchronous handler", () => {
   test.each(["/loop", "/swallow", "/regex", "/sleep?s=60"])(
@@ -61,8 +63,8 @@ describe.skipIf(missingPython)("a synchronous handler", () => {
         body: "Timeout while processing the function",
       });
       expect(Date.now() - began).toBeGreaterThan(900);
-      await expect.poll(async () => (await runtime.call("/pid")).body).not.toBe(before.body);
-      await expect.poll(() => alive(Number(before.body))).toBe(false);
+      await expect.poll(async () => (await runtime.call("/pid")).body, patient).not.toBe(before.body);
+      await expect.poll(() => alive(Number(before.body)), patient).toBe(false);
       expect(runtime.output).toMatch(/handler\.py", line \d+ in main/);
     },
   );
@@ -92,14 +94,17 @@ describe.skipIf(missingPython)("a synchronous handler", () => {
     expect(Date.now() - began).toBeGreaterThan(750);
   });
 
-  test.each(["/die", "/die-with-child"])("that ends its process (%s) fails only what it has begun", async (path) => {
-    await using runtime = await PythonRuntime.start(source);
-    const sleeping = runtime.call("/sleep?s=60").catch(() => undefined);
-    expect((await runtime.call(path)).status).toBe(500);
-    expect((await sleeping)?.status).toBe(500);
-    expect((await runtime.call("/")).body).toBe("fine");
-    expect(runtime.output).toContain("exit code 7");
-  });
+  test.each(["/die", "/die-with-child"])(
+    "that ends its process (%s) fails only what it has begun",
+    async (path) => {
+      await using runtime = await PythonRuntime.start(source);
+      const sleeping = runtime.call("/sleep?s=60").catch(() => undefined);
+      expect((await runtime.call(path)).status).toBe(500);
+      expect((await sleeping)?.status).toBe(500);
+      expect((await runtime.call("/")).body).toBe("fine");
+      expect(runtime.output).toContain("exit code 7");
+    },
+  );
 
   test("sees its module's globals from every call", async () => {
     await using runtime = await PythonRuntime.start(source);
@@ -115,7 +120,7 @@ describe.skipIf(missingPython)("a synchronous handler", () => {
     socket.write("GET /endless HTTP/1.1\r\nHost: a\r\n\r\n");
     await new Promise((resolve) => socket.once("data", resolve));
     socket.destroy();
-    await expect.poll(() => runtime.output).toContain("generator closed");
+    await expect.poll(() => runtime.output, patient).toContain("generator closed");
     expect((await runtime.call("/")).body).toBe("fine");
   });
 
@@ -152,7 +157,7 @@ async def main(event, context):
     const slow = runtime.call("/slow");
     expect((await runtime.call("/")).body).toBe("fine");
     expect((await slow).status).toBe(408);
-    await expect.poll(() => runtime.output).toContain("cancelled");
+    await expect.poll(() => runtime.output, patient).toContain("cancelled");
   });
 
   test("that blocks its loop is replaced", async () => {
