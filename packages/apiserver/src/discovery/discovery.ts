@@ -1,4 +1,5 @@
 import { type Catalog } from "../resources/catalog.ts";
+import { reviews } from "../handlers/reviews.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 
 const allVerbs = [
@@ -60,18 +61,25 @@ export class Discovery {
     return this.#resources(group, version);
   }
 
+  #versions(group: string): string[] {
+    return versionsOf([
+      ...this.#types(group),
+      ...virtualResources.filter((each) => each.group === group),
+    ]);
+  }
+
   #types(group: string): ResourceType[] {
     return this.#catalog.all().filter((type) => type.group === group);
   }
 
   #groupNames(): string[] {
-    const names = new Set(this.#catalog.all().map((type) => type.group));
+    const names = new Set([...this.#catalog.all(), ...virtualResources].map((type) => type.group));
     return [...names].filter((name) => name !== "");
   }
 
   #groups() {
     const groups = this.#groupNames().map((name) => {
-      const versions = versionsOf(this.#types(name)).map((version) => ({
+      const versions = this.#versions(name).map((version) => ({
         groupVersion: `${name}/${version}`,
         version,
       }));
@@ -82,8 +90,11 @@ export class Discovery {
 
   #resources(group: string, version: string): object | undefined {
     const types = this.#types(group).filter((type) => type.version === version);
-    if (types.length === 0) return undefined;
-    const resources = types.flatMap((type) => [
+    const virtual = virtualResources.filter(
+      (each) => each.group === group && each.version === version,
+    );
+    if (types.length + virtual.length === 0) return undefined;
+    const stored = types.flatMap((type) => [
       {
         name: type.plural,
         singularName: type.singular,
@@ -102,8 +113,20 @@ export class Discovery {
         verbs,
       })),
     ]);
+    const asked = virtual.map(({ plural, kind }) => ({
+      name: plural,
+      singularName: kind.toLowerCase(),
+      namespaced: false,
+      kind,
+      verbs: ["create"],
+    }));
     const groupVersion = groupVersionOf({ group, version });
-    return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
+    return {
+      kind: "APIResourceList",
+      apiVersion: "v1",
+      groupVersion,
+      resources: [...stored, ...asked],
+    };
   }
 
   /** `apidiscovery.k8s.io/v2`: all in one document. */
@@ -112,10 +135,15 @@ export class Discovery {
       const types = this.#types(name);
       return {
         metadata: { name, creationTimestamp: null },
-        versions: versionsOf(types).map((version) => ({
+        versions: this.#versions(name).map((version) => ({
           version,
           freshness: "Current",
-          resources: types.filter((type) => type.version === version).map(aggregatedResource),
+          resources: [
+            ...types.filter((type) => type.version === version).map(aggregatedResource),
+            ...virtualResources
+              .filter((each) => each.group === name && each.version === version)
+              .map(aggregatedVirtual),
+          ],
         })),
       };
     });
@@ -133,6 +161,22 @@ const coreVersions = {
   versions: ["v1"],
   serverAddressByClientCIDRs: [],
 };
+
+/** What is answered without being stored. */
+const virtualResources = Object.entries(reviews).map(([path, { kind }]) => {
+  const [group = "", version = "", plural = ""] = path.split("/");
+  return { group, version, plural, kind };
+});
+
+function aggregatedVirtual({ group, version, plural, kind }: (typeof virtualResources)[number]) {
+  return {
+    resource: plural,
+    responseKind: { group, version, kind },
+    scope: "Cluster",
+    singularResource: kind.toLowerCase(),
+    verbs: ["create"],
+  };
+}
 
 function aggregatedResource(type: ResourceType): object {
   const { group, version, kind } = type;
@@ -185,7 +229,7 @@ function subresourcesOf(type: ResourceType): Subresource[] {
 }
 
 /** Newest first, stable before beta before alpha: the first one is preferred. */
-function versionsOf(types: ResourceType[]): string[] {
+function versionsOf(types: { version: string }[]): string[] {
   return [...new Set(types.map((type) => type.version))].sort(
     (a, b) => priority(b) - priority(a) || (a < b ? -1 : 1),
   );

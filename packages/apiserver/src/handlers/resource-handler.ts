@@ -63,6 +63,7 @@ async function handleCollection(
       return jsonResponse(presentation.object(created), 201, request.warnings);
     }
     case "DELETE": {
+      if (request.type.namespaced && !request.namespace) throw methodNotAllowed();
       const options = await bodyOptions(request, http);
       const deleted = await deleteCollection(engine, request, options);
       return new Response(

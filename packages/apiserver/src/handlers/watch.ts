@@ -1,4 +1,4 @@
-import { StatusError } from "@spry/kube";
+import { messageOf, StatusError } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest } from "../errors.ts";
 import { streamResponse } from "../http/responses.ts";
@@ -19,8 +19,11 @@ const maxWatches = 5000;
 const encoder = new TextEncoder();
 let openWatches = 0;
 
-/** Lines of the events of one change, made once for all watchers that want the same form. */
-const linesOfEvent = new WeakMap<StoredObject, Map<string, Uint8Array>>();
+/**
+ * The lines that tell the change which is being passed around: watchers hear of it one right after the
+ * other, so each form is written once, and nothing is kept for long.
+ */
+let current: { stored: StoredObject; lines: Map<string, Uint8Array> } | undefined;
 
 /** Streams the changes of a collection until the time is up or the client goes away. */
 export function watchObjects(
@@ -114,8 +117,18 @@ class WatchSource {
         },
       });
     }
-    this.#stops.push(store.watch(type.collection, since, (event) => this.#pass(event)));
+    this.#stops.push(store.watch(type.collection, since, (event) => this.#hear(event)));
     if (query.get("allowWatchBookmarks") === "true") this.#scheduleBookmark();
+  }
+
+  /** One object that cannot be shown must not disturb the store or the other watchers. */
+  #hear(event: StoreEvent): void {
+    try {
+      this.#pass(event);
+    } catch (error) {
+      this.#engine.log.error({ error: messageOf(error) }, "telling a change failed");
+      this.#end();
+    }
   }
 
   /** A change of a selected object; also one by which an object becomes, or is no longer, selected. */
@@ -178,11 +191,8 @@ class WatchSource {
 }
 
 function lineOf(type: EventType, stored: StoredObject, presentation: Presentation): Uint8Array {
-  let lines = linesOfEvent.get(stored);
-  if (!lines) {
-    lines = new Map();
-    linesOfEvent.set(stored, lines);
-  }
+  if (current?.stored !== stored) current = { stored, lines: new Map() };
+  const { lines } = current;
   const key = `${type} ${presentation.key}`;
   let line = lines.get(key);
   if (!line) {

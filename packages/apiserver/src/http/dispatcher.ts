@@ -4,8 +4,10 @@ import { Discovery } from "../discovery/discovery.ts";
 import { type Engine, type ResourceRequest, type UserInfo } from "../engine.ts";
 import { badRequest, unknownPath } from "../errors.ts";
 import { handleResource } from "../handlers/resource-handler.ts";
+import { reviews } from "../handlers/reviews.ts";
 import { OpenApi } from "../openapi/open-api.ts";
 import { builtin } from "../schema/schema.ts";
+import { readObject } from "./request-body.ts";
 import { type RequestInfo, requestInfoOf } from "./request-info.ts";
 import { errorResponse, jsonResponse, textResponse } from "./responses.ts";
 
@@ -47,10 +49,23 @@ export class Dispatcher {
     const url = new URL(request.url);
     const info = requestInfoOf(url.pathname);
     if (!info) throw badRequest("the path holds an escape that cannot be decoded");
+    const review = reviews[`${info.group}/${info.version}/${info.resource}`];
+    if (review && request.method === "POST") return this.#review(request, user, review);
     authorize(user, request.method, url.pathname, info);
     if (info.resource === undefined) return this.#nonResource(request, url);
     const resource = this.#resourceRequest(request, url, info, user, warnings);
     return handleResource(this.#engine, resource, request);
+  }
+
+  /** Everybody may ask about themselves. */
+  async #review(
+    request: Request,
+    user: UserInfo,
+    { kind, review }: (typeof reviews)[string],
+  ): Promise<Response> {
+    const body = await readObject(request);
+    if (body?.kind !== kind) throw badRequest(`the body must be a ${kind}`);
+    return jsonResponse(review(body, user), 201);
   }
 
   #resourceRequest(

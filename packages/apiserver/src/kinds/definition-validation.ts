@@ -37,6 +37,10 @@ export function validateDefinition(
   if (scope !== "Namespaced" && scope !== "Cluster") {
     errors.unsupported("spec.scope", scope ?? "", ["Cluster", "Namespaced"]);
   }
+  // Objects are stored in one version; converting by a webhook would need to be possible at every read.
+  if (spec.conversion && spec.conversion.strategy !== "None") {
+    errors.unsupported("spec.conversion.strategy", spec.conversion.strategy, ["None"]);
+  }
   if (!Array.isArray(versions) || versions.length === 0) return errors.required("spec.versions");
   if (versions.filter((version) => version.storage).length !== 1) {
     errors.invalid(

@@ -24,10 +24,19 @@ export function tableOf(
     metadata: options.metadata,
     columnDefinitions: columns.map(definitionOf),
     rows: objects.map((object) => ({
-      cells: columns.map((column): Cell => column.cell(object)),
+      cells: columns.map((column) => cellOf(column, object)),
       object: rowObject(object, options),
     })),
   };
+}
+
+/** An object that lacks what a column takes for granted is still listed. */
+function cellOf(column: Column, object: UnknownObject): Cell {
+  try {
+    return column.cell(object);
+  } catch {
+    return "<unknown>";
+  }
 }
 
 function definitionOf({ name, type, format, description, priority }: Column): object {
