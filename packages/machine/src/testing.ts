@@ -30,7 +30,11 @@ export function temporaryDirectory(): string {
 export interface TestRegistry {
   mirrors: Record<string, { url: string }>;
   /** Puts an image there; returns its name by digest. */
-  push(name: string, files: Record<string, string>, config?: ContainerConfig): Promise<string>;
+  push(
+    name: string,
+    files: Record<string, string> | Record<string, string>[],
+    config?: ContainerConfig,
+  ): Promise<string>;
 }
 
 export async function startRegistry(): Promise<TestRegistry> {
@@ -47,13 +51,17 @@ export async function startRegistry(): Promise<TestRegistry> {
   return {
     mirrors,
     async push(name, files, config = {}) {
-      const contents = Object.entries(files).map(([file, text]) => ({
-        path: file,
-        content: Buffer.from(text),
-      }));
-      const layer = await createLayer(contents);
+      // Of several lists of files each is a layer.
+      const layers = (Array.isArray(files) ? files : [files]).map((list) =>
+        createLayer(
+          Object.entries(list).map(([file, text]) => ({ path: file, content: Buffer.from(text) })),
+        ),
+      );
       const labels = { "io.spry.interpreter": `node@${process.versions.node.split(".")[0]}` };
-      const image = assembleImage({ layers: [layer], config: { Labels: labels, ...config } });
+      const image = assembleImage({
+        layers: await Promise.all(layers),
+        config: { Labels: labels, ...config },
+      });
       const target = parseImageName(`${registryHost}/${name}`);
       const { digest } = await pushImage(client, image, target);
       return `${registryHost}/${target.repository}@${digest}`;

@@ -5,15 +5,16 @@ import path from "node:path";
 import {
   type ContainerConfig,
   parseImageName,
-  pullImage,
   RegistryClient,
   type RegistryEndpoint,
+  type ResolvedImage,
 } from "@spry/image";
 import { type Clock, type Logger } from "@spry/kube";
 import { type LocalImage } from "../sandbox/sandbox.ts";
+import { type UnpackedImage, unpackImageLayers } from "./image-layers.ts";
 
 export interface ImageStoreOptions {
-  /** Holds `<hex of the digest>/{rootfs,config.json}` and `names.json`. */
+  /** Holds `<hex of the digest>/{rootfs,config.json}`, `base-<hex>/` (shared layers) and `names.json`. */
   dir: string;
   /** Registry host in an image name → where to pull. */
   mirrors: Record<string, RegistryEndpoint>;
@@ -21,8 +22,12 @@ export interface ImageStoreOptions {
   log: Logger;
 }
 
-interface StoredImage extends LocalImage {
-  size: number;
+/** What `config.json` says. */
+interface ImageRecord extends UnpackedImage {
+  config: ContainerConfig;
+}
+
+interface StoredImage extends LocalImage, UnpackedImage {
   lastUsed: number;
 }
 
@@ -52,11 +57,9 @@ export class ImageStore {
           await rm(path.join(dir, name), { recursive: true, force: true });
         continue;
       }
-      const stored = readJson(path.join(dir, name, "config.json")) as
-        | { config: ContainerConfig; size: number }
-        | undefined;
+      const stored = readJson(path.join(dir, name, "config.json")) as ImageRecord | undefined;
       if (!stored) await rm(path.join(dir, name), { recursive: true, force: true });
-      else this.#add(`sha256:${name}`, stored.config, stored.size, clock.now());
+      else this.#add(`sha256:${name}`, stored, clock.now());
     }
     const names =
       (readJson(path.join(dir, "names.json")) as Record<string, string> | undefined) ?? {};
@@ -66,8 +69,8 @@ export class ImageStore {
 
   /** The image, if it is on this machine. */
   find(name: string): LocalImage | undefined {
-    const digest = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1] ?? this.#names.get(name);
-    const image = digest === undefined ? undefined : this.#images.get(digest);
+    const digest = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
+    const image = this.#images.get(digest ?? "") ?? this.#images.get(this.#names.get(name) ?? "");
     if (image) image.lastUsed = this.#options.clock.now();
     return image;
   }
@@ -84,9 +87,7 @@ export class ImageStore {
     const known = name.includes("@") ? this.find(name) : undefined;
     if (known) return known;
     const resolved = await this.#client.resolveImage(parseImageName(name));
-    const image =
-      this.#images.get(resolved.digest) ??
-      (await this.#unpack(resolved.digest, resolved.name, resolved.config.config ?? {}));
+    const image = this.#images.get(resolved.digest) ?? (await this.#unpack(resolved));
     this.#names.set(name, resolved.digest);
     // An index's digest names its platform's manifest as well.
     const asked = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
@@ -95,27 +96,28 @@ export class ImageStore {
     return image;
   }
 
-  async #unpack(
-    digest: string,
-    name: Parameters<typeof pullImage>[1],
-    config: ContainerConfig,
-  ): Promise<StoredImage> {
-    const dir = path.join(this.#options.dir, digest.slice("sha256:".length));
+  async #unpack(resolved: ResolvedImage): Promise<StoredImage> {
+    const { dir: images, clock } = this.#options;
+    const dir = path.join(images, hexOf(resolved.digest));
     const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
+    const config = resolved.config.config ?? {};
     try {
       await mkdir(partial, { mode: 0o755 });
-      const { size } = await pullImage(this.#client, name, path.join(partial, "rootfs"));
-      writeFileSync(path.join(partial, "config.json"), JSON.stringify({ config, size }));
+      const rootDir = path.join(partial, "rootfs");
+      const unpacked = await unpackImageLayers(this.#client, resolved, rootDir, images);
+      const about: ImageRecord = { config, ...unpacked };
+      writeFileSync(path.join(partial, "config.json"), JSON.stringify(about));
+      // Two names of one image may be pulled at the same time.
       if (!existsSync(dir)) await rename(partial, dir);
-      return this.#add(digest, config, size, this.#options.clock.now());
+      return this.#add(resolved.digest, about, clock.now());
     } finally {
       await rm(partial, { recursive: true, force: true });
     }
   }
 
-  #add(digest: string, config: ContainerConfig, size: number, lastUsed: number): StoredImage {
-    const rootDir = path.join(this.#options.dir, digest.slice("sha256:".length), "rootfs");
-    const image = { digest, rootDir, config, size, lastUsed };
+  #add(digest: string, about: ImageRecord, lastUsed: number): StoredImage {
+    const rootDir = path.join(this.#options.dir, hexOf(digest), "rootfs");
+    const image = { digest, rootDir, lastUsed, ...about };
     this.#images.set(digest, image);
     return image;
   }
@@ -137,6 +139,17 @@ export class ImageStore {
       await rm(path.dirname(image.rootDir), { recursive: true, force: true });
     }
     this.#saveNames();
+    await this.#removeUnusedBases();
+  }
+
+  async #removeUnusedBases(): Promise<void> {
+    const { dir } = this.#options;
+    // One that is being made for a pull under way is nobody's yet.
+    if (this.#pulls.size > 0) return;
+    const used = new Set([...this.#images.values()].map(({ base }) => base));
+    for (const name of await readdir(dir))
+      if (/^base-[0-9a-f]{64}$/.test(name) && !used.has(name))
+        await rm(path.join(dir, name), { recursive: true, force: true });
   }
 
   /** For the Node's status, largest first. */
@@ -150,6 +163,10 @@ export class ImageStore {
       .sort((a, b) => b.sizeBytes - a.sizeBytes)
       .slice(0, 50);
   }
+}
+
+function hexOf(digest: string): string {
+  return digest.slice("sha256:".length);
 }
 
 function readJson(file: string): unknown {

@@ -1,0 +1,110 @@
+import { createHash, randomBytes } from "node:crypto";
+import { linkSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from "node:fs";
+import { access, mkdir, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { type RegistryClient, type ResolvedImage, unpackLayer } from "@spry/image";
+
+/** Below this many compressed bytes, unpacking again is as quick as linking. */
+const worthSharing = 256 * 1024;
+/** Entries linked between two turns of the event loop. */
+const linkBatch = 200;
+
+export interface UnpackedImage {
+  /** Bytes of the layers that were unpacked for it. */
+  size: number;
+  /** The directory under `sharedDir` whose files it shares. */
+  base?: string;
+}
+
+/**
+ * Unpacks an image into `dir`. All layers but the last are unpacked once, beside the images, and
+ * shared by hard links: an edit of a Function's code changes the last layer only, and its
+ * dependencies are thousands of files.
+ */
+export async function unpackImageLayers(
+  client: RegistryClient,
+  image: ResolvedImage,
+  dir: string,
+  sharedDir: string,
+): Promise<UnpackedImage> {
+  const { layers } = image.manifest;
+  const lower = layers.slice(0, -1);
+  const lowerBytes = lower.reduce((sum, { size }) => sum + size, 0);
+  if (lowerBytes < worthSharing) {
+    await mkdir(dir, { mode: 0o755 });
+    return { size: await unpackRange(client, image, dir, 0, layers.length) };
+  }
+  const id = createHash("sha256")
+    .update(lower.map(({ digest }) => digest).join())
+    .digest("hex");
+  const base = `base-${id}`;
+  const size = await ensureBase(client, image, path.join(sharedDir, base), lower.length);
+  await linkTree(path.join(sharedDir, base), dir);
+  return {
+    size: size + (await unpackRange(client, image, dir, lower.length, layers.length)),
+    base,
+  };
+}
+
+async function ensureBase(
+  client: RegistryClient,
+  image: ResolvedImage,
+  base: string,
+  count: number,
+): Promise<number> {
+  if (await exists(base)) return 0;
+  const partial = `${base}.partial-${randomBytes(4).toString("hex")}`;
+  try {
+    await mkdir(partial, { mode: 0o755 });
+    const size = await unpackRange(client, image, partial, 0, count);
+    // Another pull may have been faster: then theirs is as good.
+    await rename(partial, base).catch(async (error: unknown) => {
+      if (!(await exists(base))) throw error;
+    });
+    return size;
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+}
+
+async function unpackRange(
+  client: RegistryClient,
+  { name, manifest, config }: ResolvedImage,
+  dir: string,
+  from: number,
+  to: number,
+): Promise<number> {
+  const totals = { size: 0, entries: 0 };
+  for (let i = from; i < to; i++) {
+    const layer = manifest.layers[i];
+    const diffId = config.rootfs.diff_ids[i];
+    if (!layer) continue;
+    await unpackLayer(client.getBlob(name, layer), dir, { totals, ...(diffId ? { diffId } : {}) });
+  }
+  return totals.size;
+}
+
+/** Makes `to` a tree of its own whose files are those of `from`. Symbolic links are made anew. */
+async function linkTree(from: string, to: string): Promise<void> {
+  const pending = [""];
+  let entries = 0;
+  for (let dir = pending.pop(); dir !== undefined; dir = pending.pop()) {
+    mkdirSync(path.join(to, dir), { mode: 0o755 });
+    for (const entry of readdirSync(path.join(from, dir), { withFileTypes: true })) {
+      const name = path.join(dir, entry.name);
+      if (entry.isDirectory()) pending.push(name);
+      else if (entry.isSymbolicLink())
+        symlinkSync(readlinkSync(path.join(from, name)), path.join(to, name));
+      else linkSync(path.join(from, name), path.join(to, name));
+      if (++entries % linkBatch === 0) await setImmediate();
+    }
+  }
+}
+
+async function exists(dir: string): Promise<boolean> {
+  return access(dir).then(
+    () => true,
+    () => false,
+  );
+}

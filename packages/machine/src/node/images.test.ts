@@ -1,0 +1,90 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { ManualClock, silentLogger } from "@spry/kube";
+import { expect, test } from "vitest";
+import { registryHost, startRegistry, temporaryDirectory } from "../testing.ts";
+import { ImageStore } from "./images.ts";
+
+const dependencies = { "app/node_modules/big/data": randomBytes(400_000).toString("base64") };
+
+async function openStore(dir = temporaryDirectory()) {
+  const registry = await startRegistry();
+  const clock = new ManualClock();
+  const store = new ImageStore({ dir, mirrors: registry.mirrors, clock, log: silentLogger });
+  await store.open();
+  return { dir, registry, clock, store };
+}
+
+test("an image is found again by name and by digest, also after a restart", async () => {
+  const { dir, registry, store, clock } = await openStore();
+  const pinned = await registry.push("app:1", { "app/main.cjs": "1" }, { WorkingDir: "/app" });
+  const tagged = `${registryHost}/app:1`;
+  expect(store.find(tagged)).toBeUndefined();
+  const [image, same] = await Promise.all([store.pull(tagged), store.pull(tagged)]);
+  expect(same).toBe(image);
+  expect(store.find(pinned)).toBe(image);
+  expect(readFileSync(path.join(image.rootDir, "app/main.cjs"), "utf8")).toBe("1");
+  const later = new ImageStore({ dir, mirrors: {}, clock, log: silentLogger });
+  await later.open();
+  expect(later.find(tagged)).toMatchObject({
+    digest: image.digest,
+    config: { WorkingDir: "/app" },
+  });
+});
+
+test("a tag that has moved is another image after the next pull", async () => {
+  const { registry, store } = await openStore();
+  const tagged = `${registryHost}/app:1`;
+  await registry.push("app:1", { "app/main.cjs": "1" });
+  const first = await store.pull(tagged);
+  await registry.push("app:1", { "app/main.cjs": "2" });
+  expect(store.find(tagged)).toBe(first);
+  const second = await store.pull(tagged);
+  expect(readFileSync(path.join(second.rootDir, "app/main.cjs"), "utf8")).toBe("2");
+});
+
+test("images that differ in their last layer share the files of the others", async () => {
+  const { registry, store } = await openStore();
+  const pull = async (text: string) =>
+    store.pull(
+      await registry.push(`app:${text}`, [
+        { "app/a": "a" },
+        dependencies,
+        { "app/main.cjs": text, "app/a": text },
+      ]),
+    );
+  const [one, two] = [await pull("one"), await pull("two")];
+  const inode = (rootDir: string, file: string) => statSync(path.join(rootDir, file)).ino;
+  expect(inode(one.rootDir, "app/node_modules/big/data")).toBe(
+    inode(two.rootDir, "app/node_modules/big/data"),
+  );
+  // A file that a later layer replaces is replaced in its own image only.
+  for (const [image, text] of [
+    [one, "one"],
+    [two, "two"],
+  ] as const)
+    for (const file of ["app/main.cjs", "app/a"])
+      expect(readFileSync(path.join(image.rootDir, file), "utf8")).toBe(text);
+});
+
+test("an image that nobody has used for a day is removed, with the layers that only it had", async () => {
+  const { dir, registry, store, clock } = await openStore();
+  const used = await store.pull(await registry.push("used:1", { "app/main.cjs": "1" }));
+  const unused = await store.pull(
+    await registry.push("unused:1", [dependencies, { "app/main.cjs": "2" }]),
+  );
+  expect(readdirSync(dir).some((name) => name.startsWith("base-"))).toBe(true);
+  await store.removeUnused(new Set());
+  expect(existsSync(unused.rootDir)).toBe(true);
+  await clock.advance(25 * 3600 * 1000);
+  await store.removeUnused(new Set([used.digest]));
+  expect([existsSync(used.rootDir), existsSync(unused.rootDir)]).toEqual([true, false]);
+  expect(readdirSync(dir).some((name) => name.startsWith("base-"))).toBe(false);
+});
+
+test("an image that cannot be pulled leaves nothing behind", async () => {
+  const { dir, store } = await openStore();
+  await expect(store.pull(`${registryHost}/none:1`)).rejects.toThrow("none");
+  expect(readdirSync(dir)).toEqual([]);
+});
