@@ -1,5 +1,5 @@
 import { deepEqual } from "@spry/kube";
-import { type FieldErrors } from "../field-errors.ts";
+import { checkDataKey, maxDataBytes } from "./config-map.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 
 interface Secret {
@@ -8,8 +8,6 @@ interface Secret {
   stringData?: Record<string, string>;
   immutable?: boolean;
 }
-
-const maxDataBytes = 1024 * 1024;
 
 /** Keys that Secrets of a type must have. */
 const requiredKeys: Record<string, string[]> = {
@@ -49,13 +47,3 @@ export const secretStrategy: Strategy = {
     }
   },
 };
-
-export function checkDataKey(key: string, errors: FieldErrors): void {
-  if (key.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(key) && key !== "." && !key.startsWith(".."))
-    return;
-  errors.invalid(
-    `data[${key}]`,
-    key,
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
-  );
-}

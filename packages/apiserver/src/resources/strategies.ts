@@ -1,4 +1,5 @@
 import { autoscalerStrategy } from "../kinds/autoscaler.ts";
+import { configMapStrategy } from "../kinds/config-map.ts";
 import { definitionStrategy } from "../kinds/custom-resource-definition.ts";
 import { cronJobStrategy, jobStrategy } from "../kinds/job.ts";
 import { namespaceStrategy } from "../kinds/namespace.ts";
@@ -28,6 +29,7 @@ const eventFields = [
 export const strategies: Record<string, Strategy> = {
   Namespace: namespaceStrategy,
   Pod: podStrategy,
+  ConfigMap: configMapStrategy,
   Secret: secretStrategy,
   Service: serviceStrategy,
   Deployment: deploymentStrategy,

@@ -1,7 +1,14 @@
-import { type UnknownObject } from "@spry/kube";
+import { formatQuantity, parseQuantity, type UnknownObject } from "@spry/kube";
 import { badRequest } from "../errors.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
-import { fieldSchema, isNamedField, itemSchema, objectMetaSchema, type Schema } from "./schema.ts";
+import {
+  fieldSchema,
+  isNamedField,
+  itemSchema,
+  objectMetaSchema,
+  resolve,
+  type Schema,
+} from "./schema.ts";
 import { prune } from "./structural.ts";
 
 /** What to do about fields that the schema does not know (`?fieldValidation=`). */
@@ -59,7 +66,8 @@ function decode(value: unknown, schema: Schema, path: string, type: ResourceType
     const items = itemSchema(schema);
     if (items) {
       for (const [index, item] of value.entries()) {
-        unknown.push(...decode(item, items, `${path}[${index}]`, type));
+        if (items === quantitySchema) value[index] = canonicalQuantity(item, type);
+        else unknown.push(...decode(item, items, `${path}[${index}]`, type));
       }
     }
   } else if (typeof value === "object" && (schema.properties || schema.additionalProperties)) {
@@ -72,11 +80,28 @@ function decode(value: unknown, schema: Schema, path: string, type: ResourceType
         delete fields[key];
         unknown.push(at);
       } else if (fields[key] === null && isNamedField(schema, key)) delete fields[key];
+      else if (field === quantitySchema) fields[key] = canonicalQuantity(fields[key], type);
       else unknown.push(...decode(fields[key], field, at, type));
     }
   }
   return unknown;
 }
+
+const quantitySchema = resolve({ $ref: "io.k8s.apimachinery.pkg.api.resource.Quantity" });
+
+/** Amounts are kept in their canonical form: `cpu: 0.5` is stored as `500m`. */
+function canonicalQuantity(value: unknown, type: ResourceType): unknown {
+  if (value === null || value === undefined) return value;
+  try {
+    return formatQuantity(parseQuantity(value as string));
+  } catch (cause) {
+    const message = `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}`;
+    throw badRequest(`${message}: ${quantityProblem}`, { cause });
+  }
+}
+
+const quantityProblem =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /** How Go's decoder names the types that a field can have. */
 const goTypes: Record<string, string> = {

@@ -12,11 +12,14 @@ export interface StoreEvent {
 export type StoreListener = (event: StoreEvent) => void;
 
 /** How many changes of one collection a watch may lag behind before it has to list again. */
-const historyLength = 1024;
+const maxEvents = 1024;
+/** Old versions of objects are kept for that alone, so large ones are kept less long. */
+const maxCharacters = 4 * 1024 * 1024;
 
 /** The latest changes of one collection, and who wants to hear of the next. */
 export class EventLog {
   readonly #history: StoreEvent[] = [];
+  #characters = 0;
   readonly #listeners = new Set<StoreListener>();
   /** Changes up to this revision are no longer (or, after a start, not) in the history. */
   #forgotten: number;
@@ -27,10 +30,8 @@ export class EventLog {
 
   append(event: StoreEvent): void {
     this.#history.push(event);
-    if (this.#history.length > historyLength * 2) {
-      const dropped = this.#history.splice(0, historyLength);
-      this.#forgotten = dropped.at(-1)?.revision ?? this.#forgotten;
-    }
+    this.#characters += event.current.json.length;
+    this.#forget();
     for (const listener of this.#listeners) listener(event);
   }
 
@@ -40,6 +41,21 @@ export class EventLog {
     let start = this.#history.length;
     while (start > 0 && (this.#history[start - 1]?.revision ?? 0) > since) start--;
     return this.#history.slice(start);
+  }
+
+  /** Forgets half at a time, so that it is seldom done. */
+  #forget(): void {
+    const isFull = this.#history.length > maxEvents * 2 || this.#characters > maxCharacters * 2;
+    if (!isFull) return;
+    let count = 0;
+    while (
+      count < this.#history.length - 1 &&
+      (this.#history.length - count > maxEvents || this.#characters > maxCharacters)
+    ) {
+      this.#characters -= this.#history[count++]?.current.json.length ?? 0;
+    }
+    const dropped = this.#history.splice(0, count);
+    this.#forgotten = dropped.at(-1)?.revision ?? this.#forgotten;
   }
 
   subscribe(listener: StoreListener): () => void {
