@@ -20,6 +20,11 @@ export interface ControllerConfig {
   defaultBuildPreset?: BuildPreset;
   /** Builds at a time, in the whole cluster. Default 5. */
   maxSimultaneousBuilds?: number;
+  /**
+   * Environment variables of builds, for what stands between them and the package registries:
+   * `HTTPS_PROXY`, `npm_config_registry`, `npm_config_cafile`. Default none.
+   */
+  buildEnvironment?: Readonly<Record<string, string>>;
   /** A build that takes longer is ended and run again. Default 900. */
   buildTimeoutSeconds?: number;
   /** How long finished build Jobs (and their logs) are kept. Default 600. */
@@ -45,6 +50,7 @@ export function settingsOf(config: ControllerConfig): Settings {
     excludedNamespaces: excludedByDefault,
     defaultFunctionPreset: "L",
     defaultBuildPreset: "normal",
+    buildEnvironment: {},
     maxSimultaneousBuilds: 5,
     buildTimeoutSeconds: 900,
     jobTtlSeconds: 600,

@@ -79,13 +79,16 @@ function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Con
     fn.spec.resourceConfiguration?.build,
     settings.defaultBuildPreset,
   );
+  const configured = Object.entries(settings.buildEnvironment)
+    .filter(([name]) => name !== "DOCKER_CONFIG")
+    .map(([name, value]) => ({ name, value }));
   return {
     name: names.buildContainer,
     image: settings.builderImage,
     imagePullPolicy: "IfNotPresent",
     command: ["node", "/opt/spry/builder.cjs"],
     args: builderArguments(fn, settings, inputs),
-    env: [{ name: "DOCKER_CONFIG", value: paths.credentials }],
+    env: [...configured, { name: "DOCKER_CONFIG", value: paths.credentials }],
     resources,
     securityContext: containerSecurityContext,
     terminationMessagePolicy: "FallbackToLogsOnError",

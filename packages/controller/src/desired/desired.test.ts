@@ -188,6 +188,16 @@ describe("the build Job", () => {
     expect(args![args!.indexOf("--base") + 1]).toBe("else.example/base:2");
   });
 
+  test("gets the environment that the operator has configured for builds", () => {
+    const buildEnvironment = { HTTPS_PROXY: "http://proxy.example:3128", DOCKER_CONFIG: "/else" };
+    const inputs = { buildKey: "0123456789abcdef", registry };
+    const job = desiredBuildJob(functionOf(), { ...settings, buildEnvironment }, inputs);
+    expect(job.spec!.template.spec!.containers[0]!.env).toEqual([
+      { name: "HTTPS_PROXY", value: "http://proxy.example:3128" },
+      { name: "DOCKER_CONFIG", value: "/docker" },
+    ]);
+  });
+
   test("mounts the code as the files that the runtime expects", () => {
     const volume = jobOf().spec!.template.spec!.volumes!.find(({ name }) => name === "sources");
     expect(volume!.configMap!.items).toEqual([
