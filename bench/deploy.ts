@@ -32,6 +32,8 @@ export async function run(): Promise<void> {
   const platform = new Platform();
   await platform.start();
   try {
+    await pause(3_000);
+    printMemory("idle after the start", platform);
     const client = new KubeClient(httpsTransport(loadKubeconfig(platform.kubeconfig)));
     await deployAndEdit(platform, client, "warm-up");
     const applied: number[] = [];
@@ -44,16 +46,22 @@ export async function run(): Promise<void> {
     console.log(timeLine("apply to first 200 (inline, no dependencies)", applied, unit, 30));
     console.log(timeLine("code edit to the new answer", edited, unit, 25));
     await pause(5_000);
-    const memory = platformMemory(platform);
-    for (const { name, rss, pss } of memory)
-      console.log(`  ${name.padEnd(42)} RSS ${mb(rss)}   PSS ${mb(pss)}`);
-    const total = memory.reduce((sum, { rss }) => sum + rss, 0);
-    console.log(
-      `idle memory of the platform (RSS, all processes) ${mb(total)}   aim ≤ 200 MB ${total <= 200e6 ? "✔" : "✘"}`,
-    );
+    printMemory("idle after these deployments", platform);
   } finally {
     await platform.remove();
   }
+}
+
+/** Resident, and proportional: what is shared between the processes (Node.js itself) counted once. */
+function printMemory(when: string, platform: Platform): void {
+  const memory = platformMemory(platform);
+  const sum = (of: (one: (typeof memory)[number]) => number) =>
+    memory.reduce((total, one) => total + of(one), 0);
+  const rss = sum((one) => one.rss);
+  const pss = sum((one) => one.pss);
+  const each = memory.map((one) => `${one.name} ${mb(one.rss)}`).join(", ");
+  const verdict = pss <= 200e6 ? "✔" : "✘";
+  console.log(`memory, ${when}: PSS ${mb(pss)} (aim ≤ 200 MB ${verdict}), RSS ${mb(rss)}: ${each}`);
 }
 
 /** One Function's life: applied, answered, edited, answered anew, deleted. */
@@ -119,4 +127,4 @@ function memoryOf(pid: number): { rss: number; pss: number } {
   return { rss: read("Rss"), pss: read("Pss") };
 }
 
-const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1).padStart(6)} MB`;
+const mb = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;

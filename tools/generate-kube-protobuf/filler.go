@@ -64,7 +64,9 @@ func (f *filler) fill(value reflect.Value, name string) {
 		value.Set(reflect.MakeMap(value.Type()))
 		for _, key := range []string{"zeta", "alpha/β"} {
 			entry := reflect.New(value.Type().Elem()).Elem()
-			f.fill(entry, name)
+			if f.fill(entry, name); entry.Kind() == reflect.Slice && entry.IsNil() {
+				entry.Set(reflect.MakeSlice(entry.Type(), 0, 0)) // JSON has null for nil, but cannot send it.
+			}
 			value.SetMapIndex(reflect.ValueOf(key).Convert(value.Type().Key()), entry)
 		}
 	default:
