@@ -213,15 +213,21 @@ describe("a runtime that is told to stop", () => {
     await expect(send(`${fn.url}/?ms=1`)).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  test("does not wait for connections on which nothing happens", async () => {
-    const fn = await startFunction(hello);
+  test("does not wait for connections on which nothing happens any more", async () => {
+    const fn = await startFunction(
+      `exports.main = (event) => new Promise((done) => setTimeout(done, Number(event.extensions.request.query.ms), "done"));`,
+    );
     const agent = new Agent({ keepAlive: true });
-    const [answer] = (await once(request(fn.url, { agent }).end(), "response")) as [
-      NodeJS.ReadableStream,
-    ];
-    answer.resume();
-    await once(answer, "end");
+    const ask = async (ms: number) => {
+      const asked = request(`${fn.url}/?ms=${ms}`, { agent }).end();
+      const [answer] = (await once(asked, "response")) as [NodeJS.ReadableStream];
+      answer.resume();
+      await once(answer, "end");
+    };
+    const both = Promise.all([ask(1), ask(300)]);
+    await new Promise((resolve) => setTimeout(resolve, 50));
     fn.process.kill("SIGTERM");
+    await both;
     const [code] = (await once(fn.process, "exit")) as [number];
     expect(code).toBe(0);
     agent.destroy();

@@ -13,10 +13,11 @@ export function shutDownOnSignal(server: FunctionServer, delayMs: number): void 
     server.prependListener("request", (_request, response) => {
       response.setHeader("connection", "close");
     });
-    server.closeIdleConnections();
+    // Idle connections stay open until then: a request may be on its way on any of them.
     setTimeout(() => {
       server.close(() => process.exit(0));
-      server.closeIdleConnections();
+      // Those with a request under way become idle one by one.
+      setInterval(() => server.closeIdleConnections(), 50);
     }, delayMs);
   };
   process.on("SIGTERM", stop);

@@ -48,11 +48,12 @@ async function exchange({
   const secure = url.protocol === "https:";
   // TLS is only loaded where a registry needs it: a loopback registry never does.
   const transport = secure ? (await import("node:https")).default : http;
+  const hostname = addressOf(url.hostname);
   const content = body?.open();
   const outgoing = transport.request({
     method,
     protocol: url.protocol,
-    hostname: addressOf(url.hostname),
+    hostname,
     port: url.port || (secure ? 443 : 80),
     path: url.pathname + url.search,
     headers: {
@@ -61,7 +62,8 @@ async function exchange({
       ...headers,
       ...(body ? { "content-length": body.size } : {}),
     },
-    ...(secure ? { servername: url.hostname } : { agent: plainAgent }),
+    ...(secure ? {} : { agent: plainAgent }),
+    ...(secure && url.hostname.endsWith("localhost") ? { servername: url.hostname } : {}),
     ...(signal ? { signal } : {}),
   });
   outgoing.setTimeout(idleTimeoutMs, () =>
