@@ -10,7 +10,7 @@ import {
   pushImage,
   RegistryClient,
 } from "./index.ts";
-import { startRegistry, temporaryDirectory } from "./testing.ts";
+import { startRegistry, temporaryDirectory } from "./testing/registry.ts";
 
 const source = [
   { path: "usr/src/app/function/handler.js", content: "module.exports = { main() {} };" },

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { packTar, type TarEntry } from "modern-tar";
 import { expect, test } from "vitest";
 import { unpackLayer } from "./index.ts";
-import { temporaryDirectory } from "./testing.ts";
+import { temporaryDirectory } from "./testing/registry.ts";
 
 const part = fc.constantFrom(
   "a",

@@ -14,7 +14,7 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import { packTar, type TarEntry } from "modern-tar";
 import { describe, expect, test } from "vitest";
 import { digestOf, unpackLayer, type UnpackLimits } from "./index.ts";
-import { temporaryDirectory } from "./testing.ts";
+import { temporaryDirectory } from "./testing/registry.ts";
 
 const file = (name: string, body = "", mode = 0o644): TarEntry => ({
   header: { name, size: Buffer.byteLength(body), type: "file", mode },

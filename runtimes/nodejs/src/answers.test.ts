@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { send, startFunction } from "./testing.ts";
+import { send, startFunction } from "./testing/running-function.ts";
 
 /** A Function that answers by path, so that one process serves all rows. */
 const handler = `

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { describe, expect, test } from "vitest";
-import { failToStart, send, startFunction } from "./testing.ts";
+import { failToStart, send, startFunction } from "./testing/running-function.ts";
 
 const hello = 'exports.main = () => "hello";';
 

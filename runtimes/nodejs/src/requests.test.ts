@@ -1,6 +1,6 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { send, startFunction } from "./testing.ts";
+import { send, startFunction } from "./testing/running-function.ts";
 
 /** Answers with what it was given, as JSON that shows types. */
 const echo = `

@@ -24,7 +24,7 @@ import {
   RegistryClient,
   sourceDigest,
 } from "../index.ts";
-import { startRegistry, temporaryDirectory } from "../testing.ts";
+import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
 import { readSource } from "./function-source.ts";
 import { messageOf, UserError } from "./user-error.ts";
 

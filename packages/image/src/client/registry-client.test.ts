@@ -16,7 +16,7 @@ import {
   RegistryClient,
   RegistryError,
 } from "../index.ts";
-import { startRegistry, temporaryDirectory } from "../testing.ts";
+import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
 import { parseChallenge } from "./authorization.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;

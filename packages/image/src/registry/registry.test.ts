@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { digestOf, mediaTypes } from "../index.ts";
-import { startRegistry } from "../testing.ts";
+import { startRegistry } from "../testing/registry.ts";
 
 const content = Buffer.from("0123456789");
 const digest = digestOf(content);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { createRegistry, type Registry, type RegistryOptions } from "./registry/registry.ts";
+import { createRegistry, type Registry, type RegistryOptions } from "../registry/registry.ts";
 
 /** A directory that is gone after the test. */
 export function temporaryDirectory(): string {

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { type Readable } from "node:stream";
 import { buildSync } from "esbuild";
 import { onTestFinished } from "vitest";
-import { entry } from "./index.ts";
+import { entry } from "../index.ts";
 
 const bundle = buildSync({
   entryPoints: [entry],
