@@ -132,9 +132,9 @@ class _Server(Service):
             self._done.set()
 
     def _tick(self) -> None:
+        self._loop.call_later(self.sweep_seconds, self._tick)
         self._beat()
         self.sweep()
-        self._loop.call_later(self.sweep_seconds, self._tick)
 
     def dispatch(self, exchange: Exchange) -> None:
         if len(self.pending) > self.settings.threads + self.settings.queue:

@@ -13,6 +13,8 @@ import select
 import socket
 import time
 
+from .log import log_error
+
 READ, WRITE = 1, 4  # EPOLLIN and POLLIN, EPOLLOUT and POLLOUT
 _CHUNK = 256 * 1024
 _HIGH_WATER = 64 * 1024
@@ -61,16 +63,24 @@ class Reactor:
             timeout = -1.0
             if timers:
                 timeout = max(0.0, timers[0][0] - time.monotonic()) * self._unit
-            for fd, events in poll(timeout):
-                callback = callbacks.get(fd)
-                if callback is not None:
-                    callback(events)
-            if timers:
-                now = time.monotonic()
-                while timers and timers[0][0] <= now:
-                    heapq.heappop(timers)[2]()
+            try:
+                for fd, events in poll(timeout):
+                    callback = callbacks.get(fd)
+                    if callback is not None:
+                        callback(events)
+            except Exception as error:  # noqa: BLE001 - the others are still ready in the next round
+                log_error("serving", error)
+            while timers and timers[0][0] <= time.monotonic():
+                self._attempt(heapq.heappop(timers)[2])
             while self.flush:
-                self.flush.pop()()
+                self._attempt(self.flush.pop())
+
+    @staticmethod
+    def _attempt(callback) -> None:
+        try:
+            callback()
+        except Exception as error:  # noqa: BLE001 - no fault in one task may end the server
+            log_error("serving", error)
 
 
 class Listener:
@@ -161,7 +171,7 @@ class StreamTransport:
 
     def write_eof(self) -> None:
         self._eof_after = True
-        if not self._buffer:
+        if not self._buffer and self._socket is not None:
             self._send_eof()
 
     def close(self) -> None:
@@ -184,6 +194,13 @@ class StreamTransport:
         self._update()
 
     def _ready(self, events: int) -> None:
+        try:
+            self._handle(events)
+        except Exception as error:  # noqa: BLE001 - a fault in serving one connection must not end the others
+            log_error("serving a connection", error)
+            self._drop(None)
+
+    def _handle(self, events: int) -> None:
         if events & WRITE and self._buffer:
             self._flush()
         # Errors and hang-ups are found out by reading.

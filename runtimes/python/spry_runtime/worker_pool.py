@@ -89,9 +89,9 @@ class WorkerPool(Service):
             self._reactor.stop()
 
     def _tick(self) -> None:
+        self._reactor.call_later(self.sweep_seconds, self._tick)
         self.sweep()
         self._relieve_stalled()
-        self._reactor.call_later(self.sweep_seconds, self._tick)
 
     @property
     def healthy(self) -> bool:

@@ -119,6 +119,18 @@ describe.skipIf(missingPython).each(blocks)("a connection to %s", (_name, code) 
     expect(answer).toContain("GET /path 0");
   });
 
+  test("reset in the middle of anything harms no other", async () => {
+    for (let round = 0; round < 60; round++) {
+      const socket = runtime.connect().on("error", () => undefined);
+      await once(socket, "connect");
+      socket.write(`${get()}${get()}no request\r\n\r\n`);
+      if (round % 3) await pause(round % 3);
+      socket.resetAndDestroy();
+    }
+    expect((await runtime.call("/")).body).toBe("GET / 0");
+    expect(runtime.output).not.toContain("Traceback");
+  });
+
   test("has its own /healthz, /metrics and /favicon.ico", async () => {
     expect(await runtime.call("/healthz")).toMatchObject({ status: 200, body: "OK" });
     expect((await runtime.call("/metrics")).body).toContain("# TYPE function_calls_total counter");
