@@ -28,7 +28,6 @@ if (!steps) {
   process.exit(2);
 }
 const env = environment();
-env.PATH = `${path.dirname(node)}${path.delimiter}${env.PATH}`;
 delete env.NODE_EXTRA_CA_CERTS;
 for (const [file, ...args] of steps) {
   const { status } = spawnSync(file, args, { cwd: root, stdio: "inherit", env });
