@@ -4,6 +4,7 @@ import { type Accepted } from "../http/negotiation.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { tableOf } from "../table/table.ts";
+import { jsonEvents, protobufEvents, type WatchEncoding } from "./watch-encoding.ts";
 
 /** Writes objects in the form and version that a client wants. */
 export interface Presentation {
@@ -14,9 +15,19 @@ export interface Presentation {
   /** The same of an object that is not stored (the outcome of a write). */
   object(object: UnknownObject): unknown;
   list(items: StoredObject[], metadata: object): string;
+  /** How a watch writes its events. */
+  encoding: WatchEncoding;
 }
 
-export function presentationOf({ type, query }: ResourceRequest, accepted: Accepted): Presentation {
+export function presentationOf(request: ResourceRequest, accepted: Accepted): Presentation {
+  const { key, ...form } = formOf(request, accepted);
+  const encoding = accepted.protobuf ? protobufEvents : jsonEvents;
+  return { ...form, key: `${key} ${encoding.contentType}`, encoding };
+}
+
+type PresentedForm = Omit<Presentation, "encoding">;
+
+function formOf({ type, query }: ResourceRequest, accepted: Accepted): PresentedForm {
   const key = `${type.group}/${type.version} ${accepted.form} ${accepted.version}`;
   if (accepted.form === "table") return tablePresentation(type, key, query, accepted.version);
   if (accepted.form === "partial") return partialPresentation(type, key, accepted.version);
@@ -36,7 +47,7 @@ function listText(type: ResourceType, items: string[], metadata: object): string
   return `${head},"items":[${items.join(",")}]}`;
 }
 
-function partialPresentation(type: ResourceType, key: string, version: string): Presentation {
+function partialPresentation(type: ResourceType, key: string, version: string): PresentedForm {
   const apiVersion = `meta.k8s.io/${version}`;
   const object = ({ metadata }: UnknownObject) => ({
     kind: "PartialObjectMetadata",
@@ -62,7 +73,7 @@ function tablePresentation(
   key: string,
   query: URLSearchParams,
   version: string,
-): Presentation {
+): PresentedForm {
   const include = query.get("includeObject") ?? "Metadata";
   const table = (objects: UnknownObject[], metadata: object) =>
     tableOf(type, objects, { metadata, version, include });

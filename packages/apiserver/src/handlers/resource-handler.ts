@@ -50,7 +50,7 @@ async function handleCollection(
   request: ResourceRequest,
   http: Request,
 ): Promise<Response> {
-  const presentation = presentationOf(request, acceptedForm(http));
+  const presentation = presentationOf(request, acceptedForm(http, request.type));
   switch (http.method) {
     case "GET":
       if (isWatch(request.query)) return watchObjects(engine, request, presentation);
@@ -82,7 +82,7 @@ async function handleObject(
   request: ResourceRequest,
   http: Request,
 ): Promise<Response> {
-  const presentation = presentationOf(request, acceptedForm(http));
+  const presentation = presentationOf(request, acceptedForm(http, request.type));
   switch (http.method) {
     case "GET":
       if (isWatch(request.query)) return watchObjects(engine, request, presentation);
@@ -123,7 +123,7 @@ async function handleStatus(
   request: ResourceRequest,
   http: Request,
 ): Promise<Response> {
-  const presentation = presentationOf(request, acceptedForm(http));
+  const presentation = presentationOf(request, acceptedForm(http, request.type));
   if (http.method === "GET") return getObject(engine, request, presentation);
   if (http.method === "PUT") return replace(engine, request, http);
   if (http.method === "PATCH") return patch(engine, request, http);
@@ -132,7 +132,7 @@ async function handleStatus(
 
 async function replace(engine: Engine, request: ResourceRequest, http: Request): Promise<Response> {
   const { type, subresource, namespace, name } = request;
-  const presentation = presentationOf(request, acceptedForm(http));
+  const presentation = presentationOf(request, acceptedForm(http, request.type));
   const object = await bodyObject(request, http);
   const { metadata } = object;
   if (type.namespaced && (metadata.namespace ??= namespace) !== namespace) {
@@ -150,7 +150,7 @@ async function replace(engine: Engine, request: ResourceRequest, http: Request):
 }
 
 async function patch(engine: Engine, request: ResourceRequest, http: Request): Promise<Response> {
-  const presentation = presentationOf(request, acceptedForm(http));
+  const presentation = presentationOf(request, acceptedForm(http, request.type));
   const kind = patchKindOf(mediaTypeOf(http), request.type);
   const check = (object: UnknownObject) => checkObject(request, object);
   const text = await readText(http);
@@ -172,8 +172,9 @@ async function handleScale(
   }
   const isPatch = http.method === "PATCH";
   if (!isPatch && http.method !== "PUT") throw methodNotAllowed();
-  const text = await readText(http);
-  const body = parseObject(text, "application/json") as UnknownObject;
+  const body = isPatch
+    ? (parseObject(await readText(http), "application/json") as UnknownObject)
+    : await requiredObject(http);
   const { patched } = await import("../patch/patch.ts");
   const updated = await updateObject(engine, request, {
     subresource: "",

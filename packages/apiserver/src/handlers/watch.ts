@@ -16,7 +16,6 @@ const defaultTimeoutMs = 30 * 60_000;
 const maxWaitingBytes = 32 * 1024 * 1024;
 const maxWatches = 5000;
 
-const encoder = new TextEncoder();
 let openWatches = 0;
 
 /**
@@ -39,7 +38,7 @@ export function watchObjects(
     new WatchSource(engine, request, presentation, selection),
     new ByteLengthQueuingStrategy({ highWaterMark: maxWaitingBytes }),
   );
-  return streamResponse(stream, "application/json");
+  return streamResponse(stream, presentation.encoding.contentType);
 }
 
 class WatchSource {
@@ -80,7 +79,7 @@ class WatchSource {
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       // Headers are out: a watch tells its failure as an event.
-      this.#send(encoder.encode(`${JSON.stringify({ type: "ERROR", object: error.status })}\n`));
+      this.#send(this.#presentation.encoding.event("ERROR", JSON.stringify(error.status)));
       this.#end();
     }
   }
@@ -169,7 +168,7 @@ class WatchSource {
       ...(annotations && { annotations }),
     };
     const object = this.#presentation.object({ kind: type.kind, apiVersion, metadata } as never);
-    this.#send(encoder.encode(`${JSON.stringify({ type: "BOOKMARK", object })}\n`));
+    this.#send(this.#presentation.encoding.event("BOOKMARK", JSON.stringify(object)));
   }
 
   #send(line: Uint8Array): void {
@@ -196,7 +195,7 @@ function lineOf(type: EventType, stored: StoredObject, presentation: Presentatio
   const key = `${type} ${presentation.key}`;
   let line = lines.get(key);
   if (!line) {
-    line = encoder.encode(`{"type":"${type}","object":${presentation.one(stored)}}\n`);
+    line = presentation.encoding.event(type, presentation.one(stored));
     lines.set(key, line);
   }
   return line;

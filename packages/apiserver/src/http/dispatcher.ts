@@ -7,6 +7,7 @@ import { handleResource } from "../handlers/resource-handler.ts";
 import { reviews } from "../handlers/reviews.ts";
 import { OpenApi } from "../openapi/open-api.ts";
 import { builtin } from "../schema/schema.ts";
+import { inPreferredEncoding } from "./protobuf-response.ts";
 import { readObject } from "./request-body.ts";
 import { type RequestInfo, requestInfoOf } from "./request-info.ts";
 import { errorResponse, jsonResponse, textResponse } from "./responses.ts";
@@ -27,6 +28,10 @@ export class Dispatcher {
   }
 
   async handle(request: Request, user: UserInfo): Promise<Response> {
+    return inPreferredEncoding(request, await this.#answer(request, user));
+  }
+
+  async #answer(request: Request, user: UserInfo): Promise<Response> {
     const warnings: string[] = [];
     try {
       return await this.#route(request, user, warnings);

@@ -1,4 +1,5 @@
 import { StatusError } from "@spry/kube";
+import { protobufMediaType } from "../protobuf/protobuf.ts";
 
 /** In which form objects are wanted: as they are, as rows for people, or their metadata only. */
 export type Form = "object" | "table" | "partial";
@@ -7,27 +8,47 @@ export interface Accepted {
   form: Form;
   /** Version of meta.k8s.io for tables and partial objects. */
   version: string;
+  protobuf: boolean;
 }
 
-/** Reads `Accept`; throws a `StatusError` 406 when nothing of it can be served. */
-export function acceptedForm(request: Request): Accepted {
+/** The media types in `Accept`, as they come. */
+export function acceptedParts(
+  request: Request,
+): { mediaType: string; parameters: Map<string, string> }[] {
   const header = request.headers.get("accept") ?? "*/*";
-  for (const part of header.slice(0, 2048).split(",")) {
-    const [mediaType = "", ...rest] = part.split(";").map((each) => each.trim());
-    if (!["application/json", "*/*", "application/*", ""].includes(mediaType)) continue;
-    const parameters = new Map(rest.map((each) => each.split("=", 2) as [string, string]));
+  return header
+    .slice(0, 2048)
+    .split(",")
+    .map((part) => {
+      const [mediaType = "", ...rest] = part.split(";").map((each) => each.trim());
+      const parameters = new Map(rest.map((each) => each.split("=", 2) as [string, string]));
+      return { mediaType, parameters };
+    });
+}
+
+const anyJson = ["application/json", "*/*", "application/*", ""];
+
+/**
+ * Reads `Accept`; throws a `StatusError` 406 when nothing of it can be served. Tables are JSON always,
+ * and so are objects of custom resources.
+ */
+export function acceptedForm(request: Request, { custom }: { custom?: unknown }): Accepted {
+  for (const { mediaType, parameters } of acceptedParts(request)) {
+    const protobuf = mediaType === protobufMediaType;
+    if (!protobuf && !anyJson.includes(mediaType)) continue;
     const as = parameters.get("as");
-    if (as === undefined) return { form: "object", version: "v1" };
     const version = parameters.get("v") ?? "v1";
+    if (protobuf && (as === undefined ? custom : as === "Table" || version !== "v1")) continue;
+    if (as === undefined) return { form: "object", version: "v1", protobuf };
     if (parameters.get("g") !== "meta.k8s.io" || !["v1", "v1beta1"].includes(version)) continue;
-    if (as === "Table") return { form: "table", version };
+    if (as === "Table") return { form: "table", version, protobuf };
     if (as === "PartialObjectMetadata" || as === "PartialObjectMetadataList") {
-      return { form: "partial", version };
+      return { form: "partial", version, protobuf };
     }
   }
   throw new StatusError({
     code: 406,
-    message: "only the following media types are accepted: application/json",
+    message: `only the following media types are accepted: application/json${custom ? "" : `, ${protobufMediaType}`}`,
   });
 }
 

@@ -2,7 +2,7 @@ import { StatusError } from "@spry/kube";
 import { load, JSON_SCHEMA } from "js-yaml";
 import { badRequest } from "../errors.ts";
 import { mediaTypeOf } from "./negotiation.ts";
-import { parseProtobuf, protobufMediaType } from "./protobuf.ts";
+import { decodeProtobuf, protobufMediaType } from "../protobuf/protobuf.ts";
 
 /** As etcd-backed API servers: 3 MiB of body. */
 export const maxBodyBytes = 3 * 1024 * 1024;
@@ -25,9 +25,7 @@ export async function readObject(request: Request): Promise<Record<string, unkno
     const bytes = new Uint8Array(await request.arrayBuffer());
     if (bytes.length > maxBodyBytes) throw tooLarge();
     if (bytes.length === 0) return undefined;
-    const object = parseProtobuf(bytes);
-    checkShape(object);
-    return object;
+    return decodeProtobuf(bytes);
   }
   if (!bodyTypes.includes(mediaType)) {
     throw new StatusError({
