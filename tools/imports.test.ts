@@ -67,8 +67,11 @@ const table: Record<string, Room> = {
 /** Every `from "x"`, `import "x"` and `import("x")` of a file, as it is written. */
 function importsOf(file: string): string[] {
   const text = readFileSync(file, "utf8");
-  const pattern = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"\n]+)"/g;
-  return [...text.matchAll(pattern)].flatMap((match) => match[1] ?? []);
+  const statement = /^\s*(?:import|export)\s[^;"]*?\bfrom\s*"([^"\n]+)"|^\s*import\s*"([^"\n]+)"/gm;
+  const call = /\bimport\(\s*"([^"\n]+)"/g;
+  return [...text.matchAll(statement), ...text.matchAll(call)].flatMap(
+    (match) => match[1] ?? match[2] ?? [],
+  );
 }
 
 function packageOf(specifier: string): string {
@@ -81,7 +84,7 @@ const typeOnly = new Set(["kubernetes-types"]);
 
 const productionFiles = (room: string) =>
   globSync(`${room}/src/**/*.ts`, { cwd: root }).filter(
-    (file) => !file.endsWith(".test.ts") && !file.includes("/testing/"),
+    (file) => !/(\.test|\/testing)\.ts$/.test(file) && !file.includes("/testing/"),
   );
 
 test("the table knows every room", () => {
