@@ -103,6 +103,8 @@ class CallLoop:
                 return self._close()
             if frame[0] == channel.REQUEST:
                 self._answer(frame)
+                frame = None  # a large body must not stay until the next call
+                self._invocation.forget()
                 if self._readers:
                     return
             else:

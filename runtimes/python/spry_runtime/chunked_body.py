@@ -18,7 +18,8 @@ class ChunkedBody:
         self._limit = limit
         self._buffer = b""
         self._at = 0
-        self._state = self._size
+        # Plain functions: bound methods would tie body and decoder into a cycle that only the collector frees.
+        self._state = ChunkedBody._size
         self._missing = 0
         self._trailer_length = 0
 
@@ -26,7 +27,7 @@ class ChunkedBody:
         """Raises `MalformedRequest`: 400 for broken framing, 413 past the limit."""
         self._buffer = self._buffer[self._at :] + data
         self._at = 0
-        while self._state():
+        while self._state(self):
             pass
         if self.done:
             self.rest, self._buffer = self._buffer[self._at :], b""
@@ -54,7 +55,7 @@ class ChunkedBody:
         self._missing = int(digits, 16)
         if len(self.body) + self._missing > self._limit:
             raise MalformedRequest(413, "request body too large")
-        self._state = self._data if self._missing else self._trailer
+        self._state = ChunkedBody._data if self._missing else ChunkedBody._trailer
         return True
 
     def _data(self) -> bool:
@@ -64,7 +65,7 @@ class ChunkedBody:
         self._missing -= len(piece)
         if self._missing:
             return False
-        self._state = self._end_of_chunk
+        self._state = ChunkedBody._end_of_chunk
         return True
 
     def _end_of_chunk(self) -> bool:
@@ -73,7 +74,7 @@ class ChunkedBody:
         if self._buffer[self._at : self._at + 2] != b"\r\n":
             raise MalformedRequest(400, "malformed chunk")
         self._at += 2
-        self._state = self._size
+        self._state = ChunkedBody._size
         return True
 
     def _trailer(self) -> bool:

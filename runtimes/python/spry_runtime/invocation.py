@@ -72,6 +72,12 @@ class Invocation:
         return (event, dict(self._context))[: self._handler.arguments]
 
     @staticmethod
+    def forget() -> None:
+        """The thread that made a call lives on; what it knew of the call must not."""
+        request_variable.set(None)
+        trace.current.set(None)
+
+    @staticmethod
     def close(reply: Reply) -> None:
         """Runs what a generator has in `finally`, whether it came to its end or not."""
         close = getattr(reply.pieces, "close", None)

@@ -265,4 +265,5 @@ class StreamTransport:
         self._socket.close()
         self._socket = None
         self._buffer = bytearray()
-        self._protocol.connection_lost(error)
+        protocol, self._protocol = self._protocol, None
+        protocol.connection_lost(error)

@@ -11,7 +11,7 @@ import types
 
 from . import trace
 
-request_variable: contextvars.ContextVar = contextvars.ContextVar("request")
+request_variable: contextvars.ContextVar = contextvars.ContextVar("request", default=None)
 
 
 class _Finder:
@@ -42,10 +42,10 @@ class _CurrentRequest:
     """`from bottle import request`: whichever request is being answered."""
 
     def __getattr__(self, name: str):
-        try:
-            return getattr(request_variable.get(), name)
-        except LookupError:
-            raise RuntimeError("request is only there while a request is being answered") from None
+        request = request_variable.get()
+        if request is None:
+            raise RuntimeError("request is only there while a request is being answered")
+        return getattr(request, name)
 
     def __getitem__(self, name: str):
         return self.__getattr__("environ")[name]
@@ -59,6 +59,8 @@ def _sdk(settings) -> dict:
         try:
             if request is None or isinstance(request, _CurrentRequest):
                 current = request_variable.get()
+                if current is None:
+                    return None
                 return read_cloud_event(current.raw_headers, current.content)
             headers = {name.lower(): value for name, value in request.headers.items()}
             return read_cloud_event(headers, request.get_data())

@@ -63,7 +63,9 @@ describe.skipIf(missingPython)("a synchronous handler", () => {
         body: "Timeout while processing the function",
       });
       expect(Date.now() - began).toBeGreaterThan(900);
-      await expect.poll(async () => (await runtime.call("/pid")).body, patient).not.toBe(before.body);
+      await expect
+        .poll(async () => (await runtime.call("/pid")).body, patient)
+        .not.toBe(before.body);
       await expect.poll(() => alive(Number(before.body)), patient).toBe(false);
       expect(runtime.output).toMatch(/handler\.py", line \d+ in main/);
     },
