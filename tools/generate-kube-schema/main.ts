@@ -4,16 +4,15 @@
  *
  *     node tools/generate-kube-schema/main.ts [v1.33.5]
  *
- * Needs Go, whose module proxy brings the release. Writes to `packages/apiserver/src/generated/`:
+ * Needs Go, whose module proxy brings the release. Run `tools/generate-kube-protobuf` after it.
+ * Writes to `packages/apiserver/src/generated/`:
  * - `kube-schema.json`: resources per group-version, and the definitions they reach, without prose;
- * - `kube-protobuf.json`: field numbers, for clients that send protobuf;
  * - `kube-descriptions.json.gz`: the prose, definition by definition, loaded only for `kubectl explain`.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
-import { fieldNumbersOf } from "./protobuf.ts";
 import { bodyDefinitions, served } from "./served.ts";
 
 type Json = Record<string, unknown>;
@@ -48,22 +47,12 @@ const groupVersions = Object.entries(served).map(([groupVersion, names]) => {
   return { group, version, resources };
 });
 
-const libraries = release.replace(/^v1\./, "v0.");
-const fieldNumbers = fieldNumbersOf(
-  {
-    "io.k8s.api": moduleDir(`k8s.io/api@${libraries}`),
-    "io.k8s.apimachinery": moduleDir(`k8s.io/apimachinery@${libraries}`),
-  },
-  new Set([...Object.keys(definitions), ...bodyDefinitions]),
-);
-
 const out = path.resolve(import.meta.dirname, "../../packages/apiserver/src/generated");
 mkdirSync(out, { recursive: true });
 writeFileSync(
   path.join(out, "kube-schema.json"),
   JSON.stringify({ release, groupVersions, definitions: sorted(definitions) }) + "\n",
 );
-writeFileSync(path.join(out, "kube-protobuf.json"), JSON.stringify(fieldNumbers) + "\n");
 writeFileSync(
   path.join(out, "kube-descriptions.json.gz"),
   gzipSync(JSON.stringify(sorted(descriptions)), { level: 9 }),

@@ -28,13 +28,9 @@ export class Dispatcher {
   }
 
   async handle(request: Request, user: UserInfo): Promise<Response> {
-    return inPreferredEncoding(request, await this.#answer(request, user));
-  }
-
-  async #answer(request: Request, user: UserInfo): Promise<Response> {
     const warnings: string[] = [];
     try {
-      return await this.#route(request, user, warnings);
+      return await inPreferredEncoding(request, await this.#route(request, user, warnings));
     } catch (error) {
       if (!(error instanceof StatusError) || error.code >= 500) {
         const { pathname } = new URL(request.url);
@@ -44,7 +40,7 @@ export class Dispatcher {
           "request failed",
         );
       }
-      return errorResponse(error, warnings);
+      return inPreferredEncoding(request, errorResponse(error, warnings));
     }
   }
 

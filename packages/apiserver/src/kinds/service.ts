@@ -22,7 +22,8 @@ export const serviceStrategy: Strategy = {
     }
     for (const port of spec.ports ?? []) {
       port.protocol ??= "TCP";
-      port.targetPort ??= port.port;
+      // Go programs send 0 (and an empty text) for one that nobody set.
+      port.targetPort ||= port.port;
     }
   },
   prepare(object, { old }) {
