@@ -57,7 +57,7 @@ export class FieldErrors {
     throw new StatusError({
       code: 422,
       message: `${group ? `${kind}.${group}` : kind} "${name}" is invalid: ${told}`,
-      details: { name, ...(group && { group }), kind, causes },
+      details: { ...(name && { name }), ...(group && { group }), kind, causes },
     });
   }
 

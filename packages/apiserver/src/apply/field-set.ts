@@ -87,17 +87,17 @@ export function equalSets(left: FieldSet, right: FieldSet): boolean {
 
 /** Paths of all members, in the words of a conflict: `.spec.containers[name="a"].image`. */
 export function pathsOf(set: FieldSet, prefix = ""): string[] {
-  return childElements(set)
-    .sort()
-    .flatMap((element) => {
-      const path = prefix + elementText(element);
-      const child = set[element] ?? {};
-      const below = pathsOf(child, path);
-      return isMember(child) ? [path, ...below] : below;
-    });
+  const elements = childElements(set).sort();
+  const path = (element: string) => prefix + elementText(element);
+  const members = elements.filter((element) => isMember(set[element]));
+  // As Kubernetes tells them: all of a level before what is below.
+  return [
+    ...members.map(path),
+    ...elements.flatMap((each) => pathsOf(set[each] ?? {}, path(each))),
+  ];
 }
 
-function elementText(element: string): string {
+export function elementText(element: string): string {
   const rest = element.slice(2);
   if (element.startsWith("f:")) return `.${rest}`;
   if (element.startsWith("v:")) return `[=${rest}]`;

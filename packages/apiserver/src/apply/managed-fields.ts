@@ -12,7 +12,7 @@ import {
   union,
   withoutSubtrees,
 } from "./field-set.ts";
-import { compare, fieldsOf, merge, removeFields } from "./typed-value.ts";
+import { compare, DuplicateItemError, fieldsOf, merge, removeFields } from "./typed-value.ts";
 
 /** Who writes: an entry of `metadata.managedFields` is kept per combination of these. */
 export interface Writer {
@@ -65,7 +65,7 @@ export function managedFieldsAfterUpdate(
   writer: Writer,
 ): ManagedFieldsEntry[] {
   const managers = managersOf(next, live);
-  const { added, modified, removed } = compare(live ?? {}, next, schema);
+  const { added, modified, removed } = compare(live ?? blankOf(next, schema), next, schema);
   const changed = managedPart(union(added, modified));
   const gone = managedPart(removed);
   const lost = union(changed, gone);
@@ -79,6 +79,38 @@ export function managedFieldsAfterUpdate(
   const time = mine && equalSets(mine.set, set) ? mine.time : writer.now;
   result.push({ ...identityOf(writer, "Update"), time, set });
   return encoded(capped(result));
+}
+
+/** Structures that are part of every object of their kind, and so come with nobody's write. */
+const inherent = [
+  "metadata",
+  "spec",
+  "status",
+  "spec.strategy",
+  "spec.template",
+  "spec.template.metadata",
+  "spec.template.spec",
+  "spec.jobTemplate",
+  "spec.jobTemplate.spec",
+  "spec.jobTemplate.spec.template",
+  "spec.jobTemplate.spec.template.spec",
+  "spec.scaleTargetRef",
+];
+
+/** What a built-in kind is before anything is set; kinds of a definition begin with nothing. */
+function blankOf(next: UnknownObject, schema: Schema): UnknownObject {
+  const blank: UnknownObject = { metadata: {} };
+  if (!schema["x-kubernetes-group-version-kind"]) return blank;
+  for (const path of inherent) {
+    let from: unknown = next;
+    let to: Record<string, unknown> = blank;
+    for (const key of path.split(".")) {
+      from = (from as Record<string, unknown> | undefined)?.[key];
+      if (typeof from !== "object" || from === null) break;
+      to = (to[key] ??= {}) as Record<string, unknown>;
+    }
+  }
+  return blank;
 }
 
 export interface AppliedObject {
@@ -101,7 +133,7 @@ export function applyObject(
   const managers = managersOf(live, undefined);
   const mine = managers.find((each) => isSame(each, writer, "Apply"));
   const others = managers.filter((each) => each !== mine);
-  let set = managedPart(fieldsOf(applied, schema, "."));
+  let set = managedPart(fieldsOfApplied(applied, schema));
   if (options.ignored) set = withoutSubtrees(set, options.ignored);
   const base = live ?? { metadata: {} };
   const merged = merge(base, applied, schema);
@@ -121,6 +153,27 @@ export function applyObject(
   const time = unchanged ? mine.time : writer.now;
   const entry: Manager = { ...identityOf(writer, "Apply"), time, set };
   return { object, managedFields: encoded([...remaining, entry]) };
+}
+
+function fieldsOfApplied(applied: UnknownObject, schema: Schema): FieldSet {
+  try {
+    return fieldsOf(applied, schema, "");
+  } catch (cause) {
+    if (!(cause instanceof DuplicateItemError)) throw cause;
+    throw untypable(applied, cause.message);
+  }
+}
+
+/** An applied object that does not fit its schema; a server's error in Kubernetes too. */
+export function untypable(
+  { apiVersion, kind, metadata }: UnknownObject,
+  problem: string,
+): StatusError {
+  const { namespace = "", name } = metadata;
+  return new StatusError({
+    code: 500,
+    message: `failed to create typed patch object (${namespace}/${name}; ${apiVersion}, Kind=${kind}): ${problem}`,
+  });
 }
 
 /** Without the times, which alone make no change of an object. */

@@ -1,7 +1,7 @@
 import { deepEqual } from "@spry/kube";
 import { badRequest } from "../errors.ts";
 import { fieldSchema, isNamedField, itemSchema, type Schema } from "../schema/schema.ts";
-import { type FieldSet, isEmptySet, isMember } from "./field-set.ts";
+import { elementText, type FieldSet, isEmptySet, isMember } from "./field-set.ts";
 
 /**
  * What server-side apply does with values whose schema says which parts are one (structured-merge-diff):
@@ -35,19 +35,23 @@ export function elementOf(item: unknown, list: Schema | undefined): string {
   return `k:${JSON.stringify(keys)}`;
 }
 
+/** An applied list names an item twice. */
+export class DuplicateItemError extends Error {
+  override readonly name = "DuplicateItemError";
+}
+
 /** Items by path element, in order. An applied list must not name an item twice. */
 export function itemsByElement(
   list: unknown[],
   schema: Schema | undefined,
-  path = "",
+  path?: string,
 ): Map<string, unknown> {
   const items = new Map<string, unknown>();
   for (const item of list) {
     const element = elementOf(item, schema);
-    if (path && items.has(element)) {
-      const id = element.startsWith("k:") ? `[${keysText(element)}]` : element.slice(2);
-      throw badRequest(
-        `failed to create typed patch object: ${path}: duplicate entries for key ${id}`,
+    if (path !== undefined && items.has(element)) {
+      throw new DuplicateItemError(
+        `${path}: duplicate entries for key ${elementText(element).replace("[=", "[")}`,
       );
     }
     if (!items.has(element)) items.set(element, item);
@@ -55,26 +59,28 @@ export function itemsByElement(
   return items;
 }
 
-function keysText(element: string): string {
-  return Object.entries(JSON.parse(element.slice(2)) as JsonObject)
-    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
-    .join(",");
-}
-
 /** Every field that the value sets. `path` is given for applied values, whose lists are checked. */
-export function fieldsOf(value: unknown, schema: Schema | undefined, path = ""): FieldSet {
+export function fieldsOf(value: unknown, schema: Schema | undefined, path?: string): FieldSet {
   const set: FieldSet = {};
   if (isGranularMap(value, schema)) {
     for (const [key, child] of Object.entries(value)) {
       if (child === undefined) continue;
-      const below = fieldsOf(child, fieldSchema(schema, key), path && `${path}.${key}`);
+      const below = fieldsOf(
+        child,
+        fieldSchema(schema, key),
+        path === undefined ? path : `${path}.${key}`,
+      );
       const owned = !isNamedField(schema, key) || child === null;
       const node = nodeFor(child, below, owned, fieldSchema(schema, key));
       if (node) set[`f:${key}`] = node;
     }
   } else if (isGranularList(value, schema)) {
     for (const [element, item] of itemsByElement(value, schema, path)) {
-      const below = fieldsOf(item, itemSchema(schema), path && `${path}[]`);
+      const below = fieldsOf(
+        item,
+        itemSchema(schema),
+        path === undefined ? path : path + elementText(element),
+      );
       set[element] = isEmptySet(below) ? {} : { ".": {}, ...below };
     }
   }
@@ -161,10 +167,16 @@ function childrenOf(value: unknown, schema: Schema | undefined): Map<string, Chi
   return children;
 }
 
+/** What comes or goes as a whole counts itself, not only what it holds. */
 function attach(set: FieldSet, element: string, child: Child): void {
-  const below = fieldsOf(child.value, child.schema);
-  const node = nodeFor(child.value, below, child.owned, child.schema);
+  const node = nodeFor(child.value, fieldsWithContainers(child), true, child.schema);
   if (node) set[element] = node;
+}
+
+function fieldsWithContainers({ value, schema }: Child): FieldSet {
+  const set: FieldSet = {};
+  for (const [element, child] of childrenOf(value, schema)) attach(set, element, child);
+  return set;
 }
 
 /** The live value with the applied one laid over it. Neither is changed. */

@@ -1,6 +1,6 @@
 import { copyOf } from "../json-copy.ts";
 import { StatusError, timestamp, type UnknownObject } from "@spry/kube";
-import { applyObject, type Writer } from "../apply/managed-fields.ts";
+import { applyObject, untypable, type Writer } from "../apply/managed-fields.ts";
 import { fieldsOf } from "../apply/typed-value.ts";
 import { type FieldSet } from "../apply/field-set.ts";
 import { type Engine, type ResourceRequest } from "../engine.ts";
@@ -9,6 +9,7 @@ import { FieldErrors } from "../field-errors.ts";
 import { parseDocument, parseObject } from "../http/request-body.ts";
 import { patched, type PatchKind } from "../patch/patch.ts";
 import { groupVersionOf } from "../resources/resource-type.ts";
+import { dropUnknownFields } from "../schema/field-validation.ts";
 import { createObject, placeOf, updateObject } from "./write.ts";
 
 /** The object after a patch; `created` when server-side apply made it. */
@@ -24,7 +25,7 @@ export async function patchObject(
   body: string,
   check: (object: UnknownObject) => void,
 ): Promise<PatchOutcome> {
-  if (kind === "apply") return applyPatch(engine, request, body, check);
+  if (kind === "apply") return applyPatch(engine, request, body);
   if (request.query.has("force")) throw forceOnlyForApply(request);
   const patch = parseDocument(body, "application/json");
   const modify = (current: UnknownObject) => {
@@ -40,12 +41,12 @@ async function applyPatch(
   engine: Engine,
   request: ResourceRequest,
   body: string,
-  check: (object: UnknownObject) => void,
 ): Promise<PatchOutcome> {
   const { type, query, subresource } = request;
   const applied = parseObject(body, "application/apply-patch+yaml") as UnknownObject;
   checkApplied(request, applied);
-  check(applied);
+  const [unknown] = dropUnknownFields(type, applied);
+  if (unknown !== undefined) throw untypable(applied, `.${unknown}: field not declared in schema`);
   const force = query.get("force") === "true";
   const writer: Writer = {
     manager: request.manager,

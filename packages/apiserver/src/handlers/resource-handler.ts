@@ -98,7 +98,7 @@ async function handleObject(
         await bodyOptions(request, http),
       );
       // Pods and what waits are told as objects, what is gone as a success (as a cluster does).
-      if (!gone || request.type.collection === "/pods") {
+      if (!gone || returnsDeleted.has(request.type.collection)) {
         return jsonResponse(presentation.object(object), 200, request.warnings);
       }
       const { type, name } = request;
@@ -117,6 +117,9 @@ async function handleObject(
   }
   throw methodNotAllowed();
 }
+
+/** Collections whose objects are the answer to their deletion. */
+const returnsDeleted = new Set(["/pods", "/services", "/serviceaccounts"]);
 
 async function handleStatus(
   engine: Engine,
@@ -220,8 +223,13 @@ function checkType(type: ResourceType, object: UnknownObject): void {
   object.apiVersion ??= apiVersion;
   object.kind ??= type.kind;
   if (object.apiVersion === apiVersion && object.kind === type.kind) return;
+  if (object.apiVersion !== apiVersion) {
+    throw badRequest(
+      `the API version in the data (${object.apiVersion}) does not match the expected API version (${apiVersion})`,
+    );
+  }
   throw badRequest(
-    `${object.kind} in version ${JSON.stringify(object.apiVersion)} cannot be handled as a ${type.kind}: the URL is that of ${apiVersion}, Kind=${type.kind}`,
+    `${object.kind} in version "${type.version}" cannot be handled as a ${type.kind}: the object is no ${type.kind}`,
   );
 }
 

@@ -66,9 +66,7 @@ function partition(fields: FieldRequirement[]): [FieldRequirement[], FieldRequir
 
 function checkField(type: ResourceType, field: string): void {
   if (isNameField(field) || type.strategy.selectableFields?.includes(field)) return;
-  throw badRequest(
-    `Unable to find "${type.group ? `${type.group}/` : ""}${type.version}, Resource=${type.plural}" that match label selector "", field selector "${field}": field label not supported: ${field}`,
-  );
+  throw badRequest(`field label not supported: ${field}`);
 }
 
 /** Fields whose name in a selector is not their path. */

@@ -38,8 +38,13 @@ export async function createObject(
   if (!metadata.name && metadata.generateName) {
     metadata.name = generatedName(metadata.generateName);
   }
-  if (type.namespaced) metadata.namespace = request.namespace;
-  else delete metadata.namespace;
+  if (type.namespaced) {
+    if ((metadata.namespace ??= request.namespace) !== request.namespace) {
+      throw badRequest(
+        "the namespace of the provided object does not match the namespace sent on the request",
+      );
+    }
+  } else delete metadata.namespace;
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   metadata.uid = randomUUID();
@@ -50,11 +55,12 @@ export async function createObject(
   complete(type, object);
   const admitted = await engine.admission.mutate(request, "CREATE", object, undefined);
   complete(type, admitted);
+  // What the server itself sets from here on belongs to nobody.
+  if (!options.tracked) track(request, undefined, admitted, now);
   type.strategy.prepare?.(admitted, { now });
   validate(engine, request, admitted, undefined);
   const undo = dryOr(request, () => engine.addresses.allocate(type, admitted));
   try {
-    if (!options.tracked) track(request, undefined, admitted, now);
     await engine.admission.validate(request, "CREATE", admitted, undefined);
     if (request.dryRun) return admitted;
     const place = { ...placeOf(request), name: admitted.metadata.name ?? "" };
@@ -117,6 +123,7 @@ async function tryUpdate(
   const next = await engine.admission.mutate(request, "UPDATE", wanted, old);
   if (next !== wanted) keepSystemFields(type, next, old, update.subresource);
   complete(type, next);
+  if (!update.tracked) track(request, old, next, now);
   type.strategy.prepare?.(next, { now, old, subresource: update.subresource });
   if (type.strategy.generation && changesGeneration(type, next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
@@ -124,7 +131,6 @@ async function tryUpdate(
   validate(engine, request, next, old);
   const undo = dryOr(request, () => engine.addresses.allocate(type, next, old));
   try {
-    if (!update.tracked) track(request, old, next, now);
     await engine.admission.validate(request, "UPDATE", next, old);
     if (isUnchanged(next, old)) return old;
     if (request.dryRun) return next;

@@ -57,7 +57,7 @@ export class ClusterAddresses {
       const errors = new FieldErrors();
       const problem = isAddress(spec.clusterIP)
         ? "provided IP is already allocated"
-        : "must be an address of 10.96.0.0/16";
+        : "the provided network does not match the current range";
       errors.invalid(
         "spec.clusterIPs",
         [spec.clusterIP],

@@ -96,6 +96,10 @@ function generateSelector(object: UnknownObject): void {
   const selector = spec.selector ?? {};
   selector.matchLabels = { ...selector.matchLabels, [uidLabel]: uid };
   spec.selector = selector;
+  const { labels } = object.metadata;
+  if (!labels || Object.keys(labels).length === 0) {
+    object.metadata.labels = { ...(spec.template.metadata.labels as Record<string, string>) };
+  }
 }
 
 function validateJobSpec(spec: Spec, path: string, errors: FieldErrors): void {
@@ -114,10 +118,7 @@ function validateJobSpec(spec: Spec, path: string, errors: FieldErrors): void {
   const podSpec = spec.template.spec;
   // The default is none that a Job can have.
   if (podSpec && podSpec.restartPolicy !== "OnFailure" && podSpec.restartPolicy !== "Never") {
-    errors.unsupported(`${path}.template.spec.restartPolicy`, podSpec.restartPolicy ?? "", [
-      "OnFailure",
-      "Never",
-    ]);
+    errors.required(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"');
     validatePodSpec({ ...podSpec, restartPolicy: "Never" }, `${path}.template.spec`, errors);
   } else validatePodSpec(podSpec, `${path}.template.spec`, errors);
 }

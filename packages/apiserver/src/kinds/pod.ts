@@ -22,14 +22,16 @@ export const podStrategy: Strategy = {
     setPodSpecDefaults(pod.spec);
     if (!pod.spec) return;
     pod.spec.enableServiceLinks ??= true;
+  },
+  prepare(object, { old }) {
+    if (old) return;
+    const pod = object as unknown as Pod;
+    object.status = { phase: "Pending", qosClass: qosClassOf(pod) };
+    if (!pod.spec) return;
     pod.spec.preemptionPolicy ??= "PreemptLowerPriority";
     pod.spec.priority ??= 0;
     pod.spec.serviceAccountName ??= "default";
     pod.spec.serviceAccount ??= pod.spec.serviceAccountName;
-  },
-  prepare(object, { old }) {
-    const qosClass = qosClassOf(object as unknown as Pod);
-    if (!old) object.status = { phase: "Pending", qosClass };
   },
   validate(object, errors, old, subresource) {
     const pod = object as unknown as Pod;

@@ -32,7 +32,8 @@ export const deploymentStrategy: Strategy = {
     if (!spec) return;
     const { type, rollingUpdate } = spec.strategy ?? {};
     if (type !== "RollingUpdate" && type !== "Recreate") {
-      errors.unsupported("spec.strategy.type", type ?? "", ["Recreate", "RollingUpdate"]);
+      const strategy = { Type: type ?? "", RollingUpdate: rollingUpdate ?? null };
+      errors.unsupported("spec.strategy", strategy, ["Recreate", "RollingUpdate"]);
     }
     if (type === "Recreate" && rollingUpdate) {
       errors.forbidden(
@@ -102,7 +103,7 @@ function validateReplicated(
   if (!spec.template) return errors.required("spec.template");
   const labels = spec.template.metadata?.labels;
   validateLabels(labels, "spec.template.metadata.labels", errors);
-  if (selector && !selectorMatches(selector, labels)) {
+  if (!selectorMatches(selector, labels)) {
     errors.invalid(
       "spec.template.metadata.labels",
       labels,

@@ -62,9 +62,12 @@ function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
     // The operations are validated, and a prototype cannot be reached by a path.
     return jsonPatch.applyPatch(copy, patch as jsonPatch.Operation[], true, true, true).newDocument;
   } catch (cause) {
-    const message = cause instanceof Error ? (cause.message.split("\n")[0] ?? "") : String(cause);
     throw new StatusError(
-      { code: 422, message: `the server rejected our request: ${message}` },
+      {
+        code: 422,
+        message: "the server rejected our request due to an error in our request",
+        details: {},
+      },
       { cause },
     );
   }

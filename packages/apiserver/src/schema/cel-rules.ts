@@ -50,6 +50,10 @@ export function validateRules(
   visit(object, old, custom.openApiSchema, "", { errors, budget: costBudget, log }, true);
 }
 
+export function hasRules(custom: CustomVersion): boolean {
+  return rulesBelow(custom.openApiSchema);
+}
+
 function visit(
   value: unknown,
   old: unknown,

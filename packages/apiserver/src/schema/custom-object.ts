@@ -1,7 +1,7 @@
 import { type Logger, type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
-import { validateRules } from "./cel-rules.ts";
+import { hasRules, validateRules } from "./cel-rules.ts";
 import { applyDefaults, prune } from "./structural.ts";
 import { validateValue } from "./validate.ts";
 
@@ -26,8 +26,23 @@ export function validateCustomObject(
   const before = errors.all.length;
   const { apiVersion: _, kind: __, metadata: ___, ...body } = object;
   validateValue(body, withoutTypeFields(custom.openApiSchema), errors);
-  if (errors.all.length === before) validateRules(custom, object, old, errors, log);
+  const found = errors.all.slice(before);
+  if (!found.some(({ reason }) => blocking.has(reason))) {
+    validateRules(custom, object, old, errors, log);
+  } else if (hasRules(custom)) {
+    errors.invalid("<nil>", null, uncheckedRules);
+  }
 }
+
+/** After these a rule could not rely on the types, or take too long. */
+const blocking = new Set([
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+const uncheckedRules =
+  "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
 function withoutTypeFields(schema: UnknownSchema): UnknownSchema {
   if (!schema.required) return schema;

@@ -30,15 +30,18 @@ export function checkFields(
       `fieldValidation: Unsupported value: ${JSON.stringify(mode)}: supported values: "Ignore", "Strict", "Warn"`,
     );
   }
-  const unknown = type.custom
-    ? unknownCustomFields(type, object)
-    : unknownBuiltinFields(type, object);
+  const unknown = dropUnknownFields(type, object);
   if (unknown.length === 0 || mode === "Ignore") return [];
   const texts = unknown.slice(0, maxReported).map((path) => `unknown field "${path}"`);
   if (mode === "Warn") return texts;
   throw badRequest(
     `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: strict decoding error: ${texts.join(", ")}`,
   );
+}
+
+/** The same without a judgement: the paths of what was dropped. */
+export function dropUnknownFields(type: ResourceType, object: UnknownObject): string[] {
+  return type.custom ? unknownCustomFields(type, object) : unknownBuiltinFields(type, object);
 }
 
 /** The schema of the kind comes later, with defaults; here only metadata must be well-formed. */
@@ -118,14 +121,10 @@ function checkValueType(value: unknown, schema: Schema, path: string, type: Reso
   const actual = Array.isArray(value) ? "array" : typeof value;
   const wanted = schema.type === "integer" ? "number" : schema.type;
   if (actual === wanted && !(schema.type === "integer" && !Number.isInteger(value))) return;
-  const field = path
-    .replace(/\[\d+\]/g, "")
-    .split(".")
-    .slice(-4)
-    .join(".");
+  // A decoder names the structure that holds the field, and neither indices nor keys of maps.
   const go =
     schema.type === "integer" && schema.format === "int64" ? "int64" : goTypes[schema.type];
   throw badRequest(
-    `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: json: cannot unmarshal ${actual === "boolean" ? "bool" : actual} into Go struct field ${field} of type ${go} (${groupVersionOf(type)} field ${path})`,
+    `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: json: cannot unmarshal ${actual === "boolean" ? "bool" : actual} into Go struct field ${type.kind}.${path.replace(/\[\d+\]/g, "")} of type ${go}`,
   );
 }

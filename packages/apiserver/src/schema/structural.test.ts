@@ -103,21 +103,21 @@ describe("validation speaks like the API server", () => {
       "any of",
       "a",
       { anyOf: [{ type: "integer" }, { enum: ["b"] }] },
-      ['x: Invalid value: "a": x in body must validate at least one schema (anyOf)'],
+      ['<nil>: Invalid value: "": "x" must validate at least one schema (anyOf)'],
     ],
     [
       "one of",
       1,
       { oneOf: [{ type: "integer" }, { type: "number" }] },
       [
-        "x: Invalid value: 1: x in body must validate one and only one schema (oneOf). Found 2 valid",
+        '<nil>: Invalid value: "": "x" must validate one and only one schema (oneOf). Found 2 valid alternatives',
       ],
     ],
     [
       "not",
       1,
       { not: { type: "integer" } },
-      ["x: Invalid value: 1: x in body must not validate the schema (not)"],
+      ['<nil>: Invalid value: "": "x" must not validate the schema (not)'],
     ],
     [
       "time",

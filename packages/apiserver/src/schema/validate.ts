@@ -62,10 +62,10 @@ function typeProblem(value: unknown, schema: Schema, errors: FieldErrors, path: 
 function validateString(value: string, schema: Schema, errors: FieldErrors, path: string): void {
   const length = Array.from(value).length;
   if (schema.maxLength !== undefined && length > schema.maxLength) {
-    errors.tooLong(path, schema.maxLength);
+    return errors.tooLong(path, schema.maxLength);
   }
   if (schema.minLength !== undefined && length < schema.minLength) {
-    errors.invalid(
+    return errors.invalid(
       path,
       value,
       `${path} in body should be at least ${schema.minLength} chars long`,
@@ -73,10 +73,10 @@ function validateString(value: string, schema: Schema, errors: FieldErrors, path
   }
   const pattern = schema.pattern === undefined ? undefined : compiled(schema.pattern);
   if (pattern && !pattern.test(value.slice(0, maxPatternInput))) {
-    errors.invalid(path, value, `${path} in body should match '${schema.pattern}'`);
+    return errors.invalid(path, value, `${path} in body should match '${schema.pattern}'`);
   }
   if (schema.format && !hasFormat(value, schema.format)) {
-    errors.invalid(
+    errors.typeInvalid(
       path,
       value,
       `${path} in body must be of type ${schema.format}: ${JSON.stringify(value)}`,
@@ -219,32 +219,19 @@ function validateCombinations(
   errors: FieldErrors,
   path: string,
 ): void {
-  const place = path || "<nil>";
   for (const each of schema.allOf ?? []) validateValue(value, each, errors, path);
+  // Told about the whole object, as the API server does.
+  const told = (problem: string) => errors.invalid("<nil>", "", `"${path}" must ${problem}`);
+  if (schema["x-kubernetes-int-or-string"] || schema.format === "int-or-string") return;
   if (schema.anyOf && !schema.anyOf.some((each) => isValid(value, each))) {
-    errors.invalid(
-      place,
-      shownValue(value),
-      `${path} in body must validate at least one schema (anyOf)`,
-    );
+    told("validate at least one schema (anyOf)");
   }
-  if (schema.oneOf && !schema["x-kubernetes-int-or-string"] && schema.format !== "int-or-string") {
+  if (schema.oneOf) {
     const count = schema.oneOf.filter((each) => isValid(value, each)).length;
-    if (count !== 1) {
-      errors.invalid(
-        place,
-        shownValue(value),
-        `${path} in body must validate one and only one schema (oneOf). Found ${count === 0 ? "none" : `${count}`} valid`,
-      );
-    }
+    const found = count === 0 ? "none valid" : `${count} valid alternatives`;
+    if (count !== 1) told(`validate one and only one schema (oneOf). Found ${found}`);
   }
-  if (schema.not && isValid(value, schema.not)) {
-    errors.invalid(place, shownValue(value), `${path} in body must not validate the schema (not)`);
-  }
-}
-
-function shownValue(value: unknown): unknown {
-  return typeof value === "object" ? "" : value;
+  if (schema.not && isValid(value, schema.not)) told("not validate the schema (not)");
 }
 
 function isValid(value: unknown, schema: Schema): boolean {
