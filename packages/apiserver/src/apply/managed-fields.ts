@@ -95,6 +95,10 @@ const inherent = [
   "spec.jobTemplate.spec.template",
   "spec.jobTemplate.spec.template.spec",
   "spec.scaleTargetRef",
+  "spec.names",
+  "spec.containers",
+  "spec.template.spec.containers",
+  "spec.jobTemplate.spec.template.spec.containers",
 ];
 
 /** What a built-in kind is before anything is set; kinds of a definition begin with nothing. */
@@ -107,7 +111,7 @@ function blankOf(next: UnknownObject, schema: Schema): UnknownObject {
     for (const key of path.split(".")) {
       from = (from as Record<string, unknown> | undefined)?.[key];
       if (typeof from !== "object" || from === null) break;
-      to = (to[key] ??= {}) as Record<string, unknown>;
+      to = (to[key] ??= Array.isArray(from) ? [] : {}) as Record<string, unknown>;
     }
   }
   return blank;

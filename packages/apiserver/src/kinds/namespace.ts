@@ -9,10 +9,11 @@ interface Namespace {
 export const namespaceStrategy: Strategy = {
   nameRule: "label",
   selectableFields: ["status.phase", "name"],
+  defaults({ metadata }) {
+    metadata.labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name ?? "" };
+  },
   prepare(object, { old, subresource }) {
     const namespace = object as Namespace;
-    const { metadata } = object;
-    metadata.labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name ?? "" };
     if (!old) {
       // Removed through /finalize by whoever has emptied the namespace.
       namespace.spec = { finalizers: ["kubernetes"] };
