@@ -151,21 +151,25 @@ function userOf(socket: TLSSocket): UserInfo | undefined {
   return { name: [subject.CN].flat()[0] ?? "", groups: [...organisations, "system:authenticated"] };
 }
 
-async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
-  if (incoming.method === "GET" || incoming.method === "HEAD") return undefined;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBodyBytes) {
-      throw new StatusError({
-        code: 413,
-        message: `Request entity too large: limit is ${maxBodyBytes}`,
-      });
-    }
-    chunks.push(chunk);
-  }
-  return size > 0 ? Buffer.concat(chunks) : undefined;
+/**
+ * A body that is too long is refused at once, and the rest of it thrown away as it comes: a client
+ * that is still writing would not see an answer on a connection that is cut.
+ */
+function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  if (incoming.method === "GET" || incoming.method === "HEAD") return Promise.resolve(undefined);
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] = [];
+    let size = 0;
+    incoming.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= maxBodyBytes) return void chunks.push(chunk);
+      chunks = [];
+      const message = `Request entity too large: limit is ${maxBodyBytes}`;
+      reject(new StatusError({ code: 413, message }));
+    });
+    incoming.on("end", () => resolve(size > 0 ? Buffer.concat(chunks) : undefined));
+    incoming.on("error", reject);
+  });
 }
 
 /** `Headers` joins what kubectl expects one by one. */

@@ -1,0 +1,135 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { Agent, request, type RequestOptions } from "node:https";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ApiServer, createApiServer, type Listener } from "../index.ts";
+
+let directory: string;
+let server: ApiServer;
+let listener: Listener;
+let agent: Agent;
+
+const read = (name: string) => readFileSync(path.join(directory, name), "utf8");
+
+function certificate(name: string, subject: string, signedBy?: string): void {
+  const file = (each: string) => path.join(directory, each);
+  const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  args.push(
+    "-days",
+    "2",
+    "-subj",
+    subject,
+    "-keyout",
+    file(`${name}.key`),
+    "-out",
+    file(`${name}.crt`),
+  );
+  args.push("-addext", "subjectAltName=IP:127.0.0.1");
+  if (signedBy) args.push("-CA", file(`${signedBy}.crt`), "-CAkey", file(`${signedBy}.key`));
+  execFileSync("openssl", args, { stdio: "ignore" });
+}
+
+beforeAll(async () => {
+  directory = mkdtempSync(path.join(tmpdir(), "listener-"));
+  certificate("ca", "/CN=ca");
+  certificate("other", "/CN=other");
+  certificate("server", "/CN=server", "ca");
+  certificate("admin", "/O=system:masters/CN=admin", "ca");
+  certificate("guest", "/CN=guest", "ca");
+  certificate("forged", "/O=system:masters/CN=admin", "other");
+  server = await createApiServer({ dataDir: ":memory:" });
+  const files = { cert: read("server.crt"), key: read("server.key"), clientCa: read("ca.crt") };
+  listener = await server.listen({ host: "127.0.0.1", port: 0, ...files });
+  agent = new Agent({
+    keepAlive: true,
+    ca: read("ca.crt"),
+    cert: read("admin.crt"),
+    key: read("admin.key"),
+  });
+});
+afterAll(async () => {
+  agent.destroy();
+  await server.close();
+  rmSync(directory, { recursive: true });
+});
+
+interface Answer {
+  code: number;
+  body: string;
+  reused: boolean;
+}
+
+function ask(options: RequestOptions, body?: string | Buffer): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      { host: "127.0.0.1", port: listener.port, path: "/api/v1/pods", ...options },
+      (response) => {
+        let text = "";
+        response.on("data", (chunk) => (text += chunk));
+        response.on("end", () =>
+          resolve({ code: response.statusCode ?? 0, body: text, reused: outgoing.reusedSocket }),
+        );
+        response.on("error", reject);
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+const as = (user?: string) => ({
+  ca: read("ca.crt"),
+  agent: false as const,
+  ...(user && { cert: read(`${user}.crt`), key: read(`${user}.key`) }),
+});
+
+test.each([
+  ["an administrator", "admin", 200],
+  ["somebody without rights", "guest", 403],
+  ["somebody without a certificate", undefined, 401],
+  ["somebody with a certificate of another authority", "forged", 401],
+])("%s is answered %s with %d", async (_, user, code) => {
+  const answer = await ask(as(user));
+  expect(answer.code).toBe(code);
+  expect(JSON.parse(answer.body)).toMatchObject(
+    code === 200 ? { kind: "PodList" } : { kind: "Status", code },
+  );
+});
+
+test("a connection serves many requests", async () => {
+  await ask({ agent });
+  expect((await ask({ agent })).reused).toBe(true);
+});
+
+test("a body that is too long is refused, and the connection lives on", async () => {
+  const path = "/api/v1/namespaces/default/configmaps";
+  const headers = { "content-type": "application/json" };
+  const answer = await ask({ agent, method: "POST", path, headers }, Buffer.alloc(4 << 20, "a"));
+  expect(answer.code).toBe(413);
+  expect((await ask({ agent })).code).toBe(200);
+});
+
+test("a watch streams, and ends with the client's patience", async () => {
+  const started = performance.now();
+  const { body } = await ask({ agent, path: "/api/v1/namespaces?watch=1&timeoutSeconds=1" });
+  const names = body
+    .trim()
+    .split("\n")
+    .map(
+      (line) =>
+        (JSON.parse(line) as { object: { metadata: { name: string } } }).object.metadata.name,
+    );
+  expect(names).toEqual(["default", "kube-node-lease", "kube-public", "kube-system"]);
+  expect(performance.now() - started).toBeGreaterThan(900);
+});
+
+test("who goes away is not waited for", async () => {
+  const stop = new AbortController();
+  const watching = ask({ ...as("admin"), path: "/api/v1/pods?watch=1", signal: stop.signal }).catch(
+    (error: Error) => error.name,
+  );
+  setTimeout(() => stop.abort(), 100);
+  expect(await watching).toBe("AbortError");
+});
