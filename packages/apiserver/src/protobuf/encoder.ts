@@ -14,7 +14,7 @@ export class Encoder {
 
   /** Fields that the message does not have are left out; a value of a wrong type is an error. */
   message(message: Message, object: JsonObject): void {
-    for (const field of message.fields.toReversed()) {
+    for (const field of message.fields) {
       const value = field.name === undefined ? object : object[field.name];
       switch (field.label) {
         case "list":
@@ -35,7 +35,9 @@ export class Encoder {
   #list(message: Message, field: Field, value: unknown): void {
     if (value == null) return;
     if (!Array.isArray(value)) throw mismatch(message, field, value);
-    for (const item of value.toReversed()) this.#field(message, field, item);
+    for (let index = value.length - 1; index >= 0; index--) {
+      this.#field(message, field, value[index]);
+    }
   }
 
   #map(message: Message, field: Field, value: unknown): void {

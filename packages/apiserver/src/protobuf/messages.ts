@@ -33,7 +33,7 @@ export interface Field {
 
 export interface Message {
   name: string;
-  /** By ascending number, the order in which Go writes them. */
+  /** By descending number: Go writes them by ascending ones, and the last is written first here. */
   fields: Field[];
   byNumber: Map<number, Field>;
 }
@@ -60,7 +60,7 @@ export function messageNamed(name: string): Message {
   if (!message) {
     const text = wellKnownTypes.get(name)?.fields ?? load().messages[name];
     if (text === undefined) throw new Error(`no protobuf message ${name} was generated`);
-    const fields = text === "" ? [] : text.split(";").map(parseField);
+    const fields = text === "" ? [] : text.split(";").map(parseField).reverse();
     message = { name, fields, byNumber: new Map(fields.map((field) => [field.number, field])) };
     messages.set(name, message);
   }

@@ -24,6 +24,11 @@ export class WireWriter {
 
   /** A signed 64-bit integer: negative numbers take ten bytes. */
   varint(value: number): void {
+    if (value >= 0 && value < 128) {
+      this.#reserve(1);
+      this.#buffer[this.#at] = value;
+      return;
+    }
     if (value < 0 || value > Number.MAX_SAFE_INTEGER) return this.#longVarint(value);
     let length = 1;
     for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++;
