@@ -1,4 +1,5 @@
 /** What kubectl writes through Go's typed clients, which speak protobuf. */
+import { resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Harness, hasKubectl, startHarness } from "./harness.ts";
 
@@ -22,10 +23,7 @@ function withoutNothing(value: unknown): unknown {
 describe.skipIf(!hasKubectl())("kubectl in protobuf", () => {
   beforeAll(async () => {
     harness = await startHarness();
-    await harness.client.create(
-      { group: "", version: "v1", plural: "nodes", kind: "Node", namespaced: false } as never,
-      { metadata: { name: "n1" } } as never,
-    );
+    await harness.client.create(resources.nodes, { metadata: { name: "n1" } });
   });
   afterAll(() => harness?.close());
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { type Transport } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type ApiServer, createApiServer } from "../api-server.ts";
@@ -54,10 +55,12 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 test("every built-in kind has a protobuf form, of the release that is served", () => {
+  // Otherwise: run tools/generate-kube-protobuf.
+  const file = new URL("../generated/protobuf-messages.json", import.meta.url);
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ release: builtin.release });
   for (const { group, version, resources } of builtin.groupVersions) {
     const apiVersion = group ? `${group}/${version}` : version;
     for (const { kind } of resources) {
-      // Otherwise: run tools/generate-kube-protobuf.
       expect([kind, hasProtobuf({ apiVersion, kind })]).toEqual([kind, true]);
       expect([kind, hasProtobuf({ apiVersion, kind: `${kind}List` })]).toEqual([kind, true]);
     }
