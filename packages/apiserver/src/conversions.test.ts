@@ -16,7 +16,7 @@ test("an autoscaler of autoscaling/v1 is one of v2, and back", async () => {
   const v1 = { ...resources.horizontalPodAutoscalers, version: "v1" };
   const scaleTargetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "d" };
   const spec = { scaleTargetRef, maxReplicas: 3, targetCPUUtilizationPercentage: 60 };
-  await client.create(v1, { metadata, spec } as never);
+  await client.create(v1, { metadata, spec });
   const v2 = await client.get(resources.horizontalPodAutoscalers, metadata);
   expect(v2).toMatchObject({
     apiVersion: "autoscaling/v2",
@@ -89,7 +89,7 @@ test("one version of a kind is read as the other when its definition says they a
       ],
     },
   };
-  await client.create(resources.customResourceDefinitions, crd as never);
+  await client.create(resources.customResourceDefinitions, crd);
   const things = (version: string) => ({
     group: "example.com",
     version,

@@ -82,6 +82,7 @@ export const builtin = JSON.parse(
 ) as BuiltinSchema;
 
 const resolved = new WeakMap<Schema, Schema>();
+const names = new WeakMap<Schema, string>();
 
 /** The schema behind a reference, with what stands beside the reference added. */
 export function resolve(schema: Schema): Schema {
@@ -92,9 +93,15 @@ export function resolve(schema: Schema): Schema {
     const target = builtin.definitions[$ref];
     if (!target) throw new Error(`schema refers to ${$ref}, which is not there`);
     result = Object.keys(beside).length > 0 ? { ...target, ...beside } : target;
+    names.set(result, $ref.slice($ref.lastIndexOf(".") + 1));
     resolved.set(schema, result);
   }
   return result;
+}
+
+/** The last part of the name of a definition that has been referred to: `DeploymentSpec`. */
+export function definitionNameOf(schema: Schema): string | undefined {
+  return names.get(schema);
 }
 
 /** The schema of one field or map entry; undefined when the schema says nothing about it. */
