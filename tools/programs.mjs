@@ -21,16 +21,15 @@ const entryPoints = {
   gateway: path.join(source, "gateway-main.ts"),
 };
 
+const keptMs = 30 * 24 * 3600 * 1000;
+
 /** The directory with `main.js` and `gateway.js`. */
 export async function ensurePrograms() {
   const dir = path.join(outdir, `programs-${newestChange()}`);
   if (existsSync(dir)) return dir;
   const partial = `${dir}.${process.pid}`;
   mkdirSync(outdir, { recursive: true });
-  for (const old of readdirSync(outdir)) {
-    if (old.startsWith("programs-"))
-      rmSync(path.join(outdir, old), { recursive: true, force: true });
-  }
+  removeOld();
   const { build, stop } = await import("esbuild");
   try {
     await build({
@@ -61,6 +60,14 @@ export async function ensurePrograms() {
     if (!existsSync(dir)) throw error;
   }
   return dir;
+}
+
+/** A platform that has been running since may still load parts of its bundle: only what is really old goes. */
+function removeOld() {
+  for (const name of readdirSync(outdir)) {
+    const old = path.join(outdir, name);
+    if (Date.now() - statSync(old).mtimeMs > keptMs) rmSync(old, { recursive: true, force: true });
+  }
 }
 
 /** `import.meta.url` and its relatives mean the source file, not the bundle. */
