@@ -40,7 +40,9 @@ export async function followUntilRunning(
         if (said.get(condition.type) !== text) report(text);
         said.set(condition.type, text);
       }
-      const failed = conditionsOf(current).find((condition) => condition.status === "False");
+      const failed = conditionsOf(current).find(
+        (condition) => condition.status === "False" && !isRetried(condition.type, current),
+      );
       if (failed) {
         throw new UserError(
           `Function ${namespace}/${name} does not run: ${failed.reason}: ${failed.message}`,
@@ -60,6 +62,11 @@ export async function followUntilRunning(
       (waitingFor ? `: ${waitingFor.type}: ${waitingFor.message}` : ""),
     `it is still being worked on; kubectl describe function ${name} -n ${namespace} shows where it is`,
   );
+}
+
+/** A build that failed because of its surroundings is run again by itself: worth waiting for. */
+function isRetried(type: string, { status }: Function): boolean {
+  return type === "BuildReady" && status?.build?.retryAfter !== undefined;
 }
 
 function conditionsOf(object: Function | undefined) {

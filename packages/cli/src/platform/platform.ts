@@ -157,6 +157,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       startControllers({
         client,
         kubelet,
+        rootCa: certificates.ca,
         log: log.child({ room: "machine" }),
         signal: running.signal,
       }),

@@ -1,0 +1,33 @@
+/** A runtime whose interpreter the machine lacks: fetched as an npm package when it is first needed. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { functionManifest, Platform } from "../support/platform.ts";
+
+const platform = new Platform();
+beforeAll(async () => void (await platform.start()));
+afterAll(() => platform.remove());
+
+const source = `module.exports = { main: () => process.versions.node.split(".")[0] };`;
+
+test.each(["22", "24"])("nodejs%s runs on its own major of Node.js", async (major) => {
+  await platform.k(
+    "apply -f -",
+    functionManifest(`node${major}`, source, { runtime: `nodejs${major}` }),
+  );
+  await platform.k(`wait --for=condition=Running function/node${major} --timeout=110s`);
+  expect(await platform.call(`node${major}.default`)).toMatchObject({ status: 200, body: major });
+  if (major === "22") {
+    expect(await platform.k("get events -o jsonpath={.items[*].message}")).toContain(
+      "Installing Node.js 22",
+    );
+  }
+});
+
+test("nodejs26 hands its handler the request and the response", async () => {
+  const own = `module.exports = { main: (req, res) => res.send(process.versions.node.split(".")[0] + " " + req.query.a) };`;
+  await platform.k("apply -f -", functionManifest("node26", own, { runtime: "nodejs26" }));
+  await platform.k("wait --for=condition=Running function/node26 --timeout=110s");
+  expect(await platform.call("node26.default", { path: "/?a=b" })).toMatchObject({
+    status: 200,
+    body: "26 b",
+  });
+});
