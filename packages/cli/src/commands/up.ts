@@ -147,7 +147,7 @@ function whatNext(kubeconfig: string, example: string | undefined): string {
   return [
     "\nTry next, in another terminal:",
     `  export KUBECONFIG=${path.isAbsolute(kubeconfig) ? kubeconfig : `$PWD/${kubeconfig}`}`,
-    ...(example ? [`  curl ${example}?name=you`] : []),
+    ...(example ? [`  curl "${example}?name=you"`] : []),
     "  kubectl get functions,pods",
     ...(example
       ? ["  kubectl edit function hello        # change the code, save, and curl again"]
