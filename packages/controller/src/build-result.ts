@@ -25,9 +25,7 @@ const maxOutputLength = 1024;
  */
 export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
   const pod = newest(pods.filter((each) => controllerOf(each)?.uid === job.metadata.uid));
-  const container = pod?.status?.containerStatuses?.find(
-    (status) => status.name === names.buildContainer,
-  );
+  const container = pod && decisiveContainer(pod);
   const end = container?.state?.terminated;
   if (end) return resultOf(end.exitCode, end.reason, end.message);
   const failed = job.status?.conditions?.find(
@@ -44,6 +42,13 @@ export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
   if (pod || !isFinished(job)) return running(pod, container);
   const message = [failed?.reason, failed?.message].filter(Boolean).join(": ");
   return { kind: "broke", message: tail(message) || "its Pod is gone, and the result with it" };
+}
+
+/** The builder, unless the source could not be fetched for it, or is still being. */
+function decisiveContainer({ status }: Pod): ContainerStatus | undefined {
+  const fetcher = status?.initContainerStatuses?.find(({ name }) => name === names.fetchContainer);
+  if (fetcher && fetcher.state?.terminated?.exitCode !== 0) return fetcher;
+  return status?.containerStatuses?.find(({ name }) => name === names.buildContainer);
 }
 
 function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult {

@@ -57,6 +57,11 @@ export function newsOf(previous: FunctionStatus, next: FunctionStatus): Function
   });
 }
 
+/** A message with what does no harm yet. */
+export function withWarnings(text: string, warnings: readonly (string | undefined)[]): string {
+  return [text, ...warnings.filter(Boolean).map((warning) => `Warning: ${warning}`)].join(". ");
+}
+
 function saysOtherThan(a: FunctionCondition, b: FunctionCondition): boolean {
   return a.status !== b.status || a.reason !== b.reason || a.message !== b.message;
 }

@@ -25,6 +25,10 @@ export interface ControllerConfig {
    * `HTTPS_PROXY`, `npm_config_registry`, `npm_config_cafile`. Default none.
    */
   buildEnvironment?: Readonly<Record<string, string>>;
+  /** How often the references of Git sources are checked, unless a Function says. Default 60. */
+  gitCheckIntervalSeconds?: number;
+  /** Git servers asked at a time. Default 4. */
+  maxSimultaneousGitChecks?: number;
   /** A build that takes longer is ended and run again. Default 900. */
   buildTimeoutSeconds?: number;
   /** How long finished build Jobs (and their logs) are kept. Default 600. */
@@ -52,6 +56,8 @@ export function settingsOf(config: ControllerConfig): Settings {
     defaultBuildPreset: "normal",
     buildEnvironment: {},
     maxSimultaneousBuilds: 5,
+    gitCheckIntervalSeconds: 60,
+    maxSimultaneousGitChecks: 4,
     buildTimeoutSeconds: 900,
     jobTtlSeconds: 600,
     workers: 4,

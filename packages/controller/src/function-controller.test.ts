@@ -159,17 +159,6 @@ describe("a new Function", () => {
     await platform.condition("hello", "ConfigurationReady", "ConfigMapCreated");
   });
 
-  test("from Git is told that it has to wait for that", async () => {
-    const gitRepository = { url: "https://git.example/r.git", baseDir: "/", reference: "main" };
-    await platform.apply("hello", { source: { gitRepository } });
-    await platform.condition(
-      "hello",
-      "ConfigurationReady",
-      "SourceUpdateFailed",
-      "Git sources are not supported",
-    );
-  });
-
   test("on a deprecated runtime is warned", async () => {
     await platform.apply("hello", { runtime: "nodejs20" });
     await platform.condition(

@@ -74,6 +74,7 @@ function boundTo(signal: AbortSignal, client: KubeClient): KubeClient {
 function forget(key: ObjectKey, deps: Deps): void {
   deps.slots.leave(key);
   deps.references.forget(key);
+  deps.commits.forget(key);
 }
 
 function draftOf(key: ObjectKey, stored: Function): Draft {

@@ -1,6 +1,7 @@
 /** The Function Controller: turns Functions into running services, and checks them at admission. */
 export { type ControllerConfig } from "./config.ts";
 export { type FunctionControllerOptions, startFunctionController } from "./start.ts";
+export { sourceFetcherEntry } from "./git/fetcher-entry.ts";
 export { createAdmission } from "./admission/admission.ts";
 export {
   admissionConfigurations,

@@ -61,7 +61,7 @@ export class ReferencedObjects {
    */
   async digest(user: ObjectKey, fn: Function): Promise<string | undefined> {
     const references = referencesOf(fn);
-    this.#use(user, fn.metadata.namespace ?? "", references);
+    this.#use(user, fn.metadata.namespace ?? "", [...references, ...gitSecretOf(fn)]);
     if (references.length === 0) return undefined;
     const values: unknown[] = [];
     for (const reference of references) {
@@ -70,6 +70,15 @@ export class ReferencedObjects {
       values.push([kind, name, key ?? null, key === undefined ? data : (data?.[key] ?? null)]);
     }
     return digestOf(values);
+  }
+
+  /** The Secret with the Git source's credentials, and from now on news about it. */
+  async gitSecret(user: ObjectKey, fn: Function): Promise<Secret | undefined> {
+    const [reference] = gitSecretOf(fn);
+    if (!reference) return undefined;
+    const namespace = fn.metadata.namespace ?? "";
+    this.#use(user, namespace, [...referencesOf(fn), reference]);
+    return this.#read(namespace, reference) as Promise<Secret | undefined>;
   }
 
   /** The Function is gone. */
@@ -117,6 +126,13 @@ export class ReferencedObjects {
   }
 
   async #dataOf(namespace: string, reference: Reference) {
+    const object = await this.#read(namespace, reference);
+    if (!object) return null;
+    const binary = "binaryData" in object ? object.binaryData : undefined;
+    return { ...binary, ...object.data };
+  }
+
+  async #read(namespace: string, reference: Reference): Promise<Secret | ConfigMap | undefined> {
     const { informer } = this.#watch(namespace, reference);
     if (!informer.hasSynced) {
       await Promise.race([informer.synced, sleep(this.#clock, firstReadTimeoutMs, this.#signal)]);
@@ -124,15 +140,18 @@ export class ReferencedObjects {
       if (!informer.hasSynced)
         throw new Error(`reading ${kind} ${namespace}/${name}: no answer yet`);
     }
-    const object: Secret | ConfigMap | undefined = informer.get(`${namespace}/${reference.name}`);
-    if (!object) return null;
-    const binary = "binaryData" in object ? object.binaryData : undefined;
-    return { ...binary, ...object.data };
+    return informer.get(`${namespace}/${reference.name}`);
   }
 }
 
 function idOf(namespace: string, { kind, name }: Reference): string {
   return `${kind}/${namespace}/${name}`;
+}
+
+/** Not part of what Pods are started with: another password for Git restarts nothing. */
+function gitSecretOf(fn: Function): Reference[] {
+  const name = fn.spec.source.gitRepository?.auth?.secretName;
+  return name ? [{ kind: "Secret", name }] : [];
 }
 
 /** What a Function's variables and mounts refer to, in a fixed order. */

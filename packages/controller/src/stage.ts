@@ -14,6 +14,7 @@ import {
 import { type BuildSlots } from "./build-slots.ts";
 import { type Caches } from "./caches.ts";
 import { type Settings } from "./config.ts";
+import { type CommitLookups } from "./git/commit-lookups.ts";
 import { type ReferencedObjects } from "./referenced-objects.ts";
 
 /** How a stage ended. With a reason, the stage's condition says so; its status follows from it. */
@@ -43,6 +44,8 @@ export interface Draft {
   readonly name: string;
   /** What the status will be; written once, at the end. */
   readonly status: FunctionStatus;
+  /** Of a Git source: what is built. */
+  commit?: string;
   /** Found or applied in this pass. */
   deployment?: Deployment | undefined;
   /** The image to run, by digest: the build stage's result. */
@@ -57,6 +60,7 @@ export interface Deps {
   readonly caches: Caches;
   readonly slots: BuildSlots;
   readonly references: ReferencedObjects;
+  readonly commits: CommitLookups;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -18,6 +18,8 @@ import {
 import { BuildSlots } from "./build-slots.ts";
 import { type Caches, createCaches, functionKeyOf } from "./caches.ts";
 import { type ControllerConfig, settingsOf } from "./config.ts";
+import { CommitLookups } from "./git/commit-lookups.ts";
+import { resolveCommit } from "./git/resolve-commit.ts";
 import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
@@ -48,7 +50,14 @@ export async function startFunctionController(options: FunctionControllerOptions
   const slots = new BuildSlots(settings.maxSimultaneousBuilds, caches.jobs, wake);
   const references = new ReferencedObjects({ client, clock, log, signal, onChange: wake });
   const events = new EventRecorder({ client, component: "function-controller", clock, log });
-  const deps = { client, settings, caches, slots, references, clock, log };
+  const surroundings = { ...process.env, ...settings.buildEnvironment };
+  const commits = new CommitLookups({
+    resolve: (question) => resolveCommit(question, { surroundings, signal }),
+    wake,
+    clock,
+    max: settings.maxSimultaneousGitChecks,
+  });
+  const deps = { client, settings, caches, slots, references, commits, clock, log };
   const controller = new Controller({
     name: functions.plural,
     reconcile: functionReconciler(deps, events),

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
+import { annotations } from "./labels.ts";
 import { runtimeOf } from "./runtimes.ts";
 import { type Function } from "./types.ts";
 
 /**
  * What determines a Function's image, as 64 hex digits: code, dependencies and runtime (or the
- * image that replaces it); of a Git source its commit and folder. Neither the Function's identity
+ * image that replaces it); of a Git source its commit and folder; and what asks for a build of its
+ * own, if anything does. Neither the Function's identity
  * nor the base image's digest is part of it: a Function that comes back finds its image, and a new
  * base image alone rebuilds nothing.
  */
@@ -15,6 +17,8 @@ export function buildKey(fn: Function, commit?: string): string {
   const inputs = inline
     ? ["inline", inline.source, dependenciesOf(fn), language, runtime]
     : ["git", commit ?? "", gitRepository?.baseDir ?? "", language, runtime];
+  const demand = fn.metadata.annotations?.[annotations.rebuild];
+  if (demand) inputs.push(demand);
   return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
 }
 

@@ -9,6 +9,8 @@ export const statusOfReason = {
   FunctionSpecValidated: "True",
   ConfigMapCreated: "True",
   ConfigMapUpdated: "True",
+  /** Ours: the Git server is being asked for the commit. */
+  SourceResolving: "Unknown",
   SourceUpdated: "True",
   SourceUpdateFailed: "False",
   /** Ours: the build waits for a free slot, or for what it needs in its namespace. */

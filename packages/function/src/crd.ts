@@ -274,6 +274,7 @@ function statusSchema(): Schema {
     commit: string,
     reference: string,
     baseDir: string,
+    gitRepository: object({ url: string, reference: string, baseDir: string, commit: string }),
     replicas: int32,
     podSelector: string,
     functionResourceProfile: string,

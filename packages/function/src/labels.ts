@@ -20,6 +20,14 @@ export const annotations = {
   buildKey: `${labelPrefix}build-key`,
   /** Ours, on Pods: digest of the Secrets and ConfigMaps that the Function refers to. */
   references: `${labelPrefix}references`,
+  /** On a Function: "true" checks the Git reference as often as is allowed. */
+  continuousGitCheckout: `${labelPrefix}continuousGitCheckout`,
+  /** Ours, on a Function: how often the Git reference is checked, as `30s`, `5m`, `1h` or `off`. */
+  gitCheckInterval: `${labelPrefix}git-check-interval`,
+  /** Ours, on a Function: another text than before checks the Git reference at once. */
+  gitCheck: `${labelPrefix}git-check`,
+  /** Ours, on a Function: another text than before builds anew, even the same source. */
+  rebuild: `${labelPrefix}rebuild`,
   istioProxyConfig: "proxy.istio.io/config",
   istioInject: "sidecar.istio.io/inject",
 } as const;

@@ -31,6 +31,7 @@ export const names = {
 
   container: "function",
   buildContainer: "executor",
+  fetchContainer: "repo-fetcher",
   serviceAccount: "serverless-function",
   registrySecret: "serverless-registry-config-default",
   packageRegistrySecret: "serverless-package-registry-config",

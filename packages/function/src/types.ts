@@ -83,6 +83,8 @@ export interface FunctionStatus {
   commit?: string;
   reference?: string;
   baseDir?: string;
+  /** The Git source in use: the three above, and where they are from. */
+  gitRepository?: { url: string; reference: string; baseDir: string; commit: string };
   replicas?: number;
   /** Selector of the Pods, in text form, for the scale subresource. */
   podSelector?: string;

@@ -5,6 +5,7 @@
  */
 import { mkdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
+import { sourceFetcherEntry } from "@spry/controller";
 import { runtimes } from "@spry/function";
 import {
   assembleImage,
@@ -31,9 +32,15 @@ export async function ensureSystemImages(
   const { pullAddress, scratch } = options;
   const runtimeBundle = new Bundle(runtimeEntry, path.join(scratch, "server.cjs"));
   const builderBundle = new Bundle(builderEntry, path.join(scratch, "builder.cjs"));
+  const fetcherBundle = new Bundle(
+    sourceFetcherEntry,
+    path.join(scratch, "fetcher.cjs"),
+    path.dirname(sourceFetcherEntry),
+  );
+  const bundles = [runtimeBundle, builderBundle, fetcherBundle];
   const images: SystemImages = {
     runtimes: {},
-    builder: `${pullAddress}/spry/builder:${builderBundle.digest}`,
+    builder: `${pullAddress}/spry/builder:${builderBundle.digest}-${fetcherBundle.digest}`,
   };
   const wanted = runtimes.filter((runtime) => runtime.language === "nodejs");
   await mkdir(scratch, { recursive: true });
@@ -42,36 +49,41 @@ export async function ensureSystemImages(
       ...wanted.map(async ({ name, interpreter }) => {
         const image = `${pullAddress}/spry/${name}:${runtimeBundle.digest}`;
         images.runtimes[name] = image;
-        await ensureImage(registry, image, interpreter, "usr/src/app/server.cjs", runtimeBundle, {
-          WorkingDir: "/usr/src/app/function",
-        });
+        const programs = { "usr/src/app/server.cjs": runtimeBundle };
+        const config = { WorkingDir: "/usr/src/app/function" };
+        await ensureImage(registry, image, interpreter, programs, config);
       }),
-      ensureImage(registry, images.builder, "node@24", "opt/spry/builder.cjs", builderBundle),
+      ensureImage(registry, images.builder, "node@24", {
+        "opt/spry/builder.cjs": builderBundle,
+        "opt/spry/fetcher.cjs": fetcherBundle,
+      }),
     ]);
   } finally {
     // One process of esbuild serves all bundles: it may end only when none is being made any more.
-    if (runtimeBundle.isMade || builderBundle.isMade) await (await import("esbuild")).stop();
+    if (bundles.some((bundle) => bundle.isMade)) await (await import("esbuild")).stop();
     await rm(scratch, { recursive: true, force: true });
   }
   return images;
 }
 
-/** An image with one program in it, for the interpreter that its label names. */
+/** An image with programs in it, the first of which it starts, for the interpreter that its label names. */
 async function ensureImage(
   registry: RegistryClient,
   image: string,
   interpreter: string,
-  file: string,
-  bundle: Bundle,
+  programs: Record<string, Bundle>,
   config: ContainerConfig = {},
 ): Promise<void> {
   const name = parseImageName(image);
   if (await registry.headManifest(name)) return;
-  const layer = await createLayer([{ path: file, content: await bundle.content() }]);
+  const files = Object.entries(programs).map(async ([file, bundle]) => {
+    return { path: file, content: await bundle.content() };
+  });
+  const layer = await createLayer(await Promise.all(files));
   const assembled = assembleImage({
     layers: [layer],
     config: {
-      Entrypoint: ["node", `/${file}`],
+      Entrypoint: ["node", `/${Object.keys(programs)[0]}`],
       User: "1000:1000",
       Labels: { "io.spry.interpreter": interpreter },
       ...config,
@@ -87,10 +99,11 @@ class Bundle {
   readonly #file: string;
   #content: Promise<Buffer> | undefined;
 
-  constructor(entry: string, file: string) {
+  /** `sources` is the directory with all that goes into it. */
+  constructor(entry: string, file: string, sources = path.dirname(path.dirname(entry))) {
     this.#entry = entry;
     this.#file = file;
-    this.digest = sourceDigest(path.dirname(path.dirname(entry)));
+    this.digest = sourceDigest(sources);
   }
 
   get isMade(): boolean {

@@ -12,10 +12,13 @@ import { type Container, type Job, type Volume, type VolumeMount } from "@spry/k
 import { type DesiredChild } from "../children.ts";
 import { type Settings } from "../config.ts";
 import { pushNameOf, type RegistryAddresses } from "../registry.ts";
+import { gitVolumes, sourceFetcher } from "./source-fetcher.ts";
 import { containerSecurityContext, podSecurityContext } from "./security.ts";
 
 export interface BuildJobInputs {
   buildKey: string;
+  /** Of a Git source. */
+  commit?: string | undefined;
   registry: RegistryAddresses;
 }
 
@@ -36,6 +39,9 @@ export function desiredBuildJob(
   inputs: BuildJobInputs,
 ): Job & DesiredChild {
   const { name = "", namespace = "" } = fn.metadata;
+  const builder = executor(fn, settings, inputs);
+  const { commit } = inputs;
+  const fetching = commit ? { initContainers: [sourceFetcher(fn, settings, commit, builder)] } : {};
   return {
     metadata: {
       name: names.buildJob(name, inputs.buildKey),
@@ -60,8 +66,9 @@ export function desiredBuildJob(
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: podSecurityContext,
-          containers: [executor(fn, settings, inputs)],
-          volumes: volumes(fn),
+          ...fetching,
+          containers: [builder],
+          volumes: [...sourceVolumes(fn), ...volumes()],
         },
       },
     },
@@ -108,7 +115,8 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
     ["--base", base],
     ["--destination", `${repository}:${buildKey}`],
     ["--dependency-cache", `${registry.push}/spry-cache/${runtime}`],
-    ["--source-digest", sourceDigest(fn)],
+    // A commit is its own digest.
+    inputs.commit ? [] : ["--source-digest", sourceDigest(fn)],
   ].flat();
 }
 
@@ -129,19 +137,19 @@ function sourceDigest(fn: Function): string {
 
 const byPath = (a: string, b: string) => (a.slice(64) < b.slice(64) ? -1 : 1);
 
-function volumes(fn: Function): Volume[] {
-  const runtime = runtimeOf(fn);
+function sourceVolumes(fn: Function): Volume[] {
+  if (fn.spec.source.gitRepository) return gitVolumes(fn);
+  const { handlerFile, dependencyFile } = runtimeOf(fn);
+  const items = [
+    { key: "source", path: handlerFile },
+    { key: "dependencies", path: dependencyFile },
+  ];
+  const name = names.configMap(fn.metadata.name ?? "");
+  return [{ name: "sources", configMap: { name, items } }];
+}
+
+function volumes(): Volume[] {
   return [
-    {
-      name: "sources",
-      configMap: {
-        name: names.configMap(fn.metadata.name ?? ""),
-        items: [
-          { key: "source", path: runtime.handlerFile },
-          { key: "dependencies", path: runtime.dependencyFile },
-        ],
-      },
-    },
     {
       name: "credentials",
       secret: {

@@ -47,7 +47,8 @@ export async function startAttempt(
     const message = `waiting for a free build slot: ${settings.maxSimultaneousBuilds} builds run at a time`;
     return { kind: "wait", reason: "JobWaiting", message };
   }
-  const job = stamped(desiredBuildJob(fn, settings, { buildKey: key, registry }), fn);
+  const inputs = { buildKey: key, registry, commit: draft.commit };
+  const job = stamped(desiredBuildJob(fn, settings, inputs), fn);
   try {
     await client.create(resources.jobs, job, { fieldManager: managedBy });
   } catch (error) {

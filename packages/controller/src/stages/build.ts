@@ -17,7 +17,7 @@ export const buildImage: Stage = {
   condition: "BuildReady",
 
   async run(draft, deps) {
-    const key = buildKey(draft.fn);
+    const key = buildKey(draft.fn, draft.commit);
     draft.buildKey = key;
     const { registrySecrets, serviceAccounts } = deps.caches;
     const registry = registryOf(registrySecrets.get(`${draft.namespace}/${names.registrySecret}`));

@@ -1,24 +1,24 @@
 import { deprecationOf, type FunctionStatus, type Reason, runtimeOf } from "@spry/function";
 import { isInvalid, messageOf } from "@spry/kube";
 import { ensureChild, isRefusal } from "../children.ts";
-import { conditionOf } from "../conditions.ts";
+import { conditionOf, withWarnings } from "../conditions.ts";
 import { desiredConfigMap } from "../desired/config-map.ts";
 import { type Draft, type Outcome, type Stage } from "../stage.ts";
+import { forgetGitSource, resolveGitSource } from "./git-source.ts";
 
 const refusedRecheckMs = 30_000;
 
-/** Puts the code where a build can mount it. */
+/** Puts the code where a build can mount it, or finds out which commit to build. */
 export const resolveSource: Stage = {
   name: "source",
   condition: "ConfigurationReady",
 
-  async run(draft, { client, caches }) {
+  async run(draft, deps) {
     const { fn, status } = draft;
-    if (fn.spec.source.gitRepository) {
-      const message =
-        "Sources update failed, reason: Git sources are not supported by this version yet: use source.inline";
-      return { kind: "stop", reason: "SourceUpdateFailed", message };
-    }
+    const { client, caches, commits } = deps;
+    if (fn.spec.source.gitRepository) return resolveGitSource(draft, deps);
+    commits.forget(draft.key);
+    forgetGitSource(status);
     try {
       const { change } = await ensureChild(client, caches.configMaps, fn, desiredConfigMap(fn));
       return ready(draft, reasonOf(change, status));
@@ -45,7 +45,6 @@ function reasonOf(change: "none" | "created" | "updated", status: FunctionStatus
 function ready({ fn, name }: Draft, reason: Reason): Outcome {
   const text =
     reason === "ConfigMapCreated" ? `ConfigMap ${name} created` : `Updated ConfigMap: "${name}"`;
-  const deprecation = deprecationOf(runtimeOf(fn));
-  const message = deprecation ? `${text}. Warning: ${deprecation}` : text;
+  const message = withWarnings(text, [deprecationOf(runtimeOf(fn))]);
   return { kind: "done", reason, message };
 }

@@ -1,0 +1,179 @@
+import { type Clock, type ObjectKey } from "@spry/kube";
+import { digestOf } from "../digest.ts";
+import { GitError } from "./git-error.ts";
+import { type CommitQuestion } from "./resolve-commit.ts";
+
+/** What a server said last. */
+export type CommitAnswer = { commit: string } | { error: GitError };
+
+export interface Interest {
+  /** How old an answer may become; 0: as old as it likes. */
+  intervalMs: number;
+  /** Another text than before asks for a new answer at once. */
+  demand: string;
+}
+
+interface Lookup {
+  readonly id: string;
+  readonly question: CommitQuestion;
+  readonly users: Map<ObjectKey, Interest & { isWaiting: boolean }>;
+  answer?: CommitAnswer;
+  failures: number;
+  checkedAt: number;
+  state: "idle" | "queued" | "running";
+  /** Asked for anew while it was running. */
+  again: boolean;
+  cancelTimer: () => void;
+}
+
+const firstRetryMs = 30_000;
+const lastRetryMs = 300_000;
+
+/**
+ * What Git servers say about the references of Functions, kept up to date: asked again after an
+ * interval, after failures later and later. Functions that ask the same share one question, and only
+ * a few questions are under way at a time. Nobody waits here: whom an answer concerns is woken.
+ */
+export class CommitLookups {
+  readonly #resolve: (question: CommitQuestion) => Promise<string>;
+  readonly #wake: (user: ObjectKey) => void;
+  readonly #clock: Clock;
+  readonly #max: number;
+  readonly #lookups = new Map<string, Lookup>();
+  readonly #idOf = new Map<ObjectKey, string>();
+  readonly #queue: Lookup[] = [];
+  #running = 0;
+
+  constructor(options: {
+    resolve: (question: CommitQuestion) => Promise<string>;
+    wake: (user: ObjectKey) => void;
+    clock: Clock;
+    /** Questions under way at a time. */
+    max: number;
+  }) {
+    this.#resolve = options.resolve;
+    this.#wake = options.wake;
+    this.#clock = options.clock;
+    this.#max = options.max;
+  }
+
+  /**
+   * The last answer, if there is one that is new enough for this user. Of what the user asked before,
+   * no more news comes.
+   */
+  ask(
+    user: ObjectKey,
+    question: CommitQuestion,
+    interest: Interest,
+  ): { answer?: CommitAnswer | undefined; isDemanded: boolean } {
+    const id = digestOf(question);
+    if (this.#idOf.get(user) !== id) this.forget(user);
+    const lookup = this.#lookups.get(id) ?? this.#create(id, question);
+    const before = lookup.users.get(user);
+    const isDemanded = before !== undefined && before.demand !== interest.demand;
+    const isWaiting = isDemanded || (before?.isWaiting ?? false);
+    lookup.users.set(user, { ...interest, isWaiting });
+    this.#idOf.set(user, id);
+    if (isDemanded || (!lookup.answer && lookup.state === "idle")) this.#start(lookup);
+    else if (before?.intervalMs !== interest.intervalMs) this.#schedule(lookup);
+    return { answer: isWaiting ? undefined : lookup.answer, isDemanded: isWaiting };
+  }
+
+  /** The user asks no more. */
+  forget(user: ObjectKey): void {
+    const lookup = this.#lookups.get(this.#idOf.get(user) ?? "");
+    this.#idOf.delete(user);
+    lookup?.users.delete(user);
+    if (!lookup || lookup.users.size > 0) return;
+    lookup.cancelTimer();
+    this.#lookups.delete(lookup.id);
+  }
+
+  #create(id: string, question: CommitQuestion): Lookup {
+    const lookup: Lookup = {
+      id,
+      question,
+      users: new Map(),
+      failures: 0,
+      checkedAt: 0,
+      state: "idle",
+      again: false,
+      cancelTimer: () => {},
+    };
+    this.#lookups.set(id, lookup);
+    return lookup;
+  }
+
+  #start(lookup: Lookup): void {
+    lookup.cancelTimer();
+    if (lookup.state === "running") lookup.again = true;
+    if (lookup.state !== "idle") return;
+    lookup.state = "queued";
+    this.#queue.push(lookup);
+    this.#next();
+  }
+
+  #next(): void {
+    while (this.#running < this.#max) {
+      const lookup = this.#queue.shift();
+      if (!lookup) return;
+      // Nobody wants to know any more.
+      if (lookup.users.size === 0) continue;
+      this.#running++;
+      lookup.state = "running";
+      void this.#check(lookup);
+    }
+  }
+
+  async #check(lookup: Lookup): Promise<void> {
+    let answer: CommitAnswer;
+    try {
+      answer = { commit: await this.#resolve(lookup.question) };
+    } catch (cause) {
+      const error =
+        cause instanceof GitError
+          ? cause
+          : new GitError("temporary", "asking the server", { cause });
+      answer = { error };
+    }
+    this.#running--;
+    lookup.state = "idle";
+    lookup.checkedAt = this.#clock.now();
+    lookup.failures = "error" in answer ? lookup.failures + 1 : 0;
+    if (lookup.again) {
+      lookup.again = false;
+      this.#start(lookup);
+    } else this.#tell(lookup, answer);
+    this.#next();
+  }
+
+  #tell(lookup: Lookup, answer: CommitAnswer): void {
+    const isNews = !lookup.answer || textOf(lookup.answer) !== textOf(answer);
+    lookup.answer = answer;
+    for (const [user, interest] of lookup.users) {
+      if (isNews || interest.isWaiting) this.#wake(user);
+      interest.isWaiting = false;
+    }
+    this.#schedule(lookup);
+  }
+
+  /** When to ask again: never after what only another question can put right. */
+  #schedule(lookup: Lookup): void {
+    const { answer, users, failures, state } = lookup;
+    lookup.cancelTimer();
+    if (!answer || state !== "idle" || users.size === 0) return;
+    const intervals = [...users.values()].map(({ intervalMs }) => intervalMs || Infinity);
+    let pause = Math.min(...intervals);
+    if ("error" in answer) {
+      if (answer.error.failure === "unrecoverable") return;
+      pause = Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), lastRetryMs);
+    }
+    if (pause === Infinity) return;
+    const ms = Math.max(0, lookup.checkedAt + pause - this.#clock.now());
+    lookup.cancelTimer = this.#clock.after(ms, () => this.#start(lookup));
+  }
+}
+
+function textOf(answer: CommitAnswer): string {
+  return "commit" in answer ? answer.commit : `${answer.error.failure} ${answer.error.message}`;
+}

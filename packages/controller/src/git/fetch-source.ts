@@ -1,0 +1,196 @@
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { GitError } from "./git-error.ts";
+import { type CommitQuestion, commitIn, isRefName } from "./resolve-commit.ts";
+import { GitSession, type GitSessionOptions } from "./git-session.ts";
+import { parseRepositoryUrl } from "./repository-url.ts";
+
+export interface FetchRequest extends CommitQuestion, Omit<GitSessionOptions, "repository"> {
+  /** Full id: this commit, and no other. */
+  commit: string;
+  /** Folder of the repository that is wanted, from its root. */
+  baseDir: string;
+  /** Directory for the folder's files; what is in it already stays. */
+  destination: string;
+  /** Gets progress, a line each. */
+  report?: (line: string) => void;
+  timeoutMs?: number;
+  /** Of what comes over the wire and is on disk for it. */
+  maxBytes?: number;
+}
+
+const defaultTimeoutMs = 10 * 60_000;
+const defaultMaxBytes = 2 * 1024 ** 3;
+const sizeCheckMs = 250;
+
+/**
+ * Puts the files of one folder of one commit into a directory, with as little sent as the server
+ * knows how to: the commit without its history, of a folder only that folder's contents. Servers
+ * that refuse this are asked for more, down to everything.
+ */
+export async function fetchSource(request: FetchRequest): Promise<void> {
+  const { url, report = () => {}, timeoutMs = defaultTimeoutMs } = request;
+  const folder = normalBaseDir(request.baseDir);
+  if (commitIn(request.commit) === undefined) {
+    throw new GitError("unrecoverable", "the commit is no full commit id");
+  }
+  const repository = parseRepositoryUrl(url);
+  using session = new GitSession({ ...request, repository });
+  const places = [session.directory, request.destination];
+  using bounds = boundsOf(places, timeoutMs, request.maxBytes ?? defaultMaxBytes);
+  let refusal: unknown;
+  for (const attempt of attemptsFor(request, folder)) {
+    try {
+      report(`fetching ${attempt.what}`);
+      return await checkOut(request, repository.url, folder, attempt, session, bounds);
+    } catch (error) {
+      if (!(error instanceof GitError) || error.failure !== "refused") throw error;
+      refusal = error;
+      report(`the server does not do that: ${error.message}`);
+    }
+  }
+  const message = `commit ${request.commit} cannot be had from the repository`;
+  throw new GitError("unrecoverable", message, { cause: refusal });
+}
+
+interface Attempt {
+  what: string;
+  /** Arguments of `git fetch`: options, and what is wanted. */
+  options: string[];
+  wanted: string[];
+}
+
+/** From what costs least to what every server can do. */
+function attemptsFor({ commit, reference }: FetchRequest, folder: string): Attempt[] {
+  const one = "--depth=1";
+  const attempts: Attempt[] = [
+    { what: `commit ${commit}`, options: [one], wanted: [commit] },
+    {
+      what: "all branches and tags",
+      options: [],
+      wanted: ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"],
+    },
+  ];
+  if (commitIn(reference) === undefined && isRefName(reference)) {
+    attempts.splice(1, 0, {
+      what: "what the reference is now",
+      options: [one],
+      wanted: [reference],
+    });
+  }
+  if (folder !== "") {
+    attempts.unshift({
+      what: `commit ${commit}, of folder ${JSON.stringify(folder)} only`,
+      options: [one, "--filter=blob:none"],
+      wanted: [commit],
+    });
+  }
+  return attempts;
+}
+
+async function checkOut(
+  { commit, destination }: FetchRequest,
+  url: string,
+  folder: string,
+  { options, wanted }: Attempt,
+  session: GitSession,
+  bounds: Bounds,
+): Promise<void> {
+  const gitDir = join(session.directory, "repository");
+  rmSync(gitDir, { recursive: true, force: true });
+  const git = async (args: string[]) => {
+    const output = await session.run(["--git-dir", gitDir, ...args], bounds);
+    bounds.check();
+    return output;
+  };
+  const format = commit.length === 64 ? "sha256" : "sha1";
+  // Without a template there are no hooks; "origin" is where missing content is fetched from later.
+  await git(["init", "--quiet", "--bare", "--template=", `--object-format=${format}`]);
+  await git(["config", "remote.origin.url", url]);
+  const fetch = [
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-recurse-submodules",
+  ];
+  await git([...fetch, ...options, "--", "origin", ...wanted]);
+  // Objects are named by their content: what has this name is the commit.
+  const kind = await git(["cat-file", "-t", commit]).catch(() => "");
+  if (kind.trim() !== "commit") {
+    throw new GitError(kind ? "unrecoverable" : "refused", `${commit} is no commit that was sent`);
+  }
+  await assertFolder(commit, folder, git);
+  mkdirSync(destination, { recursive: true });
+  // Fetches what it lacks at once. It refuses paths that lead out or into a `.git`, writes through no
+  // link, and leaves submodules as empty folders.
+  const workTree = ["--work-tree", destination, "-c", "core.bare=false"];
+  await git([...workTree, "read-tree", "--reset", "-u", `${commit}:${folder}`]);
+}
+
+async function assertFolder(
+  commit: string,
+  folder: string,
+  git: (args: string[]) => Promise<string>,
+): Promise<void> {
+  if (folder === "") return;
+  const listed = await git(["--literal-pathspecs", "ls-tree", "-z", commit, "--", folder]);
+  const type = /^\d+ (\w+) /.exec(listed)?.[1];
+  if (type === "tree") return;
+  const name = JSON.stringify(folder);
+  const what =
+    type === undefined
+      ? `baseDir ${name} is not there at commit ${commit}`
+      : `baseDir ${name} is ${type === "commit" ? "a submodule" : "no folder"} at commit ${commit}`;
+  throw new GitError("unrecoverable", what);
+}
+
+/** `/a/./b/` is `a/b`, and the root is empty. */
+export function normalBaseDir(baseDir: string): string {
+  const parts = baseDir
+    .trim()
+    .split("/")
+    .filter((part) => part !== "" && part !== ".");
+  const wrong = parts.some((part) => part === ".." || part.toLowerCase() === ".git");
+  if (!wrong && baseDir.length <= 4096 && !baseDir.includes("\0")) return parts.join("/");
+  const shown = JSON.stringify(baseDir.slice(0, 200));
+  throw new GitError("unrecoverable", `baseDir ${shown} is no folder of a repository`);
+}
+
+interface Bounds extends Disposable {
+  /** Aborted when they are exceeded. */
+  signal: AbortSignal;
+  check(): void;
+  timeoutMs: number;
+}
+
+/** Ends what is under way when the directories grow beyond what they may. */
+function boundsOf(places: readonly string[], timeoutMs: number, maxBytes: number): Bounds {
+  const stop = new AbortController();
+  const look = () => {
+    if (places.reduce((sum, place) => sum + sizeOf(place), 0) <= maxBytes) return;
+    const message = `the repository is larger than ${Math.round(maxBytes / 1024 ** 2)} MiB`;
+    stop.abort(new GitError("unrecoverable", message));
+  };
+  const timer = setInterval(look, sizeCheckMs);
+  const check = () => {
+    look();
+    stop.signal.throwIfAborted();
+  };
+  return { signal: stop.signal, check, timeoutMs, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Bytes of the few files that Git keeps; those that vanish meanwhile count nothing. */
+function sizeOf(directory: string): number {
+  let size = 0;
+  try {
+    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+      const path = join(directory, entry.name);
+      if (entry.isDirectory()) size += sizeOf(path);
+      else size += statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    }
+  } catch {
+    return size;
+  }
+  return size;
+}

@@ -1,0 +1,6 @@
+import { fileURLToPath } from "node:url";
+
+/** The program that fetches a build's source, for whoever bundles it; it needs only its own folder. */
+export const sourceFetcherEntry: string = fileURLToPath(
+  new URL("./fetcher-main.ts", import.meta.url),
+);

@@ -1,0 +1,89 @@
+/**
+ * The program of a build's init container: it fetches the source, so that what runs with foreign code
+ * later, the installer, never sees the repository's credentials. Ends with 0 when the files are
+ * there, with 1 when the Function's author must change something, with 2 when another try may do
+ * better. The termination message is what went wrong.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type AuthType, type GitCredentials, readCredentials } from "./credentials.ts";
+import { fetchSource, type FetchRequest } from "./fetch-source.ts";
+import { GitError } from "./git-error.ts";
+
+const usage = `usage: fetcher --url URL --commit ID --base-dir DIR --destination DIR
+  --reference NAME       what the commit was found by, for servers that refuse to send by id
+  --auth basic|key       how to log in
+  --credentials DIR      directory with the keys of the Secret
+  --scratch DIR          directory for temporary files`;
+
+async function main(): Promise<void> {
+  process.exitCode = await fetch();
+}
+
+async function fetch(): Promise<number> {
+  try {
+    const request = readRequest();
+    await fetchSource({ ...request, report: (line) => console.log(line) });
+    console.log(`fetched commit ${request.commit}`);
+    return 0;
+  } catch (error) {
+    const text = `fetching the source: ${error instanceof Error ? messageOf(error) : "unknown"}`;
+    console.log(text);
+    writeTerminationMessage(text);
+    return error instanceof GitError && error.failure === "unrecoverable" ? 1 : 2;
+  }
+}
+
+function readRequest(): FetchRequest {
+  const text = { type: "string" } as const;
+  const names = ["url", "commit", "reference", "base-dir", "destination"] as const;
+  const { values } = parseArgs({
+    options: {
+      ...(Object.fromEntries(names.map((name) => [name, text])) as Record<
+        (typeof names)[number],
+        typeof text
+      >),
+      auth: text,
+      credentials: text,
+      scratch: text,
+    },
+  });
+  const { url, commit, reference, destination, auth, credentials, scratch } = values;
+  const baseDir = values["base-dir"];
+  if (!url || !commit || !baseDir || !destination) throw new Error(usage);
+  return {
+    url,
+    commit,
+    reference: reference ?? commit,
+    baseDir,
+    destination,
+    scratch: scratch !== undefined && existsSync(scratch) ? scratch : undefined,
+    credentials: auth ? credentialsIn(auth, credentials ?? "") : undefined,
+  };
+}
+
+function credentialsIn(auth: string, directory: string): GitCredentials {
+  if (auth !== "basic" && auth !== "key") throw new Error(usage);
+  const type: AuthType = auth;
+  return readCredentials(type, (key) => {
+    const file = join(directory, key);
+    return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+  });
+}
+
+function messageOf(error: Error): string {
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}
+
+/** By itself on a cluster; the process sandbox says where the file is. */
+function writeTerminationMessage(message: string): void {
+  const file = process.env["SPRY_TERMINATION_LOG"] ?? "/dev/termination-log";
+  try {
+    writeFileSync(file, message.slice(0, 4096));
+  } catch {
+    // The last lines of the log then stand for it.
+  }
+}
+
+void main();

@@ -1,0 +1,88 @@
+import { spawn } from "node:child_process";
+import { GitError, readFailure } from "./git-error.ts";
+
+export interface GitRun {
+  cwd: string;
+  /** All of it: nothing is inherited. */
+  env: Record<string, string>;
+  timeoutMs: number;
+  maxOutputBytes?: number;
+  signal?: AbortSignal | undefined;
+  /** Texts that no error may show. */
+  secrets?: readonly string[];
+}
+
+const defaultMaxOutput = 4 * 1024 * 1024;
+const maxErrors = 16 * 1024;
+
+/**
+ * Runs Git to its end, without a shell, and returns what it wrote. When it fails, takes too long,
+ * writes too much or is aborted, everything that it started ends with it, and a `GitError` says why.
+ */
+export function runGit(args: readonly string[], run: GitRun): Promise<string> {
+  const { cwd, env, timeoutMs, maxOutputBytes = defaultMaxOutput, signal, secrets = [] } = run;
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(stopped(signal));
+    // Its own process group: Git works through children, and they must not outlive it.
+    const child = spawn("git", args, {
+      cwd,
+      env,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const output: Buffer[] = [];
+    let size = 0;
+    let errors = "";
+    let ended: GitError | undefined;
+
+    const end = (error: GitError) => {
+      ended ??= error;
+      if (child.pid !== undefined) killGroup(child.pid);
+    };
+    const onAbort = () => end(stopped(signal));
+    const timer = setTimeout(() => {
+      end(new GitError("temporary", `the git server took longer than ${timeoutMs / 1000} s`));
+    }, timeoutMs);
+    signal?.addEventListener("abort", onAbort, { once: true });
+
+    child.stdout.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxOutputBytes) end(new GitError("temporary", "git wrote more than it may"));
+      else output.push(chunk);
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      errors = (errors + chunk.toString()).slice(-maxErrors);
+    });
+    child.once("error", (cause) => {
+      ended ??= new GitError("temporary", "git cannot be run: is it installed?", { cause });
+    });
+    child.once("close", (code) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      if (!ended && code === 0) return resolve(Buffer.concat(output).toString());
+      const { failure, message } = readFailure(errors);
+      reject(ended ?? new GitError(failure, withoutSecrets(message, secrets)));
+    });
+  });
+}
+
+function stopped(signal: AbortSignal | undefined): GitError {
+  const { reason } = signal ?? {};
+  return reason instanceof GitError ? reason : new GitError("temporary", "git was stopped");
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** A server can send back what it was sent. */
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce(
+    (shown, secret) => (secret ? shown.replaceAll(secret, "***") : shown),
+    text,
+  );
+}

@@ -1,0 +1,180 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type GitCredentials, secretsOf } from "./credentials.ts";
+import { GitError } from "./git-error.ts";
+import { type GitRun, runGit } from "./git-process.ts";
+import { type RepositoryUrl } from "./repository-url.ts";
+
+export interface GitSessionOptions {
+  repository: RepositoryUrl;
+  credentials?: GitCredentials | undefined;
+  /** Where its directory is made. Default: the system's temporary directory. */
+  scratch?: string | undefined;
+  /** Of this, only what is the way to servers is handed on: proxies, certificates, `PATH`. */
+  surroundings?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+const handedOn = [
+  "PATH",
+  "TMPDIR",
+  ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [
+    name,
+    name.toLowerCase(),
+  ]),
+  "GIT_SSL_CAINFO",
+  "GIT_SSL_CAPATH",
+  "GIT_PROXY_SSL_CAINFO",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+];
+
+/**
+ * A place for Git to work in, with what it needs to get at one repository: a directory that only
+ * this user can read, which is home and temporary directory of its processes and is removed at the
+ * end. Credentials are in files there, never in arguments or environment.
+ */
+export class GitSession implements Disposable {
+  readonly directory: string;
+  readonly #env: Record<string, string>;
+  readonly #secrets: readonly string[];
+
+  constructor({ repository, credentials, scratch, surroundings }: GitSessionOptions) {
+    assertFits(repository, credentials);
+    this.directory = mkdtempSync(join(scratch ?? tmpdir(), "git-"));
+    this.#secrets = secretsOf(credentials);
+    try {
+      this.#env = {
+        ...pick(surroundings ?? process.env),
+        ...this.#baseEnvironment(),
+        ...this.#ssh(credentials),
+        ...configEnvironment([
+          // No hooks, no helpers, nothing in the background, and nowhere but where we were sent.
+          ["core.hooksPath", "/dev/null"],
+          ["credential.helper", ""],
+          ["gc.auto", "0"],
+          ["maintenance.auto", "false"],
+          ["advice.detachedHead", "false"],
+          ["submodule.recurse", "false"],
+          ["protocol.version", "2"],
+          ["http.followRedirects", "initial"],
+          ["pack.threads", "1"],
+          ...this.#http(repository, credentials),
+        ]),
+      };
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** Runs `git <args>`; see `runGit`. */
+  run(
+    args: readonly string[],
+    options: Pick<GitRun, "timeoutMs" | "maxOutputBytes" | "signal"> & { cwd?: string },
+  ): Promise<string> {
+    const { cwd = this.directory, ...bounds } = options;
+    return runGit(args, { ...bounds, cwd, env: this.#env, secrets: this.#secrets });
+  }
+
+  #baseEnvironment(): Record<string, string> {
+    return {
+      HOME: this.directory,
+      XDG_CONFIG_HOME: this.directory,
+      // Failures are told apart by their English words.
+      LC_ALL: "C",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_CEILING_DIRECTORIES: join(this.directory, ".."),
+      GIT_TERMINAL_PROMPT: "0",
+      GIT_ASKPASS: "/bin/false",
+      GIT_ALLOW_PROTOCOL: "http:https:ssh",
+      GIT_OPTIONAL_LOCKS: "0",
+      GIT_HTTP_LOW_SPEED_LIMIT: "1000",
+      GIT_HTTP_LOW_SPEED_TIME: "20",
+    };
+  }
+
+  /** A helper for this origin only: a redirect elsewhere does not get to see the password. */
+  #http(repository: RepositoryUrl, credentials: GitCredentials | undefined): ConfigEntry[] {
+    if (credentials?.type !== "basic") return [];
+    const { username, password } = credentials;
+    const file = this.#write("credential", `username=${username}\npassword=${password}\n`);
+    const helper = `!f() { test "$1" = get && cat ${quoted(file)}; }; f`;
+    return [[`credential.${repository.origin}.helper`, helper]];
+  }
+
+  #ssh(credentials: GitCredentials | undefined): Record<string, string> {
+    const key = credentials?.type === "key" ? credentials : undefined;
+    const knownHosts = this.#write("known_hosts", key?.knownHosts ?? "");
+    const options: string[] = [
+      `StrictHostKeyChecking=${key?.knownHosts ? "yes" : "accept-new"}`,
+      `UserKnownHostsFile=${quoted(knownHosts, '"')}`,
+      "GlobalKnownHostsFile=/dev/null",
+      "IdentitiesOnly=yes",
+      "IdentityAgent=none",
+      `IdentityFile=${key ? quoted(this.#write("key", key.key), '"') : "none"}`,
+      "PreferredAuthentications=publickey",
+      "NumberOfPasswordPrompts=1",
+      `BatchMode=${key?.passphrase ? "no" : "yes"}`,
+      "UpdateHostKeys=no",
+      "CheckHostIP=no",
+      "ControlMaster=no",
+      "ForwardAgent=no",
+      "ConnectTimeout=15",
+      "ServerAliveInterval=15",
+      "LogLevel=ERROR",
+    ];
+    const flags = options.map((option) => `-o ${quoted(option)}`).join(" ");
+    return { GIT_SSH_COMMAND: `ssh -F /dev/null ${flags}`, ...this.#passphrase(key?.passphrase) };
+  }
+
+  #passphrase(passphrase: string | undefined): Record<string, string> {
+    if (!passphrase) return {};
+    const file = this.#write("passphrase", `${passphrase}\n`);
+    const program = this.#write("ask", `#!/bin/sh\nexec cat ${quoted(file)}\n`, 0o700);
+    return { SSH_ASKPASS: program, SSH_ASKPASS_REQUIRE: "force", DISPLAY: ":0" };
+  }
+
+  #write(name: string, content: string, mode = 0o600): string {
+    const file = join(this.directory, name);
+    writeFileSync(file, content, { mode, flag: "wx" });
+    return file;
+  }
+}
+
+function assertFits({ transport }: RepositoryUrl, credentials: GitCredentials | undefined): void {
+  if (!credentials || (credentials.type === "key") === (transport === "ssh")) return;
+  const needed = credentials.type === "key" ? "an SSH address" : "an https URL";
+  throw new GitError(
+    "unrecoverable",
+    `source.gitRepository.auth.type ${credentials.type} needs ${needed} as source.gitRepository.url`,
+  );
+}
+
+type ConfigEntry = [key: string, value: string];
+
+/** Configuration without files and without arguments. */
+function configEnvironment(entries: readonly ConfigEntry[]): Record<string, string> {
+  const env: Record<string, string> = { GIT_CONFIG_COUNT: String(entries.length) };
+  for (const [i, [key, value]] of entries.entries()) {
+    env[`GIT_CONFIG_KEY_${i}`] = key;
+    env[`GIT_CONFIG_VALUE_${i}`] = value;
+  }
+  return env;
+}
+
+function pick(all: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    handedOn.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])),
+  );
+}
+
+/** For a shell, or inside of one of ssh's options. */
+function quoted(text: string, quote = "'"): string {
+  return quote === "'" ? `'${text.replaceAll("'", `'\\''`)}'` : `"${text}"`;
+}

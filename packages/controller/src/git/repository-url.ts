@@ -1,0 +1,51 @@
+import { GitError } from "./git-error.ts";
+
+/** A repository that may be asked for: over http(s) or ssh, and nothing else. */
+export interface RepositoryUrl {
+  transport: "http" | "ssh";
+  /** As Git gets it. */
+  url: string;
+  /** Of http: scheme, host and port, which is what credentials are for. */
+  origin: string;
+}
+
+const userName = /^[\w.~+][\w.~+-]*$/;
+const hostName = /^(?:[A-Za-z0-9](?:[\w.-]*)|\[[0-9A-Fa-f:.]+\])$/;
+/** `git@host:path`, relative to the user's home; a `/` before the colon would make it a path. */
+const scpAddress = /^([^@/:\s]+)@([^@/:\s]+):([^-:].*)$/;
+
+/**
+ * Reads `spec.source.gitRepository.url`. Git itself would take much more: paths of this machine, and
+ * helpers that run commands.
+ */
+export function parseRepositoryUrl(text: string): RepositoryUrl {
+  // oxlint-disable-next-line no-control-regex -- a line end in a URL is an attack
+  if (text.length > 4096 || /[\s\u0000-\u001f\u007f\\]/.test(text)) throw refused("is no URL");
+  const scp = scpAddress.exec(text);
+  if (scp && !text.includes("://")) {
+    const [, user = "", host = ""] = scp;
+    if (!userName.test(user) || !hostName.test(host)) throw refused("is no SSH address");
+    return { transport: "ssh", url: text, origin: "" };
+  }
+  if (!URL.canParse(text)) throw refused("is neither an https URL nor an SSH address");
+  const url = new URL(text);
+  if (url.password !== "") {
+    throw refused("holds a password: put it into a Secret, and name that in auth.secretName");
+  }
+  if (url.protocol === "http:" || url.protocol === "https:") {
+    return { transport: "http", url: url.href, origin: `${url.protocol}//${url.host}` };
+  }
+  if (url.protocol !== "ssh:") {
+    throw refused(`has the scheme ${url.protocol.slice(0, -1)}: use https or ssh`);
+  }
+  if (!hostName.test(url.hostname)) throw refused("has no valid host name");
+  // The user is always git, unless the URL says otherwise.
+  if (url.username === "") url.username = "git";
+  if (!userName.test(url.username)) throw refused("has no valid user name");
+  return { transport: "ssh", url: url.href, origin: "" };
+}
+
+/** Without the URL itself: it may hold a password. */
+function refused(why: string): GitError {
+  return new GitError("unrecoverable", `source.gitRepository.url ${why}`);
+}

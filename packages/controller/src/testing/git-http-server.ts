@@ -1,0 +1,106 @@
+/** A Git server over smart HTTP: Git's own CGI program behind node:http. */
+import { execFileSync, spawn } from "node:child_process";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo } from "node:net";
+import { join } from "node:path";
+
+export interface GitHttpOptions {
+  /** Directory with the repositories. */
+  root: string;
+  login?: { username: string; password: string };
+  /** Whether it knows version 2 of the protocol, as all servers of the last years do. */
+  isModern?: boolean;
+}
+
+export class GitHttpServer implements AsyncDisposable {
+  /** `GET /shop.git/info/refs`, in order. */
+  readonly requests: string[] = [];
+  sentBytes = 0;
+  /** Answers before Git does; true when it did. */
+  intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
+  readonly #options: GitHttpOptions;
+  readonly #server: Server;
+
+  static async start(options: GitHttpOptions): Promise<GitHttpServer> {
+    const server = new GitHttpServer(options);
+    await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
+    return server;
+  }
+
+  private constructor(options: GitHttpOptions) {
+    this.#options = options;
+    this.#server = createServer((request, response) => this.#handle(request, response));
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? "/", this.origin);
+    this.requests.push(`${request.method} ${url.pathname}`);
+    if (this.intercept?.(request, response)) return;
+    const { login } = this.#options;
+    const wanted = login && `Basic ${btoa(`${login.username}:${login.password}`)}`;
+    if (wanted && request.headers.authorization !== wanted) {
+      response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end("who are you?");
+      return;
+    }
+    this.#runBackend(request, response, url);
+  }
+
+  #runBackend(request: IncomingMessage, response: ServerResponse, url: URL): void {
+    const { root, isModern = true } = this.#options;
+    const backend = join(
+      execFileSync("git", ["--exec-path"]).toString().trim(),
+      "git-http-backend",
+    );
+    const header = (name: string) => String(request.headers[name] ?? "");
+    const child = spawn(backend, {
+      env: {
+        PATH: process.env["PATH"],
+        GIT_PROJECT_ROOT: root,
+        GIT_HTTP_EXPORT_ALL: "1",
+        GIT_CONFIG_COUNT: "1",
+        GIT_CONFIG_KEY_0: "safe.directory",
+        GIT_CONFIG_VALUE_0: "*",
+        REQUEST_METHOD: request.method,
+        PATH_INFO: decodeURIComponent(url.pathname),
+        QUERY_STRING: url.search.slice(1),
+        CONTENT_TYPE: header("content-type"),
+        HTTP_CONTENT_ENCODING: header("content-encoding"),
+        ...(isModern ? { GIT_PROTOCOL: header("git-protocol") } : {}),
+      },
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    request.pipe(child.stdin);
+    child.stdin.on("error", () => {});
+    response.on("close", () => child.kill());
+    let head: Buffer | undefined = Buffer.alloc(0);
+    child.stdout.on("data", (chunk: Buffer) => {
+      this.sentBytes += chunk.length;
+      if (!head) return void response.write(chunk);
+      head = Buffer.concat([head, chunk]);
+      const end = head.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      const headers = new Headers(
+        head
+          .subarray(0, end)
+          .toString()
+          .split("\r\n")
+          .map((line) => line.split(": ", 2) as [string, string]),
+      );
+      const status = Number.parseInt(headers.get("status") ?? "200", 10);
+      headers.delete("status");
+      response.writeHead(status, [...headers].flat());
+      response.write(head.subarray(end + 4));
+      head = undefined;
+    });
+    child.stdout.on("end", () => response.end());
+  }
+}

@@ -1,0 +1,114 @@
+/** A Git server over SSH: an sshd of the test's own, which lets its own user in with one key. */
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type AddressInfo } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+
+const program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"].find((file) =>
+  existsSync(file),
+);
+
+/** Why there can be no SSH server here; empty when there can. */
+export const noSshReason = program ? "" : "sshd is not installed (Debian: openssh-server)";
+
+export interface KeyPair {
+  privateKey: string;
+  publicKey: string;
+}
+
+export class SshServer implements AsyncDisposable {
+  readonly port: number;
+  /** A line for known_hosts. */
+  readonly hostKey: string;
+  readonly #directory: string;
+  readonly #child: ChildProcess;
+
+  static async start(allowed: readonly KeyPair[]): Promise<SshServer> {
+    const directory = mkdtempSync(join(tmpdir(), "sshd-"));
+    const port = await freePort();
+    // Started by root, it wants a place to lock its children in.
+    if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true });
+    const host = createKeyPair();
+    writeFileSync(join(directory, "host"), host.privateKey, { mode: 0o600 });
+    const keys = allowed.map(({ publicKey }) => `${publicKey}\n`).join("");
+    writeFileSync(join(directory, "authorized_keys"), keys, { mode: 0o600 });
+    const config = join(directory, "config");
+    writeFileSync(
+      config,
+      [
+        `ListenAddress 127.0.0.1:${port}`,
+        `HostKey ${join(directory, "host")}`,
+        `AuthorizedKeysFile ${join(directory, "authorized_keys")}`,
+        "PidFile none",
+        "UsePAM no",
+        "StrictModes no",
+        "PasswordAuthentication no",
+        "KbdInteractiveAuthentication no",
+        "PermitRootLogin prohibit-password",
+        // Git, and nothing else.
+        'ForceCommand git -c safe.directory=* shell -c "$SSH_ORIGINAL_COMMAND"',
+        "AcceptEnv GIT_PROTOCOL",
+      ].join("\n"),
+    );
+    const child = spawn(program ?? "", ["-D", "-e", "-f", config], { stdio: "ignore" });
+    const server = new SshServer(directory, port, host, child);
+    await listening(port, child);
+    return server;
+  }
+
+  private constructor(directory: string, port: number, host: KeyPair, child: ChildProcess) {
+    this.#directory = directory;
+    this.#child = child;
+    this.port = port;
+    const [type, key] = host.publicKey.split(" ");
+    this.hostKey = `[127.0.0.1]:${port} ${type} ${key}`;
+  }
+
+  /** The address of a directory on this machine. */
+  urlOf(directory: string): string {
+    return `ssh://${userInfo().username}@127.0.0.1:${this.port}${directory}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    if (this.#child.exitCode === null && this.#child.kill()) await ended;
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+export function createKeyPair(passphrase = ""): KeyPair {
+  const directory = mkdtempSync(join(tmpdir(), "key-"));
+  try {
+    const file = join(directory, "key");
+    const args = ["-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", file];
+    execFileSync("ssh-keygen", args, { stdio: "ignore" });
+    const read = (name: string) => readFileSync(name, "utf8");
+    return { privateKey: read(file), publicKey: read(`${file}.pub`).trim() };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function listening(port: number, child: ChildProcess): Promise<void> {
+  const end = performance.now() + 10_000;
+  while (performance.now() < end && child.exitCode === null) {
+    const isOpen = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => resolve(true));
+      socket.once("error", () => resolve(false));
+      socket.once("connect", () => socket.destroy());
+    });
+    if (isOpen) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error("starting sshd: it does not listen");
+}
