@@ -9,15 +9,22 @@ export interface CloudEvent {
 }
 
 const structuredType = "application/cloudevents+json";
+const batchType = "application/cloudevents-batch+json";
 const namePattern = /^[a-z0-9]{1,64}$/;
 
 /**
  * The CloudEvent in a request whose body has been parsed: structured (the body is the event) or
  * binary (attributes in `ce-*` headers). Undefined when it is none; a batch is none, but a list.
+ * Throws a `RequestError` for one that is malformed.
  */
 export function readCloudEvent(request: FunctionRequest, body: unknown): CloudEvent | undefined {
   const { headers } = request;
-  if (essenceOf(headers["content-type"]) === structuredType) return readStructured(body);
+  const contentType = headers["content-type"];
+  if (contentType?.toLowerCase().includes("cloudevents")) {
+    const essence = essenceOf(contentType);
+    if (essence === structuredType) return readStructured(body);
+    if (essence === batchType) return checkBatch(body);
+  }
   // Two property reads: most requests are no events.
   if (headers["ce-type"] === undefined || headers["ce-source"] === undefined) return undefined;
   const attributes: Record<string, unknown> = {};
@@ -25,20 +32,33 @@ export function readCloudEvent(request: FunctionRequest, body: unknown): CloudEv
     if (!name.startsWith("ce-") || typeof value !== "string") continue;
     if (namePattern.test(name.slice(3))) attributes[name.slice(3)] = decode(value);
   }
-  const contentType = headers["content-type"];
   if (contentType !== undefined) attributes["datacontenttype"] = contentType;
-  return { attributes, data: body };
+  return checked({ attributes, data: body });
 }
 
 function readStructured(body: unknown): CloudEvent {
   if (body === null || typeof body !== "object" || Array.isArray(body))
     throw new RequestError(400, "the CloudEvent is no JSON object");
   const { data, data_base64: base64, ...attributes } = body as Record<string, unknown>;
-  for (const name of ["specversion", "id", "source", "type"])
-    if (typeof attributes[name] !== "string" || attributes[name] === "")
+  if (typeof base64 !== "string") return checked({ attributes, data });
+  return checked({ attributes, data: Buffer.from(base64, "base64") });
+}
+
+function checkBatch(body: unknown): undefined {
+  if (!Array.isArray(body)) throw new RequestError(400, "the batch of CloudEvents is no JSON list");
+  for (const event of body) readStructured(event);
+}
+
+function checked(event: CloudEvent): CloudEvent {
+  for (const name of ["id", "source", "type"]) {
+    const value = event.attributes[name];
+    if (typeof value !== "string" || value === "")
       throw new RequestError(400, `the CloudEvent has no ${name}`);
-  if (typeof base64 === "string") return { attributes, data: Buffer.from(base64, "base64") };
-  return { attributes, data };
+  }
+  const version = event.attributes["specversion"] ?? "1.0";
+  if (version !== "1.0" && version !== "0.3")
+    throw new RequestError(400, "the CloudEvent's specversion is neither 1.0 nor 0.3");
+  return event;
 }
 
 /** Header values carry other characters percent-encoded (section 3.1.3.2 of the binding). */

@@ -2,7 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Handler } from "./invoke.ts";
+import { eventHandler } from "./event-handler.ts";
+import { type FunctionHandler, type UserFunction } from "./handler.ts";
+import { type Publisher } from "./publisher.ts";
+import { requestHandler } from "./request-handler.ts";
 import { type Settings } from "./settings.ts";
 
 const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts"];
@@ -15,8 +18,10 @@ export class LoadError extends Error {
 /** Loads the Function's code and finds the function in it that answers requests. */
 export async function loadHandler(
   directory: string,
-  { moduleName, handlerName }: Settings,
-): Promise<Handler> {
+  settings: Settings,
+  publisher: Publisher,
+): Promise<FunctionHandler> {
+  const { moduleName, handlerName } = settings;
   const packageJson = readPackageJson(directory);
   const file = findModule(directory, moduleName, packageJson.main);
   const name = basename(file);
@@ -27,7 +32,12 @@ export async function loadHandler(
     throw new LoadError(`loading ${name}: ${sentenceOf(cause)}`, { cause });
   }
   const handler = exportOf(module, handlerName);
-  if (typeof handler === "function") return handler as Handler;
+  if (typeof handler === "function") {
+    const main = handler as UserFunction;
+    return settings.isRequestHandler
+      ? requestHandler(main)
+      : eventHandler(main, settings, publisher);
+  }
   const found = Object.keys(module).filter((key) => key !== "module.exports");
   throw new LoadError(
     `loading ${name}: it exports no function ${handlerName}; ` +

@@ -8,6 +8,8 @@ import { loadHandler, LoadError } from "./load-handler.ts";
 import { logError } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
+import { provideModules } from "./provided-modules.ts";
+import { createSdk } from "./sdk.ts";
 import { createFunctionServer, type FunctionServer } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { shutDownOnSignal } from "./shutdown.ts";
@@ -17,15 +19,17 @@ async function main(): Promise<void> {
   // Ours to write to: the Function must not find it.
   delete process.env["SPRY_READY_FD"];
   const directory = join(dirname(realpathSync(process.argv[1] ?? ".")), "function");
-  const handler = await loadHandler(directory, settings);
+  const publisher = new Publisher(settings.publisherAddress);
+  provideModules({ sdk: () => createSdk(settings, publisher) });
+  // The runtime's own frames are on top of the Function's while it loads.
+  Error.stackTraceLimit = 30;
+  const handler = await loadHandler(directory, settings, publisher);
+  Error.stackTraceLimit = 10;
   surviveErrors();
-  const server = createFunctionServer({
-    handler,
-    settings,
-    metrics: new Metrics(settings.functionName),
-    publisher: new Publisher(settings.publisherAddress),
-  });
+  const metrics = new Metrics(settings.functionName);
+  const server = createFunctionServer({ handler, settings, metrics });
   await listen(server, settings);
+  metrics.startSeconds = performance.now() / 1000;
   shutDownOnSignal(server, settings.shutdownDelayMs);
   if (settings.readyDescriptor !== undefined) sayReady(settings.readyDescriptor);
 }
@@ -43,9 +47,14 @@ async function listen(server: FunctionServer, { host, port }: Settings): Promise
   });
 }
 
+/** Whoever started us may have gone since, and then nobody waits for it. */
 function sayReady(descriptor: number): void {
-  writeSync(descriptor, "ready\n");
-  closeSync(descriptor);
+  try {
+    writeSync(descriptor, "ready\n");
+    closeSync(descriptor);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
+  }
 }
 
 /**

@@ -9,13 +9,20 @@ export class Metrics {
   #failures = 0;
   #durationSum = 0;
   #settled = 0;
+  /** From the start of the process until it was ready. */
+  startSeconds = 0;
 
   constructor(functionName: string) {
     this.#labels = `service_name="${functionName.replace(/["\\\n]/g, "")}"`;
   }
 
-  countCall(): void {
+  begin(): void {
     this.#calls++;
+  }
+
+  /** The call that has begun turned out to be none. */
+  withdraw(): void {
+    this.#calls--;
   }
 
   /** The handler has settled, after `ms` milliseconds. */
@@ -51,6 +58,14 @@ export class Metrics {
     }
     lines.push(`function_duration_miliseconds_sum ${this.#durationSum}`);
     lines.push(`function_duration_miliseconds_count ${this.#settled}`);
+    lines.push(
+      "# HELP function_in_flight_requests Calls of user function that have not settled",
+      "# TYPE function_in_flight_requests gauge",
+      `function_in_flight_requests ${this.#calls - this.#settled}`,
+      "# HELP function_start_seconds Time from the start of the process until it was ready",
+      "# TYPE function_start_seconds gauge",
+      `function_start_seconds ${this.startSeconds}`,
+    );
     return `${lines.join("\n")}\n`;
   }
 }

@@ -234,6 +234,28 @@ describe("a CloudEvent", () => {
     });
   });
 
+  const malformed: { name: string; headers: Record<string, string>; body: string }[] = [
+    { name: "binary without an id", headers: { ...prefixed, "ce-id": "" }, body: "" },
+    { name: "of an unknown version", headers: { ...prefixed, "ce-specversion": "7" }, body: "" },
+    {
+      name: "a batch that is no list",
+      headers: { "content-type": "application/cloudevents-batch+json" },
+      body: "{}",
+    },
+    {
+      name: "a batch with one that is none",
+      headers: { "content-type": "application/cloudevents-batch+json" },
+      body: JSON.stringify([attributes, { id: "2" }]),
+    },
+  ];
+  test("that is malformed is refused in any mode", async () => {
+    const { url } = await startFunction(echo);
+    for (const { name, headers, body } of malformed) {
+      const { status } = await send(url, { method: "POST", headers, body });
+      expect({ name, status }).toEqual({ name, status: 400 });
+    }
+  });
+
   test("batch is a list of events", async () => {
     const { url } = await startFunction(echo);
     const headers = { "content-type": "application/cloudevents-batch+json" };

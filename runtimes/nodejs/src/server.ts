@@ -77,7 +77,8 @@ function answer(
   }, timeoutMs);
   response.once("close", () => clearTimeout(timer));
   try {
-    if (!hasBody(request) || isLeftUnread(request)) return invoke(invocation, request, response);
+    if (!invocation.handler.parsesBody || !hasBody(request) || isLeftUnread(request))
+      return invoke(invocation, request, response);
   } catch (error) {
     return refuse(request, response, error);
   }

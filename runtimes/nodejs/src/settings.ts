@@ -3,6 +3,8 @@ export interface Settings {
   functionName: string;
   namespace: string;
   runtime: string;
+  /** The handler is `main(request, response)`, not `main(event, context)`: so since nodejs26. */
+  isRequestHandler: boolean;
   host: string;
   port: number;
   /** File without extension, and the function that it exports. */
@@ -19,28 +21,37 @@ export interface Settings {
   shutdownDelayMs: number;
 }
 
+/** A setting has several names where the contract renamed it; the newest that is set counts. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const runtime = env["FUNC_RUNTIME"] || `nodejs${process.versions.node.split(".")[0]}`;
   return {
     functionName: env["FUNC_NAME"] ?? "",
     namespace: env["SERVICE_NAMESPACE"] ?? "",
-    runtime: env["FUNC_RUNTIME"] ?? `nodejs${process.versions.node.split(".")[0]}`,
+    runtime,
+    isRequestHandler: Number(/^nodejs(\d+)$/.exec(runtime)?.[1] ?? 0) >= 26,
     host: env["SERVER_HOST"] || "0.0.0.0",
-    port: number(env, "FUNC_PORT", 8080, 0, 65_535),
-    moduleName: env["MOD_NAME"] || "handler",
-    handlerName: env["FUNC_HANDLER"] || "main",
-    timeoutSeconds: number(env, "FUNC_TIMEOUT", 180, 0.001, 86_400),
-    bodyLimitMb: number(env, "REQ_MB_LIMIT", 1, 0, 4096),
+    port: number(env, ["FUNC_PORT", "SERVER_PORT"], 8080, 0, 65_535),
+    moduleName: env["HANDLER_MOD_NAME"] || env["MOD_NAME"] || "handler",
+    handlerName: env["HANDLER_FUNC_NAME"] || env["FUNC_HANDLER"] || "main",
+    timeoutSeconds: number(env, ["FUNC_TIMEOUT"], 180, 0.001, 86_400),
+    bodyLimitMb: number(env, ["FUNC_BODY_MB_LIMIT", "REQ_MB_LIMIT"], 1, 0, 4096),
     publisherAddress: env["PUBLISHER_PROXY_ADDRESS"] ?? "",
-    accessLog: Boolean(env["KYMA_INTERNAL_LOGGER_ENABLED"]),
-    readyDescriptor: env["SPRY_READY_FD"] ? number(env, "SPRY_READY_FD", 3, 0, 1024) : undefined,
-    shutdownDelayMs: number(env, "FUNC_SHUTDOWN_DELAY_MS", 2000, 0, 60_000),
+    accessLog: Boolean(env["SERVER_INTERNAL_LOGGER"] || env["KYMA_INTERNAL_LOGGER_ENABLED"]),
+    readyDescriptor: env["SPRY_READY_FD"] ? number(env, ["SPRY_READY_FD"], 3, 0, 1024) : undefined,
+    shutdownDelayMs: number(env, ["FUNC_SHUTDOWN_DELAY_MS"], 2000, 0, 60_000),
   };
 }
 
-function number(env: NodeJS.ProcessEnv, name: string, otherwise: number, min: number, max: number) {
-  const text = env[name];
-  if (!text) return otherwise;
-  const value = Number(text);
+function number(
+  env: NodeJS.ProcessEnv,
+  names: string[],
+  otherwise: number,
+  min: number,
+  max: number,
+): number {
+  const name = names.find((each) => env[each]);
+  if (name === undefined) return otherwise;
+  const value = Number(env[name]);
   if (value >= min && value <= max) return value;
-  throw new Error(`${name}=${text}: expected a number from ${min} to ${max}`);
+  throw new Error(`${name}=${env[name]}: expected a number from ${min} to ${max}`);
 }

@@ -1,0 +1,46 @@
+import { createEvent } from "./event.ts";
+import { answered, type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+import { logError } from "./log.ts";
+import { type Publisher } from "./publisher.ts";
+import { sendResult } from "./result.ts";
+import { type Settings } from "./settings.ts";
+
+type SendResponse = (body?: unknown, status?: number, headers?: Record<string, string>) => void;
+
+/** `main(event, context, sendResponse)`: the handler of all runtimes before nodejs26. */
+export function eventHandler(
+  main: UserFunction,
+  settings: Settings,
+  publisher: Publisher,
+): FunctionHandler {
+  return {
+    parsesBody: true,
+    call(request, response) {
+      const event = createEvent(request, response, publisher);
+      const sendResponse: SendResponse = (body, status, headers) => {
+        if (response.headersSent) return;
+        if (headers) response.set(headers);
+        if (status) response.status(status);
+        sendResult(response, body)?.catch((error: unknown) => {
+          logError("sending the handler's answer", error);
+          response.destroy();
+        });
+      };
+      const result = main(event, contextOf(settings), sendResponse);
+      if (main.length < 3) return result;
+      // A handler that takes the callback, and returns nothing, will call it.
+      const orCalled = (value: unknown) => (value === undefined ? answered(response) : value);
+      return isThenable(result) ? Promise.resolve(result).then(orCalled) : orCalled(result);
+    },
+  };
+}
+
+function contextOf(settings: Settings): Record<string, unknown> {
+  return {
+    "function-name": settings.functionName,
+    runtime: settings.runtime,
+    namespace: settings.namespace,
+    timeout: settings.timeoutSeconds,
+    "body-size-limit": settings.bodyLimitMb,
+  };
+}

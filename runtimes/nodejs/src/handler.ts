@@ -1,0 +1,27 @@
+import { type FunctionRequest } from "./function-request.ts";
+import { type FunctionResponse } from "./function-response.ts";
+
+/** What a Function's code turned out to be, in the one form that the server calls. */
+export interface FunctionHandler {
+  /** Whether it wants `request.body`, read and parsed; without, it reads the request itself. */
+  parsesBody: boolean;
+  /**
+   * Calls the user's code for one request. What it returns, at once or by promise, is the answer,
+   * unless the response has been ended. Throws a `RequestError` before calling anything when the
+   * request is not what such a handler is called with.
+   */
+  call(request: FunctionRequest, response: FunctionResponse): unknown;
+}
+
+/** A function of the user's, as it came out of the module. */
+export type UserFunction = (...args: unknown[]) => unknown;
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
+}
+
+/** Settles when the answer is out, or the client has gone; undefined when that is so already. */
+export function answered(response: FunctionResponse): Promise<void> | undefined {
+  if (response.writableEnded || response.destroyed) return undefined;
+  return new Promise((resolve) => response.once("close", () => resolve()));
+}
