@@ -29,9 +29,13 @@ const table: Record<string, Room> = {
       "@marcbachmann/cel-js": "CEL rules of CustomResourceDefinitions and webhooks",
       "fast-json-patch": "JSON Patch (RFC 6902) requests and webhook answers",
       "js-yaml": "apply patches and manifests arrive as YAML",
+      ws: "exec, attach and port-forward arrive as WebSockets",
     },
   },
-  "packages/machine": { rooms: ["@spry/kube", "@spry/image"], dependencies: {} },
+  "packages/machine": {
+    rooms: ["@spry/kube", "@spry/image"],
+    dependencies: { croner: "when a CronJob is due: cron expressions, time zones, summer time" },
+  },
   "packages/controller": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
   "packages/gateway": {
     rooms: ["@spry/kube", "@spry/function"],
