@@ -1,12 +1,14 @@
 /** The single machine: what controls workloads on it, and the agent that runs their Pods. */
 export { type ControllersOptions, startControllers } from "./controllers/start-controllers.ts";
 export { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
+export { openOciSandbox, type OciSandboxOptions } from "./sandbox/oci/oci-sandbox.ts";
 export { processSandbox, type ProcessSandboxOptions } from "./sandbox/process-sandbox.ts";
 export {
   type ContainerSpec,
   type ContainerUsage,
   type ExecResult,
   type ExitStatus,
+  type Isolation,
   type LocalImage,
   type Mount,
   type PodIdentity,

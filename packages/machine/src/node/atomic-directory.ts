@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import {
+  chmod,
+  chown,
   mkdir,
   readdir,
   readFile,
@@ -17,9 +19,14 @@ export type Files = ReadonlyMap<string, { content: Buffer; mode: number }>;
 /**
  * Writes files so that a reader sees all of the old ones or all of the new ones, in Kubernetes' way
  * (`pkg/volume/util/atomic_writer.go`): the files are in `..<stamp>/`, `..data` links there, and the
- * visible names link through `..data`. Returns whether anything changed.
+ * visible names link through `..data`. Returns whether anything changed. A group that is named may
+ * read every file, whatever its mode.
  */
-export async function writeAtomicDirectory(dir: string, files: Files): Promise<boolean> {
+export async function writeAtomicDirectory(
+  dir: string,
+  files: Files,
+  group?: number,
+): Promise<boolean> {
   await mkdir(dir, { recursive: true, mode: 0o755 });
   const data = path.join(dir, "..data");
   const previous = await readlink(data).catch(() => undefined);
@@ -29,6 +36,9 @@ export async function writeAtomicDirectory(dir: string, files: Files): Promise<b
     const file = path.join(dir, stamp, name);
     await mkdir(path.dirname(file), { recursive: true, mode: 0o755 });
     await writeFile(file, content, { mode });
+    if (group === undefined) continue;
+    await chown(file, 0, group);
+    await chmod(file, mode | 0o440);
   }
   if (files.size === 0) await mkdir(path.join(dir, stamp), { mode: 0o755 });
   await symlink(stamp, `${data}_tmp`);

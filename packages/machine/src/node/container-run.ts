@@ -11,6 +11,7 @@ import {
 import { Backoff } from "./backoff.ts";
 import { argvOf, environmentOf, expand, type PodObjects, type PodPlace } from "./environment.ts";
 import { LogFile, readTail } from "./log-file.ts";
+import { isolationOf } from "./isolation.ts";
 import { runHook } from "./lifecycle-hooks.ts";
 import { isSidecar } from "./pod-status.ts";
 import { ContainerProbes, type ProbeKind } from "./probes.ts";
@@ -160,7 +161,14 @@ export class ContainerRun {
     this.#starting = true;
     try {
       const env = await environmentOf(pod, this.spec, image.config.Env ?? [], objects, place);
-      const mounts = await mountsOf(this.spec, sandbox.dir, new Map(Object.entries(env)), expand);
+      const isolation = isolationOf(pod, this.spec, image.config.User ?? "");
+      const mounts = await mountsOf(
+        this.spec,
+        pod.spec?.volumes ?? [],
+        sandbox.dir,
+        new Map(Object.entries(env)),
+        expand,
+      );
       const argv = argvOf(this.spec, image.config, env);
       const end = this.#end;
       const run = end ? this.#restartCount + 1 : this.#restartCount;
@@ -183,6 +191,7 @@ export class ContainerRun {
         // A server that ends is started again whatever its code; a task's code decides what is next.
         keepExitCode: this.isInit ? !this.isSidecar : pod.spec?.restartPolicy !== "Always",
         hostName: pod.spec?.hostname ?? pod.metadata.name ?? "",
+        isolation,
         ...files,
       });
       if (end) this.#lastState = { terminated: end };

@@ -1,4 +1,5 @@
-import { mkdir } from "node:fs/promises";
+import { realpathSync } from "node:fs";
+import { chmod, chown, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { type Container, type Pod, type Volume } from "@spry/kube";
 import { type Mount } from "../sandbox/sandbox.ts";
@@ -33,11 +34,13 @@ export async function writeVolumes(
   objects: PodObjects,
   place: PodPlace,
 ): Promise<void> {
+  // Only root can give files away; without it there is one user anyway.
+  const group = process.getuid?.() === 0 ? pod.spec?.securityContext?.fsGroup : undefined;
   for (const volume of pod.spec?.volumes ?? []) {
     const dir = volumeDir(podDir, volume.name);
     try {
-      if (volume.emptyDir) await mkdir(dir, { recursive: true, mode: 0o777 });
-      else await writeAtomicDirectory(dir, await filesOf(pod, volume, objects, place));
+      if (volume.emptyDir) await makeEmptyDirectory(dir, group);
+      else await writeAtomicDirectory(dir, await filesOf(pod, volume, objects, place), group);
     } catch (error) {
       if (!(error instanceof VolumeError || error instanceof ContainerConfigError)) throw error;
       throw new VolumeError(
@@ -45,6 +48,14 @@ export async function writeVolumes(
       );
     }
   }
+}
+
+/** Open to every user of the Pod's containers, as the kubelet makes them, whatever the umask is. */
+async function makeEmptyDirectory(dir: string, group: number | undefined): Promise<void> {
+  const made = await mkdir(dir, { recursive: true });
+  if (made === undefined) return;
+  if (group !== undefined) await chown(dir, 0, group);
+  await chmod(dir, group === undefined ? 0o777 : 0o2777);
 }
 
 async function filesOf(
@@ -170,15 +181,17 @@ function checkedPath(name: string): string {
   return name;
 }
 
-/** Where the container's mounts are on this machine. */
+/** Where the container's mounts are on this machine. All but empty directories are read-only. */
 export async function mountsOf(
   container: Container,
+  volumes: readonly Volume[],
   podDir: string,
   env: ReadonlyMap<string, string>,
   expand: (text: string, variables: ReadonlyMap<string, string>) => string,
 ): Promise<Mount[]> {
   const mounts: Mount[] = [];
-  for (const { name, mountPath, subPath, subPathExpr } of container.volumeMounts ?? []) {
+  for (const mount of container.volumeMounts ?? []) {
+    const { name, mountPath, subPath, subPathExpr } = mount;
     const below = subPathExpr ? expand(subPathExpr, env) : (subPath ?? "");
     const dir = volumeDir(podDir, name);
     const source = path.join(dir, below);
@@ -187,10 +200,34 @@ export async function mountsOf(
         `subPath ${JSON.stringify(below)} must stay within the volume`,
       );
     // Missing directories of a subPath are made, as kubelet does; a file is there already.
-    if (below) await mkdir(source, { recursive: true }).catch(ignoreExisting);
-    mounts.push({ mountPath, source });
+    if (below) {
+      assertInside(dir, source, below);
+      await mkdir(source, { recursive: true }).catch(ignoreExisting);
+    }
+    const isEmptyDir = volumes.some((volume) => volume.name === name && volume.emptyDir);
+    mounts.push({ mountPath, source, readOnly: Boolean(mount.readOnly) || !isEmptyDir });
   }
   return mounts;
+}
+
+/** A container that writes to the volume may have put links there that lead elsewhere. */
+function assertInside(dir: string, source: string, below: string): void {
+  const root = realpathSync(dir);
+  for (let at = source; at.length >= dir.length; at = path.dirname(at)) {
+    const real = realPath(at);
+    if (real === undefined) continue;
+    if (real !== root && !real.startsWith(`${root}/`))
+      throw new ContainerConfigError(`subPath ${JSON.stringify(below)} leads out of the volume`);
+    return;
+  }
+}
+
+function realPath(file: string): string | undefined {
+  try {
+    return realpathSync(file);
+  } catch {
+    return undefined;
+  }
 }
 
 function ignoreExisting(error: NodeJS.ErrnoException): void {

@@ -50,6 +50,27 @@ export interface Mount {
   mountPath: string;
   /** The directory or file on this machine. */
   source: string;
+  readOnly?: boolean;
+}
+
+/** What a Pod confines its container to; kept by sandboxes that can, and by those that cannot ignored. */
+export interface Isolation {
+  /** Cores. */
+  cpuLimit?: number | undefined;
+  cpuRequest?: number | undefined;
+  /** Bytes. */
+  memoryLimit?: number | undefined;
+  /** Instead of the image's user and group. */
+  user?: number | undefined;
+  group?: number | undefined;
+  supplementalGroups: readonly number[];
+  readOnlyRoot: boolean;
+  allowPrivilegeEscalation: boolean;
+  privileged: boolean;
+  /** Names with or without `CAP_`, or `ALL`. */
+  addedCapabilities: readonly string[];
+  droppedCapabilities: readonly string[];
+  seccomp: "RuntimeDefault" | "Unconfined";
 }
 
 export interface ContainerSpec {
@@ -71,6 +92,7 @@ export interface ContainerSpec {
   /** The exit code matters beyond this agent's life: it is to be known to the next one too. */
   keepExitCode: boolean;
   hostName: string;
+  isolation?: Isolation | undefined;
 }
 
 export interface ExitStatus {
@@ -80,7 +102,7 @@ export interface ExitStatus {
   /** Milliseconds since the epoch. */
   finishedAt: number;
   /** Why the code is not the program's own, for example when it could not be started. */
-  reason?: "StartError" | "ContainerStatusUnknown";
+  reason?: "StartError" | "OOMKilled" | "ContainerStatusUnknown";
   message?: string;
 }
 

@@ -1,0 +1,263 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { type Readable } from "node:stream";
+import { type Clock } from "@spry/kube";
+import { readExit } from "../process-container.ts";
+import { isAlive, readStat, signalProcess } from "../processes.ts";
+import { type ExecResult, type ExitStatus, type SandboxContainer } from "../sandbox.ts";
+import { type Cgroups } from "./cgroups.ts";
+import { type OciRecord } from "./oci-records.ts";
+import { type OciRuntime } from "./oci-runtime.ts";
+
+const startPollMs = 2;
+const adoptedPollMs = 500;
+const maxExecOutput = 10 * 1024;
+/** What the runtime itself needs of the platform's environment. */
+const runtimePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** Names the sandbox in the environment of runtimes, so that strays can be found. */
+export const ownerVariable = "SPRY_OCI";
+
+/** What all containers of a sandbox share. */
+export interface OciSurroundings {
+  /** Value of `SPRY_OCI`. */
+  owner: string;
+  runtime: OciRuntime;
+  cgroups: Cgroups;
+  clock: Clock;
+}
+
+export interface OciLaunch {
+  container: string;
+  run: number;
+  id: string;
+  /** Holds `config.json`; the runtime's own files are put beside it. */
+  bundle: string;
+  logFile: string;
+  /** Where the exit code is to be left for a later agent. */
+  exitFile?: string | undefined;
+}
+
+/** A shell outlives the platform and keeps what only a parent learns. Nobody signals it. */
+const keepExitCode = `f=$1; shift; "$@"; c=$?; echo $c > "$f"; exit $c`;
+
+/**
+ * A container of an OCI runtime. The runtime stays as its parent, in a session of its own: it copies
+ * the output to the log, learns the exit code, and is not needed by the container to live on.
+ */
+export class OciContainer implements SandboxContainer {
+  readonly record: OciRecord;
+  readonly exited: Promise<ExitStatus>;
+  readonly ready: Promise<void>;
+  readonly #bundle: string;
+  readonly #surroundings: OciSurroundings;
+  #execs = 0;
+
+  private constructor(
+    record: OciRecord,
+    bundle: string,
+    surroundings: OciSurroundings,
+    ends: { exited: Promise<ExitStatus>; ready: Promise<void> },
+  ) {
+    this.record = record;
+    this.exited = ends.exited;
+    this.ready = ends.ready;
+    this.#bundle = bundle;
+    this.#surroundings = surroundings;
+  }
+
+  get id(): string {
+    return this.record.id;
+  }
+
+  get startedAt(): number {
+    return this.record.startedAt;
+  }
+
+  /**
+   * Resolves when the container's program has been started. One that cannot be started is a
+   * container that has exited, as with any sandbox.
+   */
+  static async start(launch: OciLaunch, surroundings: OciSurroundings): Promise<OciContainer> {
+    const { id, container, run, bundle } = launch;
+    const { clock, cgroups } = surroundings;
+    const child = spawnRuntime(launch, surroundings);
+    const ready = readySignal(child.stdio[3] as Readable);
+    const ended = new Promise<number>((resolve) => {
+      child.once("error", () => resolve(127));
+      child.once("exit", (code) => resolve(code ?? 137));
+    });
+    child.unref();
+    const pid = await firstProcess(path.join(bundle, "pid"), ended, clock);
+    const record: OciRecord = {
+      container,
+      run,
+      id,
+      pid: pid ?? 0,
+      startTicks: startTicksOf(pid),
+      monitor: { pid: child.pid ?? 0, startTicks: startTicksOf(child.pid) },
+      startedAt: clock.now(),
+    };
+    const exited = ended.then((exitCode) => {
+      if (pid === undefined) return startError(bundle, clock);
+      // Somebody has ended the runtime alone: the container must not go on unseen.
+      killFirst(record);
+      return withOom({ exitCode, finishedAt: clock.now() }, cgroups, id);
+    });
+    return new OciContainer(record, bundle, surroundings, { exited, ready });
+  }
+
+  /** Takes over a container that another agent started, or learns of its end. */
+  static adopt(
+    record: OciRecord,
+    bundle: string,
+    exitFile: string,
+    surroundings: OciSurroundings,
+  ): OciContainer {
+    const { clock, cgroups } = surroundings;
+    const exited = new Promise<ExitStatus>((resolve) => {
+      const look = () => {
+        // The shell around the runtime writes the code a moment after the container has ended.
+        if (isAlive(record) || isAlive(record.monitor)) {
+          clock.after(adoptedPollMs, look);
+          return;
+        }
+        const exit = readExit(exitFile) ?? unknownExit(clock);
+        resolve(withOom(exit, cgroups, record.id));
+      };
+      look();
+    });
+    const ready = new Promise<void>(() => {});
+    return new OciContainer(record, bundle, surroundings, { exited, ready });
+  }
+
+  /** The first process of a container: the kernel ends all others with it, and it alone gets signals. */
+  kill(signal: NodeJS.Signals): void {
+    if (isAlive(this.record)) signalProcess(this.record.pid, signal);
+  }
+
+  exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
+    const { runtime } = this.#surroundings;
+    const pidFile = path.join(this.#bundle, `exec-${++this.#execs}.pid`);
+    const args = runtime.exec(this.id, pidFile, argv);
+    return new Promise((resolve) => {
+      const options = { env: { PATH: runtimePath }, maxBuffer: maxExecOutput };
+      let timedOut = false;
+      const child = execFile(runtime.file, args, options, (error, stdout, stderr) => {
+        cancel();
+        const output = (stdout + stderr).slice(0, maxExecOutput);
+        if (timedOut) resolve({ exitCode: -1, output: `timed out after ${timeoutMs} ms` });
+        else if (!error) resolve({ exitCode: 0, output });
+        else resolve({ exitCode: typeof error.code === "number" ? error.code : 126, output });
+      });
+      const cancel = this.#surroundings.clock.after(timeoutMs, () => {
+        timedOut = true;
+        // The runtime ends with the program; ended first, it would leave the program behind.
+        const pid = readPid(pidFile);
+        if (pid === undefined) child.kill("SIGKILL");
+        else signalProcess(pid, "SIGKILL");
+      });
+      child.stdin?.end();
+    });
+  }
+}
+
+function spawnRuntime(launch: OciLaunch, { runtime, owner }: OciSurroundings): ChildProcess {
+  const { id, bundle, logFile, exitFile } = launch;
+  const argv = runtime.run(id, {
+    bundle,
+    pidFile: path.join(bundle, "pid"),
+    errorFile: path.join(bundle, "errors.json"),
+  });
+  const [file = "", ...args] =
+    exitFile === undefined ? argv : ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...argv];
+  const log = openSync(logFile, "a", 0o600);
+  try {
+    return spawn(file, args, {
+      cwd: bundle,
+      env: { PATH: runtimePath, [ownerVariable]: owner },
+      detached: true,
+      stdio: ["ignore", log, log, "pipe"],
+    });
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** The pid of the container's program, once it runs; undefined when the runtime has ended without it. */
+function firstProcess(
+  pidFile: string,
+  ended: Promise<number>,
+  clock: Clock,
+): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const look = () => {
+      const pid = readPid(pidFile);
+      if (pid === undefined) cancel = clock.after(startPollMs, look);
+      else resolve(pid);
+    };
+    let cancel = () => {};
+    look();
+    void ended.then(() => cancel()).then(() => resolve(readPid(pidFile)));
+  });
+}
+
+function readPid(file: string): number | undefined {
+  try {
+    return Number(readFileSync(file, "latin1")) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function startTicksOf(pid: number | undefined): number {
+  return pid === undefined ? 0 : (readStat(pid)?.startTicks ?? 0);
+}
+
+function killFirst(record: OciRecord): void {
+  if (isAlive(record)) signalProcess(record.pid, "SIGKILL");
+}
+
+function readySignal(pipe: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    let text = "";
+    pipe.on("data", (chunk: Buffer) => {
+      text = (text + chunk.toString("latin1")).slice(-64);
+      if (text.includes("ready\n")) resolve();
+    });
+    pipe.on("error", () => {});
+    // Otherwise the pipe alone would keep this program alive.
+    (pipe as Readable & { unref?: () => void }).unref?.();
+  });
+}
+
+function withOom(exit: ExitStatus, cgroups: Cgroups, id: string): ExitStatus {
+  if (exit.exitCode === 0 || cgroups.oomKills(id) === 0) return exit;
+  const { exitCode, finishedAt } = exit;
+  return { exitCode, finishedAt, reason: "OOMKilled" };
+}
+
+function unknownExit(clock: Clock): ExitStatus {
+  return {
+    exitCode: 137,
+    finishedAt: clock.now(),
+    reason: "ContainerStatusUnknown",
+    message: "The container had been taken over from an earlier agent; its exit code is not known",
+  };
+}
+
+/** The runtime's last error, for example `exec: "x": executable file not found in $PATH`. */
+function startError(bundle: string, clock: Clock): ExitStatus {
+  let message = "the OCI runtime could not start the container";
+  try {
+    const lines = readFileSync(path.join(bundle, "errors.json"), "utf8").trim().split("\n");
+    const errors = lines
+      .map((line) => JSON.parse(line) as { level: string; msg: string })
+      .filter(({ level }) => level === "error" || level === "fatal");
+    message = errors.at(-1)?.msg ?? message;
+  } catch {
+    // It has not even come that far.
+  }
+  message = message.replace(/^runc \w+ failed: |unable to start container process: /g, "");
+  return { exitCode: 128, finishedAt: clock.now(), reason: "StartError", message };
+}

@@ -1,0 +1,189 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, chownSync, existsSync, realpathSync } from "node:fs";
+import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { interpreterLabel } from "../interpreters.ts";
+import { exitFile, type PodRecord } from "../records.ts";
+import { type ContainerSpec, type Mount, type PodSandbox } from "../sandbox.ts";
+import { type BaseRoots } from "./base-root.ts";
+import { userOf } from "./container-user.ts";
+import { type HostFiles } from "./host-files.ts";
+import { OciContainer, type OciSurroundings } from "./oci-container.ts";
+import { bundleDir, type OciRecord, writeOciRecord } from "./oci-records.ts";
+import { bindMount, type OciMount, ociSpecOf } from "./oci-spec.ts";
+import { prepareRoot } from "./root-file-system.ts";
+
+export interface OciPodOptions extends OciSurroundings {
+  dir: string;
+  record: PodRecord;
+  bases: BaseRoots;
+  hostFiles: HostFiles;
+  overlay: boolean;
+  onClose: () => Promise<void>;
+}
+
+export class OciPod implements PodSandbox {
+  readonly ip: string;
+  readonly dir: string;
+  readonly #options: OciPodOptions;
+  readonly #running = new Map<string, OciContainer>();
+  /** Ended containers whose remains are being removed. */
+  readonly #removals = new Map<string, Promise<void>>();
+
+  constructor(options: OciPodOptions) {
+    this.ip = options.record.ip;
+    this.dir = options.dir;
+    this.#options = options;
+  }
+
+  async start(spec: ContainerSpec): Promise<OciContainer> {
+    // The run before this one has the same directories.
+    await this.#removals.get(spec.name);
+    const bundle = bundleDir(this.dir, spec.name);
+    await rm(bundle, { recursive: true, force: true });
+    await rm(exitFile(this.dir, spec.name), { force: true });
+    await mkdir(bundle, { recursive: true, mode: 0o700 });
+    const id = randomBytes(32).toString("hex");
+    try {
+      await this.#writeConfig(id, spec, bundle);
+      const { name: container, run, logFile } = spec;
+      const left = spec.keepExitCode ? exitFile(this.dir, container) : undefined;
+      const launch = { container, run, id, bundle, logFile, exitFile: left };
+      const started = await OciContainer.start(launch, this.#options);
+      if (started.record.pid > 0) writeOciRecord(this.dir, started.record);
+      this.#track(started);
+      return started;
+    } catch (error) {
+      await this.#remove(id);
+      throw error;
+    }
+  }
+
+  adopt(record: OciRecord): OciContainer {
+    const { container } = record;
+    const bundle = bundleDir(this.dir, container);
+    const left = exitFile(this.dir, container);
+    const adopted = OciContainer.adopt(record, bundle, left, this.#options);
+    this.#track(adopted);
+    return adopted;
+  }
+
+  #track(container: OciContainer): void {
+    const name = container.record.container;
+    this.#running.set(name, container);
+    const removal = this.#removeAtEnd(container);
+    this.#removals.set(name, removal);
+    // Whoever needs it waits for it; a failure is met again by `close`.
+    removal.catch(() => {});
+  }
+
+  async #removeAtEnd(container: OciContainer): Promise<void> {
+    await container.exited;
+    await this.#remove(container.id);
+    const name = container.record.container;
+    if (this.#running.get(name) === container) this.#running.delete(name);
+  }
+
+  async #remove(id: string): Promise<void> {
+    await this.#options.runtime.delete(id);
+    await this.#options.cgroups.remove(id);
+  }
+
+  running(): OciContainer[] {
+    return [...this.#running.values()];
+  }
+
+  async #writeConfig(id: string, spec: ContainerSpec, bundle: string): Promise<void> {
+    const { bases, cgroups, overlay } = this.#options;
+    const { rootDir, config } = spec.image;
+    const interpreter = config.Labels?.[interpreterLabel];
+    const base =
+      interpreter !== undefined && !bringsRoot(rootDir) ? bases.of(interpreter) : undefined;
+    const layers = base === undefined ? [rootDir] : [rootDir, base];
+    const user = userOf(config.User ?? "", spec.isolation, layers);
+    // Written by the container's own user.
+    chownSync(spec.terminationLog, user.uid, user.gid);
+    const rootMounts = await prepareRoot({ bundle, imageRoot: rootDir, base, overlay });
+    const termination = spec.mounts.find(({ source }) => source === spec.terminationLog);
+    const oci = ociSpecOf({
+      spec,
+      user,
+      rootMounts,
+      cgroupMounts: cgroups.mounts(id),
+      hostMounts: await this.#hostMounts(spec.hostName, base !== undefined),
+      volumeMounts: volumeMounts(spec.mounts, this.dir),
+      cgroupsPath: cgroups.pathOf(id),
+      cgroupVersion: cgroups.version,
+      env: {
+        SERVER_HOST: this.ip,
+        SPRY_READY_FD: "3",
+        ...(termination && { SPRY_TERMINATION_LOG: termination.mountPath }),
+      },
+    });
+    // Environments hold secrets.
+    await writeFile(path.join(bundle, "config.json"), JSON.stringify(oci), { mode: 0o600 });
+  }
+
+  /** Files of the Pod that come from the machine: names, and how npm reaches its registry. */
+  async #hostMounts(hostName: string, hasBase: boolean): Promise<OciMount[]> {
+    const dir = path.join(this.dir, "etc");
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    const at = (name: string) => path.join(dir, name);
+    if (!existsSync(at("hosts"))) {
+      await writeFile(at("hosts"), hostsFile(this.ip, hostName), { mode: 0o644 });
+      await copyFile("/etc/resolv.conf", at("resolv.conf")).catch(() =>
+        writeFile(at("resolv.conf"), ""),
+      );
+      for (const name of ["hosts", "resolv.conf"]) chmodSync(at(name), 0o644);
+    }
+    const names = ["hosts", "resolv.conf"].map((name) =>
+      bindMount(at(name), `/etc/${name}`, false),
+    );
+    return hasBase ? [...names, ...(await this.#options.hostFiles.npmMounts(dir))] : names;
+  }
+
+  async close(): Promise<void> {
+    for (const container of this.#running.values()) container.kill("SIGKILL");
+    await Promise.all(this.#removals.values());
+    await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    await this.#options.onClose();
+  }
+}
+
+/** An image with programs of its own is used as it is. */
+function bringsRoot(rootDir: string): boolean {
+  return ["bin/sh", "usr/bin", "usr/local/bin"].some((name) =>
+    existsSync(path.join(rootDir, name)),
+  );
+}
+
+/**
+ * The real path of what is to be mounted. A container of the same Pod may have put links into a
+ * volume of which this one mounts a part; the runtime would follow them on the host.
+ */
+function sourceWithin(podDir: string, source: string): string {
+  const real = realpathSync(source);
+  if (!real.startsWith(`${podDir}/`))
+    throw new Error(`mounting ${path.relative(podDir, source)}: it leads out of the Pod`);
+  return real;
+}
+
+function volumeMounts(mounts: readonly Mount[], podDir: string): OciMount[] {
+  return mounts
+    .map(({ mountPath, source, readOnly = false }) => {
+      const destination = path.posix.resolve("/", mountPath);
+      if (destination === "/")
+        throw new Error("a volume cannot be mounted at /: choose a directory");
+      return bindMount(sourceWithin(podDir, source), destination, readOnly);
+    })
+    .sort((a, b) => a.destination.split("/").length - b.destination.split("/").length);
+}
+
+function hostsFile(ip: string, hostName: string): string {
+  return [
+    "127.0.0.1\tlocalhost",
+    "::1\tlocalhost ip6-localhost ip6-loopback",
+    `${ip}\t${hostName}`,
+    "",
+  ].join("\n");
+}

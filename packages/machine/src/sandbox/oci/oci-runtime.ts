@@ -1,0 +1,75 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { rm } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { listNames } from "../records.ts";
+
+const deleteTimeoutMs = 10_000;
+
+/**
+ * An OCI runtime's command line, as runc has it (opencontainers/runc, `man/`; 1.1 or later, because
+ * of `run --keep`). Its state is kept under the data directory, so that two platforms never meet.
+ */
+export class OciRuntime {
+  readonly file: string;
+  readonly #stateDir: string;
+
+  constructor(file: string, stateDir: string) {
+    this.file = file;
+    this.#stateDir = stateDir;
+  }
+
+  /** Runs in the foreground, and leaves state and cgroup for `delete` when the container has ended. */
+  run(id: string, files: { bundle: string; pidFile: string; errorFile: string }): string[] {
+    const { bundle, pidFile, errorFile } = files;
+    const global = [
+      this.file,
+      "--root",
+      this.#stateDir,
+      "--log",
+      errorFile,
+      "--log-format",
+      "json",
+    ];
+    const own = ["run", "--keep", "--preserve-fds", "1", "--bundle", bundle, "--pid-file", pidFile];
+    return [...global, ...own, id];
+  }
+
+  exec(id: string, pidFile: string, argv: readonly string[]): string[] {
+    return ["--root", this.#stateDir, "exec", "--pid-file", pidFile, id, ...argv];
+  }
+
+  /** Ends a container and forgets it. One that was only half made is forgotten too. */
+  async delete(id: string): Promise<void> {
+    const args = ["--root", this.#stateDir, "delete", "--force", id];
+    const options = { timeout: deleteTimeoutMs, env: {} };
+    await promisify(execFile)(this.file, args, options).catch(() => {});
+    await rm(path.join(this.#stateDir, id), { recursive: true, force: true });
+  }
+
+  /** Every container that the runtime knows of, also ended ones. */
+  list(): string[] {
+    return listNames(this.#stateDir);
+  }
+}
+
+/** The runtime's program on this machine's `PATH`. */
+export function findRuntime(searchPath = process.env["PATH"] ?? ""): string | undefined {
+  // Administrators' directories are often not on an ordinary PATH.
+  const dirs = [
+    ...searchPath.split(":").filter((dir) => path.isAbsolute(dir)),
+    "/usr/sbin",
+    "/usr/local/sbin",
+  ];
+  return dirs.map((dir) => path.join(dir, "runc")).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,415 @@
+import { execFileSync, spawn } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type ContainerConfig } from "@spry/image";
+import { eventually, temporaryDirectory } from "../../testing.ts";
+import { isAlive } from "../processes.ts";
+import {
+  type ContainerSpec,
+  type Isolation,
+  type LocalImage,
+  type PodSandbox,
+  type Sandbox,
+} from "../sandbox.ts";
+import { type OciContainer } from "./oci-container.ts";
+import { findRuntime } from "./oci-runtime.ts";
+import { openOciSandbox } from "./oci-sandbox.ts";
+
+const why =
+  process.getuid?.() === 0 && findRuntime() ? "" : " (skipped: needs root and runc on the PATH)";
+const pod = { uid: "11111111-2222-3333-4444-555555555555", namespace: "default", name: "hello" };
+const mebibyte = 1024 * 1024;
+/** As the Pods of Functions are. */
+const restricted: Isolation = {
+  user: 1000,
+  group: 1000,
+  supplementalGroups: [1000],
+  readOnlyRoot: true,
+  allowPrivilegeEscalation: false,
+  privileged: false,
+  addedCapabilities: [],
+  droppedCapabilities: ["ALL"],
+  seccomp: "RuntimeDefault",
+};
+const unconfined: Isolation = {
+  supplementalGroups: [],
+  readOnlyRoot: false,
+  allowPrivilegeEscalation: true,
+  privileged: false,
+  addedCapabilities: [],
+  droppedCapabilities: [],
+  seccomp: "RuntimeDefault",
+};
+
+function imageWith(files: Record<string, string>, config: ContainerConfig = {}): LocalImage {
+  const rootDir = temporaryDirectory();
+  chmodSync(rootDir, 0o755);
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(rootDir, file)), { recursive: true });
+    writeFileSync(path.join(rootDir, file), text);
+  }
+  const label = `node@${process.versions.node.split(".")[0]}`;
+  const Labels = { "io.spry.interpreter": label };
+  return { digest: "sha256:1", rootDir, config: { Labels, ...config } };
+}
+
+function specFor(dir: string, image: LocalImage, more: Partial<ContainerSpec>): ContainerSpec {
+  mkdirSync(path.join(dir, "containers", "main"), { recursive: true });
+  const at = (name: string) => path.join(dir, "containers", "main", name);
+  writeFileSync(at("termination-log"), "");
+  return {
+    name: "main",
+    run: 0,
+    image,
+    argv: ["node", "/app/main.cjs"],
+    env: {},
+    mounts: [{ mountPath: "/dev/termination-log", source: at("termination-log") }],
+    ports: [],
+    logFile: at("0.log"),
+    terminationLog: at("termination-log"),
+    keepExitCode: false,
+    hostName: "hello",
+    isolation: restricted,
+    ...more,
+  };
+}
+
+/** Mounts, cgroups and processes of a data directory: what must be nothing in the end. */
+function leftovers(dataDir: string): string[] {
+  const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
+  const trees = readdirSync("/sys/fs/cgroup").filter((name) =>
+    existsSync(`/sys/fs/cgroup/${name}/cgroup.procs`),
+  );
+  const groups = ["", ...trees].flatMap((tree) =>
+    readdirSync(`/sys/fs/cgroup/${tree}`)
+      .filter((name) => name.startsWith("spry-"))
+      .map((name) => `/sys/fs/cgroup/${tree}/${name}`),
+  );
+  const hash = execFileSync("sh", ["-c", `printf %s "${dataDir}" | sha256sum | cut -c1-12`]);
+  const own = groups.filter((group) => group.endsWith(hash.toString().trim()));
+  const processes = readdirSync("/proc").filter((pid) => {
+    try {
+      return (
+        /^\d+$/.test(pid) &&
+        readFileSync(`/proc/${pid}/environ`, "utf8").includes(`SPRY_OCI=${dataDir}`)
+      );
+    } catch {
+      return false;
+    }
+  });
+  return [...mounts.filter((line) => line.includes(dataDir)), ...own, ...processes];
+}
+
+describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
+  let dataDir = "";
+  let sandbox: Sandbox;
+  let place: PodSandbox;
+  let number = 0;
+  beforeAll(async () => {
+    const { mkdtempSync, realpathSync } = await import("node:fs");
+    const { tmpdir } = await import("node:os");
+    dataDir = realpathSync(mkdtempSync(path.join(tmpdir(), "spry-oci-")));
+    sandbox = await openOciSandbox({ dataDir });
+    await sandbox.recover();
+  });
+  afterAll(async () => {
+    expect(leftovers(dataDir)).toEqual([]);
+    const { rmSync } = await import("node:fs");
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  async function start(files: Record<string, string>, more: Partial<ContainerSpec> = {}) {
+    const uid = `${pod.uid.slice(0, -3)}${100 + number++}`;
+    place = await sandbox.openPod({ ...pod, uid });
+    const mine = place;
+    onTestFinished(() => mine.close());
+    const spec = specFor(place.dir, imageWith(files), more);
+    const container = await place.start(spec);
+    return { container, spec, place: mine, log: () => readFileSync(spec.logFile, "utf8") };
+  }
+
+  async function runOnce(files: Record<string, string>, more: Partial<ContainerSpec> = {}) {
+    const started = await start(files, more);
+    const exit = await started.container.exited;
+    return { ...started, exit, output: started.log() };
+  }
+
+  const main = (text: string) => ({ "app/main.cjs": text });
+
+  test("a server answers at the Pod's address, and says itself that it is ready", async () => {
+    const { container, place } = await start(
+      main(`
+        require("node:http").createServer((_, response) => response.end("hi")).listen(
+          8080, process.env.SERVER_HOST,
+          () => require("node:fs").writeSync(Number(process.env.SPRY_READY_FD), "ready\\n"))`),
+    );
+    await container.ready;
+    expect(await (await fetch(`http://${place.ip}:8080/`)).text()).toBe("hi");
+    container.kill("SIGKILL");
+    expect(await container.exited).toMatchObject({ exitCode: 137 });
+  });
+
+  test("a container sees the environment of its Pod, its own processes and its own name", async () => {
+    const { output, place } = await runOnce(
+      main(`
+        const { readdirSync, readFileSync } = require("node:fs");
+        console.log(JSON.stringify({ env: process.env, pid: process.pid,
+          pids: readdirSync("/proc").filter((name) => Number(name)),
+          hostname: require("node:os").hostname(), hosts: readFileSync("/etc/hosts", "utf8") }))`),
+      { env: { GREETING: "hi" } },
+    );
+    const seen = JSON.parse(output);
+    expect(seen).toMatchObject({ pid: 1, pids: ["1"], hostname: "hello" });
+    expect(seen.hosts).toContain(`${place.ip}\thello`);
+    expect(Object.keys(seen.env).sort()).toEqual([
+      "GREETING",
+      "HOME",
+      "HOSTNAME",
+      "PATH",
+      "SERVER_HOST",
+      "SPRY_READY_FD",
+      "SPRY_TERMINATION_LOG",
+    ]);
+  });
+
+  test("the restricted security context holds", async () => {
+    const { output } = await runOnce(
+      main(`
+        const fs = require("node:fs");
+        const tried = (work) => { try { work(); return "done"; } catch ({ code }) { return code; } };
+        const status = Object.fromEntries(fs.readFileSync("/proc/self/status", "utf8").split("\\n").map((line) => line.split(":\\t")));
+        console.log(JSON.stringify({
+          user: [process.getuid(), process.getgid(), ...process.getgroups()],
+          write: [tried(() => fs.writeFileSync("/app/x", "")), tried(() => fs.writeFileSync("/x", ""))],
+          hostFile: tried(() => fs.readFileSync("/etc/shadow")),
+          capabilities: [status.CapEff, status.CapBnd], noNewPrivileges: status.NoNewPrivs, seccomp: status.Seccomp }))`),
+    );
+    const none = "0000000000000000";
+    expect(JSON.parse(output)).toEqual({
+      user: [1000, 1000, 1000],
+      write: ["EROFS", "EROFS"],
+      hostFile: "ENOENT",
+      capabilities: [none, none],
+      noNewPrivileges: "1",
+      seccomp: "2",
+    });
+  });
+
+  test("volumes are at their real paths, read-only where the Pod says so", async () => {
+    const { exit, output } = await (async () => {
+      const uid = `${pod.uid.slice(0, -3)}900`;
+      const place = await sandbox.openPod({ ...pod, uid });
+      onTestFinished(() => place.close());
+      const secret = path.join(place.dir, "volumes", "secret");
+      const scratch = path.join(place.dir, "volumes", "scratch");
+      for (const dir of [secret, scratch]) mkdirSync(dir, { recursive: true });
+      chmodSync(scratch, 0o777);
+      writeFileSync(path.join(secret, "key"), "s3cret");
+      const image = imageWith(
+        main(`
+          const fs = require("node:fs");
+          fs.writeFileSync("/workspace/build/out", fs.readFileSync("/secret/key"));
+          try { fs.writeFileSync("/secret/key", "x"); } catch ({ code }) { console.log(code); }
+          console.log(fs.readFileSync("/workspace/build/out", "utf8"));`),
+      );
+      const spec = specFor(place.dir, image, {});
+      const mounts = [
+        { mountPath: "/workspace/build", source: scratch },
+        { mountPath: "/secret", source: secret, readOnly: true },
+      ];
+      const container = await place.start({ ...spec, mounts: [...spec.mounts, ...mounts] });
+      const exit = await container.exited;
+      expect(readFileSync(path.join(scratch, "out"), "utf8")).toBe("s3cret");
+      return { exit, output: readFileSync(spec.logFile, "utf8") };
+    })();
+    expect({ exit, output }).toMatchObject({ exit: { exitCode: 0 }, output: "EROFS\ns3cret\n" });
+  });
+
+  test("a link in a volume does not lead out of the Pod", async () => {
+    const place = await sandbox.openPod({ ...pod, uid: `${pod.uid.slice(0, -3)}901` });
+    onTestFinished(() => place.close());
+    const scratch = path.join(place.dir, "volumes", "scratch");
+    mkdirSync(scratch, { recursive: true });
+    symlinkSync("/etc", path.join(scratch, "link"));
+    const spec = specFor(place.dir, imageWith(main("")), {
+      mounts: [{ mountPath: "/data", source: path.join(scratch, "link") }],
+    });
+    await expect(place.start(spec)).rejects.toThrow("leads out of the Pod");
+  });
+
+  test("what ends a container reaches the termination log and the log", async () => {
+    const { exit, spec, output } = await runOnce(
+      main(`
+        require("node:fs").writeFileSync("/dev/termination-log", "the end");
+        console.log("out"); console.error("err"); process.exitCode = 3`),
+    );
+    expect(exit).toMatchObject({ exitCode: 3 });
+    expect(readFileSync(spec.terminationLog, "utf8")).toBe("the end");
+    expect(output.split("\n").sort()).toEqual(["", "err", "out"]);
+  });
+
+  test("more memory than the limit ends it as OOMKilled", async () => {
+    const { exit } = await runOnce(
+      main(`const all = []; for (;;) all.push(Buffer.alloc(${8 * mebibyte}, 1))`),
+      { isolation: { ...restricted, memoryLimit: 96 * mebibyte } },
+    );
+    expect(exit).toMatchObject({ exitCode: 137, reason: "OOMKilled" });
+  });
+
+  test("Node.js knows the limit of its container", async () => {
+    const { output } = await runOnce(main("console.log(process.constrainedMemory())"), {
+      isolation: { ...restricted, memoryLimit: 96 * mebibyte },
+    });
+    expect(output.trim()).toBe(String(96 * mebibyte));
+  });
+
+  test("a processor limit slows it down, and its use is told", async () => {
+    const spin = "const end = Date.now() + 1500; while (Date.now() < end); console.log('spun')";
+    const { container, log } = await start(main(`${spin}; setTimeout(() => {}, 60_000)`), {
+      isolation: { ...restricted, cpuLimit: 0.2 },
+    });
+    await eventually(() => expect(log()).toContain("spun"));
+    const used = (await sandbox.usage()).find(({ container }) => container === "main");
+    container.kill("SIGKILL");
+    await container.exited;
+    // 1.5 s and the start of Node.js at a fifth of a core, instead of 1.5 s and more.
+    expect(used?.cpuNanoseconds).toBeLessThan(700e6);
+    expect(used?.memoryBytes).toBeGreaterThan(5 * mebibyte);
+  });
+
+  test("a command runs beside it as the same user, and is ended when it takes too long", async () => {
+    const { container } = await start(main("setTimeout(() => {}, 60_000)"));
+    const limits = { timeoutMs: 5_000 };
+    const show = ["node", "-p", "process.getuid() + process.env.SERVER_HOST"];
+    expect(await container.exec(show, limits)).toEqual({
+      exitCode: 0,
+      output: `1000${place.ip}\n`,
+    });
+    expect(await container.exec(["sh", "-c", "exit 4"], limits)).toMatchObject({ exitCode: 4 });
+    const endless = ["node", "-e", "setTimeout(() => {}, 60_000)"];
+    expect(await container.exec(endless, { timeoutMs: 300 })).toMatchObject({ exitCode: -1 });
+    const count = ["sh", "-c", "ls -d /proc/[0-9]* | wc -l"];
+    await eventually(async () =>
+      expect(Number((await container.exec(count, limits)).output)).toBeLessThanOrEqual(5),
+    );
+  });
+
+  test("an image with a root file system of its own is used as it is", async () => {
+    const image = imageWith({ "usr/bin/keep": "", "data/x": "mine" }, { Labels: {} });
+    for (const file of ["/bin/cat", ...librariesOf("/bin/cat")]) {
+      mkdirSync(path.join(image.rootDir, path.dirname(file)), { recursive: true });
+      execFileSync("cp", ["-L", file, path.join(image.rootDir, file)]);
+    }
+    const { output } = await runOnce({}, { image, argv: ["/bin/cat", "/data/x"] });
+    expect(output).toBe("mine");
+    const { exit } = await runOnce({}, { image, argv: ["node"] });
+    expect(exit.reason).toBe("StartError");
+  });
+
+  test("a program that does not exist is a container that could not start, and leaves nothing", async () => {
+    const { exit } = await runOnce({}, { argv: ["no-such-program"] });
+    expect(exit).toMatchObject({
+      exitCode: 128,
+      reason: "StartError",
+      message: expect.stringContaining('exec: "no-such-program": executable file not found'),
+    });
+  });
+
+  test.each([
+    { asked: "privileged", isolation: { privileged: true }, error: "privileged" },
+    { asked: "SYS_ADMIN", isolation: { addedCapabilities: ["SYS_ADMIN"] }, error: "SYS_ADMIN" },
+  ])("$asked is refused with its name", async ({ isolation, error }) => {
+    await expect(start(main(""), { isolation: { ...unconfined, ...isolation } })).rejects.toThrow(
+      error,
+    );
+  });
+
+  test("the same container starts again with a clean root file system", async () => {
+    const image = main(`
+      const fs = require("node:fs");
+      console.log(fs.existsSync("/app/mark")); fs.writeFileSync("/app/mark", "")`);
+    const { place, spec, output } = await runOnce(image, { isolation: unconfined });
+    const again = await place.start({ ...spec, run: 1 });
+    await again.exited;
+    expect([output, readFileSync(spec.logFile, "utf8")]).toEqual(["false\n", "false\nfalse\n"]);
+  });
+});
+
+describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
+  test("leaves its containers running; the next one adopts them and removes strays", async () => {
+    const dataDir = temporaryDirectory();
+    const image = imageWith({
+      "app/main.cjs": `
+        console.log("started"); process.on("SIGTERM", () => process.exit(7)); setTimeout(() => {}, 60_000)`,
+    });
+    const agent = spawn(process.execPath, ["--input-type=module", "-e", agentProgram], {
+      env: { DATA_DIR: dataDir, SPEC: JSON.stringify({ image, pod }), PATH: process.env["PATH"] },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const said = await new Promise<string>((resolve) => {
+      let text = "";
+      agent.stdout.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+        if (text.includes("\n")) resolve(text);
+      });
+    });
+    agent.kill("SIGKILL");
+    const { dir, pid } = JSON.parse(said) as { dir: string; pid: number };
+    await eventually(() =>
+      expect(readFileSync(path.join(dir, "containers/main/0.log"), "utf8")).toContain("started"),
+    );
+
+    const sandbox = await openOciSandbox({ dataDir });
+    const [recovered, ...others] = await sandbox.recover();
+    expect(others).toEqual([]);
+    expect(recovered).toMatchObject({ ...pod, containers: [{ name: "main", run: 0 }] });
+    const container = recovered?.containers[0]?.container as OciContainer;
+    expect(container.record.pid).toBe(pid);
+    expect(isAlive(container.record)).toBe(true);
+    // The second container had no record any more: a stray.
+    expect(readdirSync(path.join(dataDir, "oci", "containers"))).toEqual([container.id]);
+    container.kill("SIGTERM");
+    // Known beyond the agent's life, because the Pod asked for it.
+    expect(await container.exited).toMatchObject({ exitCode: 7 });
+    await recovered?.sandbox.close();
+    await eventually(() => expect(leftovers(dataDir)).toEqual([]));
+  });
+});
+
+/** Starts two containers, forgets one of them, and waits to be killed. */
+const agentProgram = `
+  import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+  import path from "node:path";
+  import { openOciSandbox } from ${JSON.stringify(path.join(import.meta.dirname, "oci-sandbox.ts"))};
+  setInterval(() => {}, 1000);
+  const { image, pod } = JSON.parse(process.env.SPEC);
+  const sandbox = await openOciSandbox({ dataDir: process.env.DATA_DIR });
+  await sandbox.recover();
+  const place = await sandbox.openPod(pod);
+  const begin = async (name) => {
+    const dir = path.join(place.dir, "containers", name);
+    mkdirSync(dir, { recursive: true });
+    const terminationLog = path.join(dir, "termination-log");
+    writeFileSync(terminationLog, "");
+    return place.start({ name, run: 0, image, argv: ["node", "/app/main.cjs"], env: {}, mounts: [],
+      ports: [], logFile: path.join(dir, "0.log"), terminationLog, keepExitCode: true, hostName: "hello" });
+  };
+  const stray = await begin("stray");
+  rmSync(path.join(place.dir, "containers", "stray", "oci.json"));
+  const { record } = await begin("main");
+  console.log(JSON.stringify({ dir: place.dir, pid: record.pid }));
+`;
+
+function librariesOf(program: string): string[] {
+  const text = execFileSync("ldd", [program]).toString();
+  return [...text.matchAll(/(\/\S+) \(0x/g)].map((match) => match[1] ?? "");
+}

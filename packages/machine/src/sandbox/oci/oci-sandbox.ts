@@ -1,0 +1,288 @@
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import path from "node:path";
+import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
+import { AddressPool } from "../addresses.ts";
+import { interpreterLabel, Interpreters } from "../interpreters.ts";
+import { readExit } from "../process-container.ts";
+import { findByEnvironment, isAlive, readStat, signalGroup, signalProcess } from "../processes.ts";
+import {
+  containerDir,
+  exitFile,
+  listNames,
+  podDir,
+  podFile,
+  type PodRecord,
+  podsDir,
+  processFile,
+  type ProcessRecord,
+  readRecord,
+  writeRecord,
+} from "../records.ts";
+import {
+  type ContainerUsage,
+  type LocalImage,
+  type PodIdentity,
+  type PodSandbox,
+  type RecoveredPod,
+  type Sandbox,
+} from "../sandbox.ts";
+import { BaseRoots } from "./base-root.ts";
+import { Cgroups } from "./cgroups.ts";
+import { HostFiles } from "./host-files.ts";
+import { ownerVariable, type OciSurroundings } from "./oci-container.ts";
+import { OciPod } from "./oci-pod.ts";
+import { readOciRecord } from "./oci-records.ts";
+import { findRuntime, OciRuntime } from "./oci-runtime.ts";
+
+export interface OciSandboxOptions {
+  /** The node's data directory. */
+  dataDir: string;
+  /** The runtime's program; by default the runc on the `PATH`. */
+  runtime?: string | undefined;
+  /** npm's `npm-cli.js`, for images that want npm or another major of Node.js. */
+  npmCli?: string | undefined;
+  /** An npmrc with this machine's way to its package registry, used as npm's global configuration. */
+  npmConfig?: string | undefined;
+  clock?: Clock;
+  log?: Logger;
+}
+
+const trialTimeoutMs = 10_000;
+
+/**
+ * A sandbox on an OCI runtime. Runs a small container first, and throws, saying what is missing,
+ * where that does not work.
+ */
+export async function openOciSandbox(options: OciSandboxOptions): Promise<Sandbox> {
+  if (process.platform !== "linux") throw new Error("containers need Linux");
+  if (process.getuid?.() !== 0) throw new Error("containers need root");
+  const sandbox = new OciSandbox(options);
+  await sandbox.try();
+  return sandbox;
+}
+
+class OciSandbox implements Sandbox {
+  readonly name = "oci";
+  readonly annotations = {
+    "node.spry.io/resource-limits": "enforced: containers run in cgroups of their own",
+    "node.spry.io/network": "shared: every Pod has a loopback address of its own on this machine",
+  };
+  readonly #dataDir: string;
+  readonly #log: Logger;
+  readonly #addresses: AddressPool;
+  readonly #bases: BaseRoots;
+  readonly #hostFiles: HostFiles;
+  readonly #surroundings: OciSurroundings;
+  readonly #pods = new Map<string, OciPod>();
+  #overlay = true;
+
+  constructor(options: OciSandboxOptions) {
+    const { npmCli, npmConfig, clock = systemClock, log = silentLogger } = options;
+    mkdirSync(options.dataDir, { recursive: true });
+    // What is mounted is compared with real paths.
+    this.#dataDir = realpathSync(options.dataDir);
+    this.#log = log;
+    this.#addresses = new AddressPool(this.#dataDir);
+    const interpreters = new Interpreters({ dataDir: this.#dataDir, npmCli, npmConfig, log });
+    this.#bases = new BaseRoots(path.join(this.#dataDir, "oci", "base"), interpreters);
+    this.#hostFiles = new HostFiles({ npmCli, npmConfig });
+    const hash = createHash("sha256").update(this.#dataDir).digest("hex").slice(0, 12);
+    this.#surroundings = {
+      owner: this.#dataDir,
+      runtime: new OciRuntime(
+        runtimeOf(options.runtime),
+        path.join(this.#dataDir, "oci", "containers"),
+      ),
+      cgroups: new Cgroups(`spry-${hash}`, clock),
+      clock,
+    };
+  }
+
+  async recover(): Promise<RecoveredPod[]> {
+    await this.#killStrangers();
+    const recovered: RecoveredPod[] = [];
+    for (const uid of listNames(podsDir(this.#dataDir))) {
+      const dir = podDir(this.#dataDir, uid);
+      const record = readRecord(podFile(dir)) as PodRecord | undefined;
+      if (!record || record.uid !== uid) {
+        await rm(dir, { recursive: true, force: true });
+        continue;
+      }
+      const sandbox = this.#add(record);
+      const containers = listNames(path.join(dir, "containers")).flatMap((name) => {
+        killPlainProcess(dir, name);
+        const known = this.#knownContainer(dir, name);
+        if (!known) return [];
+        return [{ name, run: known.run, container: sandbox.adopt(known) }];
+      });
+      const { namespace, name } = record;
+      recovered.push({ uid, namespace, name, sandbox, containers });
+    }
+    await this.#removeStrangers();
+    await this.#bases.ensure(Interpreters.own, () => {});
+    const isIdle = recovered.every(({ containers }) => containers.length === 0);
+    if (isIdle) await this.#bases.prune();
+    return recovered;
+  }
+
+  /** A container that still runs, or of whose end something is known. */
+  #knownContainer(dir: string, name: string) {
+    const known = readOciRecord(dir, name);
+    if (!known) return undefined;
+    const { cgroups } = this.#surroundings;
+    const tells = isAlive(known) || readExit(exitFile(dir, name)) || cgroups.oomKills(known.id) > 0;
+    return tells ? known : undefined;
+  }
+
+  /** Runtimes that were just starting a container when the last agent died: nobody has its record. */
+  async #killStrangers(): Promise<void> {
+    const monitors = new Set<number>();
+    for (const uid of listNames(podsDir(this.#dataDir))) {
+      const dir = podDir(this.#dataDir, uid);
+      for (const name of listNames(path.join(dir, "containers"))) {
+        const known = readOciRecord(dir, name);
+        if (known && isAlive(known.monitor)) monitors.add(known.monitor.pid);
+      }
+    }
+    for (const { pid, value } of await findByEnvironment(`${ownerVariable}=`)) {
+      // Every monitor has a session of its own; a runtime below a waiting shell is in it too.
+      if (value === this.#surroundings.owner && !monitors.has(sessionOf(pid)))
+        signalProcess(pid, "SIGKILL");
+    }
+  }
+
+  /** Removes every container and cgroup that no Pod here knows. */
+  async #removeStrangers(): Promise<void> {
+    const { runtime, cgroups } = this.#surroundings;
+    const known = new Set(this.#containers().map(({ container }) => container.id));
+    for (const id of new Set([...runtime.list(), ...cgroups.list()])) {
+      if (known.has(id)) continue;
+      this.#log.warn({ id }, "removing container that belongs to no Pod");
+      await runtime.delete(id);
+      await cgroups.remove(id);
+    }
+    if (known.size === 0) await cgroups.removeParent();
+  }
+
+  isPrepared(image: LocalImage): boolean {
+    const interpreter = image.config.Labels?.[interpreterLabel];
+    return !interpreter || this.#bases.of(interpreter) !== undefined;
+  }
+
+  async prepare(image: LocalImage, progress: (message: string) => void): Promise<void> {
+    const interpreter = image.config.Labels?.[interpreterLabel];
+    if (interpreter) await this.#bases.ensure(interpreter, progress);
+  }
+
+  openPod(pod: PodIdentity): Promise<PodSandbox> {
+    const known = this.#pods.get(pod.uid);
+    if (known) return Promise.resolve(known);
+    const record: PodRecord = { ...pod, ip: this.#addresses.take() };
+    const dir = podDir(this.#dataDir, pod.uid);
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    writeRecord(podFile(dir), record);
+    return Promise.resolve(this.#add(record));
+  }
+
+  #add(record: PodRecord): OciPod {
+    this.#addresses.reserve(record.ip);
+    const pod = new OciPod({
+      ...this.#surroundings,
+      dir: podDir(this.#dataDir, record.uid),
+      record,
+      bases: this.#bases,
+      hostFiles: this.#hostFiles,
+      overlay: this.#overlay,
+      onClose: async () => {
+        this.#pods.delete(record.uid);
+        this.#addresses.release(record.ip);
+        if (this.#pods.size === 0) await this.#surroundings.cgroups.removeParent();
+      },
+    });
+    this.#pods.set(record.uid, pod);
+    return pod;
+  }
+
+  usage(): Promise<ContainerUsage[]> {
+    const all = this.#containers().flatMap(({ podUid, container }) => {
+      const used = this.#surroundings.cgroups.usage(container.id);
+      const { startedAt, record } = container;
+      return used ? [{ podUid, container: record.container, startedAt, ...used }] : [];
+    });
+    return Promise.resolve(all);
+  }
+
+  #containers() {
+    return [...this.#pods].flatMap(([podUid, pod]) =>
+      pod.running().map((container) => ({ podUid, container })),
+    );
+  }
+
+  /** Runs the smallest container there is; without overlays if they are not to be had here. */
+  async try(): Promise<void> {
+    await this.#bases.ensure(Interpreters.own, () => {});
+    try {
+      await this.#runTrial();
+    } catch {
+      this.#overlay = false;
+      await this.#runTrial();
+    }
+  }
+
+  async #runTrial(): Promise<void> {
+    const identity = { uid: `trial-${randomUUID()}`, namespace: "default", name: "trial" };
+    const pod = await this.openPod(identity);
+    try {
+      const dir = containerDir(pod.dir, "trial");
+      const rootDir = path.join(pod.dir, "image");
+      for (const each of [dir, rootDir]) mkdirSync(each, { recursive: true });
+      const at = (name: string) => path.join(dir, name);
+      writeFileSync(at("termination-log"), "");
+      const config = { Labels: { [interpreterLabel]: Interpreters.own } };
+      const container = await pod.start({
+        name: "trial",
+        run: 0,
+        image: { digest: "sha256:0", rootDir, config },
+        argv: ["/bin/true"],
+        env: {},
+        mounts: [],
+        ports: [],
+        logFile: at("0.log"),
+        terminationLog: at("termination-log"),
+        keepExitCode: false,
+        hostName: "trial",
+      });
+      const cancel = this.#surroundings.clock.after(trialTimeoutMs, () =>
+        container.kill("SIGKILL"),
+      );
+      const { exitCode, message } = await container.exited;
+      cancel();
+      if (exitCode !== 0)
+        throw new Error(
+          `${this.#surroundings.runtime.file} cannot run containers here: ${message ?? readFileSync(at("0.log"), "utf8").slice(0, 1000)}`,
+        );
+    } finally {
+      await pod.close();
+    }
+  }
+}
+
+function runtimeOf(given: string | undefined): string {
+  const file = given ?? findRuntime();
+  if (file === undefined || !existsSync(file))
+    throw new Error("there is no OCI runtime on the PATH: install runc, or use --sandbox process");
+  return file;
+}
+
+/** What the process sandbox of the same data directory has left running. */
+function killPlainProcess(dir: string, name: string): void {
+  const known = readRecord(processFile(dir, name)) as ProcessRecord | undefined;
+  if (known && isAlive(known)) signalGroup(known.pid, "SIGKILL");
+  void rm(processFile(dir, name), { force: true });
+}
+
+function sessionOf(pid: number): number {
+  return readStat(pid)?.session ?? 0;
+}
