@@ -37,7 +37,7 @@ export async function followUntilRunning(
         const text = `${condition.status === "True" ? "✔" : condition.status === "False" ? "✘" : "…"} ${
           words[condition.type] ?? condition.type
         }: ${condition.message || condition.reason}`;
-        if (said.get(condition.type) !== text) report(text);
+        if (said.get(condition.type) !== text) report(text.split("\n", 1)[0] ?? "");
         said.set(condition.type, text);
       }
       const failed = conditionsOf(current).find(

@@ -97,7 +97,6 @@ program
 try {
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = 1;
   if (error instanceof UserError) {
     console.error(`error: ${messageOf(error)}`);
     if (error.wayOut) console.error(`       ${error.wayOut}`);
@@ -107,4 +106,6 @@ try {
     // A bug, or something nobody thought of: everything that helps to find it.
     console.error(error);
   }
+  // What a command that failed half-way has left open must not keep it alive.
+  process.exit(1);
 }

@@ -31,6 +31,22 @@ test.each<[string, Conditions, string, string, string]>([
     "is not ready: Job b is still in progress",
   ],
   [
+    "a crash that the first line names already, said once",
+    [
+      is(
+        "Running",
+        "False",
+        "DeploymentFailed",
+        crash.replace("…", "SyntaxError: Unexpected end of input"),
+      ),
+      configured,
+      built,
+    ],
+    "failed",
+    "DeploymentFailed",
+    "is not ready: Deployment hello failed: exit code 1: SyntaxError: Unexpected end of input",
+  ],
+  [
     "a crash, with the line that names it",
     [is("Running", "False", "DeploymentFailed", crash), configured, built],
     "failed",

@@ -45,5 +45,6 @@ function gistOf(message: string): string {
   const [first = "", ...rest] = message.slice(0, maxReadLength).split("\n");
   const error = rest.find((line) => /^[A-Z]\w*(?:Error|Exception)\b/.test(line));
   const line = first.replace(/[\s:…]+$/, "");
-  return (error ? `${line}: ${error}` : line).slice(0, maxMessageLength);
+  const isNews = error !== undefined && !line.includes(error);
+  return (isNews ? `${line}: ${error}` : line).slice(0, maxMessageLength);
 }

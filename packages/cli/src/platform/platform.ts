@@ -107,9 +107,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       kubeconfigFor({ ...credentials, user: "gateway", client: certificates.gateway }),
       0o600,
     );
-    const objects = applySystemObjects(client, access);
-    const gatewayStart = objects.then(() =>
-      occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
+    const startGateway = async () => {
+      await applySystemObjects(client, access);
+      const process = await occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
         startGatewayProcess({
           dataDir: dataDir.root,
           logFile: path.join(dataDir.logs, "gateway.log"),
@@ -119,14 +119,15 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
           fingerprint: `${version} ${apiServer} ${hashOf(certificates.gateway.cert)}`,
           log,
         }),
-      ),
-    );
+      );
+      teardown.push(() => process.stop());
+      return process;
+    };
     const imagesMade = ensureSystemImages(
       new RegistryClient({ resolve: (name) => (name === pullAddress ? mirror : undefined) }),
       { pullAddress, scratch: path.join(dataDir.root, "scratch") },
     );
-    const [gateway, images] = await settled([gatewayStart, imagesMade]);
-    teardown.push(() => gateway.stop());
+    const [gateway, images] = await settled([startGateway(), imagesMade]);
 
     const config = controllerConfig(images);
     const webhook = await startWebhookServer({
