@@ -41,8 +41,8 @@ export class CommitLookups {
   readonly #max: number;
   readonly #lookups = new Map<string, Lookup>();
   readonly #idOf = new Map<ObjectKey, string>();
-  readonly #queue: Lookup[] = [];
-  #running = 0;
+  readonly #queue = new Set<Lookup>();
+  readonly #running = new Set<Lookup>();
 
   constructor(options: {
     resolve: (question: CommitQuestion) => Promise<string>;
@@ -109,20 +109,33 @@ export class CommitLookups {
     if (lookup.state === "running") lookup.again = true;
     if (lookup.state !== "idle") return;
     lookup.state = "queued";
-    this.#queue.push(lookup);
+    this.#queue.add(lookup);
     this.#next();
   }
 
   #next(): void {
-    while (this.#running < this.#max) {
-      const lookup = this.#queue.shift();
+    while (this.#running.size < this.#max) {
+      const lookup = this.#mostUrgent();
       if (!lookup) return;
+      this.#queue.delete(lookup);
       // Nobody wants to know any more.
       if (lookup.users.size === 0) continue;
-      this.#running++;
+      this.#running.add(lookup);
       lookup.state = "running";
       void this.#check(lookup);
     }
+  }
+
+  /**
+   * Of what waits longest, one of the namespace with the fewest questions under way: servers that do
+   * not answer keep up only those who asked them.
+   */
+  #mostUrgent(): Lookup | undefined {
+    const busy = [...this.#running].map(namespaceOf);
+    const load = (lookup: Lookup) => busy.filter((each) => each === namespaceOf(lookup)).length;
+    let best: Lookup | undefined;
+    for (const lookup of this.#queue) if (!best || load(lookup) < load(best)) best = lookup;
+    return best;
   }
 
   async #check(lookup: Lookup): Promise<void> {
@@ -136,7 +149,7 @@ export class CommitLookups {
           : new GitError("temporary", "asking the server", { cause });
       answer = { error };
     }
-    this.#running--;
+    this.#running.delete(lookup);
     lookup.state = "idle";
     lookup.checkedAt = this.#clock.now();
     lookup.failures = "error" in answer ? lookup.failures + 1 : 0;
@@ -172,6 +185,12 @@ export class CommitLookups {
     const ms = Math.max(0, lookup.checkedAt + pause - this.#clock.now());
     lookup.cancelTimer = this.#clock.after(ms, () => this.#start(lookup));
   }
+}
+
+/** Functions of several namespaces can share a question; it counts for the first. */
+function namespaceOf({ users }: Lookup): string {
+  const [first = ""] = users.keys();
+  return first.slice(0, Math.max(0, first.indexOf("/")));
 }
 
 function textOf(answer: CommitAnswer): string {
