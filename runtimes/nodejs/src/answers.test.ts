@@ -1,3 +1,4 @@
+import { get } from "node:http";
 import { describe, expect, test } from "vitest";
 import { send, startFunction } from "./testing/running-function.ts";
 
@@ -103,6 +104,20 @@ describe("a handler's result", () => {
     expect(await send(url)).toMatchObject({ status: 408, body: "Request Timeout" });
     await new Promise((done) => setTimeout(done, 350));
     expect((await send(`${url}/healthz`)).status).toBe(200);
+  });
+
+  test("that does not come in time is told so by context.signal, and so is one for nobody", async () => {
+    const { url, stdout } = await startFunction(
+      `module.exports.main = (event, { signal }) => new Promise(() => {
+        signal.addEventListener("abort", () => console.log(signal.reason.name));
+      });`,
+      { FUNC_TIMEOUT: "0.2" },
+    );
+    expect((await send(url)).status).toBe(408);
+    await expect.poll(stdout).toBe("TimeoutError\n");
+    const asked = get(url).on("error", () => {});
+    setTimeout(() => asked.destroy(), 50);
+    await expect.poll(stdout).toBe("TimeoutError\nAbortError\n");
   });
 
   test("is counted, with its duration until it is there", async () => {

@@ -1,3 +1,4 @@
+import { Context } from "./context.ts";
 import { createEvent } from "./event.ts";
 import { answered, type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
 import { logError } from "./log.ts";
@@ -14,7 +15,7 @@ export function eventHandler(
   publisher: Publisher,
 ): FunctionHandler {
   return {
-    parsesBody: true,
+    body: "parsed",
     call(request, response) {
       const event = createEvent(request, response, publisher);
       const sendResponse: SendResponse = (body, status, headers) => {
@@ -26,21 +27,11 @@ export function eventHandler(
           response.destroy();
         });
       };
-      const result = main(event, contextOf(settings), sendResponse);
+      const result = main(event, new Context(settings, request), sendResponse);
       if (main.length < 3) return result;
       // A handler that takes the callback, and returns nothing, will call it.
       const orCalled = (value: unknown) => (value === undefined ? answered(response) : value);
       return isThenable(result) ? Promise.resolve(result).then(orCalled) : orCalled(result);
     },
-  };
-}
-
-function contextOf(settings: Settings): Record<string, unknown> {
-  return {
-    "function-name": settings.functionName,
-    runtime: settings.runtime,
-    namespace: settings.namespace,
-    timeout: settings.timeoutSeconds,
-    "body-size-limit": settings.bodyLimitMb,
   };
 }

@@ -10,7 +10,24 @@ import { parseQuery } from "./query.ts";
 export class FunctionRequest extends IncomingMessage {
   /** The parsed body, as in `event.data`; undefined when there is none. */
   body: unknown = undefined;
+  /** The body's bytes, decompressed, for signatures over them; undefined when there are none. */
+  rawBody: Buffer | undefined = undefined;
+  #controller: AbortController | undefined;
+  #abandoned: Error | undefined;
   #query: Record<string, unknown> | undefined;
+
+  /** Aborted when the time for an answer is over, or the client has gone. */
+  // @ts-expect-error It is an accessor in recent versions of Node.js too, whatever their types say.
+  override get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#abandoned) this.#controller.abort(this.#abandoned);
+    return this.#controller.signal;
+  }
+
+  abandon(reason: Error): void {
+    this.#abandoned ??= reason;
+    this.#controller?.abort(this.#abandoned);
+  }
 
   get originalUrl(): string {
     return this.url ?? "/";

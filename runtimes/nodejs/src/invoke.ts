@@ -27,7 +27,7 @@ export function invoke(
   const succeed = () => metrics.settle(performance.now() - start, false);
   const fail = (error: unknown) => {
     metrics.settle(performance.now() - start, true);
-    logError("the handler threw", error);
+    if (!(error instanceof RequestError)) logError("the handler threw", error);
     refuse(response, error);
   };
   metrics.begin();
@@ -52,5 +52,7 @@ function refuse(response: FunctionResponse, error: unknown): void {
   if (response.writableEnded) return;
   // The status is out: only a broken connection still says that the body is not whole.
   if (response.headersSent) return void response.destroy();
+  // The body that a handler was reading turned out to be too large.
+  if (error instanceof RequestError) return void response.status(error.status).end(error.message);
   response.status(500).end(typeof error === "string" ? error : "Internal server error");
 }

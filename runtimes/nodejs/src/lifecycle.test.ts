@@ -54,6 +54,26 @@ describe("a Function is loaded", () => {
       },
     },
     {
+      name: "TypeScript that is called JavaScript",
+      files: {
+        "handler.js": 'module.exports = { main: (event: { data?: string }): string => "hello" };',
+      },
+    },
+    {
+      name: "an ES module in TypeScript that is called JavaScript",
+      files: {
+        "handler.js":
+          'interface A { a: string }\nexport function main(event: A, ...rest: unknown[]): string { return "hello"; }',
+      },
+    },
+    {
+      name: "TypeScript that is called JavaScript in a module package",
+      files: {
+        "handler.js": 'export const main = (event: unknown): string => "hello";',
+        "package.json": '{"type":"module"}',
+      },
+    },
+    {
       name: "package.json's main",
       files: { "src/app.js": hello, "package.json": '{"main":"src/app.js"}' },
     },
@@ -103,8 +123,8 @@ describe("a Function is loaded", () => {
     },
     {
       name: "no main",
-      files: { "handler.js": "exports.handle = exports.other = () => {};" },
-      says: /^loading handler\.js: it exports no function main; there is other, handle|handle, other\n$/,
+      files: { "handler.js": "exports.greet = exports.other = () => {};" },
+      says: /^loading handler\.js: it exports no function main; there is other, greet|greet, other\n$/,
     },
     {
       name: "no exports",

@@ -4,7 +4,9 @@
  */
 import { closeSync, realpathSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { loadHandler, LoadError } from "./load-handler.ts";
+import { functionsFramework } from "./functions-framework.ts";
+import { LoadError } from "./load-error.ts";
+import { loadHandler } from "./load-handler.ts";
 import { logError } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
@@ -20,7 +22,13 @@ async function main(): Promise<void> {
   delete process.env["SPRY_READY_FD"];
   const directory = join(dirname(realpathSync(process.argv[1] ?? ".")), "function");
   const publisher = new Publisher(settings.publisherAddress);
-  provideModules({ sdk: () => createSdk(settings, publisher) });
+  provideModules(
+    {
+      sdk: () => createSdk(settings, publisher),
+      "@google-cloud/functions-framework": () => functionsFramework,
+    },
+    ["@google-cloud/functions-framework"],
+  );
   // The runtime's own frames are on top of the Function's while it loads.
   Error.stackTraceLimit = 30;
   const handler = await loadHandler(directory, settings, publisher);

@@ -18,17 +18,26 @@ export function isLeftUnread({ headers }: FunctionRequest): boolean {
 
 /** The whole body, decompressed. */
 export async function readBody(request: FunctionRequest, limitMb: number): Promise<Buffer> {
-  const limit = limitMb * 1024 * 1024;
-  // Known before a byte is read; a chunked body shows its size only on the way.
-  if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge(limitMb);
   const chunks: Buffer[] = [];
+  for await (const chunk of limited(request, limitMb)) chunks.push(chunk);
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+}
+
+/** The body, decompressed, as it comes in. Fails with a `RequestError` when it is too large. */
+export async function* limited(request: FunctionRequest, limitMb: number): AsyncGenerator<Buffer> {
+  checkLength(request, limitMb);
+  const limit = limitMb * 1024 * 1024;
   let size = 0;
   for await (const chunk of await decoded(request)) {
     size += chunk.length;
     if (size > limit) throw tooLarge(limitMb);
-    chunks.push(chunk);
+    yield chunk;
   }
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+}
+
+/** Known before a byte is read; a chunked body shows its size only on the way. */
+export function checkLength({ headers }: FunctionRequest, limitMb: number): void {
+  if (Number(headers["content-length"] ?? 0) > limitMb * 1024 * 1024) throw tooLarge(limitMb);
 }
 
 /**

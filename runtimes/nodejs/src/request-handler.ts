@@ -6,7 +6,7 @@ import { answered, type FunctionHandler, isThenable, type UserFunction } from ".
  */
 export function requestHandler(main: UserFunction): FunctionHandler {
   return {
-    parsesBody: true,
+    body: "parsed",
     call(request, response) {
       const result = main(request, response);
       return isThenable(result)

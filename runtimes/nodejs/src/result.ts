@@ -67,7 +67,10 @@ function isWebResponse(value: object): value is Response {
 
 async function sendWebResponse(response: FunctionResponse, value: Response): Promise<void> {
   response.status(value.status);
+  if (value.statusText) response.statusMessage = value.statusText;
   for (const [name, each] of value.headers) response.appendHeader(name, each);
+  // Whoever listens to events waits for the head, which would come with the first of them.
+  if (value.headers.get("content-type")?.startsWith("text/event-stream")) response.flushHeaders();
   if (value.body) await sendStream(response, value.body);
   else response.end();
 }

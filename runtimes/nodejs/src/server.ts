@@ -73,18 +73,26 @@ function answer(
 ): void {
   // Only for the answer's beginning: a stream may take as long as it likes.
   const timer = setTimeout(() => {
-    if (!response.headersSent) refuse(request, response, new RequestError(408, "Request Timeout"));
+    if (response.headersSent) return;
+    refuse(request, response, new RequestError(408, "Request Timeout"));
+    request.abandon(new DOMException("the request's time is over", "TimeoutError"));
   }, timeoutMs);
-  response.once("close", () => clearTimeout(timer));
+  response.once("close", () => {
+    clearTimeout(timer);
+    if (!response.writableFinished)
+      request.abandon(new DOMException("the client has gone", "AbortError"));
+  });
+  const { body } = invocation.handler;
   try {
-    if (!invocation.handler.parsesBody || !hasBody(request) || isLeftUnread(request))
+    if (body === "stream" || !hasBody(request) || (body === "parsed" && isLeftUnread(request)))
       return invoke(invocation, request, response);
   } catch (error) {
     return refuse(request, response, error);
   }
   readBody(request, invocation.settings.bodyLimitMb)
-    .then((body) => {
-      request.body = parseBody(body, request.headers["content-type"]);
+    .then((bytes) => {
+      if (bytes.length > 0) request.rawBody = bytes;
+      if (body === "parsed") request.body = parseBody(bytes, request.headers["content-type"]);
       return response.headersSent ? undefined : invoke(invocation, request, response);
     })
     .catch((error: unknown) => refuse(request, response, error));

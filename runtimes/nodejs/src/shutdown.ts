@@ -1,3 +1,4 @@
+import { backgroundWork } from "./background-work.ts";
 import { type FunctionServer } from "./server.ts";
 
 /**
@@ -15,7 +16,7 @@ export function shutDownOnSignal(server: FunctionServer, delayMs: number): void 
     });
     // Idle connections stay open until then: a request may be on its way on any of them.
     setTimeout(() => {
-      server.close(() => process.exit(0));
+      server.close(() => void backgroundWork().then(() => process.exit(0)));
       // Those with a request under way become idle one by one.
       setInterval(() => server.closeIdleConnections(), 50);
     }, delayMs);

@@ -51,7 +51,8 @@ export async function failToStart(files: Files | string, env: Record<string, str
   return { code, stderr: started.stderr() };
 }
 
-let nextPort = 20_000 + (process.pid % 20_000);
+// Below what the system hands to outgoing connections, and far apart for tests that run side by side.
+let nextPort = 20_000 + ((process.pid * 97) % 12_000);
 
 function spawnFunction(files: Files | string, env: Record<string, string>) {
   const dir = mkdtempSync(join(tmpdir(), "spry-runtime-"));

@@ -1,0 +1,15 @@
+import { logError } from "./log.ts";
+
+const running = new Set<Promise<unknown>>();
+
+/** Work that goes on after the answer; a process that stops waits for it. */
+export function runInBackground(work: unknown): void {
+  const promise = Promise.resolve(work)
+    .catch((error: unknown) => logError("work in the background failed", error))
+    .finally(() => running.delete(promise));
+  running.add(promise);
+}
+
+export async function backgroundWork(): Promise<void> {
+  while (running.size > 0) await Promise.all(running);
+}

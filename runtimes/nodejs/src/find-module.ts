@@ -1,0 +1,43 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { LoadError } from "./load-error.ts";
+
+const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts"];
+
+/** The file with a Function's code. */
+export interface ModuleFile {
+  path: string;
+  /** package.json says that its files are ES modules. */
+  isModulePackage: boolean;
+}
+
+/** The contract's `handler.js` comes before `main` of package.json, which `npm init` fills in unasked. */
+export function findModule(directory: string, moduleName: string): ModuleFile {
+  const { main, type } = readPackageJson(directory);
+  const candidates = extensions.map((extension) => `${moduleName}.${extension}`);
+  if (main !== undefined) candidates.push(main);
+  const path = candidates.map((name) => join(directory, name)).find((file) => existsSync(file));
+  if (path !== undefined) return { path, isModulePackage: type === "module" };
+  throw new LoadError(
+    `loading the Function: there is no ${moduleName}.js, nor ${candidates.slice(1).join(", ")}`,
+  );
+}
+
+interface PackageJson {
+  main?: string | undefined;
+  type?: string | undefined;
+}
+
+function readPackageJson(directory: string): PackageJson {
+  const file = join(directory, "package.json");
+  if (!existsSync(file)) return {};
+  try {
+    const { main, type } = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+    return {
+      main: typeof main === "string" ? main : undefined,
+      type: typeof type === "string" ? type : undefined,
+    };
+  } catch (cause) {
+    throw new LoadError(`loading package.json: ${(cause as Error).message}`, { cause });
+  }
+}

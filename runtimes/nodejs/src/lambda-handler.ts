@@ -1,0 +1,120 @@
+import { randomUUID } from "node:crypto";
+import { type FunctionRequest } from "./function-request.ts";
+import { type FunctionResponse } from "./function-response.ts";
+import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+import { essenceOf } from "./media-type.ts";
+import { type Settings } from "./settings.ts";
+
+/** `handler(event, context, callback)` of AWS Lambda, with an event of API Gateway, format 2.0. */
+export function lambdaHandler(handler: UserFunction, settings: Settings): FunctionHandler {
+  return {
+    body: "raw",
+    async call(request, response) {
+      const id = randomUUID();
+      const result = await new Promise((resolve, reject) => {
+        const callback = (error: unknown, value: unknown) =>
+          error === null || error === undefined ? resolve(value) : reject(error);
+        const returned = handler(
+          eventOf(request, settings, id),
+          contextOf(settings, id, callback),
+          callback,
+        );
+        if (isThenable(returned)) returned.then(resolve, reject);
+        else if (returned !== undefined || handler.length < 3) resolve(returned);
+      });
+      return applyResult(response, result);
+    },
+  };
+}
+
+function eventOf(request: FunctionRequest, settings: Settings, requestId: string) {
+  const now = new Date();
+  const { path, originalUrl: url, method, headers } = request;
+  const { cookie, ...others } = headers;
+  const { body, isBase64Encoded } = bodyOf(request);
+  const host = request.headers.host ?? "";
+  const query = new URLSearchParams(url.slice(path.length + 1));
+  return {
+    version: "2.0",
+    routeKey: "$default",
+    rawPath: path,
+    rawQueryString: url.slice(path.length + 1),
+    ...(cookie !== undefined && { cookies: cookie.split(/; ?/) }),
+    headers: Object.fromEntries(Object.entries(others).map(([name, each]) => [name, String(each)])),
+    ...(query.size > 0 && { queryStringParameters: joined(query) }),
+    requestContext: {
+      accountId: "anonymous",
+      apiId: settings.functionName,
+      domainName: host,
+      domainPrefix: host.split(".", 1)[0],
+      http: {
+        method,
+        path,
+        protocol: `HTTP/${request.httpVersion}`,
+        sourceIp: request.ip,
+        userAgent: headers["user-agent"] ?? "",
+      },
+      requestId,
+      routeKey: "$default",
+      stage: "$default",
+      time: now.toISOString(),
+      timeEpoch: now.getTime(),
+    },
+    ...(body !== undefined && { body }),
+    isBase64Encoded,
+  };
+}
+
+/** Repeated names are one, their values joined by commas. */
+function joined(query: URLSearchParams): Record<string, string> {
+  const names = [...new Set(query.keys())];
+  return Object.fromEntries(names.map((name) => [name, query.getAll(name).join(",")]));
+}
+
+function bodyOf({ rawBody, headers }: FunctionRequest) {
+  if (!rawBody) return { body: undefined, isBase64Encoded: false };
+  const essence = essenceOf(headers["content-type"]);
+  const isText = /^text\/|json$|xml$|javascript$|^application\/x-www-form-urlencoded$/.test(
+    essence,
+  );
+  return { body: rawBody.toString(isText ? "utf8" : "base64"), isBase64Encoded: !isText };
+}
+
+type Callback = (error: unknown, value?: unknown) => void;
+
+function contextOf(settings: Settings, awsRequestId: string, callback: Callback) {
+  const end = Date.now() + settings.timeoutSeconds * 1000;
+  return {
+    functionName: settings.functionName,
+    functionVersion: "$LATEST",
+    invokedFunctionArn: `arn:aws:lambda:local:000000000000:function:${settings.functionName}`,
+    memoryLimitInMB: String(Math.round(process.constrainedMemory() / 1024 / 1024) || ""),
+    awsRequestId,
+    callbackWaitsForEmptyEventLoop: false,
+    getRemainingTimeInMillis: () => Math.max(0, end - Date.now()),
+    done: callback,
+    fail: (error: unknown) => callback(error ?? new Error("context.fail")),
+    succeed: (value: unknown) => callback(null, value),
+  };
+}
+
+interface LambdaResult {
+  statusCode?: number;
+  headers?: Record<string, string | number | boolean>;
+  cookies?: string[];
+  body?: unknown;
+  isBase64Encoded?: boolean;
+}
+
+/** Without a status code it is the body, as JSON. */
+function applyResult(response: FunctionResponse, result: unknown): unknown {
+  if (result === null || typeof result !== "object" || !("statusCode" in result)) {
+    response.type("json");
+    return typeof result === "string" ? result : JSON.stringify(result);
+  }
+  const { statusCode, headers, cookies, body, isBase64Encoded } = result as LambdaResult;
+  response.status(Number(statusCode));
+  if (headers) response.set(headers);
+  if (cookies) response.append("set-cookie", cookies);
+  return isBase64Encoded ? Buffer.from(String(body), "base64") : body;
+}

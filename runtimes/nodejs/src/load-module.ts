@@ -1,0 +1,36 @@
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { type ModuleFile } from "./find-module.ts";
+
+export type Exports = Record<string, unknown>;
+
+/**
+ * Runs a Function's code. What is no JavaScript, and is TypeScript, is TypeScript: inline sources
+ * are called `handler.js` in either language.
+ */
+export async function loadModule(file: ModuleFile): Promise<Exports> {
+  try {
+    return await load(file);
+  } catch (error) {
+    if (!(error instanceof SyntaxError) || !file.path.endsWith(".js")) throw error;
+    const { readAsTypeScript } = await import("./typescript.ts");
+    if (!readAsTypeScript(file)) throw error;
+    return await load(file);
+  }
+}
+
+/**
+ * `require` where it can be: loading the machinery for `import()` costs several milliseconds of
+ * every start. Recent Node.js requires ES modules too, except those with a top-level `await`.
+ */
+async function load({ path, isModulePackage }: ModuleFile): Promise<Exports> {
+  const isModule = /\.m[jt]s$/.test(path) || (isModulePackage && /\.[jt]s$/.test(path));
+  if (isModule) return (await import(pathToFileURL(path).href)) as Exports;
+  try {
+    return createRequire(path)(path) as Exports;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ERR_REQUIRE_ESM" && code !== "ERR_REQUIRE_ASYNC_MODULE") throw error;
+    return (await import(pathToFileURL(path).href)) as Exports;
+  }
+}

@@ -1,0 +1,174 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { describe, expect, test } from "vitest";
+import { send, startFunction } from "./testing/running-function.ts";
+
+const json = { "content-type": "application/json" };
+const event = { "ce-id": "1", "ce-type": "made", "ce-source": "/me" };
+
+interface Row {
+  name: string;
+  code: string;
+  env?: Record<string, string>;
+  request?: { method?: string; headers?: Record<string, string>; body?: string };
+  status?: number;
+  body: string;
+  headers?: Record<string, unknown>;
+}
+
+/** Each Function is asked for `/a/b?x=1&x=2`. */
+const rows: Row[] = [
+  {
+    name: "fetch of a default export",
+    code: `export default { async fetch(request, env, ctx) {
+      return new Response([request.method, new URL(request.url).pathname, await request.text(), env.FUNC_NAME, ctx.runtime].join(" "),
+        { status: 201, headers: [["x-a", "1"], ["set-cookie", "a=1"], ["set-cookie", "b=2"]] }); } };`,
+    request: { method: "PUT", body: "text" },
+    status: 201,
+    body: "PUT /a/b text hello nodejs24",
+    headers: { "x-a": "1", "set-cookie": ["a=1", "b=2"], "access-control-allow-origin": "*" },
+  },
+  {
+    name: "fetch of an object with state, in CommonJS",
+    code: `class App { name = "app"; fetch(request) { return Response.json({ name: this.name }); } } module.exports = new App();`,
+    body: '{"name":"app"}',
+    headers: { "content-type": "application/json" },
+  },
+  {
+    name: "fetch in the runtime with the other main",
+    code: `export default { fetch: () => new Response(null, { status: 204 }) };`,
+    env: { FUNC_RUNTIME: "nodejs26" },
+    status: 204,
+    body: "",
+  },
+  {
+    name: "fetch that is handed too much",
+    code: `export default { fetch: async (request) => new Response(await request.text()) };`,
+    env: { REQ_MB_LIMIT: "0.001" },
+    request: {
+      method: "POST",
+      headers: { "transfer-encoding": "chunked" },
+      body: "x".repeat(2000),
+    },
+    status: 413,
+    body: "the request's body is larger than 0.001 MB (REQ_MB_LIMIT)",
+  },
+  {
+    name: "Functions Framework, http",
+    code: `require("@google-cloud/functions-framework").http("greet", (req, res) => res.status(202).send(req.query.x + req.rawBody));`,
+    request: { method: "POST", headers: json, body: '{"a": 1}' },
+    status: 202,
+    body: '1,2{"a": 1}',
+  },
+  {
+    name: "Functions Framework, one of several, in an ES module",
+    code: `import { http } from "@google-cloud/functions-framework"; http("a", (req, res) => res.send("a")); http("b", (req, res) => res.send("b"));`,
+    env: { FUNCTION_TARGET: "a" },
+    body: "a",
+  },
+  {
+    name: "Functions Framework, CloudEvent",
+    code: `require("@google-cloud/functions-framework").cloudEvent("on", (event) => { if (event.data.a !== 1) throw event; });`,
+    request: { method: "POST", headers: { ...json, ...event }, body: '{"a":1}' },
+    status: 204,
+    body: "",
+  },
+  {
+    name: "Functions Framework, CloudEvent, and there is none",
+    code: `exports.on = () => {};`,
+    env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "cloudevent" },
+    status: 400,
+    body: "the request is no CloudEvent",
+  },
+  {
+    name: "func's handle",
+    code: `exports.handle = async (context, body) => ({ statusCode: 202, headers: { "x-q": context.query.x.join() }, body: { got: body, method: context.method } });`,
+    request: { method: "POST", headers: json, body: '{"a":1}' },
+    status: 202,
+    body: '{"got":{"a":1},"method":"POST"}',
+    headers: { "x-q": "1,2" },
+  },
+  {
+    name: "func's handle of an event",
+    code: `export const handle = (context, event) => context.cloudEventResponse({ n: event.data.n + 1 }).type("answer").source("/fn").response();`,
+    request: { method: "POST", headers: { ...json, ...event }, body: '{"n":1}' },
+    body: '{"n":2}',
+    headers: { "ce-type": "answer", "ce-source": "/fn", "ce-specversion": "1.0" },
+  },
+  {
+    name: "Lambda's handler",
+    code: `exports.handler = async (e, context) => ({ statusCode: 203, headers: { "x-a": "1" }, cookies: ["c=1"],
+      body: [e.version, e.requestContext.http.method, e.rawPath, e.rawQueryString, e.queryStringParameters.x, e.body, e.cookies, context.getRemainingTimeInMillis() > 1000].join(" ") });`,
+    request: { method: "POST", headers: { ...json, cookie: "s=1; t=2" }, body: '{"a"' },
+    status: 203,
+    body: '2.0 POST /a/b x=1&x=2 1,2 {"a" s=1,t=2 true',
+    headers: { "x-a": "1", "set-cookie": ["c=1"] },
+  },
+  {
+    name: "Lambda's handler that calls back with bytes",
+    code: `exports.handler = (event, context, callback) => { callback(null, { statusCode: 200, body: event.body, isBase64Encoded: event.isBase64Encoded }); };`,
+    request: { method: "POST", body: "bytes" },
+    body: "bytes",
+  },
+  {
+    name: "Lambda's handler that returns data",
+    code: `exports.handler = async () => ({ a: 1 });`,
+    body: '{"a":1}',
+    headers: { "content-type": "application/json; charset=utf-8" },
+  },
+  {
+    name: "main before all others",
+    code: `exports.handler = exports.handle = exports.fetch = () => "other"; exports.main = () => "main";`,
+    body: "main",
+  },
+];
+
+describe("a Function is answered by", () => {
+  test.each(rows)(
+    "$name",
+    async ({ code, env = {}, request = {}, status = 200, body, headers }) => {
+      const { url } = await startFunction(code, env);
+      const answer = await send(`${url}/a/b?x=1&x=2`, request);
+      expect({ status: answer.status, body: answer.body }).toEqual({ status, body });
+      expect(answer.headers).toMatchObject(headers ?? {});
+    },
+  );
+});
+
+describe("fetch", () => {
+  test("streams events as they come, and stops when nobody listens", async () => {
+    const { url, stdout } = await startFunction(`export default { fetch(request) {
+      request.signal.addEventListener("abort", () => console.log("aborted"));
+      let timer, n = 0;
+      const body = new ReadableStream({
+        start(controller) { timer = setInterval(() => controller.enqueue(new TextEncoder().encode("data: " + n++ + "\\n\\n")), 20); },
+        cancel() { clearInterval(timer); console.log("cancelled"); } });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } }); } };`);
+    const asked = get(url);
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    expect(answer.headers["content-type"]).toBe("text/event-stream");
+    const [first] = (await once(answer, "data")) as [Buffer];
+    expect(first.toString()).toBe("data: 0\n\n");
+    asked.destroy();
+    await expect.poll(stdout).toContain("cancelled\n");
+    await expect.poll(stdout).toContain("aborted\n");
+  });
+
+  test("echoes a stream while it is still being sent", async () => {
+    const { url } = await startFunction(
+      `export default { fetch: (request) => new Response(request.body) };`,
+    );
+    const answer = await send(url, { method: "POST", body: "x".repeat(500_000) });
+    expect(answer.body.length).toBe(500_000);
+  });
+
+  test("may go on after its answer, also when the runtime stops", async () => {
+    const fn = await startFunction(`export default { fetch(request, env, ctx) {
+      ctx.waitUntil(new Promise((done) => setTimeout(done, 300)).then(() => console.log("finished")));
+      return new Response("ok"); } };`);
+    expect((await send(fn.url)).body).toBe("ok");
+    fn.process.kill("SIGTERM");
+    await once(fn.process, "exit");
+    expect(fn.stdout()).toBe("finished\n");
+  });
+});

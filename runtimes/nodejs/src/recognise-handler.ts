@@ -1,0 +1,51 @@
+/**
+ * The handlers of other systems, recognised by the name they are exported under when there is no
+ * `main`: first the one that we recommend, then those of the neighbours.
+ */
+import { targetOf } from "./functions-framework.ts";
+import { type FunctionHandler, type UserFunction } from "./handler.ts";
+import { type Exports } from "./load-module.ts";
+import { type Settings } from "./settings.ts";
+
+type Recognise = (module: Exports, settings: Settings) => Promise<FunctionHandler | undefined>;
+
+const forms: Recognise[] = [
+  /** `export default { fetch(request, env, ctx) }`, also what Hono and its kind export. */
+  async (module, settings) => {
+    const found = objectWith(module, "fetch");
+    return found && (await import("./fetch-handler.ts")).fetchHandler(found, settings);
+  },
+  /** Functions Framework: registered by name, or exported under FUNCTION_TARGET. */
+  async (module) => targetOf(module),
+  /** Knative's `func`: `handle(context, body or event)`. */
+  async (module, settings) => {
+    const found = objectWith(module, "handle");
+    return found && (await import("./func-handler.ts")).funcHandler(found, settings);
+  },
+  /** AWS Lambda behind a function URL or an HTTP API: `handler(event, context, callback)`. */
+  async (module, settings) => {
+    const found = objectWith(module, "handler");
+    return found && (await import("./lambda-handler.ts")).lambdaHandler(found, settings);
+  },
+];
+
+export async function recogniseHandler(
+  module: Exports,
+  settings: Settings,
+): Promise<FunctionHandler | undefined> {
+  for (const form of forms) {
+    const handler = await form(module, settings);
+    if (handler) return handler;
+  }
+  return undefined;
+}
+
+/** The function of that name, bound to what it was found in: the default export or the module. */
+function objectWith(module: Exports, name: string): UserFunction | undefined {
+  for (const holder of [module["default"], module]) {
+    if (holder === null || (typeof holder !== "object" && typeof holder !== "function")) continue;
+    const found = (holder as Exports)[name];
+    if (typeof found === "function") return (found as UserFunction).bind(holder);
+  }
+  return undefined;
+}

@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs";
+import { Module, registerHooks, stripTypeScriptTypes } from "node:module";
+import { pathToFileURL } from "node:url";
+import { Script } from "node:vm";
+import { type ModuleFile } from "./find-module.ts";
+
+/**
+ * Lets a `.js` file be loaded as TypeScript from now on. False when that makes no difference: the
+ * file has no types, or is neither language. Types become blanks, so lines and columns stay.
+ */
+export function readAsTypeScript({ path, isModulePackage }: ModuleFile): boolean {
+  const text = readFileSync(path, "utf8");
+  const source = stripped(text);
+  if (source === undefined || source === text) return false;
+  const format = isModulePackage || !isCommonJs(source) ? "module" : "commonjs";
+  const { href } = pathToFileURL(path);
+  registerHooks({
+    load: (url, context, nextLoad) =>
+      url === href ? { format, source, shortCircuit: true } : nextLoad(url, context),
+  });
+  return true;
+}
+
+function stripped(text: string): string | undefined {
+  const emitWarning = process.emitWarning.bind(process);
+  // Node.js calls this experimental; what it does to types is settled.
+  process.emitWarning = () => {};
+  try {
+    return stripTypeScriptTypes(text);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw new SyntaxError(message);
+    return undefined;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+function isCommonJs(source: string): boolean {
+  try {
+    return Boolean(new Script(Module.wrap(source)));
+  } catch {
+    return false;
+  }
+}
