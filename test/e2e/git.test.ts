@@ -1,0 +1,332 @@
+/** A Function whose source is in Git, from real servers: over HTTP with a password, over SSH with a key. */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
+import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
+import {
+  createKeyPair,
+  noSshReason,
+  SshServer,
+} from "../../packages/controller/src/testing/ssh-server.ts";
+import { functionManifest, Platform } from "../support/platform.ts";
+
+const domain = "serverless.kyma-project.io";
+const login = { username: "ann", password: "correct-horse-battery" };
+const platform = new Platform();
+const repository = new TestRepository();
+let open: GitHttpServer;
+let closed: GitHttpServer;
+
+beforeAll(async () => {
+  repository.commit({
+    "functions/hello/handler.js": answering("one"),
+    "functions/hello/package.json": "{}",
+    "README.md": "not a function",
+  });
+  open = await GitHttpServer.start({ root: repository.root });
+  closed = await GitHttpServer.start({ root: repository.root, login });
+  await platform.start();
+});
+afterAll(async () => {
+  await platform.remove();
+  await open[Symbol.asyncDispose]();
+  await closed[Symbol.asyncDispose]();
+  repository[Symbol.dispose]();
+});
+
+function answering(text: string): string {
+  return `module.exports = { main: () => ${JSON.stringify(text)} };`;
+}
+
+function gitFunction(
+  name: string,
+  git: Record<string, unknown> = {},
+  annotations: Record<string, string> = {},
+): string {
+  const url = `${open.origin}/shop.git`;
+  const gitRepository = { url, reference: "main", baseDir: "/functions/hello", ...git };
+  return functionManifest(name, "", { source: { gitRepository } }, { annotations });
+}
+
+const apply = (...args: Parameters<typeof gitFunction>) =>
+  platform.k("apply -f -", gitFunction(...args));
+
+const running = (name: string) =>
+  platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
+
+const statusOf = async (name: string) =>
+  JSON.parse(await platform.k(`get function ${name} -o json`)).status;
+
+async function conditionOf(name: string, type: string) {
+  const { conditions = [] } = (await statusOf(name)) ?? {};
+  return conditions.find((condition: { type: string }) => condition.type === type);
+}
+
+const secretOf = (name: string, stringData: Record<string, string>, type = "Opaque") =>
+  platform.k(
+    "apply -f -",
+    JSON.stringify({ apiVersion: "v1", kind: "Secret", metadata: { name }, type, stringData }),
+  );
+
+describe("a Function from Git", () => {
+  test("runs, and says which commit", async () => {
+    await apply("fresh", {}, { [`${domain}/git-check-interval`]: "5s" });
+    await running("fresh");
+    expect(await platform.call("fresh.default")).toMatchObject({ status: 200, body: "one" });
+    const commit = repository.git(["rev-parse", "main"]);
+    expect(await statusOf("fresh")).toMatchObject({
+      commit,
+      reference: "main",
+      baseDir: "/functions/hello",
+    });
+    expect(await conditionOf("fresh", "ConfigurationReady")).toMatchObject({
+      status: "True",
+      reason: "SourceUpdated",
+      message: "Sources fresh updated",
+    });
+  });
+
+  test("follows its branch", async () => {
+    const commit = repository.commit({ "functions/hello/handler.js": answering("two") });
+    await platform.callUntil("fresh.default", ({ body }) => body === "two");
+    expect(await statusOf("fresh")).toMatchObject({ commit });
+  });
+
+  test("is checked at once when somebody says so", async () => {
+    await apply("calm", {}, { [`${domain}/git-check-interval`]: "off" });
+    await running("calm");
+    repository.commit({ "functions/hello/handler.js": answering("three") });
+    await platform.k(`annotate function calm ${domain}/git-check=now`);
+    await platform.callUntil("calm.default", ({ body }) => body === "three");
+  });
+
+  test("is built anew when somebody says so, though nothing has changed", async () => {
+    const jobs = "get jobs -l serverless.kyma-project.io/function-name=calm -o name";
+    const before = (await platform.k(jobs)).split("\n").length;
+    await platform.k(`annotate function calm ${domain}/rebuild=please`);
+    await expect
+      .poll(async () => (await platform.k(jobs)).split("\n").length, { timeout: 30_000 })
+      .toBe(before + 1);
+    await running("calm");
+    expect(await platform.call("calm.default")).toMatchObject({ status: 200, body: "three" });
+  });
+
+  test("installs what its package.json wants", async () => {
+    const handler = `const isNumber = require("is-number");\nmodule.exports = { main: () => String(isNumber("5")) };`;
+    repository.commit(
+      {
+        "handler.js": handler,
+        "package.json": JSON.stringify({ dependencies: { "is-number": "7.0.0" } }),
+      },
+      "with/dependencies",
+    );
+    await apply("needy", { reference: "with/dependencies", baseDir: "/" });
+    await running("needy");
+    expect(await platform.call("needy.default")).toMatchObject({ status: 200, body: "true" });
+  });
+
+  test("that becomes inline forgets its commit, and the other way round", async () => {
+    await platform.k("apply -f -", functionManifest("both", answering("inline")));
+    await running("both");
+    await platform.k("delete function both");
+    await apply("both");
+    await running("both");
+    expect(await platform.call("both.default")).toMatchObject({ body: "three" });
+    await platform.k(
+      `patch function both --type=merge -p ${JSON.stringify({
+        spec: { source: { gitRepository: null, inline: { source: answering("back") } } },
+      }).replaceAll(" ", "\\u0020")}`,
+    );
+    await platform.callUntil("both.default", ({ body }) => body === "back");
+    expect((await statusOf("both")).commit).toBeUndefined();
+  });
+});
+
+describe("a private repository", () => {
+  const auth = (type: string, secretName: string) => ({ auth: { type, secretName } });
+
+  test("opens with username and password; nobody gets to see them", async () => {
+    await secretOf("login", login);
+    await apply("private", { url: `${closed.origin}/shop.git`, ...auth("basic", "login") });
+    await running("private");
+    expect(await platform.call("private.default")).toMatchObject({ body: "three" });
+    await expectNowhere("private", [login.password, btoa(login.password)]);
+  });
+
+  test("says so when the password is wrong, and opens once it is right", async () => {
+    await secretOf("typo", { ...login, password: "wrong" });
+    await apply("locked-out", { url: `${closed.origin}/shop.git`, ...auth("basic", "typo") });
+    await expect
+      .poll(() => conditionOf("locked-out", "ConfigurationReady"), { timeout: 20_000 })
+      .toMatchObject({
+        status: "False",
+        reason: "SourceUpdateFailed",
+        message: "Authorization to git server failed",
+      });
+    await secretOf("typo", login);
+    await running("locked-out");
+  });
+
+  test.skipIf(noSshReason)(`opens with a key ${noSshReason}`, async () => {
+    const key = createKeyPair("open sesame");
+    await using server = await SshServer.start([key]);
+    await secretOf("key", {
+      key: key.privateKey,
+      password: "open sesame",
+      known_hosts: server.hostKey,
+    });
+    await apply("keyed", { url: server.urlOf(repository.directory), ...auth("key", "key") });
+    await running("keyed");
+    expect(await platform.call("keyed.default")).toMatchObject({ body: "three" });
+    const lines = key.privateKey.split("\n").filter((line) => line.length > 60);
+    await expectNowhere("keyed", ["open sesame", ...lines]);
+  });
+
+  /** Not in any object but the Secret, not in logs, not in any blob of the registry, not on disk. */
+  async function expectNowhere(name: string, secrets: string[]): Promise<void> {
+    const objects = await platform.k(
+      "get functions,jobs,pods,deployments,events,configmaps -o yaml",
+    );
+    const jobPods = `-l ${domain}/function-name=${name} -l job-name`;
+    const logs = await platform.k(`logs ${jobPods} --all-containers --tail=-1 --ignore-errors`);
+    expect(logs).toContain("fetching commit");
+    const blobs = filesBelow(path.join(platform.dataDir, "registry"));
+    expect(blobs.length).toBeGreaterThan(3);
+    // Volumes of Secrets are where they are to be; all else on disk is not.
+    const rest = ["node", "logs"].flatMap((room) => filesBelow(path.join(platform.dataDir, room)));
+    const scratch = rest.filter((file) => !file.includes("/git-credentials/"));
+    for (const secret of secrets) {
+      expect(objects.replace(/kind: Secret[^]*/, "")).not.toContain(secret);
+      expect(logs).not.toContain(secret);
+      expect(platform.output).not.toContain(secret);
+      const holding = [...blobs, ...scratch].filter((file) => unpacked(file).includes(secret));
+      expect(holding).toEqual([]);
+    }
+  }
+});
+
+function filesBelow(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+function unpacked(file: string): Buffer {
+  const bytes = readFileSync(file);
+  return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
+}
+
+describe("what is wrong is said:", () => {
+  test.each<[string, Record<string, unknown>, string, RegExp]>([
+    [
+      "a reference that is not there",
+      { reference: "nowhere" },
+      "ConfigurationReady",
+      /^Stop reconciliation, reason: reference not found: "nowhere"/,
+    ],
+    [
+      "a server that is not there",
+      { url: "http://127.0.0.1:9/shop.git" },
+      "ConfigurationReady",
+      /^Sources update failed, reason: unable to access/,
+    ],
+    [
+      "a URL of this machine",
+      { url: "file:///etc" },
+      "ConfigurationReady",
+      /^Stop reconciliation, reason: source.gitRepository.url has the scheme file/,
+    ],
+    [
+      "a URL that is a command",
+      { url: "ext::sh%20-c%20id" },
+      "ConfigurationReady",
+      /^Stop reconciliation, reason: source.gitRepository.url/,
+    ],
+    [
+      "a Secret that is not there",
+      { auth: { type: "basic", secretName: "nowhere" } },
+      "ConfigurationReady",
+      /^Sources update failed, reason: Secret nowhere not found in namespace default/,
+    ],
+    [
+      "a folder that is not there",
+      { baseDir: "/nowhere" },
+      "BuildReady",
+      /failed: fetching the source: baseDir "nowhere" is not there at commit [0-9a-f]{40}/,
+    ],
+    [
+      "a folder outside",
+      { baseDir: "/../x" },
+      "ConfigurationReady",
+      /^Stop reconciliation, reason: baseDir/,
+    ],
+    [
+      "a commit that is not there",
+      { reference: "b".repeat(40) },
+      "BuildReady",
+      /failed: fetching the source: commit b{40} cannot be had from the repository/,
+    ],
+  ])("%s", async (name, git, type, message) => {
+    const functionName = name.replaceAll(" ", "-").toLowerCase();
+    await apply(functionName, git);
+    await expect
+      .poll(() => conditionOf(functionName, type), { timeout: 30_000 })
+      .toMatchObject({ status: "False", message: expect.stringMatching(message) });
+    await platform.k(`delete function ${functionName}`);
+  });
+
+  test("a Secret of the wrong type", async () => {
+    await secretOf("ssh", { "ssh-privatekey": "x" }, "kubernetes.io/ssh-auth");
+    await apply("mistyped", { auth: { type: "basic", secretName: "ssh" } });
+    await expect
+      .poll(() => conditionOf("mistyped", "ConfigurationReady"))
+      .toMatchObject({ message: expect.stringContaining("inconsistent secret type") });
+  });
+});
+
+test("a server that goes away leaves the Function as it is, and editable", async () => {
+  const server = await GitHttpServer.start({ root: repository.root });
+  const url = `${server.origin}/shop.git`;
+  const often = { [`${domain}/git-check-interval`]: "5s" };
+  await apply("steady", { url }, often);
+  await running("steady");
+  await server[Symbol.asyncDispose]();
+  await expect
+    .poll(() => conditionOf("steady", "ConfigurationReady"), { timeout: 30_000 })
+    .toMatchObject({ status: "False", reason: "SourceUpdateFailed" });
+  await platform.k("scale function steady --replicas=2");
+  await platform.k("wait --for=jsonpath={.status.replicas}=2 function/steady --timeout=60s");
+  expect(await platform.call("steady.default")).toMatchObject({ status: 200, body: "three" });
+});
+
+describe("a repository that means harm", () => {
+  test("has no link out in the image", async () => {
+    const link: [string, string, string] = ["120000", "secrets", repository.blob("/etc/passwd")];
+    const handler = repository.blob(answering("harmless"));
+    const tree = repository.tree([["100644", "handler.js", handler], link]);
+    repository.commitTree(tree, "link");
+    await apply("link", { reference: "link", baseDir: "/" });
+    await expect
+      .poll(() => conditionOf("link", "BuildReady"), { timeout: 30_000 })
+      .toMatchObject({
+        status: "False",
+        message: expect.stringContaining("secrets is a link that leaves the source"),
+      });
+  });
+
+  test("may have submodules, which stay away, and odd names", async () => {
+    const modules = `[submodule "s"]\n\tpath = s\n\turl = ext::sh -c touch% /tmp/spry-ran\n`;
+    const tree = repository.tree([
+      ["100644", "handler.js", repository.blob(answering("harmless"))],
+      ["100644", ".gitmodules", repository.blob(modules)],
+      ["100644", "odd\nname $(touch x)", repository.blob("odd")],
+      ["160000", "s", repository.git(["rev-parse", "main"])],
+    ]);
+    repository.commitTree(tree, "odd");
+    await apply("odd", { reference: "odd", baseDir: "/" });
+    await running("odd");
+    expect(await platform.call("odd.default")).toMatchObject({ body: "harmless" });
+  });
+});
