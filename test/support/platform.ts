@@ -48,6 +48,7 @@ export class Platform {
         "--api-port=0",
         "--gateway-port=0",
         "--registry-port=0",
+        ...sandboxArguments(),
         ...args,
       ],
       { stdio: ["ignore", "pipe", "pipe"], env: { ...cleanEnvironment(), ...this.#options.env } },
@@ -147,6 +148,12 @@ export class Platform {
     }
     throw new Error(`${host} did not answer as expected, but ${answer?.status}: ${answer?.body}`);
   }
+}
+
+/** `SPRY_TEST_SANDBOX=oci` runs every test of a whole platform in that sandbox. */
+function sandboxArguments(): string[] {
+  const kind = process.env["SPRY_TEST_SANDBOX"];
+  return kind ? [`--sandbox=${kind}`] : [];
 }
 
 export function call(options: {

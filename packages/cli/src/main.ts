@@ -1,6 +1,7 @@
 /** Program: the `spry` command. Each command's code is loaded only when it is the one asked for. */
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { messageOf, StatusError } from "@spry/kube";
+import { sandboxKinds } from "./sandbox-kinds.ts";
 import { UserError } from "./user-error.ts";
 import { version } from "./version.ts";
 
@@ -28,6 +29,11 @@ program
   .option("--api-port <port>", "port of the Kubernetes API", port, 6443)
   .option("--gateway-port <port>", "port on which Functions answer", port, 8080)
   .option("--registry-port <port>", "port of the image registry", port, 5000)
+  .addOption(
+    new Option("--sandbox <kind>", "how Functions run: as plain processes, or in OCI containers")
+      .choices(sandboxKinds)
+      .default("process"),
+  )
   .option("--no-example", "do not apply examples/hello at the first start")
   .action(async (options) => (await import("./commands/up.ts")).up(options));
 

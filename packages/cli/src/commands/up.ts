@@ -8,6 +8,7 @@ import { followUntilRunning } from "../follow.ts";
 import { createLogger } from "../logger.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
+import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 import { version } from "../version.ts";
 
@@ -16,6 +17,7 @@ export interface UpOptions {
   apiPort: number;
   gatewayPort: number;
   registryPort: number;
+  sandbox: SandboxKind;
   example: boolean;
 }
 

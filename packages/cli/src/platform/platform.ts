@@ -8,7 +8,8 @@ import { createApiServer } from "@spry/apiserver";
 import { startFunctionController } from "@spry/controller";
 import { createRegistry, RegistryClient } from "@spry/image";
 import { KubeClient, type Logger, resources, type Transport } from "@spry/kube";
-import { createNode, type MachineNode, processSandbox, startControllers } from "@spry/machine";
+import { createNode, type MachineNode, startControllers } from "@spry/machine";
+import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 import { version } from "../version.ts";
 import { ensureCertificates } from "./certificates.ts";
@@ -18,6 +19,7 @@ import { startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
+import { openSandbox } from "./sandbox.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects, type RegistryAccess } from "./system-objects.ts";
 import { startWebhookServer } from "./webhook-server.ts";
@@ -27,6 +29,7 @@ export interface PlatformOptions {
   apiPort: number;
   gatewayPort: number;
   registryPort: number;
+  sandbox: SandboxKind;
   log: Logger;
 }
 
@@ -145,7 +148,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       client,
       name: nodeName,
       dataDir: dataDir.node,
-      sandbox: processSandbox({
+      sandbox: await openSandbox(options.sandbox, {
         dataDir: dataDir.node,
         npmCli: npmCli(),
         npmConfig,

@@ -6,6 +6,7 @@ import path from "node:path";
 import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
 import { AddressPool } from "./addresses.ts";
 import { interpreterLabel, Interpreters } from "./interpreters.ts";
+import { removeOciContainers } from "./oci/strays.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
 import { ProcessContainer, readExit } from "./process-container.ts";
 import {
@@ -90,6 +91,8 @@ class ProcessSandbox implements Sandbox {
   }
 
   async recover(): Promise<RecoveredPod[]> {
+    // The platform may have run with another sandbox before.
+    await removeOciContainers(this.#dataDir, this.#clock, this.#log);
     const recovered: RecoveredPod[] = [];
     for (const uid of listNames(podsDir(this.#dataDir))) {
       const dir = podDir(this.#dataDir, uid);

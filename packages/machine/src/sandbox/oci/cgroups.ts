@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, sleep } from "@spry/kube";
@@ -19,12 +19,19 @@ export class Cgroups {
   readonly #parent: string;
   readonly #root: string;
   readonly #clock: Clock;
+  /** Containers that have groups here, or are about to get them. */
+  readonly #inUse = new Set<string>();
 
   constructor(name: string, clock: Clock, root = "/sys/fs/cgroup") {
     this.#parent = `/${name}`;
     this.#root = root;
     this.#clock = clock;
     this.version = existsSync(path.join(root, "cgroup.controllers")) ? 2 : 1;
+  }
+
+  /** To be said before a container's groups are made, so that their parent stays. */
+  use(id: string): void {
+    this.#inUse.add(id);
   }
 
   /** As the runtime's specification wants it. */
@@ -96,15 +103,17 @@ export class Cgroups {
     return [...new Set(ids)];
   }
 
-  /** Ends what is still in a container's groups, and removes them. */
+  /** Ends what is still in a container's groups, and removes them; after the last one their parent. */
   async remove(id: string): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const left = await this.#tryRemove(id);
-      if (left.length === 0) return;
+      if (left.length === 0) break;
       if (attempt >= removeAttempts)
         throw new Error(`removing cgroup ${left.join(", ")}: processes in it do not end`);
       await sleep(this.#clock, removePauseMs);
     }
+    this.#inUse.delete(id);
+    this.removeUnusedParent();
   }
 
   async #tryRemove(id: string): Promise<string[]> {
@@ -119,9 +128,16 @@ export class Cgroups {
     return left;
   }
 
-  /** Removes the common parent, unless a container still needs it. */
-  async removeParent(): Promise<void> {
-    for (const tree of this.#trees()) await rmdir(path.join(tree, this.#parent)).catch(() => {});
+  /** In one go: no container can be started meanwhile. */
+  removeUnusedParent(): void {
+    if (this.#inUse.size > 0) return;
+    for (const tree of this.#trees()) {
+      try {
+        rmdirSync(path.join(tree, this.#parent));
+      } catch {
+        // Not there, or another program of the same data directory has just begun to use it.
+      }
+    }
   }
 
   #trees(): string[] {

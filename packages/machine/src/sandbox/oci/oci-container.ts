@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
 import path from "node:path";
 import { type Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
@@ -12,6 +13,7 @@ import { type OciRuntime } from "./oci-runtime.ts";
 
 const startPollMs = 2;
 const adoptedPollMs = 500;
+const defaultActionMs = [20, 200];
 const maxExecOutput = 10 * 1024;
 /** What the runtime itself needs of the platform's environment. */
 const runtimePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -52,6 +54,8 @@ export class OciContainer implements SandboxContainer {
   readonly #bundle: string;
   readonly #surroundings: OciSurroundings;
   #execs = 0;
+  /** The signal that it would have ended by, if it were an ordinary process. */
+  #endedFor: NodeJS.Signals | undefined;
 
   private constructor(
     record: OciRecord,
@@ -60,7 +64,7 @@ export class OciContainer implements SandboxContainer {
     ends: { exited: Promise<ExitStatus>; ready: Promise<void> },
   ) {
     this.record = record;
-    this.exited = ends.exited;
+    this.exited = ends.exited.then((exit) => this.#cleanUp(exit));
     this.ready = ends.ready;
     this.#bundle = bundle;
     this.#surroundings = surroundings;
@@ -80,7 +84,8 @@ export class OciContainer implements SandboxContainer {
    */
   static async start(launch: OciLaunch, surroundings: OciSurroundings): Promise<OciContainer> {
     const { id, container, run, bundle } = launch;
-    const { clock, cgroups } = surroundings;
+    const { clock } = surroundings;
+    surroundings.cgroups.use(id);
     const child = spawnRuntime(launch, surroundings);
     const ready = readySignal(child.stdio[3] as Readable);
     const ended = new Promise<number>((resolve) => {
@@ -99,10 +104,10 @@ export class OciContainer implements SandboxContainer {
       startedAt: clock.now(),
     };
     const exited = ended.then((exitCode) => {
-      if (pid === undefined) return startError(bundle, clock);
-      // Somebody has ended the runtime alone: the container must not go on unseen.
+      // Somebody may have ended the runtime alone: the container must not go on unseen.
       killFirst(record);
-      return withOom({ exitCode, finishedAt: clock.now() }, cgroups, id);
+      const finishedAt = clock.now();
+      return pid === undefined ? startError(bundle, clock) : { exitCode, finishedAt };
     });
     return new OciContainer(record, bundle, surroundings, { exited, ready });
   }
@@ -114,7 +119,8 @@ export class OciContainer implements SandboxContainer {
     exitFile: string,
     surroundings: OciSurroundings,
   ): OciContainer {
-    const { clock, cgroups } = surroundings;
+    const { clock } = surroundings;
+    surroundings.cgroups.use(record.id);
     const exited = new Promise<ExitStatus>((resolve) => {
       const look = () => {
         // The shell around the runtime writes the code a moment after the container has ended.
@@ -122,8 +128,7 @@ export class OciContainer implements SandboxContainer {
           clock.after(adoptedPollMs, look);
           return;
         }
-        const exit = readExit(exitFile) ?? unknownExit(clock);
-        resolve(withOom(exit, cgroups, record.id));
+        resolve(readExit(exitFile) ?? unknownExit(clock));
       };
       look();
     });
@@ -131,9 +136,37 @@ export class OciContainer implements SandboxContainer {
     return new OciContainer(record, bundle, surroundings, { exited, ready });
   }
 
-  /** The first process of a container: the kernel ends all others with it, and it alone gets signals. */
+  /** What only the container's cgroup knows is read, then nothing of it is left. */
+  async #cleanUp(exit: ExitStatus): Promise<ExitStatus> {
+    const { runtime, cgroups } = this.#surroundings;
+    const { exitCode, finishedAt } = exit;
+    const ranOut = exitCode !== 0 && cgroups.oomKills(this.id) > 0;
+    // What cannot be removed now is removed as a stray by the next agent: the end is told anyway.
+    await Promise.allSettled([runtime.forget(this.id), cgroups.remove(this.id)]);
+    if (ranOut) return { exitCode, finishedAt, reason: "OOMKilled" };
+    if (exitCode !== 128 + constants.signals.SIGKILL || !this.#endedFor) return exit;
+    const signal = this.#endedFor;
+    return { exitCode: 128 + constants.signals[signal], signal, finishedAt };
+  }
+
+  /**
+   * Signals the first process: it alone gets signals, and the kernel ends all others with it. One
+   * that does not handle the signal is ended, as it would be outside of a container; the kernel
+   * ignores such signals to the first process of a PID namespace.
+   */
   kill(signal: NodeJS.Signals): void {
-    if (isAlive(this.record)) signalProcess(this.record.pid, signal);
+    if (!isAlive(this.record)) return;
+    signalProcess(this.record.pid, signal);
+    if (signal === "SIGKILL") return;
+    // Node.js itself handles a signal once, by trying to end in the default way.
+    for (const ms of defaultActionMs)
+      this.#surroundings.clock.after(ms, () => this.#applyDefault(signal));
+  }
+
+  #applyDefault(signal: NodeJS.Signals): void {
+    if (!isAlive(this.record) || handles(this.record.pid, signal)) return;
+    this.#endedFor ??= signal;
+    signalProcess(this.record.pid, "SIGKILL");
   }
 
   exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
@@ -214,6 +247,19 @@ function startTicksOf(pid: number | undefined): number {
   return pid === undefined ? 0 : (readStat(pid)?.startTicks ?? 0);
 }
 
+/** Whether a process catches or ignores a signal (`/proc/<pid>/status`, proc_pid_status(5)). */
+function handles(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "latin1");
+    const masks = [...status.matchAll(/^Sig(?:Ign|Cgt):\t([0-9a-f]+)$/gm)];
+    const bit = 1n << BigInt(constants.signals[signal] - 1);
+    return masks.some(([, mask = "0"]) => (BigInt(`0x${mask}`) & bit) !== 0n);
+  } catch {
+    // It has ended.
+    return true;
+  }
+}
+
 function killFirst(record: OciRecord): void {
   if (isAlive(record)) signalProcess(record.pid, "SIGKILL");
 }
@@ -229,12 +275,6 @@ function readySignal(pipe: Readable): Promise<void> {
     // Otherwise the pipe alone would keep this program alive.
     (pipe as Readable & { unref?: () => void }).unref?.();
   });
-}
-
-function withOom(exit: ExitStatus, cgroups: Cgroups, id: string): ExitStatus {
-  if (exit.exitCode === 0 || cgroups.oomKills(id) === 0) return exit;
-  const { exitCode, finishedAt } = exit;
-  return { exitCode, finishedAt, reason: "OOMKilled" };
 }
 
 function unknownExit(clock: Clock): ExitStatus {

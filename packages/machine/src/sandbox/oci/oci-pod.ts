@@ -19,7 +19,7 @@ export interface OciPodOptions extends OciSurroundings {
   bases: BaseRoots;
   hostFiles: HostFiles;
   overlay: boolean;
-  onClose: () => Promise<void>;
+  onClose: () => void;
 }
 
 export class OciPod implements PodSandbox {
@@ -27,8 +27,6 @@ export class OciPod implements PodSandbox {
   readonly dir: string;
   readonly #options: OciPodOptions;
   readonly #running = new Map<string, OciContainer>();
-  /** Ended containers whose remains are being removed. */
-  readonly #removals = new Map<string, Promise<void>>();
 
   constructor(options: OciPodOptions) {
     this.ip = options.record.ip;
@@ -37,8 +35,6 @@ export class OciPod implements PodSandbox {
   }
 
   async start(spec: ContainerSpec): Promise<OciContainer> {
-    // The run before this one has the same directories.
-    await this.#removals.get(spec.name);
     const bundle = bundleDir(this.dir, spec.name);
     await rm(bundle, { recursive: true, force: true });
     await rm(exitFile(this.dir, spec.name), { force: true });
@@ -54,7 +50,8 @@ export class OciPod implements PodSandbox {
       this.#track(started);
       return started;
     } catch (error) {
-      await this.#remove(id);
+      await this.#options.runtime.delete(id);
+      await this.#options.cgroups.remove(id);
       throw error;
     }
   }
@@ -71,22 +68,9 @@ export class OciPod implements PodSandbox {
   #track(container: OciContainer): void {
     const name = container.record.container;
     this.#running.set(name, container);
-    const removal = this.#removeAtEnd(container);
-    this.#removals.set(name, removal);
-    // Whoever needs it waits for it; a failure is met again by `close`.
-    removal.catch(() => {});
-  }
-
-  async #removeAtEnd(container: OciContainer): Promise<void> {
-    await container.exited;
-    await this.#remove(container.id);
-    const name = container.record.container;
-    if (this.#running.get(name) === container) this.#running.delete(name);
-  }
-
-  async #remove(id: string): Promise<void> {
-    await this.#options.runtime.delete(id);
-    await this.#options.cgroups.remove(id);
+    void container.exited.then(
+      () => this.#running.get(name) === container && this.#running.delete(name),
+    );
   }
 
   running(): OciContainer[] {
@@ -144,9 +128,9 @@ export class OciPod implements PodSandbox {
 
   async close(): Promise<void> {
     for (const container of this.#running.values()) container.kill("SIGKILL");
-    await Promise.all(this.#removals.values());
+    await Promise.all([...this.#running.values()].map(({ exited }) => exited));
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
-    await this.#options.onClose();
+    this.#options.onClose();
   }
 }
 

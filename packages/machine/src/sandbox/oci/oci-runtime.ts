@@ -20,7 +20,7 @@ export class OciRuntime {
     this.#stateDir = stateDir;
   }
 
-  /** Runs in the foreground, and leaves state and cgroup for `delete` when the container has ended. */
+  /** Runs in the foreground, and leaves state and cgroup to be looked at when the container has ended. */
   run(id: string, files: { bundle: string; pidFile: string; errorFile: string }): string[] {
     const { bundle, pidFile, errorFile } = files;
     const global = [
@@ -40,12 +40,17 @@ export class OciRuntime {
     return ["--root", this.#stateDir, "exec", "--pid-file", pidFile, id, ...argv];
   }
 
+  /** Forgets a container that has ended. */
+  async forget(id: string): Promise<void> {
+    await rm(path.join(this.#stateDir, id), { recursive: true, force: true });
+  }
+
   /** Ends a container and forgets it. One that was only half made is forgotten too. */
   async delete(id: string): Promise<void> {
     const args = ["--root", this.#stateDir, "delete", "--force", id];
     const options = { timeout: deleteTimeoutMs, env: {} };
     await promisify(execFile)(this.file, args, options).catch(() => {});
-    await rm(path.join(this.#stateDir, id), { recursive: true, force: true });
+    await this.forget(id);
   }
 
   /** Every container that the runtime knows of, also ended ones. */

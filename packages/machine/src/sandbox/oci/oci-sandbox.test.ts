@@ -257,6 +257,22 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     expect(output.split("\n").sort()).toEqual(["", "err", "out"]);
   });
 
+  test.each([
+    { what: "does not handle", code: "", exit: { exitCode: 143, signal: "SIGTERM" } },
+    {
+      what: "handles",
+      code: "process.on('SIGTERM', () => setTimeout(() => process.exit(5), 400));",
+      exit: { exitCode: 5 },
+    },
+  ])("a signal that a program $what reaches it as anywhere", async ({ code, exit }) => {
+    const { container, log } = await start(
+      main(`${code} console.log("on"); setTimeout(() => {}, 60_000)`),
+    );
+    await eventually(() => expect(log()).toContain("on"));
+    container.kill("SIGTERM");
+    expect(await container.exited).toMatchObject(exit);
+  });
+
   test("more memory than the limit ends it as OOMKilled", async () => {
     const { exit } = await runOnce(
       main(`const all = []; for (;;) all.push(Buffer.alloc(${8 * mebibyte}, 1))`),

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
@@ -6,7 +6,7 @@ import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
 import { AddressPool } from "../addresses.ts";
 import { interpreterLabel, Interpreters } from "../interpreters.ts";
 import { readExit } from "../process-container.ts";
-import { findByEnvironment, isAlive, readStat, signalGroup, signalProcess } from "../processes.ts";
+import { isAlive, signalGroup } from "../processes.ts";
 import {
   containerDir,
   exitFile,
@@ -29,12 +29,12 @@ import {
   type Sandbox,
 } from "../sandbox.ts";
 import { BaseRoots } from "./base-root.ts";
-import { Cgroups } from "./cgroups.ts";
 import { HostFiles } from "./host-files.ts";
-import { ownerVariable, type OciSurroundings } from "./oci-container.ts";
+import { type OciSurroundings } from "./oci-container.ts";
 import { OciPod } from "./oci-pod.ts";
 import { readOciRecord } from "./oci-records.ts";
-import { findRuntime, OciRuntime } from "./oci-runtime.ts";
+import { findRuntime } from "./oci-runtime.ts";
+import { killStrayRuntimes, removeStrayContainers, surroundingsOf } from "./strays.ts";
 
 export interface OciSandboxOptions {
   /** The node's data directory. */
@@ -88,20 +88,11 @@ class OciSandbox implements Sandbox {
     const interpreters = new Interpreters({ dataDir: this.#dataDir, npmCli, npmConfig, log });
     this.#bases = new BaseRoots(path.join(this.#dataDir, "oci", "base"), interpreters);
     this.#hostFiles = new HostFiles({ npmCli, npmConfig });
-    const hash = createHash("sha256").update(this.#dataDir).digest("hex").slice(0, 12);
-    this.#surroundings = {
-      owner: this.#dataDir,
-      runtime: new OciRuntime(
-        runtimeOf(options.runtime),
-        path.join(this.#dataDir, "oci", "containers"),
-      ),
-      cgroups: new Cgroups(`spry-${hash}`, clock),
-      clock,
-    };
+    this.#surroundings = surroundingsOf(this.#dataDir, runtimeOf(options.runtime), clock);
   }
 
   async recover(): Promise<RecoveredPod[]> {
-    await this.#killStrangers();
+    await killStrayRuntimes(this.#dataDir);
     const recovered: RecoveredPod[] = [];
     for (const uid of listNames(podsDir(this.#dataDir))) {
       const dir = podDir(this.#dataDir, uid);
@@ -120,7 +111,8 @@ class OciSandbox implements Sandbox {
       const { namespace, name } = record;
       recovered.push({ uid, namespace, name, sandbox, containers });
     }
-    await this.#removeStrangers();
+    const ids = new Set(this.#containers().map(({ container }) => container.id));
+    await removeStrayContainers(this.#surroundings, ids, this.#log);
     await this.#bases.ensure(Interpreters.own, () => {});
     const isIdle = recovered.every(({ containers }) => containers.length === 0);
     if (isIdle) await this.#bases.prune();
@@ -134,36 +126,6 @@ class OciSandbox implements Sandbox {
     const { cgroups } = this.#surroundings;
     const tells = isAlive(known) || readExit(exitFile(dir, name)) || cgroups.oomKills(known.id) > 0;
     return tells ? known : undefined;
-  }
-
-  /** Runtimes that were just starting a container when the last agent died: nobody has its record. */
-  async #killStrangers(): Promise<void> {
-    const monitors = new Set<number>();
-    for (const uid of listNames(podsDir(this.#dataDir))) {
-      const dir = podDir(this.#dataDir, uid);
-      for (const name of listNames(path.join(dir, "containers"))) {
-        const known = readOciRecord(dir, name);
-        if (known && isAlive(known.monitor)) monitors.add(known.monitor.pid);
-      }
-    }
-    for (const { pid, value } of await findByEnvironment(`${ownerVariable}=`)) {
-      // Every monitor has a session of its own; a runtime below a waiting shell is in it too.
-      if (value === this.#surroundings.owner && !monitors.has(sessionOf(pid)))
-        signalProcess(pid, "SIGKILL");
-    }
-  }
-
-  /** Removes every container and cgroup that no Pod here knows. */
-  async #removeStrangers(): Promise<void> {
-    const { runtime, cgroups } = this.#surroundings;
-    const known = new Set(this.#containers().map(({ container }) => container.id));
-    for (const id of new Set([...runtime.list(), ...cgroups.list()])) {
-      if (known.has(id)) continue;
-      this.#log.warn({ id }, "removing container that belongs to no Pod");
-      await runtime.delete(id);
-      await cgroups.remove(id);
-    }
-    if (known.size === 0) await cgroups.removeParent();
   }
 
   isPrepared(image: LocalImage): boolean {
@@ -195,10 +157,9 @@ class OciSandbox implements Sandbox {
       bases: this.#bases,
       hostFiles: this.#hostFiles,
       overlay: this.#overlay,
-      onClose: async () => {
+      onClose: () => {
         this.#pods.delete(record.uid);
         this.#addresses.release(record.ip);
-        if (this.#pods.size === 0) await this.#surroundings.cgroups.removeParent();
       },
     });
     this.#pods.set(record.uid, pod);
@@ -281,8 +242,4 @@ function killPlainProcess(dir: string, name: string): void {
   const known = readRecord(processFile(dir, name)) as ProcessRecord | undefined;
   if (known && isAlive(known)) signalGroup(known.pid, "SIGKILL");
   void rm(processFile(dir, name), { force: true });
-}
-
-function sessionOf(pid: number): number {
-  return readStat(pid)?.session ?? 0;
 }
