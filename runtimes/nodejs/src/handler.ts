@@ -11,6 +11,8 @@ export interface FunctionHandler {
    * request is not what such a handler is called with.
    */
   call(request: FunctionRequest, response: FunctionResponse): unknown;
+  /** `websocket(socket, request)`, called for each connection when the Function exports it. */
+  websocket?: UserFunction;
 }
 
 /** A function of the user's, as it came out of the module. */

@@ -214,6 +214,45 @@ describe("a Function", () => {
   });
 });
 
+describe("a handler that blocks the event loop", () => {
+  test("ends the process, which says where it hangs", async () => {
+    const fn = await startFunction(
+      `function spin(n) { for (;;) n++; }\nexports.main = (event) => event.data ? spin(0) : "ok";`,
+      { FUNC_TIMEOUT: "1" },
+    );
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect((await send(fn.url)).body).toBe("ok");
+    const stuck = send(fn.url, {
+      method: "POST",
+      headers: { "content-type": "text/plain" },
+      body: "x",
+    });
+    await expect(stuck).rejects.toThrow(/socket hang up|ECONNRESET/);
+    if (fn.process.exitCode === null) await once(fn.process, "exit");
+    expect(fn.process.exitCode).toBe(1);
+    expect(fn.stderr()).toMatch(
+      /the handler blocks the event loop since 1 s\n {4}at spin \(.*handler\.js:1:\d+\)\n {4}at .*main \(/,
+    );
+  });
+});
+
+describe("a Function with a limit on what it does at a time", () => {
+  test("lets others wait, and refuses more with 503", async () => {
+    const { url } = await startFunction(
+      `let running = 0; exports.main = async () => { const now = ++running; await new Promise((done) => setTimeout(done, 200)); running--; return now; };`,
+      { SERVER_CONCURRENCY: "2", SERVER_QUEUE_LENGTH: "1" },
+    );
+    const answers = await Promise.all([send(url), send(url), send(url), send(url), send(url)]);
+    const bodies = answers.filter(({ status }) => status === 200).map(({ body }) => Number(body));
+    expect(bodies.length).toBe(3);
+    expect(Math.max(...bodies)).toBe(2);
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(refused.map(({ headers }) => headers["retry-after"])).toEqual(["1", "1"]);
+    expect((await send(url)).status).toBe(200);
+    expect((await send(`${url}/healthz`)).status).toBe(200);
+  });
+});
+
 describe("a runtime that is told to stop", () => {
   test("finishes what is under way, and answers for a moment more", async () => {
     const fn = await startFunction(

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { eventHandler } from "./event-handler.ts";
 import { findModule } from "./find-module.ts";
+import { type FunctionResponse } from "./function-response.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
@@ -23,23 +24,37 @@ export async function loadHandler(
   } catch (cause) {
     throw new LoadError(`loading ${name}: ${sentenceOf(cause)}`, { cause });
   }
-  const main = exportOf(module, handlerName);
+  const handler = await handlerOf(module, settings, publisher);
+  const webSocket = exportOf(module, "websocket");
+  if (typeof webSocket === "function") {
+    return { ...(handler ?? webSocketsOnly), websocket: webSocket as UserFunction };
+  }
+  if (handler) return handler;
+  const found = Object.keys(module).filter((key) => key !== "module.exports");
+  throw new LoadError(
+    `loading ${name}: it exports no function ${handlerName}; ` +
+      (found.length > 0 ? `there is ${found.join(", ")}` : "there are no exports at all"),
+  );
+}
+
+const webSocketsOnly = requestHandler((_request, response) =>
+  (response as FunctionResponse).set("upgrade", "websocket").status(426).end("Upgrade Required"),
+);
+
+async function handlerOf(
+  module: Exports,
+  settings: Settings,
+  publisher: Publisher,
+): Promise<FunctionHandler | undefined> {
+  const main = exportOf(module, settings.handlerName);
   if (typeof main === "function") {
     return settings.isRequestHandler
       ? requestHandler(main as UserFunction)
       : eventHandler(main as UserFunction, settings, publisher);
   }
   // The contract's own form is what nearly all have: the others' code is looked at only now.
-  if (handlerName === "main") {
-    const { recogniseHandler } = await import("./recognise-handler.ts");
-    const recognised = await recogniseHandler(module, settings);
-    if (recognised) return recognised;
-  }
-  const found = Object.keys(module).filter((key) => key !== "module.exports");
-  throw new LoadError(
-    `loading ${name}: it exports no function ${handlerName}; ` +
-      (found.length > 0 ? `there is ${found.join(", ")}` : "there are no exports at all"),
-  );
+  if (settings.handlerName !== "main") return undefined;
+  return await (await import("./recognise-handler.ts")).recogniseHandler(module, settings);
 }
 
 /** `module.exports = { main }`, `export function main`, `export default { main }`. */

@@ -35,11 +35,22 @@ async function main(): Promise<void> {
   Error.stackTraceLimit = 10;
   surviveErrors();
   const metrics = new Metrics(settings.functionName);
-  const server = createFunctionServer({ handler, settings, metrics });
+  const invocation = { handler, settings, metrics };
+  const server = createFunctionServer(invocation);
+  const closeWebSockets =
+    handler.websocket &&
+    (await import("./websocket/accept-websockets.ts")).acceptWebSockets(server, invocation);
   await listen(server, settings);
   metrics.startSeconds = performance.now() / 1000;
-  shutDownOnSignal(server, settings.shutdownDelayMs);
+  shutDownOnSignal(server, settings.shutdownDelayMs, closeWebSockets);
   if (settings.readyDescriptor !== undefined) sayReady(settings.readyDescriptor);
+  // When the start is over, and its first requests have been answered.
+  setTimeout(() => void watch(settings), 1000).unref();
+}
+
+async function watch({ timeoutSeconds }: Settings): Promise<void> {
+  const { watchEventLoop } = await import("./watchdog.ts");
+  watchEventLoop(Math.max(timeoutSeconds, 1) * 1000);
 }
 
 /** What a Function does beside its requests may fail without taking the others' answers with it. */

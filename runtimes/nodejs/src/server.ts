@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { accessLogger } from "./access-log.ts";
+import { Admission } from "./admission.ts";
 import { FunctionRequest } from "./function-request.ts";
 import { FunctionResponse } from "./function-response.ts";
 import { type Invocation, invoke } from "./invoke.ts";
@@ -13,6 +14,10 @@ export type FunctionServer = Server<typeof FunctionRequest, typeof FunctionRespo
 export function createFunctionServer(invocation: Invocation): FunctionServer {
   const { settings } = invocation;
   const timeoutMs = settings.timeoutSeconds * 1000;
+  const admission =
+    settings.concurrency > 0
+      ? new Admission(settings.concurrency, settings.queueLength)
+      : undefined;
   const log = settings.accessLog ? accessLogger : undefined;
   const server = createServer(
     {
@@ -28,7 +33,7 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     (request, response) => {
       log?.(request, response);
       if (!answerItself(request, response, invocation))
-        answer(request, response, invocation, timeoutMs);
+        answer(request, response, invocation, timeoutMs, admission);
     },
   );
   return server;
@@ -70,6 +75,7 @@ function answer(
   response: FunctionResponse,
   invocation: Invocation,
   timeoutMs: number,
+  admission: Admission | undefined,
 ): void {
   // Only for the answer's beginning: a stream may take as long as it likes.
   const timer = setTimeout(() => {
@@ -82,6 +88,20 @@ function answer(
     if (!response.writableFinished)
       request.abandon(new DOMException("the client has gone", "AbortError"));
   });
+  if (!admission) return callFunction(request, response, invocation);
+  try {
+    admission.enter(response, () => callFunction(request, response, invocation));
+  } catch (error) {
+    refuse(request, response, error);
+  }
+}
+
+/** With its body, read as the handler wants it. */
+function callFunction(
+  request: FunctionRequest,
+  response: FunctionResponse,
+  invocation: Invocation,
+): void {
   const { body } = invocation.handler;
   try {
     if (body === "stream" || !hasBody(request) || (body === "parsed" && isLeftUnread(request)))

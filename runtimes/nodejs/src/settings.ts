@@ -12,6 +12,9 @@ export interface Settings {
   handlerName: string;
   timeoutSeconds: number;
   bodyLimitMb: number;
+  /** Requests that the Function has at a time, 0 for any number, and those that may wait. */
+  concurrency: number;
+  queueLength: number;
   /** Where Events are published; empty when there is nowhere. */
   publisherAddress: string;
   accessLog: boolean;
@@ -35,6 +38,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     handlerName: env["HANDLER_FUNC_NAME"] || env["FUNC_HANDLER"] || "main",
     timeoutSeconds: number(env, ["FUNC_TIMEOUT"], 180, 0.001, 86_400),
     bodyLimitMb: number(env, ["FUNC_BODY_MB_LIMIT", "REQ_MB_LIMIT"], 1, 0, 4096),
+    concurrency: number(env, ["SERVER_CONCURRENCY"], 0, 0, 1_000_000),
+    queueLength: number(env, ["SERVER_QUEUE_LENGTH"], 1000, 0, 1_000_000),
     publisherAddress: env["PUBLISHER_PROXY_ADDRESS"] ?? "",
     accessLog: Boolean(env["SERVER_INTERNAL_LOGGER"] || env["KYMA_INTERNAL_LOGGER_ENABLED"]),
     readyDescriptor: env["SPRY_READY_FD"] ? number(env, ["SPRY_READY_FD"], 3, 0, 1024) : undefined,

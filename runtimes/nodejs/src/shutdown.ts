@@ -6,7 +6,11 @@ import { type FunctionServer } from "./server.ts";
  * `connection: close`, while whoever sends requests learns that it is going; then it stops accepting
  * and lets the requests under way finish. A second signal ends it at once.
  */
-export function shutDownOnSignal(server: FunctionServer, delayMs: number): void {
+export function shutDownOnSignal(
+  server: FunctionServer,
+  delayMs: number,
+  closeWebSockets: (() => void) | undefined,
+): void {
   let stopping = false;
   const stop = () => {
     if (stopping) process.exit(1);
@@ -16,6 +20,7 @@ export function shutDownOnSignal(server: FunctionServer, delayMs: number): void 
     });
     // Idle connections stay open until then: a request may be on its way on any of them.
     setTimeout(() => {
+      closeWebSockets?.();
       server.close(() => void backgroundWork().then(() => process.exit(0)));
       // Those with a request under way become idle one by one.
       setInterval(() => server.closeIdleConnections(), 50);

@@ -1,0 +1,166 @@
+import { isUtf8 } from "node:buffer";
+import { type Duplex } from "node:stream";
+import { encodeFrame, type Frame, FrameReader, opcodes, ProtocolError } from "./frames.ts";
+
+const limits = { bufferedBytes: 16 * 1024 * 1024, pingMs: 30_000, closeMs: 5000 };
+
+export interface MessageEvent extends Event {
+  readonly data: string | Buffer;
+}
+
+export interface CloseEvent extends Event {
+  readonly code: number;
+  readonly reason: string;
+  readonly wasClean: boolean;
+}
+
+/**
+ * The server's end of a connection, used like a browser's `WebSocket`: `send`, `close`, `readyState`,
+ * the events `message`, `close` and `error`. It is open from the start. Bytes arrive as `Buffer`.
+ */
+export class ServerWebSocket extends EventTarget {
+  static readonly CONNECTING = 0;
+  static readonly OPEN = 1;
+  static readonly CLOSING = 2;
+  static readonly CLOSED = 3;
+  readonly protocol: string;
+  readyState: number = ServerWebSocket.OPEN;
+  onmessage: ((event: MessageEvent) => unknown) | null = null;
+  onclose: ((event: CloseEvent) => unknown) | null = null;
+  onerror: ((event: Event) => unknown) | null = null;
+  readonly #socket: Duplex;
+  readonly #reader: FrameReader;
+  readonly #limit: number;
+  readonly #heartbeat: NodeJS.Timeout;
+  #parts: Buffer[] = [];
+  #partsSize = 0;
+  #messageOpcode = 0;
+  #isAlive = true;
+  #closed: { code: number; reason: string } | undefined;
+
+  /** `limit` is the size of the largest message in bytes. */
+  constructor(socket: Duplex, { protocol, limit }: { protocol: string; limit: number }) {
+    super();
+    this.protocol = protocol;
+    this.#socket = socket;
+    this.#limit = limit;
+    this.#reader = new FrameReader(limit);
+    // As listeners: what they throw must not stop the reading.
+    this.addEventListener("message", (event) => this.onmessage?.(event as MessageEvent));
+    this.addEventListener("close", (event) => this.onclose?.(event as CloseEvent));
+    this.addEventListener("error", (event) => this.onerror?.(event));
+    this.#heartbeat = setInterval(() => this.#beat(), limits.pingMs).unref();
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    socket.on("end", () => socket.end());
+    socket.on("error", (error) => this.#emit("error", { error }));
+    socket.once("close", () => this.#finish());
+  }
+
+  get bufferedAmount(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** Dropped when the connection is no longer open. A client that does not read is cut off. */
+  send(data: string | ArrayBuffer | ArrayBufferView): void {
+    if (this.readyState !== ServerWebSocket.OPEN) return;
+    if (typeof data === "string") this.#write(opcodes.text, Buffer.from(data));
+    else this.#write(opcodes.binary, bytesOf(data));
+    if (this.bufferedAmount > limits.bufferedBytes) this.#socket.destroy();
+  }
+
+  /** `code` is 1000, or 1001-1014 or 3000-4999; `reason` at most 123 bytes. */
+  close(code = 1000, reason = ""): void {
+    if (this.readyState !== ServerWebSocket.OPEN) return;
+    if (!isSendable(code)) throw new RangeError(`closing a WebSocket: ${code} is no close code`);
+    const text = Buffer.from(reason).subarray(0, 123);
+    this.readyState = ServerWebSocket.CLOSING;
+    const payload = Buffer.concat([Buffer.from([code >> 8, code & 0xff]), text]);
+    this.#write(opcodes.close, payload);
+    setTimeout(() => this.#socket.destroy(), limits.closeMs).unref();
+  }
+
+  #write(opcode: number, payload: Uint8Array): void {
+    if (this.#socket.writable) this.#socket.write(encodeFrame(opcode, payload));
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#isAlive = true;
+    try {
+      for (const frame of this.#reader.read(chunk)) {
+        if (this.#closed) return;
+        this.#accept(frame);
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.close(error.code, error.message);
+      this.#closed = { code: error.code, reason: error.message };
+      this.#socket.end();
+    }
+  }
+
+  #accept({ final, opcode, payload }: Frame): void {
+    if (opcode === opcodes.ping) return this.#write(opcodes.pong, payload);
+    if (opcode === opcodes.pong) return;
+    if (opcode === opcodes.close) return this.#acceptClose(payload);
+    const isContinued = this.#messageOpcode !== 0;
+    if ((opcode === opcodes.continuation) !== isContinued)
+      throw new ProtocolError(1002, "a message's parts are not in order");
+    if (!isContinued) this.#messageOpcode = opcode;
+    this.#partsSize += payload.length;
+    if (this.#partsSize > this.#limit || this.#parts.length > 10_000)
+      throw new ProtocolError(1009, "the message is too large");
+    this.#parts.push(payload);
+    if (final) this.#deliver();
+  }
+
+  #deliver(): void {
+    const [first] = this.#parts;
+    const bytes = this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts);
+    const isText = this.#messageOpcode === opcodes.text;
+    this.#parts = [];
+    this.#partsSize = 0;
+    this.#messageOpcode = 0;
+    if (isText && !isUtf8(bytes)) throw new ProtocolError(1007, "a text is not UTF-8");
+    this.#emit("message", { data: isText ? bytes.toString() : bytes });
+  }
+
+  #acceptClose(payload: Buffer): void {
+    const code = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
+    const reason = payload.subarray(2);
+    if (payload.length === 1 || (code !== 1005 && !isSendable(code)))
+      throw new ProtocolError(1002, "the close code is none");
+    if (!isUtf8(reason)) throw new ProtocolError(1007, "the close reason is not UTF-8");
+    this.#closed = { code, reason: reason.toString() };
+    this.close(code === 1005 ? 1000 : code);
+    this.#socket.end();
+  }
+
+  /** A peer that is silent for two beats is gone, whatever the network says. */
+  #beat(): void {
+    if (!this.#isAlive) return void this.#socket.destroy();
+    this.#isAlive = false;
+    this.#write(opcodes.ping, Buffer.alloc(0));
+  }
+
+  #finish(): void {
+    clearInterval(this.#heartbeat);
+    this.readyState = ServerWebSocket.CLOSED;
+    const { code, reason } = this.#closed ?? { code: 1006, reason: "" };
+    this.#emit("close", { code, reason, wasClean: this.#closed !== undefined });
+  }
+
+  #emit(type: "message" | "close" | "error", members: object): void {
+    this.dispatchEvent(Object.assign(new Event(type), members));
+  }
+}
+
+function isSendable(code: number): boolean {
+  const isDefined = code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code);
+  return isDefined || (code >= 3000 && code <= 4999);
+}
+
+function bytesOf(data: ArrayBuffer | ArrayBufferView): Uint8Array {
+  return ArrayBuffer.isView(data)
+    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    : new Uint8Array(data);
+}
