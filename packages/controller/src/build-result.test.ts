@@ -90,6 +90,53 @@ describe("a build", () => {
     ],
   ])("that %s", (_, job, pods, expected) => expect(buildResult(job, pods)).toMatchObject(expected));
 
+  describe("whose source comes from Git", () => {
+    const fetching = (
+      state: object,
+      builder: object = { waiting: { reason: "PodInitializing" } },
+    ) => {
+      const pod = buildPodOf(builder, "Pending");
+      const status = {
+        name: "repo-fetcher",
+        image: "",
+        imageID: "",
+        ready: false,
+        restartCount: 0,
+      };
+      return { ...pod, status: { ...pod.status, initContainerStatuses: [{ ...status, state }] } };
+    };
+    test.each<[string, object, object | undefined, object]>([
+      ["is being fetched", { running: {} }, undefined, { kind: "running", started: false }],
+      [
+        "waits for an image",
+        { waiting: { reason: "ImagePullBackOff", message: "no such image" } },
+        undefined,
+        { kind: "running", detail: "ImagePullBackOff: no such image" },
+      ],
+      [
+        "has a wrong folder",
+        ended(1, "no baseDir"),
+        undefined,
+        { kind: "refused", message: "no baseDir" },
+      ],
+      [
+        "cannot be reached",
+        ended(2, "no server"),
+        undefined,
+        { kind: "broke", message: "no server" },
+      ],
+      ["is there, and is built", ended(0), { running: {} }, { kind: "running", started: false }],
+      [
+        "is there, and wrong",
+        ended(0),
+        ended(1, "no code"),
+        { kind: "refused", message: "no code" },
+      ],
+    ])("which %s", (_, fetcher, builder, expected) =>
+      expect(buildResult(jobOf(), [fetching(fetcher, builder)])).toMatchObject(expected),
+    );
+  });
+
   test("that wrote much is told by its end, in whole lines", () => {
     const output = Array.from({ length: 500 }, (_, line) => `line ${line}`).join("\n");
     const result = buildResult(jobOf(), [buildPodOf(ended(1, output))]);

@@ -8,6 +8,8 @@ export interface ControllerConfig {
   runtimeImages: Readonly<Record<string, string>>;
   /** The image of build Jobs; its program is `/opt/spry/builder.cjs`. */
   builderImage: string;
+  /** Builders of runtimes that need another one, with an installer for their language, by the runtime's name. */
+  builderImages?: Readonly<Record<string, string>>;
   /**
    * Where registry Secret and ServiceAccount are that every namespace gets. Default `kyma-system`.
    */
@@ -54,6 +56,7 @@ export function settingsOf(config: ControllerConfig): Settings {
     excludedNamespaces: excludedByDefault,
     defaultFunctionPreset: "L",
     defaultBuildPreset: "normal",
+    builderImages: {},
     buildEnvironment: {},
     maxSimultaneousBuilds: 5,
     gitCheckIntervalSeconds: 60,

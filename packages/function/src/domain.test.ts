@@ -54,6 +54,16 @@ describe("the build key", () => {
     expect(of("a", '{"b"}')).not.toBe(of('a{"b"}', ""));
   });
 
+  test("is another for each demand of a build, and the first one without", () => {
+    const demanded = (rebuild: string) => {
+      const fn = given();
+      const annotations = { "serverless.kyma-project.io/rebuild": rebuild };
+      return buildKey({ ...fn, metadata: { ...fn.metadata, annotations } });
+    };
+    expect(new Set([key, demanded("1"), demanded("2")]).size).toBe(3);
+    expect(demanded("")).toBe(key);
+  });
+
   test("of a Git source follows commit and folder", () => {
     const fn = (baseDir: string) =>
       given({ source: { gitRepository: { url: "u", baseDir, reference: "main" } } });

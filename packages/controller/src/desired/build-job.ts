@@ -91,7 +91,7 @@ function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Con
     .map(([name, value]) => ({ name, value }));
   return {
     name: names.buildContainer,
-    image: settings.builderImage,
+    image: settings.builderImages[runtimeOf(fn).name] ?? settings.builderImage,
     imagePullPolicy: "IfNotPresent",
     command: ["node", "/opt/spry/builder.cjs"],
     args: builderArguments(fn, settings, inputs),
@@ -115,9 +115,20 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
     ["--base", base],
     ["--destination", `${repository}:${buildKey}`],
     ["--dependency-cache", `${registry.push}/spry-cache/${runtime}`],
-    // A commit is its own digest.
-    inputs.commit ? [] : ["--source-digest", sourceDigest(fn)],
+    ...sourceArguments(fn, inputs.commit),
   ].flat();
+}
+
+/** What the source must be, or, since a commit is its own digest, what the image says of it. */
+function sourceArguments(fn: Function, commit: string | undefined): string[][] {
+  if (commit === undefined) return [["--source-digest", sourceDigest(fn)]];
+  const url = fn.spec.source.gitRepository?.url ?? "";
+  // A dollar sign would begin a variable.
+  const escaped = url.replaceAll("$", "$$$$");
+  return [
+    ["--source-url", escaped],
+    ["--source-revision", commit],
+  ];
 }
 
 /**

@@ -198,6 +198,42 @@ describe("the build Job", () => {
     ]);
   });
 
+  test("of a commit has it fetched first, by who alone sees the credentials", () => {
+    const commit = "c".repeat(40);
+    const url = "https://git.example/$(HOME)/r.git";
+    const auth = { type: "basic", secretName: "login" } as const;
+    const gitRepository = { url, reference: "main", baseDir: "/fn/", auth };
+    const inputs = { buildKey: "0123456789abcdef", registry, commit };
+    const job = desiredBuildJob(functionOf({ source: { gitRepository } }), settings, inputs);
+    const { initContainers, containers, volumes } = job.spec!.template.spec!;
+    expectRestricted(job.spec!.template.spec!);
+    expect(initContainers![0]).toMatchObject({
+      name: "repo-fetcher",
+      image: containers[0]!.image,
+      resources: containers[0]!.resources,
+      securityContext: containers[0]!.securityContext,
+      args: [
+        "--url=https://git.example/$$(HOME)/r.git",
+        `--commit=${commit}`,
+        "--reference=main",
+        "--base-dir=fn",
+        "--destination=/workspace/src",
+        "--scratch=/workspace/build",
+        "--auth=basic",
+        "--credentials=/workspace/git-credentials",
+      ],
+    });
+    expect(containers[0]!.args).toEqual(expect.arrayContaining(["--source-revision", commit]));
+    expect(containers[0]!.args).not.toContain("--source-digest");
+    const mounted = (at: number) => [...initContainers!, ...containers][at]!.volumeMounts!;
+    expect(mounted(0).map(({ name }) => name)).not.toContain("credentials");
+    expect(mounted(1).map(({ name }) => name)).not.toContain("git-credentials");
+    expect(volumes!.find(({ name }) => name === "sources")).toHaveProperty("emptyDir");
+    expect(volumes!.find(({ name }) => name === "git-credentials")).toMatchObject({
+      secret: { secretName: "login", defaultMode: 0o440 },
+    });
+  });
+
   test("mounts the code as the files that the runtime expects", () => {
     const volume = jobOf().spec!.template.spec!.volumes!.find(({ name }) => name === "sources");
     expect(volume!.configMap!.items).toEqual([

@@ -7,7 +7,9 @@ import { createLayer, type Layer } from "../layer.ts";
 import { type LayerSource, pushImage } from "../push-image.ts";
 import { dependencyLayer } from "./dependencies.ts";
 import { readSource, sourceDigest, type SourceFile } from "./function-source.ts";
-import { hasDependencies, readPackageJson } from "./package-json.ts";
+import { type Installation } from "./installer.ts";
+import { nodeDependencies } from "./node-dependencies.ts";
+import { pythonDependencies, pythonVersion } from "./python-dependencies.ts";
 
 export interface BuildOptions {
   client: RegistryClient;
@@ -23,17 +25,25 @@ export interface BuildOptions {
   dependencyCache?: string | undefined;
   /** What the files must be, see `sourceDigest`; anything else fails with nothing pushed. */
   sourceDigest?: string | undefined;
+  /** An `.npmrc` with registries and credentials. */
   npmConfig?: string | undefined;
+  /** A `pip.conf` with indexes and credentials. */
+  pipConfig?: string | undefined;
+  /** Where the files are from, for the image to tell: a repository's URL and a commit. */
+  origin?: { url?: string | undefined; revision?: string | undefined };
   /** A directory of this build alone. */
   scratch: string;
   /** Gets progress, a line each. */
   report?: (line: string) => void;
 }
 
+/** Of package managers. */
+const configFiles = new Set([".npmrc", "pip.conf"]);
+
 const functionDirectory = "usr/src/app/function";
 
 /**
- * Builds the image of a Node.js Function and pushes it: `[base][dependencies][source]`. Returns the
+ * Builds the image of a Function and pushes it: `[base][dependencies][source]`. Returns the
  * image's name by digest. A `UserError` is the author's to put right, any other error is not.
  */
 export async function buildFunctionImage(
@@ -44,7 +54,7 @@ export async function buildFunctionImage(
   const actual = sourceDigest(files);
   if (options.sourceDigest !== undefined && options.sourceDigest !== actual)
     throw new Error(`reading the source: it is ${actual} by now, not ${options.sourceDigest}`);
-  const packageJson = readPackageJson(files);
+  const installation = installationOf(files, options);
 
   const [base, source] = await Promise.all([
     client.resolveImage(options.base),
@@ -54,17 +64,14 @@ export async function buildFunctionImage(
   const sources: LayerSource[] = [
     { name: base.name, digests: new Set(base.manifest.layers.map((layer) => layer.digest)) },
   ];
-  if (packageJson && hasDependencies(packageJson)) {
+  if (installation) {
     const { os, architecture } = base.config;
     const dependencies = await dependencyLayer(client, {
-      files,
-      packageJson,
+      installation,
       runtime: options.runtime,
       platform: { os, architecture },
       cache: options.dependencyCache ?? defaultCache(options.destination),
-      npmConfig: options.npmConfig,
       scratch: options.scratch,
-      prefix: `${functionDirectory}/node_modules`,
       report,
     });
     layers.unshift(dependencies.layer);
@@ -72,8 +79,9 @@ export async function buildFunctionImage(
   }
 
   const target = parseImageName(options.destination);
-  const annotations = { "org.opencontainers.image.base.digest": base.digest };
-  const image = assembleImage({ base, layers, annotations });
+  const origin = originAnnotations(options.origin);
+  const annotations = { "org.opencontainers.image.base.digest": base.digest, ...origin };
+  const image = assembleImage({ base, layers, annotations, config: { Labels: origin } });
   const onSend = (layer: Layer) => {
     if (layer === source)
       report(`pushing source layer ${(layer.descriptor.size / 1024).toFixed(1)} KiB`);
@@ -83,20 +91,37 @@ export async function buildFunctionImage(
   return { image: formatImageName({ host, repository, digest }), sentBytes };
 }
 
+function installationOf(
+  files: readonly SourceFile[],
+  { runtime, npmConfig, pipConfig }: BuildOptions,
+): Installation | undefined {
+  const version = pythonVersion(runtime);
+  if (version === undefined) return nodeDependencies(files, functionDirectory, npmConfig);
+  return pythonDependencies(files, version, functionDirectory, pipConfig);
+}
+
 /**
- * The author's files. An `.npmrc` may hold secrets, and beside a package.json of nothing but blanks
+ * The author's files. An `.npmrc` or `pip.conf` may hold secrets, and beside a package.json of nothing but blanks
  * Node.js refuses to load modules: both stay out.
  */
 function sourceLayer(files: readonly SourceFile[], scratch: string): Promise<Layer> {
   const isBlank = ({ content }: SourceFile) => content.toString().trim() === "";
   const kept = files.filter((file) => {
     const name = file.path.slice(file.path.lastIndexOf("/") + 1);
-    return name !== ".npmrc" && !(name === "package.json" && isBlank(file));
+    return !configFiles.has(name) && !(name === "package.json" && isBlank(file));
   });
   const size = kept.reduce((sum, { content }) => sum + content.length, 0);
   const entries = kept.map((file) => ({ ...file, path: `${functionDirectory}/${file.path}` }));
   const inMemory = size < 4 * 1024 * 1024;
   return createLayer(entries, inMemory ? {} : { scratchFile: join(scratch, "source.tar.gz") });
+}
+
+/** By the names that the OCI image specification has for them. */
+function originAnnotations({ url, revision }: BuildOptions["origin"] = {}): Record<string, string> {
+  return {
+    ...(url ? { "org.opencontainers.image.source": url } : {}),
+    ...(revision ? { "org.opencontainers.image.revision": revision } : {}),
+  };
 }
 
 function defaultCache(destination: string): string {

@@ -117,6 +117,19 @@ describe("a build", () => {
     expect(lines).toEqual([expect.stringMatching(/^pushing source layer 0\.\d KiB$/)]);
   });
 
+  test("says where its source is from, when that is known", async () => {
+    const { build, client } = await given({ "handler.js": handler });
+    const origin = { url: "https://git.example/shop.git", revision: "c".repeat(40) };
+    const { image } = await buildFunctionImage({ ...build, origin });
+    const expected = {
+      "org.opencontainers.image.source": origin.url,
+      "org.opencontainers.image.revision": origin.revision,
+    };
+    const { manifest, config } = await client.resolveImage(image);
+    expect(manifest.annotations).toMatchObject(expected);
+    expect(config.config?.Labels).toMatchObject(expected);
+  });
+
   test("of the same source gives the same image, and sends nothing", async () => {
     const { build } = await given({ "handler.js": handler });
     const first = await buildFunctionImage(build);
@@ -284,7 +297,7 @@ describe("a build", () => {
     );
     const failure = await buildFunctionImage(build).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UserError);
-    expect(messageOf(failure)).toMatch(/outside is a link that leaves node_modules/);
+    expect(messageOf(failure)).toMatch(/outside is a link that leaves what is installed/);
   });
 });
 

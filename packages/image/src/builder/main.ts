@@ -18,7 +18,9 @@ const terminationMessageLimit = 4096;
 const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destination IMAGE
   --dependency-cache REPOSITORY  where dependency layers are kept
   --source-digest DIGEST         refuse to build anything but this source
-  --registry-config DIR          directory with an .npmrc
+  --source-url URL               repository that the image says it is from
+  --source-revision ID           commit that the image says it is of
+  --registry-config DIR          directory with an .npmrc, or a pip.conf
   --scratch DIR                  directory for temporary files`;
 
 async function main(): Promise<void> {
@@ -30,13 +32,18 @@ async function build(): Promise<number> {
   try {
     const flags = readFlags();
     scratch = makeScratch(flags.scratch);
-    const npmConfig = join(flags["registry-config"], ".npmrc");
+    const configured = (name: string) => {
+      const file = join(flags["registry-config"], name);
+      return existsSync(file) ? file : undefined;
+    };
     const { image } = await buildFunctionImage({
       ...flags,
       dependencyCache: flags["dependency-cache"],
       sourceDigest: flags["source-digest"],
+      origin: { url: flags["source-url"], revision: flags["source-revision"] },
       client: new RegistryClient({ credentials: readDockerConfig(dockerConfigDirectory()) }),
-      npmConfig: existsSync(npmConfig) ? npmConfig : undefined,
+      npmConfig: configured(".npmrc"),
+      pipConfig: configured("pip.conf"),
       scratch,
       report: (line) => console.log(line),
     });
@@ -65,6 +72,8 @@ function readFlags() {
       destination: text,
       "dependency-cache": text,
       "source-digest": text,
+      "source-url": text,
+      "source-revision": text,
       "registry-config": { ...text, default: `${root}/workspace/registry-config` },
       scratch: { ...text, default: `${root}/workspace/build` },
     },
