@@ -78,6 +78,7 @@ export {
   type WriteOptions,
 } from "./client.ts";
 export { readLines } from "./lines.ts";
+export { type ChannelFrame, channels, encodeFrame, maxFrameBytes, readFrames } from "./channels.ts";
 
 // Reacting to it.
 export { type Change, Informer, type InformerOptions } from "./informer.ts";

@@ -86,11 +86,15 @@ export async function podLog(engine: Engine, request: ResourceRequest): Promise<
   if (answer.ok) {
     return streamResponse(answer.body, "text/plain");
   }
+  throw await kubeletFailure(answer, `container "${container}" in pod "${name}"`);
+}
+
+/** What a node has answered instead of doing it. */
+export async function kubeletFailure(answer: Response, what: string): Promise<StatusError> {
   const text = (await answer.text()).slice(0, 2048).trim();
-  throw new StatusError({
+  return new StatusError({
     code: answer.status >= 400 && answer.status < 500 ? answer.status : 500,
-    message:
-      told(text) || `container "${container}" in pod "${name}": the node answered ${answer.status}`,
+    message: told(text) || `${what}: the node answered ${answer.status}`,
   });
 }
 
@@ -102,7 +106,8 @@ function told(text: string): string {
   }
 }
 
-function containerOf(pod: Pod, wanted: string | null): string {
+/** The container that a request means; the only one where none is named. */
+export function containerOf(pod: Pod, wanted: string | null): string {
   const { spec, metadata } = pod;
   const names = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(
     ({ name }) => name,

@@ -196,6 +196,8 @@ async function handlePod(
   http: Request,
 ): Promise<Response> {
   if (request.subresource === "log" && http.method === "GET") return podLog(engine, request);
+  if (podStreams.has(request.subresource) && ["GET", "POST"].includes(http.method))
+    throw badRequest("Upgrade request required");
   if (http.method === "POST") {
     const body = await requiredObject(http);
     if (request.subresource === "binding")
@@ -205,6 +207,9 @@ async function handlePod(
   }
   throw unknownPath();
 }
+
+/** Served on connections that are no longer HTTP; see `streaming/upgrade.ts`. */
+const podStreams = new Set(["exec", "attach", "portforward"]);
 
 function isWatch(query: URLSearchParams): boolean {
   const value = query.get("watch");

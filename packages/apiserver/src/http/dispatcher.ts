@@ -7,6 +7,7 @@ import { handleResource } from "../handlers/resource-handler.ts";
 import { reviews } from "../handlers/reviews.ts";
 import { OpenApi } from "../openapi/open-api.ts";
 import { builtin } from "../schema/schema.ts";
+import { type PodStream, podStreamOf } from "../streaming/pod-stream.ts";
 import { inPreferredEncoding } from "./protobuf-response.ts";
 import { readObject } from "./request-body.ts";
 import { type RequestInfo, requestInfoOf } from "./request-info.ts";
@@ -42,6 +43,17 @@ export class Dispatcher {
       }
       return inPreferredEncoding(request, errorResponse(error, warnings));
     }
+  }
+
+  /** What a request to change its connection's protocol is for. Throws a `StatusError`. */
+  stream(request: Request, user: UserInfo): PodStream {
+    if (request.url.length > maxUrlLength)
+      throw new StatusError({ code: 414, message: "the URL is too long" });
+    const url = new URL(request.url);
+    const info = requestInfoOf(url.pathname);
+    if (!info) throw badRequest("the path holds an escape that cannot be decoded");
+    authorize(user, request.method, url.pathname, info);
+    return podStreamOf(this.#engine, this.#resourceRequest(request, url, info, user, []));
   }
 
   async #route(request: Request, user: UserInfo, warnings: string[]): Promise<Response> {

@@ -2,12 +2,14 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
-import { Readable } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import { type TLSSocket } from "node:tls";
 import { type Logger, messageOf, StatusError } from "@spry/kube";
 import { type UserInfo } from "../engine.ts";
 import { type Dispatcher } from "./dispatcher.ts";
 import { maxBodyBytes } from "./request-body.ts";
+import { type PodStream, podStreamPath } from "../streaming/pod-stream.ts";
+import { serveUpgrade } from "../streaming/upgrade.ts";
 import { errorResponse, isStream } from "./responses.ts";
 
 export interface ListenOptions {
@@ -48,6 +50,7 @@ export async function listen(
       requestTimeout: requestTimeoutMs,
       headersTimeout: 30_000,
       keepAliveTimeout: 120_000,
+      shouldUpgradeCallback: ({ url = "" }) => podStreamPath.test(url),
     },
     (incoming, outgoing) => {
       serve(dispatcher, incoming, outgoing).catch((error: unknown) => {
@@ -56,6 +59,12 @@ export async function listen(
       });
     },
   );
+  const upgraded = new Set<Duplex>();
+  server.on("upgrade", (incoming, socket, head) => {
+    upgraded.add(socket);
+    socket.once("close", () => upgraded.delete(socket));
+    void serveUpgrade({ incoming, socket, head }, () => findStream(dispatcher, incoming), log);
+  });
   server.maxConnections = maxConnections;
   server.on("tlsClientError", (error) =>
     log.debug({ error: messageOf(error) }, "TLS handshake failed"),
@@ -74,6 +83,7 @@ export async function listen(
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        for (const socket of upgraded) socket.destroy();
       }),
   };
 }
@@ -130,6 +140,13 @@ async function respond(
     );
   }
   return dispatcher.handle(request, user);
+}
+
+function findStream(dispatcher: Dispatcher, incoming: IncomingMessage): PodStream {
+  const user = userOf(incoming.socket as TLSSocket);
+  if (!user) throw new StatusError({ code: 401, message: "Unauthorized" });
+  const { url = "/", method = "GET" } = incoming;
+  return dispatcher.stream(new Request(`https://kubernetes${url}`, { method }), user);
 }
 
 /** Only what handlers look at. */

@@ -95,6 +95,10 @@ export class ContainerRun {
   get isRunning(): boolean {
     return this.#process !== undefined;
   }
+  /** What runs at present, for commands beside it. */
+  get process(): SandboxContainer | undefined {
+    return this.#process;
+  }
   get isStarting(): boolean {
     return this.#starting;
   }

@@ -4,6 +4,7 @@ import { type Sandbox } from "../sandbox/sandbox.ts";
 import { logFileOf } from "./container-run.ts";
 import { LogFile } from "./log-file.ts";
 import { parseLogOptions, readLog } from "./log-reader.ts";
+import { attachToPod, execInPod, forwardPort } from "./pod-streams.ts";
 import { type PodWorker } from "./pod-worker.ts";
 import { type ContainerStats, UsageMeter } from "./stats.ts";
 
@@ -20,6 +21,10 @@ export function createKubelet(options: KubeletOptions): Transport {
   return async (request) => {
     try {
       const url = new URL(request.url);
+      const stream = /^\/(exec|attach|portForward)\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/.exec(
+        url.pathname,
+      );
+      if (stream && request.method === "POST") return await podStream(options, stream, request);
       if (request.method !== "GET")
         throw new StatusError({
           code: 405,
@@ -48,19 +53,37 @@ export function createKubelet(options: KubeletOptions): Transport {
   };
 }
 
+async function podStream(
+  options: KubeletOptions,
+  path: RegExpExecArray,
+  request: Request,
+): Promise<Response> {
+  const [kind, namespace = "", pod = "", container = ""] = path
+    .slice(1)
+    .map((part: string | undefined) => decodeURIComponent(part ?? ""));
+  const worker = workerOf(options, namespace, pod);
+  if (kind === "exec") return execInPod(worker, container, request);
+  if (kind === "attach") return attachToPod(worker, container, request, options.clock);
+  return forwardPort(worker, request);
+}
+
+function workerOf({ pods }: KubeletOptions, namespace: string, pod: string): PodWorker {
+  const worker = [...pods()].find(
+    ({ pod: { metadata } }) => metadata.name === pod && metadata.namespace === namespace,
+  );
+  if (!worker) throw new StatusError({ code: 404, message: `pod "${pod}" not found on this node` });
+  return worker;
+}
+
 function containerLogs(
-  { pods, clock }: KubeletOptions,
+  kubelet: KubeletOptions,
   target: { namespace: string; pod: string; container: string },
   query: URLSearchParams,
   signal: AbortSignal,
 ): Response {
+  const { clock } = kubelet;
   const options = parseLogOptions(query);
-  const worker = [...pods()].find(
-    ({ pod: { metadata } }) =>
-      metadata.name === target.pod && metadata.namespace === target.namespace,
-  );
-  if (!worker)
-    throw new StatusError({ code: 404, message: `pod "${target.pod}" not found on this node` });
+  const worker = workerOf(kubelet, target.namespace, target.pod);
   const container = worker.container(target.container);
   if (!container)
     throw new StatusError({

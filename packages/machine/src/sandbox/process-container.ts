@@ -4,6 +4,8 @@ import { constants } from "node:os";
 import path from "node:path";
 import { type Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
+import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
+import { execInProcessSandbox } from "./process-exec.ts";
 import { hasGroup, isAlive, readStat, signalGroup } from "./processes.ts";
 import { type ProcessRecord } from "./records.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "./sandbox.ts";
@@ -33,13 +35,16 @@ export class ProcessContainer implements SandboxContainer {
   readonly pid: number;
   readonly exited: Promise<ExitStatus>;
   readonly ready: Promise<void>;
+  readonly #clock: Clock;
   readonly #surroundings: { cwd: string; env: Record<string, string> };
 
   private constructor(
     record: Pick<ProcessRecord, "id" | "pid" | "startedAt" | "cwd" | "env">,
     exited: Promise<ExitStatus>,
     ready: Promise<void>,
+    clock: Clock,
   ) {
+    this.#clock = clock;
     this.id = record.id;
     this.pid = record.pid;
     this.startedAt = record.startedAt;
@@ -83,7 +88,7 @@ export class ProcessContainer implements SandboxContainer {
     });
     child.unref();
     const record = { id, pid, startedAt: clock.now(), cwd, env };
-    return new ProcessContainer(record, exited, readySignal(child.stdio[3] as Readable));
+    return new ProcessContainer(record, exited, readySignal(child.stdio[3] as Readable), clock);
   }
 
   /**
@@ -99,7 +104,7 @@ export class ProcessContainer implements SandboxContainer {
       };
       look();
     });
-    return new ProcessContainer(record, exited, new Promise(() => {}));
+    return new ProcessContainer(record, exited, new Promise(() => {}), clock);
   }
 
   /** For the record on disk; 0 where the system does not tell. */
@@ -127,6 +132,13 @@ export class ProcessContainer implements SandboxContainer {
       });
       child.stdin?.end();
     });
+  }
+
+  execStreams(command: ExecCommand): ExecProcess {
+    const exec = execInProcessSandbox(command, this.#surroundings, this.#clock);
+    // Its container's end is its own.
+    void this.exited.then(() => exec.kill());
+    return exec;
   }
 }
 

@@ -1,4 +1,6 @@
+import { type Writable } from "node:stream";
 import { type ContainerConfig } from "@spry/image";
+import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 
 /**
  * How Pods run on this machine. The node agent decides what runs and when; a sandbox knows how: it
@@ -116,6 +118,10 @@ export interface SandboxContainer {
   kill(signal: "SIGTERM" | "SIGKILL" | "SIGINT" | "SIGHUP" | "SIGQUIT"): void;
   /** Runs a command beside the container's process, in the same surroundings. */
   exec(argv: readonly string[], options: { timeoutMs: number }): Promise<ExecResult>;
+  /** The same with its streams, for people and tools; absent where a sandbox cannot. */
+  execStreams?(command: ExecCommand): ExecProcess;
+  /** The input of a container that was started with `stdin`; undefined when it has none. */
+  openStdin?(): Writable | undefined;
 }
 
 export interface ExecResult {
