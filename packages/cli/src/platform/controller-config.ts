@@ -9,6 +9,7 @@ export function controllerConfig(images: SystemImages): ControllerConfig {
   return {
     runtimeImages: images.runtimes,
     builderImage: images.builder,
+    builderImages: images.builders,
     baseNamespace: systemNamespace,
     defaultFunctionPreset: presets.function,
     defaultBuildPreset: presets.build,

@@ -69,6 +69,8 @@ function lock(root: string): () => void {
   throw new UserError(`the data directory ${root} could not be locked`, "try again");
 }
 
+/** The content, for the caller to look at before it trusts it; undefined if there is none. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- says at the call what is expected
 export function readJson<T>(file: string): T | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8")) as T;

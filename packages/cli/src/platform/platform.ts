@@ -19,6 +19,7 @@ import { startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
+import { writePipSettings } from "./pip-settings.ts";
 import { openSandbox } from "./sandbox.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects, type RegistryAccess } from "./system-objects.ts";
@@ -68,15 +69,14 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     }
   };
   try {
-    // The node exists before the API server (which asks it for logs) can be asked for anything.
-    let node: MachineNode | undefined;
-    const kubelet = (name: string): Transport | undefined =>
-      name === nodeName ? node?.kubelet : undefined;
+    // The API server asks nodes for logs, and is there before the first of them.
+    const nodes = new Map<string, MachineNode>();
+    const kubelet = (name: string): Transport | undefined => nodes.get(name)?.kubelet;
 
-    const [certificates, api, registryAccess] = await Promise.all([
+    const registryUser = registryCredentials(dataDir);
+    const [certificates, api] = await Promise.all([
       ensureCertificates(dataDir.pki),
       createApiServer({ dataDir: dataDir.api, log: log.child({ room: "apiserver" }), kubelet }),
-      registryCredentials(dataDir),
     ]);
     teardown.push(() => api.close());
 
@@ -85,22 +85,23 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca }),
       ),
       occupying("registry", options.registryPort, "--registry-port", async (port) => {
-        const server = await createRegistry({ dir: dataDir.registry, credentials: registryAccess });
+        const server = createRegistry({ dir: dataDir.registry, credentials: registryUser });
         teardown.push(() => server.close());
         return server.listen({ host, port });
       }),
     ]);
     teardown.push(() => apiListener.close());
+    teardown.push(() => registry.close());
 
     const client = new KubeClient(api.transport(), { fieldManager: "spry" });
     const apiServer = `https://${host}:${apiListener.port}`;
     const registryUrl = `http://${host}:${registry.port}`;
     const access: RegistryAccess = {
-      ...registryAccess,
+      ...registryUser,
       pullAddress,
       pushAddress: `${host}:${registry.port}`,
     };
-    const mirror = { url: registryUrl, ...registryAccess };
+    const mirror = { url: registryUrl, ...registryUser };
 
     // The gateway is another process: it starts while everything else here is prepared.
     const gatewayKubeconfig = path.join(dataDir.root, "gateway.kubeconfig");
@@ -130,7 +131,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       new RegistryClient({ resolve: (name) => (name === pullAddress ? mirror : undefined) }),
       { pullAddress, scratch: path.join(dataDir.root, "scratch") },
     );
-    const [gateway, images] = await settled([startGateway(), imagesMade]);
+    const [gateway, images] = await settled(startGateway(), imagesMade);
 
     const config = controllerConfig(images);
     const webhook = await startWebhookServer({
@@ -144,7 +145,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
     const npmConfig = path.join(dataDir.root, "npmrc");
     void writeNpmSettings(npmConfig, log);
-    node = createNode({
+    const pipConfig = path.join(dataDir.root, "pip.conf");
+    writePipSettings(pipConfig, log);
+    const node = createNode({
       client,
       name: nodeName,
       dataDir: dataDir.node,
@@ -152,11 +155,13 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         dataDir: dataDir.node,
         npmCli: npmCli(),
         npmConfig,
+        pipConfig,
         log: log.child({ room: "sandbox" }),
       }),
       mirrors: { [pullAddress]: mirror },
       log: log.child({ room: "node" }),
     });
+    nodes.set(nodeName, node);
     const work = [
       startControllers({
         client,
@@ -173,9 +178,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       }),
       node.run(running.signal),
     ];
-    const machine = node;
     teardown.push(async () => {
-      await machine.stop({ pods: "stop" });
+      await node.stop({ pods: "stop" });
       running.abort();
       await Promise.allSettled(work);
     });
@@ -209,11 +213,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 }
 
 /** Waits for all, also when one fails, so that nothing goes on behind a clean-up. */
-async function settled<T extends readonly unknown[]>(promises: {
-  [K in keyof T]: Promise<T[K]>;
-}): Promise<T> {
-  await Promise.allSettled(promises);
-  return (await Promise.all(promises)) as unknown as T;
+async function settled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([first, second]);
+  return Promise.all([first, second]);
 }
 
 function hashOf(text: string): string {

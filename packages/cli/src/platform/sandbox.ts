@@ -7,6 +7,7 @@ export interface SandboxSettings {
   dataDir: string;
   npmCli: string;
   npmConfig: string;
+  pipConfig: string;
   log: Logger;
 }
 

@@ -2,12 +2,10 @@ import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-/** A digest (hex, 16 digits) of the TypeScript below a directory, tests left out: it names what is made of it. */
-export function sourceDigest(dir: string): string {
+/** A digest (hex, 16 digits) of the sources below a directory, tests left out: it names what is made of them. */
+export function sourceDigest(dir: string, pattern = "**/*.{ts,json}"): string {
   const hash = createHash("sha256");
-  const files = globSync("**/*.{ts,json}", { cwd: dir }).filter(
-    (file) => !file.endsWith(".test.ts"),
-  );
+  const files = globSync(pattern, { cwd: dir }).filter((file) => !file.endsWith(".test.ts"));
   for (const file of files.sort()) {
     hash
       .update(`${file}\0`)

@@ -6,23 +6,32 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { sourceFetcherEntry } from "@spry/controller";
-import { runtimes } from "@spry/function";
+import { type Runtime, runtimes } from "@spry/function";
 import {
   assembleImage,
   builderEntry,
   type ContainerConfig,
   createLayer,
+  type LayerFile,
   parseImageName,
   pushImage,
   type RegistryClient,
 } from "@spry/image";
 import { entry as runtimeEntry } from "@spry/runtime-nodejs";
+import {
+  compiledPythonRuntime,
+  pythonEntrypoint,
+  pythonRuntime,
+  pythonRuntimeDigest,
+} from "./python-runtime.ts";
 import { sourceDigest } from "./source-digest.ts";
 
 export interface SystemImages {
   /** By runtime name: `<pull address>/spry/nodejs24:<digest of the sources>`. */
   runtimes: Record<string, string>;
   builder: string;
+  /** Of runtimes that have their own. */
+  builders: Record<string, string>;
 }
 
 export async function ensureSystemImages(
@@ -38,24 +47,41 @@ export async function ensureSystemImages(
     path.dirname(sourceFetcherEntry),
   );
   const bundles = [runtimeBundle, builderBundle, fetcherBundle];
+  const builderTag = `${builderBundle.digest}-${fetcherBundle.digest}`;
   const images: SystemImages = {
     runtimes: {},
-    builder: `${pullAddress}/spry/builder:${builderBundle.digest}-${fetcherBundle.digest}`,
+    builder: `${pullAddress}/spry/builder:${builderTag}`,
+    builders: {},
   };
-  const wanted = runtimes.filter((runtime) => runtime.language === "nodejs");
+  const ofLanguage = (name: Runtime["language"]) =>
+    runtimes.filter(({ language }) => language === name);
+  const builderPrograms = async () => [
+    { path: "opt/spry/builder.cjs", content: await builderBundle.content() },
+    { path: "opt/spry/fetcher.cjs", content: await fetcherBundle.content() },
+  ];
   await mkdir(scratch, { recursive: true });
   try {
     await Promise.all([
-      ...wanted.map(async ({ name, interpreter }) => {
+      ...ofLanguage("nodejs").map(async ({ name, interpreter }) => {
         const image = `${pullAddress}/spry/${name}:${runtimeBundle.digest}`;
         images.runtimes[name] = image;
-        const programs = { "usr/src/app/server.cjs": runtimeBundle };
-        const config = { WorkingDir: "/usr/src/app/function" };
-        await ensureImage(registry, image, interpreter, programs, config);
+        const config = { Entrypoint: ["node", "/usr/src/app/server.cjs"], ...inFunction };
+        await ensureImage(registry, image, interpreter, config, async () => [
+          { path: "usr/src/app/server.cjs", content: await runtimeBundle.content() },
+        ]);
       }),
-      ensureImage(registry, images.builder, "node@24", {
-        "opt/spry/builder.cjs": builderBundle,
-        "opt/spry/fetcher.cjs": fetcherBundle,
+      ensureImage(registry, images.builder, "node@24", builderConfig, builderPrograms),
+      ...ofLanguage("python").map(async ({ name, interpreter }) => {
+        images.runtimes[name] = await ensurePythonImage(registry, {
+          ...options,
+          name,
+          interpreter,
+        });
+        // Packages are installed by the pip of the version that they are for.
+        const builder = `${pullAddress}/spry/builder-${name}:${builderTag}`;
+        images.builders[name] = builder;
+        const interpreters = `node@24,${interpreter}`;
+        await ensureImage(registry, builder, interpreters, builderConfig, builderPrograms);
       }),
     ]);
   } finally {
@@ -66,28 +92,43 @@ export async function ensureSystemImages(
   return images;
 }
 
-/** An image with programs in it, the first of which it starts, for the interpreter that its label names. */
+const builderConfig = { Entrypoint: ["node", "/opt/spry/builder.cjs"] };
+const inFunction = { WorkingDir: "/usr/src/app/function" };
+
+/** With bytecode as soon as this machine has that Python: a later start makes up for what an earlier one could not. */
+async function ensurePythonImage(
+  registry: RegistryClient,
+  options: { pullAddress: string; scratch: string; name: string; interpreter: string },
+): Promise<string> {
+  const { name, interpreter, scratch } = options;
+  const image = `${options.pullAddress}/spry/${name}:${pythonRuntimeDigest()}`;
+  const config = { Entrypoint: pythonEntrypoint, ...inFunction };
+  const compiled = `${image}-compiled`;
+  if (await registry.headManifest(parseImageName(compiled))) return compiled;
+  const version = interpreter.replace("python@", "");
+  const files = await compiledPythonRuntime(version, path.join(scratch, name));
+  const made = files ? compiled : image;
+  await ensureImage(registry, made, interpreter, config, () =>
+    Promise.resolve(files ?? pythonRuntime()),
+  );
+  return made;
+}
+
+/** An image of these files, for the interpreters that its label names; they are read only if it is not there. */
 async function ensureImage(
   registry: RegistryClient,
   image: string,
   interpreter: string,
-  programs: Record<string, Bundle>,
-  config: ContainerConfig = {},
+  config: ContainerConfig,
+  files: () => Promise<LayerFile[]>,
 ): Promise<void> {
   const name = parseImageName(image);
   if (await registry.headManifest(name)) return;
-  const files = Object.entries(programs).map(async ([file, bundle]) => {
-    return { path: file, content: await bundle.content() };
-  });
-  const layer = await createLayer(await Promise.all(files));
+  const layer = await createLayer(await files());
+  const labels = { "io.spry.interpreter": interpreter };
   const assembled = assembleImage({
     layers: [layer],
-    config: {
-      Entrypoint: ["node", `/${Object.keys(programs)[0]}`],
-      User: "1000:1000",
-      Labels: { "io.spry.interpreter": interpreter },
-      ...config,
-    },
+    config: { User: "1000:1000", Labels: labels, ...config },
   });
   await pushImage(registry, assembled, name);
 }

@@ -14,7 +14,7 @@ export interface SourceFile {
 const limits = { files: 10_000, size: 64 * 1024 * 1024, depth: 32 };
 
 /** Made elsewhere, or none of the image's business. */
-const leftOut = new Set(["node_modules", ".git"]);
+const leftOut = new Set(["node_modules", "__pycache__", ".venv", ".git"]);
 
 /**
  * Reads a Function's files into memory, so that what is checked is what is built also when the

@@ -45,7 +45,7 @@ function linkInside(directory: string, name: string): string {
   const absolute = resolve(dirname(join(directory, name)), target);
   if (!absolute.startsWith(resolve(directory) + sep))
     throw new UserError(
-      `dependencies: ${name} is a link that leaves node_modules; packages must come from a registry, not from a path`,
+      `dependencies: ${name} is a link that leaves what is installed; packages must come from a registry, not from a path`,
     );
   return relative(dirname(join(directory, name)), absolute)
     .split(sep)

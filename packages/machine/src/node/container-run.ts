@@ -133,6 +133,25 @@ export class ContainerRun {
     this.#state = { waiting: { reason, ...(message ? { message } : {}) } };
   }
 
+  /** A run that ends before it begins, because this machine lacks what its image needs. */
+  failToStart(message: string): void {
+    const now = timeOf(this.#clock.now());
+    if (this.#end) {
+      this.#lastState = { terminated: this.#end };
+      this.#restartCount++;
+    }
+    this.#restartAt = undefined;
+    this.#end = {
+      exitCode: 128,
+      reason: "StartError",
+      message,
+      startedAt: now,
+      finishedAt: now,
+    };
+    this.#state = { terminated: this.#end };
+    this.#note("Warning", "Failed", `Error: ${message}`);
+  }
+
   /** When it may be started again after its end; undefined when it may now. */
   restartDelay(pod: Pod): number | undefined {
     const end = this.#end;

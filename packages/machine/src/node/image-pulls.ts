@@ -1,5 +1,6 @@
 import { parseImageName } from "@spry/image";
 import { type Clock, messageOf } from "@spry/kube";
+import { MissingInterpreterError } from "../sandbox/python-interpreter.ts";
 import { type LocalImage, type Sandbox } from "../sandbox/sandbox.ts";
 import { Backoff } from "./backoff.ts";
 import { type ContainerRun } from "./container-run.ts";
@@ -84,6 +85,8 @@ export class ImagePulls {
   async #get(container: ContainerRun, pull: Pull, present: LocalImage | undefined): Promise<void> {
     const { sandbox, clock, note, wake } = this.#options;
     pull.running = true;
+    // That ends the run, so that a task is over and makes room; what comes next is the Pod's policy.
+    let isMissing = false;
     try {
       const image = present ?? (await this.#fetch(container));
       if (!image) return;
@@ -91,11 +94,14 @@ export class ImagePulls {
       pull.image = image;
     } catch (error) {
       // The image is there, but not what it runs with.
+      isMissing = error instanceof MissingInterpreterError;
+      if (isMissing) return container.failToStart(messageOf(error));
       container.wait("CreateContainerError", messageOf(error));
       note("Warning", "Failed", `Error: ${messageOf(error)}`);
     } finally {
-      if (!pull.image) pull.backoff.failed(clock.now());
-      pull.retryAt = pull.image ? 0 : clock.now() + pull.backoff.nextPauseMs;
+      const hasFailed = !pull.image && !isMissing;
+      if (hasFailed) pull.backoff.failed(clock.now());
+      pull.retryAt = hasFailed ? clock.now() + pull.backoff.nextPauseMs : 0;
       pull.running = false;
       wake();
     }

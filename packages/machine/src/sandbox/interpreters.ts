@@ -4,9 +4,15 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type Logger } from "@spry/kube";
+import { linkPython } from "./python-interpreter.ts";
 
-/** The image label that names the interpreter: `node@24`. */
+/** The image label that names the interpreters, the program's first: `node@24`, `node@24,python@3.12`. */
 export const interpreterLabel = "io.spry.interpreter";
+
+/** The interpreters that a label's value names. */
+export function interpretersIn(label: string | undefined): string[] {
+  return (label ?? "").split(",").flatMap((name) => name.trim() || []);
+}
 
 const installTimeoutMs = 300_000;
 
@@ -16,12 +22,15 @@ export interface InterpretersOptions {
   npmCli?: string | undefined;
   /** An npmrc with this machine's way to its package registry; read by npm each time, if it is there. */
   npmConfig?: string | undefined;
+  /** The same for pip. */
+  pipConfig?: string | undefined;
   log: Logger;
 }
 
 /**
  * Directories with an interpreter each: `<dataDir>/interpreters/node-24/bin/{node,npm,npx}`. The
- * major that runs this program is linked, others are fetched once as npm packages.
+ * major that runs this program is linked, others are fetched once as npm packages. Python is linked
+ * (`python-3.12/bin/{python3,python,pip}`): no package registry carries its binary.
  */
 export class Interpreters {
   /** The one that runs this program. */
@@ -50,8 +59,36 @@ export class Interpreters {
   }
 
   async #provide(name: string, progress: (message: string) => void): Promise<string> {
-    const major = /^node@(\d{1,3})$/.exec(name)?.[1];
-    if (!major) throw new Error(`interpreter ${name} is not known: expected node@<major version>`);
+    const [, major] = /^node@(\d{1,3})$/.exec(name) ?? [];
+    const [, python] = /^python@(3\.\d{1,2})$/.exec(name) ?? [];
+    if (major) return this.#provideNode(name, major, progress);
+    if (python) return this.#providePython(name, python);
+    throw new Error(
+      `interpreter ${name} is not known: expected node@<major version> or python@3.<minor version>`,
+    );
+  }
+
+  /** Made anew by each platform: where Python is, and its pip, may have changed. */
+  async #providePython(name: string, version: string): Promise<string> {
+    const dir = path.join(this.#options.dataDir, "interpreters", `python-${version}`);
+    const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
+    try {
+      await linkPython(version, partial, this.#options.pipConfig);
+      await rm(dir, { recursive: true, force: true });
+      await rename(partial, dir);
+    } finally {
+      await rm(partial, { recursive: true, force: true });
+    }
+    const bin = path.join(dir, "bin");
+    this.#ready.set(name, bin);
+    return bin;
+  }
+
+  async #provideNode(
+    name: string,
+    major: string,
+    progress: (message: string) => void,
+  ): Promise<string> {
     const isOwn = name === Interpreters.own;
     const dir = path.join(this.#options.dataDir, "interpreters", `node-${major}`);
     // A new version of the running Node.js moves; links are cheap to make again.

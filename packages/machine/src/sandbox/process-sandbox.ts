@@ -5,9 +5,9 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
 import { AddressPool } from "./addresses.ts";
-import { interpreterLabel, Interpreters } from "./interpreters.ts";
-import { removeOciContainers } from "./oci/strays.ts";
+import { interpreterLabel, Interpreters, interpretersIn } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
+import { removeOciContainers } from "./oci/strays.ts";
 import { ProcessContainer, readExit } from "./process-container.ts";
 import {
   findByEnvironment,
@@ -49,6 +49,8 @@ export interface ProcessSandboxOptions {
   npmCli?: string | undefined;
   /** An npmrc with this machine's way to its package registry, used as npm's global configuration. */
   npmConfig?: string | undefined;
+  /** The same for pip. */
+  pipConfig?: string | undefined;
   clock?: Clock;
   log?: Logger;
 }
@@ -77,7 +79,8 @@ class ProcessSandbox implements Sandbox {
   readonly #pods = new Map<string, ProcessPod>();
 
   constructor(options: ProcessSandboxOptions) {
-    const { dataDir, npmCli, npmConfig, clock = systemClock, log = silentLogger } = options;
+    const { dataDir, clock = systemClock, log = silentLogger } = options;
+    const { npmCli, npmConfig, pipConfig } = options;
     this.#dataDir = path.resolve(dataDir);
     this.#clock = clock;
     this.#log = log;
@@ -86,6 +89,7 @@ class ProcessSandbox implements Sandbox {
       dataDir: this.#dataDir,
       npmCli,
       npmConfig,
+      pipConfig,
       log,
     });
   }
@@ -137,13 +141,13 @@ class ProcessSandbox implements Sandbox {
   }
 
   isPrepared(image: LocalImage): boolean {
-    const interpreter = image.config.Labels?.[interpreterLabel];
-    return !interpreter || this.#interpreters.binOf(interpreter) !== undefined;
+    const names = interpretersIn(image.config.Labels?.[interpreterLabel]);
+    return names.every((name) => this.#interpreters.binOf(name) !== undefined);
   }
 
   async prepare(image: LocalImage, progress: (message: string) => void): Promise<void> {
-    const interpreter = image.config.Labels?.[interpreterLabel];
-    if (interpreter) await this.#interpreters.ensure(interpreter, progress);
+    for (const name of interpretersIn(image.config.Labels?.[interpreterLabel]))
+      await this.#interpreters.ensure(name, progress);
   }
 
   openPod(pod: PodIdentity): Promise<PodSandbox> {
@@ -300,12 +304,12 @@ class ProcessPod implements PodSandbox {
       SERVER_HOST: this.ip,
     };
     for (const [name, value] of Object.entries(spec.env)) env[name] = rewriter.rewrite(value);
-    const interpreter = spec.image.config.Labels?.[interpreterLabel];
-    const bin = interpreter ? this.#interpreters.binOf(interpreter) : undefined;
+    const names = interpretersIn(spec.image.config.Labels?.[interpreterLabel]);
+    const bins = names.flatMap((name) => this.#interpreters.binOf(name) ?? []);
     const own = (env["PATH"] ?? hostPath)
       .split(":")
       .flatMap((dir) => [...new Set([rewriter.realPath(dir) ?? dir, dir])]);
-    env["PATH"] = [...(bin ? [bin] : []), ...own].join(":");
+    env["PATH"] = [...bins, ...own].join(":");
     env["TMPDIR"] = path.join(this.dir, "tmp");
     env["SPRY_ROOT"] = root;
     env["SPRY_TERMINATION_LOG"] = spec.terminationLog;

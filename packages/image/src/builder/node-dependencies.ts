@@ -1,0 +1,73 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type SourceFile } from "./function-source.ts";
+import { type Installation } from "./installer.ts";
+import { readModules } from "./module-tree.ts";
+import { runNpm } from "./npm.ts";
+import { dependencyInput, hasDependencies, readPackageJson } from "./package-json.ts";
+
+const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
+/** All that an installer gets to see of a source. */
+const installerFiles = ["package.json", ".npmrc", ...lockFiles];
+
+/**
+ * What package.json declares, installed by npm to `node_modules` in the Function's directory of the
+ * image; undefined when it declares nothing. `npmConfig` is an `.npmrc` with registries and
+ * credentials.
+ */
+export function nodeDependencies(
+  files: readonly SourceFile[],
+  functionDirectory: string,
+  npmConfig: string | undefined,
+): Installation | undefined {
+  const packageJson = readPackageJson(files);
+  if (!packageJson || !hasDependencies(packageJson)) return undefined;
+  const prefix = `${functionDirectory}/node_modules`;
+  const contentsOf = (names: string[]) =>
+    files.filter(({ path }) => names.includes(path)).map(({ content }) => content.toString());
+  const configs = contentsOf([".npmrc"]);
+  if (npmConfig !== undefined) configs.push(readFileSync(npmConfig, "utf8"));
+  return {
+    inputs: [
+      sortKeys(dependencyInput(packageJson)),
+      contentsOf(lockFiles),
+      configs.map(registryLines),
+      prefix,
+    ],
+    async run(scratch) {
+      const modules = join(await install(files, scratch, npmConfig), "node_modules");
+      return existsSync(modules) ? readModules(modules, prefix) : { files: [], size: 0 };
+    },
+  };
+}
+
+async function install(
+  files: readonly SourceFile[],
+  scratch: string,
+  npmConfig: string | undefined,
+): Promise<string> {
+  const directory = join(scratch, "install");
+  const home = join(scratch, "home");
+  mkdirSync(directory, { recursive: true });
+  mkdirSync(home, { recursive: true });
+  const inputs = files.filter(({ path }) => installerFiles.includes(path));
+  for (const { path, content } of inputs) writeFileSync(join(directory, path), content);
+  const isLocked = inputs.some(({ path }) => lockFiles.includes(path));
+  await runNpm(isLocked ? "ci" : "install", { directory, home, userConfig: npmConfig });
+  return directory;
+}
+
+/** Which registries an `.npmrc` names: who may read them is not part of what comes from them. */
+function registryLines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.replace(/\s/g, "").replace(/(:\/\/)[^/@]+@/, "$1"))
+    .filter((line) => /^(@[^:]+:)?registry=/.test(line))
+    .sort();
+}
+
+function sortKeys(value: unknown): unknown {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, child]) => [key, sortKeys(child)]));
+}

@@ -1,0 +1,61 @@
+import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
+import { UserError } from "./user-error.ts";
+
+export interface PipRun extends InstallerRun {
+  /** Where packages go. */
+  target: string;
+  /** A `pip.conf` with indexes and credentials; what it says wins over the interpreter's own. */
+  config?: string | undefined;
+}
+
+const shownLines = 12;
+
+/** What pip says when the index or the way to it is to blame: the next try may do better. */
+const temporary =
+  /after connection broken by|Max retries exceeded|Could not fetch URL|Temporary failure in name resolution|timed out|HTTP error (?:429|5\d\d)|\b(?:429|5\d\d) Server Error|CERTIFICATE_VERIFY_FAILED|No space left on device|pip is missing/;
+
+/** Runs the pip that belongs to the interpreter on `PATH`, on `requirements.txt` there. Its output is shown only when it fails. */
+export async function runPip(run: PipRun): Promise<void> {
+  const args = [
+    "install",
+    "--quiet",
+    "--no-compile",
+    "--no-cache-dir",
+    "--no-input",
+    "--disable-pip-version-check",
+    "--no-warn-conflicts",
+    // An index that is away is noticed in seconds; the Job tries again.
+    "--retries=2",
+    `--target=${run.target}`,
+    "--requirement=requirements.txt",
+  ];
+  const env = {
+    ...(run.config !== undefined && { PIP_CONFIG_FILE: run.config }),
+    PYTHONDONTWRITEBYTECODE: "1",
+    // What is built from source is the same again.
+    SOURCE_DATE_EPOCH: "315532800",
+  };
+  const { code, output } = await runInstaller("pip", args, { ...run, env });
+  if (code === 0) return;
+  const message = `installing dependencies: pip install ended with ${code}\n${meaningfulPipLines(output)}`;
+  if (temporary.test(output) || typeof code === "string") throw new Error(message);
+  throw new UserError(message);
+}
+
+/**
+ * pip's last lines without what it says in passing and anybody's password. When the index could not
+ * be reached, pip goes on to say that it has no such package: that would mislead.
+ */
+export function meaningfulPipLines(output: string): string {
+  const lines = output
+    .split("\n")
+    .map((line) => line.replace(/^(?:ERROR|error): /, "").trimEnd())
+    .filter((line) => line.trim() !== "" && !/^(?:\[notice\]|\s*note: )/.test(line));
+  const broken = lines.findLast((line) => line.includes("after connection broken by"));
+  const reason = broken && /after connection broken by '(.*)'/.exec(broken)?.[1];
+  const misleading = /^Could not find a version|^No matching distribution|^WARNING: Retrying/;
+  const kept = reason
+    ? [...lines.filter((line) => !misleading.test(line)), reason.replace(/<[^>]*>: /, "")]
+    : lines;
+  return kept.slice(-shownLines).map(shownLine).join("\n");
+}

@@ -1,0 +1,149 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { type SourceFile } from "./function-source.ts";
+import { type Installation, runInstaller, shownLine } from "./installer.ts";
+import { readModules } from "./module-tree.ts";
+import { runPip } from "./pip.ts";
+import { UserError } from "./user-error.ts";
+
+const requirementsFile = "requirements.txt";
+const limits = { requirementFiles: 100 };
+
+/** `3.12` of `python312`; undefined for runtimes of other languages. */
+export function pythonVersion(runtime: string): string | undefined {
+  const minor = /^python3(\d{1,2})$/.exec(runtime)?.[1];
+  return minor === undefined ? undefined : `3.${minor}`;
+}
+
+/**
+ * What requirements.txt asks for, installed by pip to `lib.python3.X/site-packages` in the Function's
+ * directory of the image, where the runtime looks first; undefined when it asks for nothing.
+ * `pipConfig` is a `pip.conf` with indexes and credentials.
+ */
+export function pythonDependencies(
+  files: readonly SourceFile[],
+  version: string,
+  functionDirectory: string,
+  pipConfig: string | undefined,
+): Installation | undefined {
+  const requirements = requirementFiles(files);
+  if (!requirements.some(({ content }) => meaningful(content.toString()).length > 0))
+    return undefined;
+  const prefix = `${functionDirectory}/lib.python${version}/site-packages`;
+  const texts = requirements.map(({ path, content }) => [path, meaningful(content.toString())]);
+  const indexes = pipConfig === undefined ? [] : indexLines(readFileSync(pipConfig, "utf8"));
+  return {
+    inputs: [texts, indexes, prefix],
+    async run(scratch) {
+      const target = await install(requirements, scratch, pipConfig);
+      await compile(target, `/${prefix}`, join(scratch, "home"));
+      return readModules(target, prefix);
+    },
+  };
+}
+
+/** requirements.txt, and the files that it includes (`-r`, `-c`), each once. */
+function requirementFiles(files: readonly SourceFile[]): SourceFile[] {
+  const found: SourceFile[] = [];
+  const add = (path: string) => {
+    const file = files.find((each) => each.path === path);
+    if (!file || found.includes(file)) return;
+    if (found.length >= limits.requirementFiles)
+      throw new UserError(`${requirementsFile}: more than ${limits.requirementFiles} files`);
+    found.push(file);
+    for (const line of meaningful(file.content.toString())) {
+      const included = /^(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)$/.exec(line)?.[1];
+      if (included) add(posix.join(posix.dirname(path), included));
+    }
+  };
+  add(requirementsFile);
+  return found;
+}
+
+/** Lines without blanks around them, comments and empty ones. */
+function meaningful(text: string): string[] {
+  return text
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .map((line) => line.replace(/(^|\s)#.*$/, "").trim())
+    .filter((line) => line !== "");
+}
+
+/** Which indexes a `pip.conf` names: who may read them is not part of what comes from them. */
+function indexLines(text: string): string[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.trim().replace(/(:\/\/)[^/@\s]+@/g, "$1"))
+    .filter((line) => /^(?:\[|(?:extra-)?index-url|find-links|no-index|https?:)/.test(line));
+}
+
+async function install(
+  requirements: readonly SourceFile[],
+  scratch: string,
+  config: string | undefined,
+): Promise<string> {
+  const directory = join(scratch, "install");
+  const home = join(scratch, "home");
+  const target = join(scratch, "site-packages");
+  for (const each of [directory, home, target]) mkdirSync(each, { recursive: true });
+  for (const { path, content } of requirements) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true });
+    writeFileSync(join(directory, path), content);
+  }
+  await runPip({ directory, home, target, config });
+  removeScripts(target);
+  return target;
+}
+
+/**
+ * Commands are for a shell that no Function has, and begin with the path of the interpreter that
+ * built them, which is nowhere else and never the same. Records of what was installed name them.
+ */
+function removeScripts(target: string): void {
+  rmSync(join(target, "bin"), { recursive: true, force: true });
+  for (const name of readdirSync(target)) {
+    if (!name.endsWith(".dist-info")) continue;
+    // Left by pip for itself: an absolute path, and when it was asked for.
+    for (const own of ["direct_url.json", "REQUESTED"])
+      rmSync(join(target, name, own), { force: true });
+    rewriteRecord(join(target, name, "RECORD"));
+  }
+}
+
+function rewriteRecord(file: string): void {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    return;
+  }
+  const gone = /^(?:\.\.\/)+bin\/|\/(?:direct_url\.json|REQUESTED),/;
+  const lines = text.split("\n").filter((line) => !gone.test(line));
+  writeFileSync(file, lines.join("\n"));
+}
+
+/**
+ * Compiles to bytecode that is taken as it is: the image's files never change. In one process and
+ * with fixed hashes, so that the same files give the same bytes. A file that is no Python of this
+ * version stays as it is; packages carry such.
+ */
+async function compile(target: string, imagePath: string, home: string): Promise<void> {
+  const args = [
+    "-s",
+    "-P",
+    "-m",
+    "compileall",
+    "-qq",
+    "-f",
+    "--invalidation-mode",
+    "unchecked-hash",
+  ];
+  const paths = ["-s", target, "-p", imagePath, target];
+  const env = { PYTHONHASHSEED: "0" };
+  const run = { directory: target, home, env };
+  const { code, output } = await runInstaller("python3", [...args, ...paths], run);
+  if (typeof code === "string" || code > 1)
+    throw new Error(
+      `compiling dependencies: python3 ended with ${code}: ${shownLine(output.trim())}`,
+    );
+}

@@ -1,0 +1,64 @@
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { findPython, type PythonInstallation, pythonVersions } from "./python-installations.ts";
+
+/** An image wants an interpreter that is neither here nor to be had; looking again later may find it. */
+export class MissingInterpreterError extends Error {
+  override readonly name = "MissingInterpreterError";
+}
+
+/**
+ * Writes a directory with this machine's Python of that version: `bin/{python3,python,pip}`. It is a
+ * virtual environment, so that a Function sees the standard library and its own dependencies, and
+ * not what else has been installed on this machine. pip takes `pip.conf` in it for its settings.
+ */
+export async function linkPython(
+  version: string,
+  dir: string,
+  pipConfig: string | undefined,
+): Promise<void> {
+  const python = await findPython(version);
+  if (!python) throw new MissingInterpreterError(missing(version));
+  const bin = path.join(dir, "bin");
+  await mkdir(bin, { recursive: true });
+  for (const name of ["python3", "python", `python${version}`])
+    await symlink(python.executable, path.join(bin, name));
+  const home = path.dirname(python.executable);
+  await writeFile(
+    path.join(dir, "pyvenv.cfg"),
+    `home = ${home}\ninclude-system-site-packages = false\n`,
+  );
+  if (pipConfig) await symlink(pipConfig, path.join(dir, "pip.conf"));
+  await writeFile(path.join(dir, "pip.py"), pipProgram(python));
+  for (const name of ["pip", "pip3"])
+    await writeFile(path.join(bin, name), pipCommand, { mode: 0o755 });
+}
+
+/** A shell's line, because a path with blanks cannot stand after `#!`. */
+const pipCommand = `#!/bin/sh
+bin=$(dirname "$0")
+exec "$bin/python3" -I "$bin/../pip.py" "$@"
+`;
+
+/** The installation's own pip, run with the virtual environment's interpreter. */
+function pipProgram({ executable, pip }: PythonInstallation): string {
+  const advice = `pip is missing for ${executable}: install it, for example with your system's package python3-pip, or with ${executable} -m ensurepip`;
+  return `import sys
+sys.path.append(${JSON.stringify(pip ?? "")})
+try:
+    from pip._internal.cli.main import main
+except ImportError:
+    sys.exit(${JSON.stringify(advice)})
+sys.exit(main())
+`;
+}
+
+function missing(version: string): string {
+  const versions = pythonVersions();
+  const here = versions.length > 0 ? `it has ${versions.join(", ")}` : "it has none";
+  return (
+    `Python ${version} is not on this machine (${here}): install it as python${version} ` +
+    `(for example with uv python install ${version}, pyenv install ${version} or the system's packages), ` +
+    `or choose a runtime whose version is here; it is looked for again`
+  );
+}
