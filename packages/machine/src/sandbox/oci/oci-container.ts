@@ -13,7 +13,7 @@ import { type OciRuntime } from "./oci-runtime.ts";
 
 const startPollMs = 2;
 const adoptedPollMs = 500;
-const defaultActionMs = [20, 200];
+const defaultActionMs = [5, 50, 500];
 const maxExecOutput = 10 * 1024;
 /** What the runtime itself needs of the platform's environment. */
 const runtimePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

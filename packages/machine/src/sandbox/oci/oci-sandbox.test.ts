@@ -204,6 +204,17 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     });
   });
 
+  test("calls that make namespaces are refused even to root with all that it is given", async () => {
+    const image = imageWith({});
+    execFileSync("cp", ["/usr/bin/unshare", path.join(image.rootDir, "unshare")]);
+    const attempts = ["--user", "--mount"].map((flag) => `/unshare ${flag} true; echo $?`);
+    const run = (isolation: Isolation) =>
+      runOnce({}, { image, isolation, argv: ["sh", "-c", attempts.join(";")] });
+    const confined = await run(unconfined);
+    expect(confined.output.match(/Operation not permitted/g)).toHaveLength(2);
+    expect((await run({ ...unconfined, seccomp: "Unconfined" })).output).toContain("0\n");
+  });
+
   test("volumes are at their real paths, read-only where the Pod says so", async () => {
     const { exit, output } = await (async () => {
       const uid = `${pod.uid.slice(0, -3)}900`;
