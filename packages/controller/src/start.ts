@@ -19,6 +19,7 @@ import { BuildSlots } from "./build-slots.ts";
 import { type Caches, createCaches, functionKeyOf } from "./caches.ts";
 import { type ControllerConfig, settingsOf } from "./config.ts";
 import { CommitLookups } from "./git/commit-lookups.ts";
+import { removeAbandonedSessions } from "./git/git-session.ts";
 import { resolveCommit } from "./git/resolve-commit.ts";
 import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";
@@ -50,6 +51,7 @@ export async function startFunctionController(options: FunctionControllerOptions
   const slots = new BuildSlots(settings.maxSimultaneousBuilds, caches.jobs, wake);
   const references = new ReferencedObjects({ client, clock, log, signal, onChange: wake });
   const events = new EventRecorder({ client, component: "function-controller", clock, log });
+  removeAbandonedSessions();
   const surroundings = { ...process.env, ...settings.buildEnvironment };
   const commits = new CommitLookups({
     resolve: (question) => resolveCommit(question, { surroundings, signal }),

@@ -12,6 +12,7 @@ export interface FetchRequest extends CommitQuestion, Omit<GitSessionOptions, "r
   baseDir: string;
   /** Directory for the folder's files; what is in it already stays. */
   destination: string;
+  signal?: AbortSignal;
   /** Gets progress, a line each. */
   report?: (line: string) => void;
   timeoutMs?: number;
@@ -22,6 +23,8 @@ export interface FetchRequest extends CommitQuestion, Omit<GitSessionOptions, "r
 const defaultTimeoutMs = 10 * 60_000;
 const defaultMaxBytes = 2 * 1024 ** 3;
 const sizeCheckMs = 250;
+/** Of the names of a folder's files, all together. */
+const maxNamesBytes = 16 * 1024 ** 2;
 
 /**
  * Puts the files of one folder of one commit into a directory, with as little sent as the server
@@ -29,7 +32,7 @@ const sizeCheckMs = 250;
  * that refuse this are asked for more, down to everything.
  */
 export async function fetchSource(request: FetchRequest): Promise<void> {
-  const { url, report = () => {}, timeoutMs = defaultTimeoutMs } = request;
+  const { url, report = () => {}, timeoutMs = defaultTimeoutMs, signal } = request;
   const folder = normalBaseDir(request.baseDir);
   if (commitIn(request.commit) === undefined) {
     throw new GitError("unrecoverable", "the commit is no full commit id");
@@ -37,7 +40,7 @@ export async function fetchSource(request: FetchRequest): Promise<void> {
   const repository = parseRepositoryUrl(url);
   using session = new GitSession({ ...request, repository });
   const places = [session.directory, request.destination];
-  using bounds = boundsOf(places, timeoutMs, request.maxBytes ?? defaultMaxBytes);
+  using bounds = boundsOf(places, timeoutMs, request.maxBytes ?? defaultMaxBytes, signal);
   let refusal: unknown;
   for (const attempt of attemptsFor(request, folder)) {
     try {
@@ -98,8 +101,8 @@ async function checkOut(
 ): Promise<void> {
   const gitDir = join(session.directory, "repository");
   rmSync(gitDir, { recursive: true, force: true });
-  const git = async (args: string[]) => {
-    const output = await session.run(["--git-dir", gitDir, ...args], bounds);
+  const git = async (args: string[], limits: { maxOutputBytes?: number } = {}) => {
+    const output = await session.run(["--git-dir", gitDir, ...args], { ...bounds, ...limits });
     bounds.check();
     return output;
   };
@@ -121,6 +124,10 @@ async function checkOut(
     throw new GitError(kind ? "unrecoverable" : "refused", `${commit} is no commit that was sent`);
   }
   await assertFolder(commit, folder, git);
+  // Folders may hold themselves many times over. Counting them needs no memory, writing them does.
+  await git(["ls-tree", "-r", "-z", "--name-only", `${commit}:${folder}`], {
+    maxOutputBytes: maxNamesBytes,
+  });
   mkdirSync(destination, { recursive: true });
   // Fetches what it lacks at once. It refuses paths that lead out or into a `.git`, writes through no
   // link, and leaves submodules as empty folders.
@@ -165,8 +172,14 @@ interface Bounds extends Disposable {
 }
 
 /** Ends what is under way when the directories grow beyond what they may. */
-function boundsOf(places: readonly string[], timeoutMs: number, maxBytes: number): Bounds {
+function boundsOf(
+  places: readonly string[],
+  timeoutMs: number,
+  maxBytes: number,
+  outer: AbortSignal | undefined,
+): Bounds {
   const stop = new AbortController();
+  const signal = outer ? AbortSignal.any([stop.signal, outer]) : stop.signal;
   const look = () => {
     if (places.reduce((sum, place) => sum + sizeOf(place), 0) <= maxBytes) return;
     const message = `the repository is larger than ${Math.round(maxBytes / 1024 ** 2)} MiB`;
@@ -175,9 +188,9 @@ function boundsOf(places: readonly string[], timeoutMs: number, maxBytes: number
   const timer = setInterval(look, sizeCheckMs);
   const check = () => {
     look();
-    stop.signal.throwIfAborted();
+    signal.throwIfAborted();
   };
-  return { signal: stop.signal, check, timeoutMs, [Symbol.dispose]: () => clearInterval(timer) };
+  return { signal, check, timeoutMs, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Bytes of the few files that Git keeps; those that vanish meanwhile count nothing. */

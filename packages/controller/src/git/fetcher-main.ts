@@ -22,9 +22,12 @@ async function main(): Promise<void> {
 }
 
 async function fetch(): Promise<number> {
+  const stop = new AbortController();
+  process.once("SIGTERM", () => stop.abort());
   try {
     const request = readRequest();
-    await fetchSource({ ...request, report: (line) => console.log(line) });
+    const report = (line: string) => console.log(line);
+    await fetchSource({ ...request, signal: stop.signal, report });
     console.log(`fetched commit ${request.commit}`);
     return 0;
   } catch (error) {

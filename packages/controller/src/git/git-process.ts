@@ -6,6 +6,7 @@ export interface GitRun {
   /** All of it: nothing is inherited. */
   env: Record<string, string>;
   timeoutMs: number;
+  /** More than this is a failure. */
   maxOutputBytes?: number;
   signal?: AbortSignal | undefined;
   /** Texts that no error may show. */
@@ -47,7 +48,8 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
 
     child.stdout.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > maxOutputBytes) end(new GitError("temporary", "git wrote more than it may"));
+      if (size > maxOutputBytes)
+        end(new GitError("unrecoverable", "git wrote more than it may: are there too many files?"));
       else output.push(chunk);
     });
     child.stderr.on("data", (chunk: Buffer) => {

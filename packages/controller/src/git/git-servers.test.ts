@@ -1,4 +1,5 @@
 /** Real servers: Git's own over HTTP, and sshd. What is said of a reference, and what is fetched. */
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,7 @@ import { TestRepository } from "../testing/git-repository.ts";
 import { createKeyPair, noSshReason, SshServer } from "../testing/ssh-server.ts";
 import { type GitCredentials } from "./credentials.ts";
 import { fetchSource, type FetchRequest } from "./fetch-source.ts";
+import { removeAbandonedSessions } from "./git-session.ts";
 import { resolveCommit } from "./resolve-commit.ts";
 
 const login = { username: "ann", password: "p4ss w0rd'$(x)" };
@@ -165,8 +167,17 @@ describe("over HTTP, the server", () => {
 });
 
 describe("nothing is left on disk", () => {
+  test("by a process that was killed", () => {
+    const dead = execFileSync("sh", ["-c", "echo $$"]).toString().trim();
+    const left = mkdtempSync(join(scratch, `spry-git-${dead}-`));
+    const used = mkdtempSync(join(scratch, `spry-git-${process.pid}-`));
+    const other = mkdtempSync(join(scratch, "spry-git-"));
+    removeAbandonedSessions(scratch);
+    expect([left, used, other].map((each) => existsSync(each))).toEqual([false, true, true]);
+  });
+
   test("by a question that is answered, and by one that fails", async () => {
-    const ours = () => readdirSync(tmpdir()).filter((name) => name.startsWith("git-"));
+    const ours = () => readdirSync(tmpdir()).filter((name) => name.startsWith("spry-git-"));
     const before = ours();
     await resolve("main", urlOf(closed), basic);
     await resolve("main", urlOf(closed)).catch(() => {});
@@ -342,6 +353,21 @@ describe("a repository that means harm", () => {
     await expect(fetched({ url, reference: "module", commit, baseDir: "s" })).rejects.toThrow(
       /is a submodule/,
     );
+  });
+
+  test("with a folder that holds itself ten to the ten times is given up at once", async () => {
+    let tree = evil.tree([["100644", "file", blob]]);
+    for (let depth = 0; depth < 10; depth++) {
+      const names = Array.from({ length: 10 }, (_, i) => `a-long-name-for-a-folder-${i}`);
+      tree = evil.tree(names.map((name) => ["40000", name, tree]));
+    }
+    const commit = evil.commitTree(tree, "bomb");
+    const memory = process.memoryUsage().rss;
+    await expect(fetched({ url, reference: "bomb", commit })).rejects.toMatchObject({
+      failure: "unrecoverable",
+      message: expect.stringContaining("too many files"),
+    });
+    expect(process.memoryUsage().rss - memory).toBeLessThan(200 * 1024 ** 2);
   });
 
   test("with filters in its attributes runs none", async () => {

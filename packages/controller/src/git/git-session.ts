@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GitCredentials, secretsOf } from "./credentials.ts";
@@ -27,6 +27,8 @@ const handedOn = [
   "GIT_PROXY_SSL_CAINFO",
   "SSL_CERT_FILE",
   "SSL_CERT_DIR",
+  // By which the process sandbox finds what a container has left behind.
+  "SPRY_ROOT",
 ];
 
 /**
@@ -41,7 +43,7 @@ export class GitSession implements Disposable {
 
   constructor({ repository, credentials, scratch, surroundings }: GitSessionOptions) {
     assertFits(repository, credentials);
-    this.directory = mkdtempSync(join(scratch ?? tmpdir(), "git-"));
+    this.directory = mkdtempSync(join(scratch ?? tmpdir(), `spry-git-${process.pid}-`));
     this.#secrets = secretsOf(credentials);
     try {
       this.#env = {
@@ -58,6 +60,8 @@ export class GitSession implements Disposable {
           ["submodule.recurse", "false"],
           ["protocol.version", "2"],
           ["http.followRedirects", "initial"],
+          // What is larger goes through memory in pieces.
+          ["core.bigFileThreshold", "16m"],
           ["pack.threads", "1"],
           ...this.#http(repository, credentials),
         ]),
@@ -144,6 +148,31 @@ export class GitSession implements Disposable {
     const file = join(this.directory, name);
     writeFileSync(file, content, { mode, flag: "wx" });
     return file;
+  }
+}
+
+/**
+ * Removes what sessions of killed processes left behind: directories of processes that are no more,
+ * or that had this process's id before it.
+ */
+export function removeAbandonedSessions(scratch = tmpdir()): void {
+  const startedAt = Date.now() - process.uptime() * 1000;
+  for (const name of readdirSync(scratch)) {
+    const pid = Number(/^spry-git-(\d+)-\w+$/.exec(name)?.[1]);
+    const found = pid > 0 && lstatSync(join(scratch, name), { throwIfNoEntry: false });
+    if (!found || !found.isDirectory() || found.uid !== process.getuid?.()) continue;
+    const isOurs = pid === process.pid && found.mtimeMs >= startedAt;
+    if (!isOurs && (pid === process.pid || !isRunning(pid))) {
+      rmSync(join(scratch, name), { recursive: true, force: true });
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }
 
