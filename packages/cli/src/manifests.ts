@@ -41,7 +41,7 @@ function read(file: string): string {
 function parse(file: string, text: string): Manifest[] {
   let documents: unknown[];
   try {
-    documents = loadAll(text) as unknown[];
+    documents = loadAll(text);
   } catch (error) {
     throw new UserError(`${file} is no valid YAML: ${(error as Error).message}`);
   }

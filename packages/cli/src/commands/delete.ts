@@ -51,7 +51,8 @@ async function removeOne(
     );
   }
   const deadline = Date.now() + waitMs;
-  while (wait && (await exists(client, resource, { namespace, name }))) {
+  const target = { namespace, name };
+  while (wait ? await exists(client, resource, target) : false) {
     if (Date.now() > deadline) {
       throw new UserError(
         `${label} is marked for deletion but still there after ${waitMs / 1000} s`,

@@ -108,7 +108,7 @@ async function deployExample(platform: Platform, isNew: boolean): Promise<string
     await answered(url);
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    line("Example", `${error.message}`, "✘");
+    line("Example", error.message, "✘");
     return undefined;
   }
   line("Example", url);
