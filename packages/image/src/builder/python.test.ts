@@ -1,0 +1,223 @@
+/** Builds of Python Functions with this machine's own Python and pip, against an index on this machine. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  assembleImage,
+  buildFunctionImage,
+  type BuildOptions,
+  createLayer,
+  parseImageName,
+  pullImage,
+  pushImage,
+  RegistryClient,
+} from "../index.ts";
+import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
+import { meaningfulPipLines } from "./pip.ts";
+import { messageOf, UserError } from "./user-error.ts";
+
+/** `3.12`, say; undefined where pip is missing, or is not of the Python that is `python3`. */
+const version = pipVersion();
+
+function pipVersion(): string | undefined {
+  const { stdout } = spawnSync("pip", ["--version"], { encoding: "utf8" });
+  const ofPip = /\(python (3\.\d+)\)/.exec(stdout ?? "")?.[1];
+  const { stdout: python } = spawnSync("python3", ["--version"], { encoding: "utf8" });
+  return ofPip !== undefined && python?.includes(` ${ofPip}.`) ? ofPip : undefined;
+}
+
+type Files = Record<string, string>;
+
+function write(directory: string, files: Files): string {
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    writeFileSync(join(directory, name), content);
+  }
+  return directory;
+}
+
+/** A registry with a runtime image, and the options of a build against it. */
+async function given(files: Files, options: Partial<BuildOptions> = {}) {
+  const { host } = await startRegistry();
+  const client = new RegistryClient({ attempts: 1 });
+  const layers = [await createLayer([{ path: "usr/src/app/server.py", content: "# server" }])];
+  const base = `${host}/spry/python:1`;
+  await pushImage(client, assembleImage({ layers }), parseImageName(base));
+  const build: BuildOptions = {
+    client,
+    source: write(temporaryDirectory(), files),
+    runtime: `python${version?.replace(".", "")}`,
+    base,
+    destination: `${host}/default-hello:1`,
+    dependencyCache: `${host}/spry-cache/python`,
+    scratch: temporaryDirectory(),
+    ...options,
+  };
+  return { host, client, build };
+}
+
+const wheelName = "greeting-1.2.3-py3-none-any.whl";
+const wheelProgram = `
+import base64, hashlib, sys, zipfile
+files = {
+    "greeting/__init__.py": "def greet():\\n    return 'hello'\\n",
+    "greeting/template.py": "{% not python %}\\n",
+    "greeting-1.2.3.dist-info/METADATA": "Metadata-Version: 2.1\\nName: greeting\\nVersion: 1.2.3\\n",
+    "greeting-1.2.3.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+    "greeting-1.2.3.dist-info/entry_points.txt": "[console_scripts]\\ngreet = greeting:greet\\n",
+}
+digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+record = "greeting-1.2.3.dist-info/RECORD"
+files[record] = "".join(f"{name},sha256={digest(text)},{len(text)}\\n" for name, text in files.items()) + record + ",,\\n"
+with zipfile.ZipFile(sys.argv[1], "w") as archive:
+    for name, text in files.items():
+        archive.writestr(name, text)
+`;
+
+/** A package index of one package on this machine, and the `pip.conf` that names it. */
+async function startIndex() {
+  const file = join(temporaryDirectory(), wheelName);
+  execFileSync("python3", ["-c", wheelProgram, file]);
+  let requests = 0;
+  const server = createServer((request, response) => {
+    requests++;
+    if (request.url?.endsWith(".whl")) return response.end(readFileSync(file));
+    if (request.url !== "/simple/greeting/") return response.writeHead(404).end();
+    response.setHeader("content-type", "text/html");
+    return response.end(`<!DOCTYPE html><a href="/${wheelName}">${wheelName}</a>`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const pipConfig = join(temporaryDirectory(), "pip.conf");
+  const settings = [`index-url = http://user:secret-token@${address}/simple`, "find-links ="];
+  writeFileSync(pipConfig, ["[global]", ...settings, ""].join("\n"));
+  return { pipConfig, requests: () => requests };
+}
+
+const handler = "import greeting\ndef main(event, context):\n    return greeting.greet()\n";
+const withGreeting = { "handler.py": handler, "requirements.txt": "# ours\ngreeting ~= 1.2\n" };
+
+describe.skipIf(!version)("a build of a Python Function", () => {
+  test("without requirements puts the source alone on the runtime image", async () => {
+    const { build, client } = await given({
+      "handler.py": "def main(event, context): return 1",
+      "requirements.txt": "# nothing yet\n",
+      "pip.conf": "[global]\nindex-url = https://user:secret@index.example\n",
+      "__pycache__/handler.cpython-312.pyc": "",
+    });
+    const dir = join(temporaryDirectory(), "image");
+    const pulled = await pullImage(client, (await buildFunctionImage(build)).image, dir);
+    expect(pulled.manifest.layers.length).toBe(2);
+    const files = readdirSync(join(dir, "usr/src/app/function")).sort();
+    expect(files).toEqual(["handler.py", "requirements.txt"]);
+  });
+
+  test("installs where the runtime looks, compiled, without what only this machine knows", async () => {
+    const { pipConfig } = await startIndex();
+    const { build, client } = await given(withGreeting, { pipConfig });
+    const dir = join(temporaryDirectory(), "image");
+    const pulled = await pullImage(client, (await buildFunctionImage(build)).image, dir);
+    expect(pulled.manifest.layers.length).toBe(3);
+    const packages = join(dir, `usr/src/app/function/lib.python${version}/site-packages`);
+    expect(readdirSync(packages).sort()).toEqual(["greeting", "greeting-1.2.3.dist-info"]);
+    const probe = "import greeting; print(greeting.greet(), greeting.__cached__)";
+    const env = { ...process.env, PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: "1" };
+    const [said, cached] = execFileSync("python3", ["-c", probe], { env }).toString().split(" ");
+    expect(said).toBe("hello");
+    expect(existsSync(cached?.trim() ?? "")).toBe(true);
+    const everything = execFileSync("sh", ["-c", `cat $(find '${dir}' -type f)`]).toString();
+    const { manifest, config } = pulled;
+    for (const own of ["secret-token", build.scratch, "127.0.0.1"])
+      expect(everything + JSON.stringify({ manifest, config })).not.toContain(own);
+  });
+
+  test("gives the same bytes wherever it is made", async () => {
+    const { pipConfig } = await startIndex();
+    const { build, host } = await given(withGreeting, { pipConfig });
+    const { image } = await buildFunctionImage(build);
+    const elsewhere = { dependencyCache: `${host}/other`, scratch: temporaryDirectory() };
+    expect((await buildFunctionImage({ ...build, ...elsewhere })).image).toBe(image);
+  });
+
+  test("installs dependencies once: an edit of code or comments installs nothing", async () => {
+    const { pipConfig, requests } = await startIndex();
+    const { build } = await given(withGreeting, { pipConfig });
+    await buildFunctionImage(build);
+    const asked = requests();
+    write(build.source, {
+      "handler.py": `${handler}# edited\n`,
+      "requirements.txt": "greeting ~= 1.2  # edited\n",
+    });
+    const edited = await buildFunctionImage({ ...build, scratch: temporaryDirectory() });
+    expect(edited.sentBytes).toBeLessThan(2000);
+    expect(requests()).toBe(asked);
+  });
+
+  test("follows the files that requirements.txt includes", async () => {
+    const { pipConfig, requests } = await startIndex();
+    const { build } = await given(
+      { ...withGreeting, "requirements.txt": "-r more/base.txt\n", "more/base.txt": "greeting\n" },
+      { pipConfig },
+    );
+    await buildFunctionImage(build);
+    const asked = requests();
+    write(build.source, { "more/base.txt": "greeting==1.2.3\n" });
+    await buildFunctionImage({ ...build, scratch: temporaryDirectory() });
+    expect(requests()).toBeGreaterThan(asked);
+  });
+
+  /** [what is wrong, requirements.txt, words of the answer] */
+  const mistakes: [string, string, RegExp][] = [
+    [
+      "a package that does not exist",
+      "no-such-package",
+      /No matching distribution.*no-such-package/s,
+    ],
+    ["a version that does not exist", "greeting==9", /from versions: 1\.2\.3/],
+    ["a line that is no requirement", "a b c", /Invalid requirement: 'a b c'.*line 1/],
+    ["a file that is not there", "-r other.txt", /No such file or directory: '.*other\.txt'/],
+  ];
+  test.each(mistakes)(
+    "tells the author of %s, in the installer's words",
+    async (_, text, words) => {
+      const { pipConfig } = await startIndex();
+      const files = { "handler.py": handler, "requirements.txt": `${text}\n` };
+      const { build } = await given(files, { pipConfig });
+      const failure = await buildFunctionImage(build).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(UserError);
+      expect(messageOf(failure)).toMatch(/^installing dependencies: pip install ended with \d\n/);
+      expect(messageOf(failure)).toMatch(words);
+      expect(messageOf(failure)).not.toMatch(/secret-token|ERROR:|notice/);
+    },
+  );
+
+  test("does not blame the author for an index that cannot be reached", async () => {
+    const pipConfig = join(temporaryDirectory(), "pip.conf");
+    writeFileSync(pipConfig, "[global]\nindex-url = http://127.0.0.1:1/simple\nfind-links =\n");
+    const { build } = await given(withGreeting, { pipConfig });
+    const failure = await buildFunctionImage(build).catch((error: unknown) => error);
+    expect(failure).not.toBeInstanceOf(UserError);
+    expect(messageOf(failure)).toMatch(/Connection refused/);
+    expect(messageOf(failure)).not.toMatch(/No matching distribution/);
+  }, 30_000);
+});
+
+test("of what pip says, the lines with the cause are shown", () => {
+  const output = [
+    "  error: subprocess-exited-with-error",
+    "  × Getting requirements to build wheel did not run successfully.",
+    "  note: This error originates from a subprocess, and is likely not a problem with pip.",
+    "ERROR: Failed to build https://user:secret@index.example/x.tar.gz",
+    "[notice] A new release of pip is available",
+    "",
+  ].join("\n");
+  expect(meaningfulPipLines(output).split("\n")).toEqual([
+    "  error: subprocess-exited-with-error",
+    "  × Getting requirements to build wheel did not run successfully.",
+    "Failed to build https://index.example/x.tar.gz",
+  ]);
+});

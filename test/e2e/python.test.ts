@@ -1,0 +1,109 @@
+/** Python Functions: a build with pip, answers, and what a person is told when it goes wrong. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findPython } from "@spry/machine";
+import { functionManifest, Platform, root } from "../support/platform.ts";
+
+/** Of the Functions here; the newest that this machine has. */
+const version = await firstHere(["3.12", "3.14"]);
+const runtime = `python${version?.replace(".", "")}`;
+/** One that it does not have. */
+const absent = await firstAbsent(["3.14", "3.12"]);
+
+const platform = new Platform();
+beforeAll(async () => void (await platform.start()));
+afterAll(() => platform.remove());
+
+async function firstHere(versions: string[]): Promise<string | undefined> {
+  for (const each of versions) if (await findPython(each)) return each;
+  return undefined;
+}
+
+async function firstAbsent(versions: string[]): Promise<string | undefined> {
+  for (const each of versions) if (!(await findPython(each))) return each;
+  return undefined;
+}
+
+const python = (name: string, source: string, spec: { dependencies?: string } = {}) =>
+  functionManifest(name, source, { runtime, ...spec });
+const answering = (text: string) => `def main(event, context):\n    return "${text}"\n`;
+
+describe.skipIf(!version)(
+  version ? `on Python ${version}` : "skipped: neither Python 3.12 nor 3.14 is on this machine",
+  () => {
+    test("apply, wait, call, edit", async () => {
+      await platform.k("apply -f -", python("life", answering("one")));
+      await platform.k("wait --for=condition=Running function/life --timeout=60s");
+      expect(await platform.call("life.default")).toMatchObject({ status: 200, body: "one" });
+      await platform.k("apply -f -", python("life", answering("two")));
+      const isTwo = ({ status, body }: { status: number; body: string }) =>
+        status === 200 && body === "two";
+      await platform.callUntil("life.default", isTwo);
+    });
+
+    test("the image's bytecode is used, and the machine's packages are not", async () => {
+      const source = [
+        "import os, sys",
+        "def main(event, context):",
+        "    server = sys.modules['spry_runtime.invocation'].__cached__",
+        "    return {'compiled': os.path.exists(server), 'path': sys.path}",
+      ].join("\n");
+      await platform.k("apply -f -", python("inside", source));
+      await platform.k("wait --for=condition=Running function/inside --timeout=60s");
+      const inside = JSON.parse((await platform.call("inside.default")).body);
+      expect(inside.compiled).toBe(true);
+      const foreign = (inside.path as string[]).filter(
+        (each) => each.endsWith("-packages") && !each.includes(`lib.python${version}`),
+      );
+      expect(foreign).toEqual([]);
+    });
+
+    test.skipIf(version !== "3.12")("the example runs, with its dependency", async () => {
+      const example = path.join(root, "examples/python-hello/function.yaml");
+      await platform.k(`apply -f ${example}`);
+      await platform.k("wait --for=condition=Running function/python-hello --timeout=110s");
+      const answer = await platform.call("python-hello.default", { path: "/?name=Ada" });
+      expect(answer).toMatchObject({
+        status: 200,
+        body: "Hello, Ada! A million is 1.0 million.\n",
+      });
+      expect(readFileSync(example, "utf8")).toContain("humanize==");
+    });
+
+    test("describe shows a package that does not exist, and it is not tried again", async () => {
+      const dependencies = "no-such-package-of-spry==1.0\n";
+      await platform.k("apply -f -", python("lost", answering("x"), { dependencies }));
+      await platform.k(
+        "wait --for=jsonpath={.status.conditions[?(@.type=='BuildReady')].reason}=JobFailed function/lost --timeout=60s",
+      );
+      const text = await platform.k("describe function lost");
+      expect(text).toContain("No matching distribution found for no-such-package-of-spry==1.0");
+      expect(text).not.toContain("will be re-run");
+    });
+
+    test("describe shows why the code does not load, with its line, while the old code serves", async () => {
+      await platform.k("apply -f -", python("broken", answering("good")));
+      await platform.k("wait --for=condition=Running function/broken --timeout=60s");
+      const source = `import no_such_module\n${answering("bad")}`;
+      await platform.k("apply -f -", python("broken", source));
+      await expect
+        .poll(() => platform.k("describe function broken"), { timeout: 60_000 })
+        .toMatch(/handler\.py", line 1.*No module named 'no_such_module'/s);
+      expect(await platform.call("broken.default")).toMatchObject({ status: 200, body: "good" });
+    });
+  },
+);
+
+test.skipIf(!absent)("describe tells which versions of Python this machine has", async () => {
+  const manifest = functionManifest("absent", "def main(*args):\n    return 1\n", {
+    runtime: `python${absent?.replace(".", "")}`,
+  });
+  await platform.k("apply -f -", manifest);
+  await expect
+    .poll(() => platform.k("describe function absent"), { timeout: 30_000 })
+    .toMatch(new RegExp(`Python ${absent} is not on this machine \\(it has .*\\): install`));
+  // It waits for its Python, not in the way of others.
+  await platform.k("apply -f -", functionManifest("other", "module.exports = { main: () => 1 };"));
+  await platform.k("wait --for=condition=Running function/other --timeout=60s");
+});
