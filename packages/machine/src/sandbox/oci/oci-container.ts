@@ -4,7 +4,9 @@ import { constants } from "node:os";
 import path from "node:path";
 import { type Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
+import { type ExecCommand, type ExecProcess } from "../exec-process.ts";
 import { readExit } from "../process-container.ts";
+import { execInProcessSandbox } from "../process-exec.ts";
 import { isAlive, readStat, signalProcess } from "../processes.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "../sandbox.ts";
 import { type Cgroups } from "./cgroups.ts";
@@ -167,6 +169,23 @@ export class OciContainer implements SandboxContainer {
     if (!isAlive(this.record) || handles(this.record.pid, signal)) return;
     this.#endedFor ??= signal;
     signalProcess(this.record.pid, "SIGKILL");
+  }
+
+  /** A terminal is that of the runtime, which hands it on to the command's own. */
+  execStreams({ argv, stdin, tty }: ExecCommand): ExecProcess {
+    const { runtime, clock } = this.#surroundings;
+    const pidFile = path.join(this.#bundle, `exec-${++this.#execs}.pid`);
+    const command = [runtime.file, ...runtime.exec(this.id, pidFile, argv, { tty })];
+    const surroundings = { cwd: this.#bundle, env: { PATH: runtimePath } };
+    const exec = execInProcessSandbox({ argv: command, stdin, tty }, surroundings, clock);
+    const kill = () => {
+      const pid = readPid(pidFile);
+      // The runtime ends with the command; ended first, it would leave the command behind.
+      if (pid === undefined) exec.kill();
+      else signalProcess(pid, "SIGKILL");
+    };
+    void this.exited.then(() => exec.kill());
+    return { ...exec, kill };
   }
 
   exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {

@@ -36,8 +36,9 @@ export class OciRuntime {
     return [...global, ...own, id];
   }
 
-  exec(id: string, pidFile: string, argv: readonly string[]): string[] {
-    return ["--root", this.#stateDir, "exec", "--pid-file", pidFile, id, ...argv];
+  exec(id: string, pidFile: string, argv: readonly string[], { tty = false } = {}): string[] {
+    const terminal = tty ? ["--tty", "--env", "TERM=xterm"] : [];
+    return ["--root", this.#stateDir, "exec", "--pid-file", pidFile, ...terminal, id, ...argv];
   }
 
   /** Forgets a container that has ended. */

@@ -8,7 +8,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { once } from "node:events";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type ContainerConfig } from "@spry/image";
 import { eventually, temporaryDirectory } from "../../testing.ts";
@@ -133,7 +135,7 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     const mine = place;
     onTestFinished(() => mine.close());
     const spec = specFor(place.dir, imageWith(files), more);
-    const container = await place.start(spec);
+    const container = (await place.start(spec)) as OciContainer;
     return { container, spec, place: mine, log: () => readFileSync(spec.logFile, "utf8") };
   }
 
@@ -330,6 +332,29 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     );
   });
 
+  test("a person's command has its streams, and a terminal if it asks for one", async () => {
+    const { container } = await start(main("setTimeout(() => {}, 60_000)"));
+    const plain = container.execStreams({
+      argv: ["sh", "-c", "cat; echo problem >&2; exit 3"],
+      stdin: true,
+      tty: false,
+    });
+    plain.stdin?.end("typed");
+    expect(await text(plain.stdout)).toBe("typed");
+    expect(await text(plain.stderr ?? plain.stdout)).toBe("problem\n");
+    expect(await plain.exited).toEqual({ exitCode: 3 });
+    const show = "process.stdout.on('resize', () => process.exit(process.stdout.columns))";
+    const argv = [
+      "node",
+      "-e",
+      `${show}; setInterval(() => {}, 1000); console.log('on a terminal')`,
+    ];
+    const terminal = container.execStreams({ argv, stdin: true, tty: true });
+    await once(terminal.stdout, "data");
+    terminal.resize({ columns: 77, rows: 20 });
+    expect(await terminal.exited).toEqual({ exitCode: 77 });
+  });
+
   test("an image with a root file system of its own is used as it is", async () => {
     const image = imageWith({ "usr/bin/keep": "", "data/x": "mine" }, { Labels: {} });
     for (const file of ["/bin/cat", ...librariesOf("/bin/cat")]) {
@@ -370,6 +395,32 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     expect([output, readFileSync(spec.logFile, "utf8")]).toEqual(["false\n", "false\nfalse\n"]);
   });
 });
+
+test.skipIf(why !== "")(
+  `where nothing can be overlaid, a copy of the image serves${why}`,
+  async () => {
+    // Such a path cannot be an option of an overlay.
+    const dataDir = path.join(temporaryDirectory(), "a,b");
+    const sandbox = await openOciSandbox({ dataDir });
+    const place = await sandbox.openPod(pod);
+    onTestFinished(() => place.close());
+    const image = imageWith({
+      "app/main.cjs": `
+      const fs = require("node:fs");
+      fs.writeFileSync("/app/mine", ""); fs.writeFileSync("/tmp/mine", "");
+      console.log(require("node:child_process").execFileSync("sh", ["-c", "env echo works"]) + fs.readdirSync("/app"));`,
+    });
+    const spec = specFor(place.dir, image, { isolation: unconfined });
+    const container = (await place.start(spec)) as OciContainer;
+    const exit = await container.exited;
+    const output = readFileSync(spec.logFile, "utf8");
+    expect({ exit, output }).toMatchObject({
+      exit: { exitCode: 0 },
+      output: "works\nmain.cjs,mine\n",
+    });
+    expect(readdirSync(path.join(image.rootDir, "app"))).toEqual(["main.cjs"]);
+  },
+);
 
 describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
   test("leaves its containers running; the next one adopts them and removes strays", async () => {

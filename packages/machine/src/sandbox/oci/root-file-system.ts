@@ -1,5 +1,5 @@
-import { cp, mkdir, readdir, rm } from "node:fs/promises";
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { chmod, cp, mkdir, readdir, rm } from "node:fs/promises";
+import { chmodSync, lstatSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { bindMount, type OciMount } from "./oci-spec.ts";
 
@@ -62,11 +62,11 @@ async function copyRoot(
   });
   chmodSync(rootfs, 0o755);
   if (base === undefined) return [];
-  const mounts = await missingIn(rootfs, base, "/");
-  const tmp = path.join(rootfs, "tmp");
-  if (!existsSync(tmp)) mkdirSync(tmp);
-  chmodSync(tmp, 0o1777);
-  return mounts.filter(({ destination }) => destination !== "/tmp");
+  // More is mounted into these: they cannot be the base's own, which is read-only.
+  for (const entry of await readdir(base, { withFileTypes: true }))
+    if (entry.isDirectory()) await mkdir(path.join(rootfs, entry.name), { recursive: true });
+  await chmod(path.join(rootfs, "tmp"), 0o1777);
+  return missingIn(rootfs, base, "/");
 }
 
 async function missingIn(rootfs: string, base: string, dir: string): Promise<OciMount[]> {
@@ -74,12 +74,14 @@ async function missingIn(rootfs: string, base: string, dir: string): Promise<Oci
   for (const entry of await readdir(path.join(base, dir), { withFileTypes: true })) {
     const name = path.posix.join(dir, entry.name);
     const source = path.join(base, name);
-    if (!existsSync(path.join(rootfs, name))) {
+    const there = lstatSync(path.join(rootfs, name), { throwIfNoEntry: false });
+    if (there === undefined) {
       // A link cannot be bound: it would be followed on the host.
       if (entry.isSymbolicLink())
         await cp(source, path.join(rootfs, name), { verbatimSymlinks: true });
       else mounts.push(bindMount(source, name, true));
-    } else if (entry.isDirectory()) mounts.push(...(await missingIn(rootfs, base, name)));
+    } else if (entry.isDirectory() && there.isDirectory())
+      mounts.push(...(await missingIn(rootfs, base, name)));
   }
   return mounts;
 }
