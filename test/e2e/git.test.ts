@@ -1,4 +1,4 @@
-/** A Function whose source is in Git, from real servers: over HTTP with a password, over SSH with a key. */
+/** Functions whose source is in Git, on real servers: HTTP with a password, SSH with a key. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -184,7 +184,7 @@ describe("a private repository", () => {
     await expectNowhere("keyed", ["open sesame", ...lines]);
   });
 
-  /** Not in any object but the Secret, not in logs, not in any blob of the registry, not on disk. */
+  /** In no object but the Secret, in no log, in no blob of the registry, in no other file. */
   async function expectNowhere(name: string, secrets: string[]): Promise<void> {
     const objects = await platform.k(
       "get functions,jobs,pods,deployments,events,configmaps -o yaml",
@@ -266,7 +266,7 @@ describe("what is wrong is said:", () => {
       "a commit that is not there",
       { reference: "b".repeat(40) },
       "BuildReady",
-      /failed: fetching the source: commit b{40} cannot be had from the repository/,
+      /failed: fetching the source: commit b{40} is not in the repository/,
     ],
   ])("%s", async (name, git, type, message) => {
     const functionName = name.replaceAll(" ", "-").toLowerCase();

@@ -31,8 +31,8 @@ const lastRetryMs = 300_000;
 
 /**
  * What Git servers say about the references of Functions, kept up to date: asked again after an
- * interval, after failures later and later. Functions that ask the same share one question, and only
- * a few questions are under way at a time. Nobody waits here: whom an answer concerns is woken.
+ * interval, after failures later and later. Functions that ask the same share one question, and
+ * only a few questions are under way at a time. Nobody waits here: whom an answer concerns is woken.
  */
 export class CommitLookups {
   readonly #resolve: (question: CommitQuestion) => Promise<string>;
@@ -58,8 +58,8 @@ export class CommitLookups {
   }
 
   /**
-   * The last answer, if there is one that is new enough for this user. Of what the user asked before,
-   * no more news comes.
+   * The last answer, if there is one that is new enough for this user. Of what the user asked
+   * before, no more news comes.
    */
   ask(
     user: ObjectKey,
@@ -127,8 +127,8 @@ export class CommitLookups {
   }
 
   /**
-   * Of what waits longest, one of the namespace with the fewest questions under way: servers that do
-   * not answer keep up only those who asked them.
+   * Of what waits longest, one of the namespace with the fewest questions under way: servers that
+   * do not answer keep up only those who asked them.
    */
   #mostUrgent(): Lookup | undefined {
     const busy = [...this.#running].map(namespaceOf);

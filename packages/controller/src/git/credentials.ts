@@ -56,7 +56,11 @@ export function readCredentials(
 /** Whatever of them must not be shown, should anybody echo it. */
 export function secretsOf(credentials: GitCredentials | undefined): string[] {
   if (!credentials) return [];
-  if (credentials.type === "basic") return [credentials.password];
+  if (credentials.type === "basic") {
+    const { username, password } = credentials;
+    const header = Buffer.from(`${username}:${password}`).toString("base64");
+    return [password, encodeURIComponent(password), header];
+  }
   const lines = credentials.key.split("\n").filter((line) => line.length > 16);
   return [...lines, ...(credentials.passphrase ? [credentials.passphrase] : [])];
 }
@@ -66,10 +70,10 @@ function required(key: string, value: string | undefined): string {
   throw new GitError("temporary", `the Secret of source.gitRepository.auth has no key ${key}`);
 }
 
-/** A value that was written with `echo` ends with a line end; one within it would be an injection. */
+/** What was written with `echo` ends with a line end; one within it would be an injection. */
 function oneLine(key: string, value: string): string {
   const text = value.replace(/\r?\n$/, "");
-  // oxlint-disable-next-line no-control-regex -- exactly those end a line for one program or another
+  // oxlint-disable-next-line no-control-regex -- each ends a line for some program
   if (!/[\n\r\u0000]/.test(text)) return text;
   throw new GitError(
     "temporary",

@@ -129,8 +129,8 @@ async function checkOut(
     maxOutputBytes: maxNamesBytes,
   });
   mkdirSync(destination, { recursive: true });
-  // Fetches what it lacks at once. It refuses paths that lead out or into a `.git`, writes through no
-  // link, and leaves submodules as empty folders.
+  // Fetches what it lacks at once. It refuses paths that lead out or into a `.git`, writes through
+  // no link, and leaves submodules as empty folders.
   const workTree = ["--work-tree", destination, "-c", "core.bare=false"];
   await git([...workTree, "read-tree", "--reset", "-u", `${commit}:${folder}`]);
 }

@@ -1,5 +1,5 @@
 /**
- * The program of a build's init container: it fetches the source, so that what runs with foreign code
+ * The program of a build's init container: it fetches the source, so that what runs foreign code
  * later, the installer, never sees the repository's credentials. Ends with 0 when the files are
  * there, with 1 when the Function's author must change something, with 2 when another try may do
  * better. The termination message is what went wrong.

@@ -2,7 +2,7 @@
 export type GitFailure =
   /** The server wants other credentials, or any. */
   | "authorization"
-  /** The repository has no such branch, tag or commit, or the Function names something impossible. */
+  /** There is no such branch, tag or commit, or the Function names something impossible. */
   | "unrecoverable"
   /** The server refuses this way of asking; there may be another. */
   | "refused"
@@ -22,11 +22,31 @@ export class GitError extends Error {
 /** The contract's words. */
 export const authorizationFailed = "Authorization to git server failed";
 
-const authorization =
-  /Authentication failed|could not read (?:Username|Password)|Permission denied \(|returned error: 40[13]\b|HTTP 40[13]\b|Load key .*: |[Ii]nvalid (?:credentials|username or password)/;
-const hostKey = /Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/;
-const refusal =
-  /unadvertised object|not our ref|does not support (?:shallow|filter|--filter)|remote did not send all necessary objects|couldn't find remote ref|no such remote ref|does not allow|expected 'packfile'|shallow|missing (?:blob|tree|object)|could not fetch|upload-pack: /;
+const authorization = anyOf(
+  /Authentication failed/,
+  /could not read (?:Username|Password)/,
+  /Permission denied \(/,
+  /(?:returned error:|HTTP) 40[13]\b/,
+  /Load key .*: /,
+  /[Ii]nvalid (?:credentials|username or password)/,
+);
+const hostKey = anyOf(/Host key verification failed/, /REMOTE HOST IDENTIFICATION HAS CHANGED/);
+/** What a server says that sends any commit it has. */
+const absent = /not our ref ([0-9a-f]{40,64})/;
+const refusal = anyOf(
+  /unadvertised object/,
+  /does not (?:support|allow)/,
+  /did not send all necessary objects/,
+  /couldn't find remote ref|no such remote ref/,
+  /expected 'packfile'/,
+  /shallow/,
+  /missing (?:blob|tree|object)|could not fetch/,
+  /upload-pack: /,
+);
+
+function anyOf(...patterns: RegExp[]): RegExp {
+  return new RegExp(patterns.map(({ source }) => source).join("|"));
+}
 
 /** Reads what Git wrote to stderr, which is English because its environment says so. */
 export function readFailure(stderr: string): { failure: GitFailure; message: string } {
@@ -37,6 +57,11 @@ export function readFailure(stderr: string): { failure: GitFailure; message: str
     return { failure: "temporary", message };
   }
   if (authorization.test(stderr)) return { failure: "authorization", message: authorizationFailed };
+  const missing = absent.exec(stderr)?.[1];
+  if (missing) {
+    const message = `commit ${missing} is not in the repository`;
+    return { failure: "unrecoverable", message };
+  }
   const message = meaningfulLines(stderr) || "git gave no reason";
   return { failure: refusal.test(stderr) ? "refused" : "temporary", message };
 }

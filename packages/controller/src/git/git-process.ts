@@ -18,7 +18,8 @@ const maxErrors = 16 * 1024;
 
 /**
  * Runs Git to its end, without a shell, and returns what it wrote. When it fails, takes too long,
- * writes too much or is aborted, everything that it started ends with it, and a `GitError` says why.
+ * writes too much or is aborted, everything that it started ends with it, and a `GitError` says
+ * why.
  */
 export function runGit(args: readonly string[], run: GitRun): Promise<string> {
   const { cwd, env, timeoutMs, maxOutputBytes = defaultMaxOutput, signal, secrets = [] } = run;
@@ -53,7 +54,7 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
       else output.push(chunk);
     });
     child.stderr.on("data", (chunk: Buffer) => {
-      errors = (errors + chunk.toString()).slice(-maxErrors);
+      errors = tail(errors + chunk.toString());
     });
     child.once("error", (cause) => {
       ended ??= new GitError("temporary", "git cannot be run: is it installed?", { cause });
@@ -62,8 +63,8 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
       if (!ended && code === 0) return resolve(Buffer.concat(output).toString());
-      const { failure, message } = readFailure(errors);
-      reject(ended ?? new GitError(failure, withoutSecrets(message, secrets)));
+      const { failure, message } = readFailure(withoutSecrets(errors, secrets));
+      reject(ended ?? new GitError(failure, message));
     });
   });
 }
@@ -79,6 +80,14 @@ function killGroup(pid: number): void {
   } catch {
     // It has ended by itself.
   }
+}
+
+/** Whole lines, so that no half of a secret is left, which would not be recognised. */
+function tail(text: string): string {
+  if (text.length <= maxErrors) return text;
+  const end = text.slice(-maxErrors);
+  const lineEnd = end.indexOf("\n");
+  return lineEnd < 0 ? "" : end.slice(lineEnd + 1);
 }
 
 /** A server can send back what it was sent. */

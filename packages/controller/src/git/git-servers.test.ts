@@ -1,4 +1,4 @@
-/** Real servers: Git's own over HTTP, and sshd. What is said of a reference, and what is fetched. */
+/** Real servers, Git's own over HTTP and sshd: what is said of a reference, what is fetched. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -146,11 +146,11 @@ describe("over HTTP, the server", () => {
     echo.intercept = (request, response) => {
       if (!request.headers.authorization) return false;
       response.writeHead(500, { "content-type": "text/plain" });
-      response.end(`wrong: ${login.password}\n`);
+      response.end(`wrong: ${login.password} ${request.headers.authorization}\n`);
       return true;
     };
     const error = await resolve("main", urlOf(echo), basic).catch((each: unknown) => each as Error);
-    expect(String(error)).toContain("wrong: ***");
+    expect(String(error)).toContain("wrong: *** Basic ***");
     expect(String(error)).not.toContain(login.password);
   });
 
@@ -252,7 +252,7 @@ describe("of a commit", () => {
   test("that is not there the author is told", async () => {
     await expect(fetched({ commit: "b".repeat(40) })).rejects.toMatchObject({
       failure: "unrecoverable",
-      message: expect.stringContaining("cannot be had"),
+      message: `commit ${"b".repeat(40)} is not in the repository`,
     });
   });
 

@@ -178,10 +178,11 @@ function isRunning(pid: number): boolean {
 
 function assertFits({ transport }: RepositoryUrl, credentials: GitCredentials | undefined): void {
   if (!credentials || (credentials.type === "key") === (transport === "ssh")) return;
+  const field = "source.gitRepository";
   const needed = credentials.type === "key" ? "an SSH address" : "an https URL";
   throw new GitError(
     "unrecoverable",
-    `source.gitRepository.auth.type ${credentials.type} needs ${needed} as source.gitRepository.url`,
+    `${field}.auth.type ${credentials.type} needs ${needed} as ${field}.url`,
   );
 }
 

@@ -15,8 +15,8 @@ const hostName = /^(?:[A-Za-z0-9](?:[\w.-]*)|\[[0-9A-Fa-f:.]+\])$/;
 const scpAddress = /^([^@/:\s]+)@([^@/:\s]+):([^-:].*)$/;
 
 /**
- * Reads `spec.source.gitRepository.url`. Git itself would take much more: paths of this machine, and
- * helpers that run commands.
+ * Reads `spec.source.gitRepository.url`. Git itself would take much more: paths of this machine,
+ * and helpers that run commands.
  */
 export function parseRepositoryUrl(text: string): RepositoryUrl {
   // oxlint-disable-next-line no-control-regex -- a line end in a URL is an attack

@@ -46,7 +46,8 @@ export async function resolveCommit(
   }
   throw new GitError(
     "unrecoverable",
-    `reference not found: ${shown(reference)} is neither a branch nor a tag of the repository, nor a full commit id`,
+    `reference not found: ${shown(reference)} is neither a branch nor a tag of the repository, ` +
+      "nor a full commit id",
   );
 }
 
