@@ -20,6 +20,7 @@ export {
   type ConfigMap,
   type Container,
   type ContainerStatus,
+  type CronJob,
   type CustomResourceDefinition,
   type Deployment,
   type EndpointSlice,

@@ -41,6 +41,7 @@ export type Event = WithMeta<core.Event>;
 export type Deployment = WithMeta<apps.Deployment>;
 export type ReplicaSet = WithMeta<apps.ReplicaSet>;
 export type Job = WithMeta<batch.Job>;
+export type CronJob = WithMeta<batch.CronJob>;
 export type HorizontalPodAutoscaler = WithMeta<autoscaling.HorizontalPodAutoscaler>;
 export type EndpointSlice = WithMeta<discovery.EndpointSlice>;
 export type Lease = WithMeta<coordination.Lease>;
@@ -72,6 +73,7 @@ export const resources = {
   deployments: resource<Deployment>("apps/v1", "Deployment", "deployments"),
   replicaSets: resource<ReplicaSet>("apps/v1", "ReplicaSet", "replicasets"),
   jobs: resource<Job>("batch/v1", "Job", "jobs"),
+  cronJobs: resource<CronJob>("batch/v1", "CronJob", "cronjobs"),
   horizontalPodAutoscalers: resource<HorizontalPodAutoscaler>(
     "autoscaling/v2",
     "HorizontalPodAutoscaler",

@@ -52,6 +52,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     replicaSets: informer(resources.replicaSets),
     deployments: informer(resources.deployments),
     jobs: informer(resources.jobs),
+    cronJobs: informer(resources.cronJobs),
     autoscalers: informer(resources.horizontalPodAutoscalers),
     endpointSlices: informer(resources.endpointSlices, {
       indexes: { [byService]: (slice) => [serviceKeyOf(slice)] },

@@ -11,6 +11,7 @@ import {
 } from "@spry/kube";
 import { createAutoscaler } from "./autoscaler/autoscaler.ts";
 import { type ControllerContext, createCaches } from "./context.ts";
+import { createCronJobController } from "./cron-job/cron-job.ts";
 import { createDeploymentController } from "./deployment/deployment.ts";
 import { createEndpointSliceController } from "./endpoint-slice.ts";
 import { createGarbageCollector } from "./garbage-collector/garbage-collector.ts";
@@ -49,6 +50,7 @@ export async function startControllers(options: ControllersOptions): Promise<voi
     createReplicaSetController(contextOf("replicaset-controller")),
     createDeploymentController(contextOf("deployment-controller")),
     createJobController(contextOf("job-controller")),
+    createCronJobController(contextOf("cronjob-controller")),
     createEndpointSliceController(contextOf("endpoint-slice-controller")),
     createAutoscaler(contextOf("horizontal-pod-autoscaler")),
     createNamespaceController(contextOf("namespace-controller")),
