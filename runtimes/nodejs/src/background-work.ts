@@ -10,6 +10,14 @@ export function runInBackground(work: unknown): void {
   running.add(promise);
 }
 
+const lastWork: (() => Promise<void>)[] = [];
+
+/** For what is to be done when all else has been. */
+export function atStop(work: () => Promise<void>): void {
+  lastWork.push(work);
+}
+
 export async function backgroundWork(): Promise<void> {
   while (running.size > 0) await Promise.all(running);
+  await Promise.all(lastWork.map((work) => work()));
 }

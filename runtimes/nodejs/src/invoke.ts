@@ -5,12 +5,15 @@ import { logError } from "./log.ts";
 import { type Metrics } from "./metrics.ts";
 import { RequestError } from "./request-error.ts";
 import { sendResult } from "./result.ts";
+import { type Tracing } from "./tracing/tracing.ts";
 import { type Settings } from "./settings.ts";
 
 export interface Invocation {
   handler: FunctionHandler;
   settings: Settings;
   metrics: Metrics;
+  /** There when spans are exported, or since the first request that was part of a trace. */
+  tracing?: Tracing;
 }
 
 /**

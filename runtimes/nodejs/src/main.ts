@@ -7,12 +7,13 @@ import { dirname, join } from "node:path";
 import { functionsFramework } from "./functions-framework.ts";
 import { LoadError } from "./load-error.ts";
 import { loadHandler } from "./load-handler.ts";
+import { type Invocation } from "./invoke.ts";
 import { logError } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
 import { provideModules } from "./provided-modules.ts";
 import { createSdk } from "./sdk.ts";
-import { createFunctionServer, type FunctionServer } from "./server.ts";
+import { createFunctionServer, loadTracing, type FunctionServer } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { shutDownOnSignal } from "./shutdown.ts";
 
@@ -35,8 +36,9 @@ async function main(): Promise<void> {
   Error.stackTraceLimit = 10;
   surviveErrors();
   const metrics = new Metrics(settings.functionName);
-  const invocation = { handler, settings, metrics };
+  const invocation: Invocation = { handler, settings, metrics };
   const server = createFunctionServer(invocation);
+  if (settings.traceEndpoint) await loadTracing(invocation);
   const closeWebSockets =
     handler.websocket &&
     (await import("./websocket/accept-websockets.ts")).acceptWebSockets(server, invocation);

@@ -6,6 +6,7 @@ import { FunctionResponse } from "./function-response.ts";
 import { type Invocation, invoke } from "./invoke.ts";
 import { logError } from "./log.ts";
 import { hasBody, isLeftUnread, parseBody, readBody } from "./request-body.ts";
+import { type Tracing } from "./tracing/tracing.ts";
 import { RequestError } from "./request-error.ts";
 
 export type FunctionServer = Server<typeof FunctionRequest, typeof FunctionResponse>;
@@ -32,11 +33,28 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     },
     (request, response) => {
       log?.(request, response);
-      if (!answerItself(request, response, invocation))
-        answer(request, response, invocation, timeoutMs, admission);
+      if (answerItself(request, response, invocation)) return;
+      const go = () => answer(request, response, invocation, timeoutMs, admission);
+      if (invocation.tracing) invocation.tracing.run(request, response, go);
+      else if (!isTraced(request)) go();
+      else void loadTracing(invocation).then((tracing) => tracing.run(request, response, go));
     },
   );
   return server;
+}
+
+function isTraced({ headers }: FunctionRequest): boolean {
+  return (
+    headers["traceparent"] !== undefined ||
+    headers["x-b3-traceid"] !== undefined ||
+    headers["b3"] !== undefined
+  );
+}
+
+/** Only for who is traced: most Functions never are. */
+export async function loadTracing(invocation: Invocation): Promise<Tracing> {
+  const { Tracing } = await import("./tracing/tracing.ts");
+  return (invocation.tracing ??= new Tracing(invocation.settings));
 }
 
 /** Requests that never reach the Function; false when this is none of them. */

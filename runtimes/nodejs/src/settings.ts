@@ -17,6 +17,8 @@ export interface Settings {
   queueLength: number;
   /** Where Events are published; empty when there is nowhere. */
   publisherAddress: string;
+  /** Where spans are sent, by OTLP over HTTP; empty when there is nowhere. */
+  traceEndpoint: string;
   accessLog: boolean;
   /** Descriptor that readiness is written to. */
   readyDescriptor: number | undefined;
@@ -41,6 +43,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     concurrency: number(env, ["SERVER_CONCURRENCY"], 0, 0, 1_000_000),
     queueLength: number(env, ["SERVER_QUEUE_LENGTH"], 1000, 0, 1_000_000),
     publisherAddress: env["PUBLISHER_PROXY_ADDRESS"] ?? "",
+    traceEndpoint: env["TRACE_COLLECTOR_ENDPOINT"] ?? "",
     accessLog: Boolean(env["SERVER_INTERNAL_LOGGER"] || env["KYMA_INTERNAL_LOGGER_ENABLED"]),
     readyDescriptor: env["SPRY_READY_FD"] ? number(env, ["SPRY_READY_FD"], 3, 0, 1024) : undefined,
     shutdownDelayMs: number(env, ["FUNC_SHUTDOWN_DELAY_MS"], 2000, 0, 60_000),

@@ -13,12 +13,27 @@ const span = {
   isRecording: () => false,
 };
 
-/** `event.tracer`: OpenTelemetry's Tracer, so that code that makes spans runs unchanged. */
-export const tracer = {
+interface Tracer {
+  startSpan(name: string, ...rest: never[]): unknown;
+  startActiveSpan(name: string, ...rest: unknown[]): unknown;
+}
+
+let current: Tracer = {
   startSpan: () => span,
-  /** `startActiveSpan(name[, options[, context]], fn)`: what `fn` returns. */
-  startActiveSpan: (_name: string, ...rest: unknown[]): unknown => {
+  startActiveSpan: (_name, ...rest) => {
     const fn = rest.at(-1);
     return typeof fn === "function" ? (fn as (active: typeof span) => unknown)(span) : undefined;
   },
+};
+
+/** From now on spans are recorded by this one. */
+export function useTracer(tracer: Tracer): void {
+  current = tracer;
+}
+
+/** `event.tracer`: OpenTelemetry's Tracer, so that code that makes spans runs unchanged. */
+export const tracer = {
+  startSpan: (name: string, ...rest: unknown[]) => current.startSpan(name, ...(rest as never[])),
+  /** `startActiveSpan(name[, options[, context]], fn)`: what `fn` returns. */
+  startActiveSpan: (name: string, ...rest: unknown[]) => current.startActiveSpan(name, ...rest),
 };

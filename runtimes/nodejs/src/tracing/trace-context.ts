@@ -1,0 +1,68 @@
+import { randomFillSync } from "node:crypto";
+import { type IncomingHttpHeaders } from "node:http";
+
+/** What a span is known by to others: OpenTelemetry's SpanContext. */
+export interface SpanContext {
+  /** 32 and 16 hexadecimal digits. */
+  traceId: string;
+  spanId: string;
+  /** 1 when the trace is recorded. */
+  traceFlags: number;
+  /** Of other vendors, handed on as it came. */
+  tracestate?: string | undefined;
+}
+
+const limits = { tracestate: 512 };
+
+/** The caller's span, by W3C Trace Context or else by B3, in one header or several. */
+export function readTraceContext(headers: IncomingHttpHeaders): SpanContext | undefined {
+  const w3c = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/.exec(
+    headers["traceparent"]?.toString() ?? "",
+  );
+  const tracestate = headers["tracestate"]?.toString().slice(0, limits.tracestate);
+  const [, traceId = "", spanId = "", flags = ""] = w3c ?? [];
+  if (isId(traceId) && isId(spanId))
+    return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, tracestate };
+  return readB3(headers);
+}
+
+function readB3(headers: IncomingHttpHeaders): SpanContext | undefined {
+  const [trace = "", span = "", flag = "1"] =
+    headers["b3"]?.toString().toLowerCase().split("-") ??
+    ["traceid", "spanid", "sampled"].map((name) =>
+      headers[`x-b3-${name}`]?.toString().toLowerCase(),
+    );
+  const traceId = trace.padStart(32, "0");
+  const isWhole = /^(?:[0-9a-f]{16}){1,2}$/.test(trace) && /^[0-9a-f]{16}$/.test(span);
+  if (!isWhole || !isId(traceId) || !isId(span)) return undefined;
+  return { traceId, spanId: span, traceFlags: flag === "0" || flag === "false" ? 0 : 1 };
+}
+
+/** An id of zeros is none. */
+function isId(id: string): boolean {
+  return /[1-9a-f]/.test(id);
+}
+
+/** What an outgoing request carries, in both forms. */
+export function traceHeaders({ traceId, spanId, traceFlags, tracestate }: SpanContext) {
+  return {
+    traceparent: `00-${traceId}-${spanId}-0${traceFlags}`,
+    "x-b3-traceid": traceId,
+    "x-b3-spanid": spanId,
+    "x-b3-sampled": String(traceFlags),
+    ...(tracestate && { tracestate }),
+  };
+}
+
+const pool = Buffer.allocUnsafe(4096);
+let used = pool.length;
+
+/** So many random bytes as hexadecimal digits. */
+export function randomId(bytes: 8 | 16): string {
+  if (used + bytes > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += bytes;
+  return pool.toString("hex", used - bytes, used);
+}

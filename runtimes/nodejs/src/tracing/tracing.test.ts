@@ -1,0 +1,158 @@
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import path from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { send, startFunction } from "../testing/running-function.ts";
+
+const traceId = "0af7651916cd43dd8448eb211c80319c";
+const spanId = "b7ad6b7169203331";
+const show = `exports.main = (event) => {
+  const { traceparent, tracestate, "x-b3-traceid": trace, "x-b3-spanid": span, "x-b3-sampled": sampled } = event.extensions.request.headers;
+  return { traceparent, tracestate, trace, span, sampled };
+};`;
+const call = `const http = require("node:http");
+const viaHttp = (url) => new Promise((resolve) => http.get(url, (r) => { let t = ""; r.on("data", (c) => t += c).on("end", () => resolve(JSON.parse(t))); }));
+const viaFetch = async (url) => (await fetch(url)).json();
+`;
+
+interface SentSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  status: { code: number };
+  attributes: { key: string; value: Record<string, unknown> }[];
+  events: { name: string }[];
+}
+
+/** An OTLP collector that remembers. */
+async function startCollector() {
+  const spans: SentSpan[] = [];
+  const services: unknown[] = [];
+  const server = createServer((request, response) => {
+    let text = "";
+    request.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    request.on("end", () => {
+      for (const { resource, scopeSpans } of JSON.parse(text).resourceSpans) {
+        services.push(resource.attributes);
+        for (const each of scopeSpans) spans.push(...each.spans);
+      }
+      response.end("{}");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { port: number };
+  return { endpoint: `http://127.0.0.1:${port}/v1/traces`, spans, services };
+}
+
+describe("a trace", () => {
+  const incoming: { name: string; headers: Record<string, string>; sampled: string }[] = [
+    {
+      name: "W3C",
+      headers: { traceparent: `00-${traceId}-${spanId}-01`, tracestate: "a=1" },
+      sampled: "1",
+    },
+    {
+      name: "B3",
+      headers: { "x-b3-traceid": traceId, "x-b3-spanid": spanId, "x-b3-sampled": "0" },
+      sampled: "0",
+    },
+    { name: "B3 in one header", headers: { b3: `${traceId}-${spanId}-1` }, sampled: "1" },
+  ];
+  test.each(incoming)(
+    "by $name goes on in what the Function sends",
+    async ({ headers, sampled }) => {
+      const target = await startFunction(show);
+      const { url } = await startFunction(
+        `${call} exports.main = async () => { await null; return [await viaHttp("${target.url}"), await viaFetch("${target.url}")]; };`,
+      );
+      const expected = {
+        traceparent: `00-${traceId}-${spanId}-0${sampled}`,
+        trace: traceId,
+        span: spanId,
+        sampled,
+        ...(headers["tracestate"] && { tracestate: "a=1" }),
+      };
+      expect(JSON.parse((await send(url, { headers })).body)).toEqual([expected, expected]);
+      expect(JSON.parse((await send(url)).body)).toEqual([{}, {}]);
+      const broken = { traceparent: `00-${"0".repeat(32)}-${spanId}-01` };
+      expect(JSON.parse((await send(url, { headers: broken })).body)).toEqual([{}, {}]);
+    },
+  );
+});
+
+describe("with a collector", () => {
+  test("each answer is a span, the parent of the Function's own", async () => {
+    const collector = await startCollector();
+    const target = await startFunction(show);
+    const { url } = await startFunction(
+      `${call} exports.main = async ({ tracer }) => tracer.startActiveSpan("work", { attributes: { n: 1 } }, async (span) => {
+        span.addEvent("begun");
+        const seen = await viaFetch("${target.url}");
+        span.end();
+        if (seen.sampled !== "1") throw new Error(JSON.stringify(seen));
+        return seen;
+      });`,
+      { TRACE_COLLECTOR_ENDPOINT: collector.endpoint },
+    );
+    const headers = { traceparent: `00-${traceId}-${spanId}-01` };
+    const seen = JSON.parse((await send(`${url}/a`, { headers })).body) as { traceparent: string };
+    await expect.poll(() => collector.spans.length, { timeout: 5000 }).toBe(2);
+    const [work, server] = collector.spans;
+    expect(server).toMatchObject({ traceId, parentSpanId: spanId, name: "GET", kind: 2 });
+    expect(server?.attributes).toContainEqual({
+      key: "http.response.status_code",
+      value: { intValue: "200" },
+    });
+    expect(work).toMatchObject({ traceId, parentSpanId: server?.spanId, name: "work", kind: 1 });
+    expect(work?.attributes).toEqual([{ key: "n", value: { intValue: "1" } }]);
+    expect(work?.events.map(({ name }) => name)).toEqual(["begun"]);
+    expect(seen.traceparent).toBe(`00-${traceId}-${work?.spanId}-01`);
+    expect(collector.services).toContainEqual([
+      { key: "service.name", value: { stringValue: "hello" } },
+    ]);
+  });
+
+  test("failures are marked, callers that are not sampled are left out, and the last spans are sent", async () => {
+    const collector = await startCollector();
+    const fn = await startFunction(`exports.main = () => { throw new Error("x"); };`, {
+      TRACE_COLLECTOR_ENDPOINT: collector.endpoint,
+    });
+    await send(fn.url, { headers: { traceparent: `00-${traceId}-${spanId}-00` } });
+    await send(fn.url);
+    fn.process.kill("SIGTERM");
+    await new Promise((resolve) => fn.process.once("exit", resolve));
+    expect(collector.spans.map(({ status }) => status.code)).toEqual([2]);
+  });
+
+  const api = path.resolve("node_modules/@opentelemetry/api");
+  test.skipIf(!existsSync(api))("OpenTelemetry's own API is at work", async () => {
+    const collector = await startCollector();
+    const { url } = await startFunction(
+      `const { trace, context } = require(${JSON.stringify(api)});
+      exports.main = async () => trace.getTracer("mine").startActiveSpan("own", async (span) => {
+        await new Promise((done) => setTimeout(done, 5));
+        const same = trace.getSpan(context.active()) === span;
+        span.end();
+        return same;
+      });`,
+      { TRACE_COLLECTOR_ENDPOINT: collector.endpoint },
+    );
+    expect((await send(url)).body).toBe("true");
+    await expect
+      .poll(() => collector.spans.map(({ name }) => name), { timeout: 5000 })
+      .toEqual(["own", "GET"]);
+  });
+
+  test("that is not there, requests are answered all the same, and the log says it once", async () => {
+    const { url, stderr } = await startFunction(`exports.main = () => "ok";`, {
+      TRACE_COLLECTOR_ENDPOINT: "http://127.0.0.1:9/v1/traces",
+    });
+    expect((await send(url)).body).toBe("ok");
+    await expect
+      .poll(stderr, { timeout: 5000 })
+      .toMatch(/^exporting spans to http:\/\/127\.0\.0\.1:9\/v1\/traces: /);
+  });
+});

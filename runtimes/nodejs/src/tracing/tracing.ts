@@ -1,0 +1,76 @@
+import { subscribe } from "node:diagnostics_channel";
+import { type ClientRequest } from "node:http";
+import { atStop } from "../background-work.ts";
+import { type FunctionRequest } from "../function-request.ts";
+import { type FunctionResponse } from "../function-response.ts";
+import { type Settings } from "../settings.ts";
+import { useTracer } from "../tracer.ts";
+import { activeContext, type Context, runWith, spanOf, withSpan } from "./context.ts";
+import { provideOpenTelemetry } from "./opentelemetry.ts";
+import { Span, spanKinds } from "./span.ts";
+import { SpanExporter } from "./span-exporter.ts";
+import { readTraceContext, traceHeaders } from "./trace-context.ts";
+import { Tracer } from "./tracer.ts";
+
+/**
+ * Continues the caller's trace: every request that the Function sends while it answers one carries
+ * its trace, and with a collector each answer is a span, the parent of those that the Function makes.
+ */
+export class Tracing {
+  readonly #tracer: Tracer | undefined;
+
+  constructor({ traceEndpoint, functionName }: Settings) {
+    subscribe("http.client.request.created", addToClientRequest);
+    subscribe("undici:request:create", addToFetch);
+    if (!traceEndpoint) return;
+    const exporter = new SpanExporter(traceEndpoint, functionName);
+    atStop(() => exporter.flush());
+    this.#tracer = new Tracer(exporter.add);
+    useTracer(this.#tracer);
+    provideOpenTelemetry(this.#tracer);
+  }
+
+  run(request: FunctionRequest, response: FunctionResponse, answer: () => void): void {
+    const parent = readTraceContext(request.headers);
+    if (!this.#tracer) {
+      if (!parent) return answer();
+      // Nobody records a span of ours: the caller's stays the parent.
+      return runWith(withSpan(activeContext(), new Span("caller", parent)), answer);
+    }
+    const span = this.#tracer.create(request.method ?? "GET", parent, {
+      kind: spanKinds.server,
+      attributes: {
+        "http.request.method": request.method,
+        "url.path": request.path,
+        "url.scheme": request.protocol,
+        "server.address": request.hostname ?? "",
+      },
+    });
+    response.once("close", () => {
+      span.setAttribute("http.response.status_code", response.statusCode);
+      if (response.statusCode >= 500) span.setStatus({ code: 2 });
+      span.end();
+    });
+    runWith(withSpan(activeContext(), span), answer);
+  }
+}
+
+function outgoing(context: Context): [string, string][] {
+  const span = spanOf(context);
+  return span ? Object.entries(traceHeaders(span.spanContext())) : [];
+}
+
+function addToClientRequest(message: unknown): void {
+  const { request } = message as { request: ClientRequest };
+  for (const [name, value] of outgoing(activeContext()))
+    if (!request.hasHeader(name)) request.setHeader(name, value);
+}
+
+function addToFetch(message: unknown): void {
+  const { request } = message as {
+    request: { headers: string | string[]; addHeader(name: string, value: string): void };
+  };
+  const has = String(request.headers).toLowerCase();
+  for (const [name, value] of outgoing(activeContext()))
+    if (!has.includes(name)) request.addHeader(name, value);
+}
