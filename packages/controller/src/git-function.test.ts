@@ -108,6 +108,24 @@ describe("a Function from Git", () => {
     });
   });
 
+  test.each<[string, number]>([
+    ["is refused", 500],
+    ["meets a conflict", 409],
+  ])("runs, from one build, although each write %s once", async (_, code) => {
+    const seen = new Set<string>();
+    platform.fault = (request, pass) => {
+      const target = `${request.method} ${request.url}`;
+      if (request.method === "GET" || seen.has(target)) return pass(request);
+      seen.add(target);
+      const reason = code === 409 ? "Conflict" : "InternalError";
+      const status = { kind: "Status", apiVersion: "v1", status: "Failure", code, reason };
+      return Promise.resolve(Response.json({ ...status, message: "not now" }, { status: code }));
+    };
+    await running("hello");
+    expect(await platform.children(resources.jobs, "hello")).toHaveLength(1);
+    expect(lookUps()).toBe(1);
+  });
+
   test("that becomes inline has no commit any more, and the other way round no ConfigMap", async () => {
     await running("hello");
     const inline = { source: "code" };

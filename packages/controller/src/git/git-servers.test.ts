@@ -65,6 +65,11 @@ describe("a reference is", () => {
     ["anything by its full name", "refs/pull/7/head", () => commits.feature],
   ])("%s: %s", async (_, reference, commit) => expect(await resolve(reference)).toBe(commit()));
 
+  test("the same on a server that knows only the old protocol", async () => {
+    expect(await resolve("feature/a/b", urlOf(old))).toBe(commits.feature);
+    expect(await resolve("v1.0", urlOf(old))).toBe(commits.first);
+  });
+
   test("a full commit id, without a request", async () => {
     const before = open.requests.length;
     expect(await resolve("A".repeat(40))).toBe("a".repeat(40));
@@ -282,6 +287,17 @@ describe("of a commit", () => {
     expect(await fetched({ url, commit: second, baseDir: "a" })).toEqual({ "handler.js": "2" });
     expect(await fetched({ url, commit: first, baseDir: "a" })).toEqual({ "handler.js": "1" });
   });
+});
+
+test("a repository that is only a folder of files can be built from", async () => {
+  using plain = new TestRepository();
+  const first = plain.commit({ "a/handler.js": "1" });
+  const second = plain.commit({ "a/handler.js": "2" });
+  plain.git(["update-server-info"]);
+  await using server = await GitHttpServer.start({ root: plain.root, isDumb: true });
+  const url = urlOf(server);
+  expect(await resolve("main", url)).toBe(second);
+  expect(await fetched({ url, commit: first, baseDir: "a" })).toEqual({ "handler.js": "1" });
 });
 
 describe("a repository that means harm", () => {

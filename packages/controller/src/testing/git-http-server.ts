@@ -1,5 +1,6 @@
 /** A Git server over smart HTTP: Git's own CGI program behind node:http. */
 import { execFileSync, spawn } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -10,6 +11,8 @@ export interface GitHttpOptions {
   login?: { username: string; password: string };
   /** Whether it knows version 2 of the protocol, as all servers of the last years do. */
   isModern?: boolean;
+  /** A plain server of files, which knows nothing of Git. */
+  isDumb?: boolean;
 }
 
 export class GitHttpServer implements AsyncDisposable {
@@ -51,7 +54,14 @@ export class GitHttpServer implements AsyncDisposable {
       response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end("who are you?");
       return;
     }
-    this.#runBackend(request, response, url);
+    if (this.#options.isDumb) this.#serveFile(response, url);
+    else this.#runBackend(request, response, url);
+  }
+
+  #serveFile(response: ServerResponse, url: URL): void {
+    const file = join(this.#options.root, url.pathname);
+    if (statSync(file, { throwIfNoEntry: false })?.isFile()) response.end(readFileSync(file));
+    else response.writeHead(404).end();
   }
 
   #runBackend(request: IncomingMessage, response: ServerResponse, url: URL): void {
