@@ -242,6 +242,37 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
     child.kill();
   });
 
+  test("attach -i writes to a container that keeps its input open", async () => {
+    await startPod("echo", image, { args: ["echo"], stdin: true });
+    const env = { PATH: process.env.PATH ?? "", HOME: directory, KUBECONFIG: harness.kubeconfig };
+    for (const word of ["one", "two"]) {
+      const child = spawn("kubectl", ["attach", "-i", "echo"], { env });
+      let output = "";
+      child.stdout.on("data", (chunk) => (output += chunk));
+      child.stdin.write(`${word}\n`);
+      await expect.poll(() => output, { timeout: 10_000 }).toContain(`got ${word}\n`);
+      child.kill();
+    }
+  });
+
+  test("attach -i ends the input of a container whose input is for one", async () => {
+    await startPod("once", image, { args: ["echo"], stdin: true, stdinOnce: true });
+    const { stdout, code } = await run("word\n", "attach", "-i", "once");
+    expect(stdout).toContain("got word\n");
+    expect(code).toBe(0);
+    await expect
+      .poll(() =>
+        harness.kubectl(
+          "get",
+          "pod",
+          "once",
+          "-o",
+          "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}",
+        ),
+      )
+      .toBe("7");
+  });
+
   test.each([
     ["over WebSockets", "true"],
     ["over SPDY", "false"],

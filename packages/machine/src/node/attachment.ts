@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { PassThrough, Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
 import { type ExecProcess } from "../sandbox/exec-process.ts";
@@ -16,14 +17,17 @@ export function attachTo(
 ): ExecProcess {
   const left = new AbortController();
   const isRunning = () => run.process === process;
-  const options = { follow: true, previous: false, timestamps: false, tailLines: 0 };
+  // Taken at once: an answer to the first input must not fall before the beginning.
+  const offset = (run.log && statSync(run.log.file, { throwIfNoEntry: false })?.size) ?? 0;
+  const options = { follow: true, previous: false, timestamps: false, tailLines: 0, offset };
   const stdout = run.log
     ? Readable.from(readLog(run.log, options, isRunning, clock, left.signal), { objectMode: false })
     : new PassThrough().end();
   return {
     stdin: stdin ? process.openStdin?.() : undefined,
     stdout,
-    exited: process.exited,
+    // How it ends is the Pod's to tell; watching it to its end has succeeded.
+    exited: process.exited.then(() => ({ exitCode: 0 })),
     resize() {},
     // The container lives on: only this look at it ends.
     kill: () => left.abort(),

@@ -214,6 +214,7 @@ export class ContainerRun {
         // A server that ends is started again whatever its code; a task's code decides what is next.
         keepExitCode: this.isInit ? !this.isSidecar : pod.spec?.restartPolicy !== "Always",
         hostName: pod.spec?.hostname ?? pod.metadata.name ?? "",
+        stdin: this.spec.stdin ? (this.spec.stdinOnce ? "once" : "open") : undefined,
         isolation,
         ...files,
       });

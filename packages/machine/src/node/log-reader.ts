@@ -13,6 +13,8 @@ export interface LogOptions {
   /** Milliseconds since the epoch. */
   since?: number;
   sinceSeconds?: number;
+  /** Where to begin, in bytes, instead of counting lines. */
+  offset?: number;
 }
 
 const chunkBytes = 64 * 1024;
@@ -82,7 +84,7 @@ async function* chunksOf(
     options.since ??
     (options.sinceSeconds === undefined ? undefined : clock.now() - options.sinceSeconds * 1000);
   const stamp = new LineStamper(log, options.timestamps, since);
-  let offset = await startOffset(log.file, options.tailLines);
+  let offset = options.offset ?? (await startOffset(log.file, options.tailLines));
   // What was rotated away belongs to the whole log, unless only the end of it is asked for.
   if (options.tailLines === undefined && since === undefined)
     for await (const chunk of wholeFile(log.rotated)) yield stamp.take(chunk, 0);

@@ -2,8 +2,9 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync, statSync } from "node:fs";
 import { constants } from "node:os";
 import path from "node:path";
-import { type Readable } from "node:stream";
+import { type Readable, type Writable } from "node:stream";
 import { type Clock } from "@spry/kube";
+import { ContainerInput, type InputMode } from "./container-input.ts";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 import { execInProcessSandbox } from "./process-exec.ts";
 import { hasGroup, isAlive, readStat, signalGroup } from "./processes.ts";
@@ -18,6 +19,8 @@ export interface Launch {
   env: Record<string, string>;
   cwd: string;
   logFile: string;
+  /** A file to be made for its input, and how that ends. */
+  input?: { file: string; mode: InputMode } | undefined;
   /** Where the exit code is to be left for a later agent. */
   exitFile?: string | undefined;
 }
@@ -36,6 +39,7 @@ export class ProcessContainer implements SandboxContainer {
   readonly exited: Promise<ExitStatus>;
   readonly ready: Promise<void>;
   readonly #clock: Clock;
+  readonly #input: ContainerInput | undefined;
   readonly #surroundings: { cwd: string; env: Record<string, string> };
 
   private constructor(
@@ -43,8 +47,10 @@ export class ProcessContainer implements SandboxContainer {
     exited: Promise<ExitStatus>,
     ready: Promise<void>,
     clock: Clock,
+    input?: ContainerInput,
   ) {
     this.#clock = clock;
+    this.#input = input;
     this.id = record.id;
     this.pid = record.pid;
     this.startedAt = record.startedAt;
@@ -63,6 +69,7 @@ export class ProcessContainer implements SandboxContainer {
     const argv = wrapped
       ? ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...launch.argv]
       : launch.argv;
+    const stdin = launch.input && ContainerInput.create(launch.input.file, launch.input.mode);
     const log = openSync(logFile, "a", 0o600);
     let child: ChildProcess;
     try {
@@ -70,10 +77,11 @@ export class ProcessContainer implements SandboxContainer {
         cwd,
         env: { ...env, SPRY_READY_FD: "3" },
         detached: true,
-        stdio: ["ignore", log, log, "pipe"],
+        stdio: [stdin?.descriptor ?? "ignore", log, log, "pipe"],
       });
     } finally {
       closeSync(log);
+      if (stdin) closeSync(stdin.descriptor);
     }
     const pid = child.pid ?? 0;
     const exited = new Promise<ExitStatus>((resolve) => {
@@ -83,12 +91,19 @@ export class ProcessContainer implements SandboxContainer {
       child.once("exit", (code, signal) => {
         // What the main process leaves behind ends with it, as in any container.
         signalGroup(pid, "SIGKILL");
+        stdin?.input.close();
         resolve(exitStatus(code, signal, clock));
       });
     });
     child.unref();
     const record = { id, pid, startedAt: clock.now(), cwd, env };
-    return new ProcessContainer(record, exited, readySignal(child.stdio[3] as Readable), clock);
+    return new ProcessContainer(
+      record,
+      exited,
+      readySignal(child.stdio[3] as Readable),
+      clock,
+      stdin?.input,
+    );
   }
 
   /**
@@ -132,6 +147,10 @@ export class ProcessContainer implements SandboxContainer {
       });
       child.stdin?.end();
     });
+  }
+
+  openStdin(): Writable | undefined {
+    return this.#input?.open();
   }
 
   execStreams(command: ExecCommand): ExecProcess {

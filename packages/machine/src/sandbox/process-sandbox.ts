@@ -243,6 +243,7 @@ class ProcessPod implements PodSandbox {
       env,
       cwd,
       logFile: spec.logFile,
+      input: spec.stdin && { file: path.join(dir, "stdin"), mode: spec.stdin },
       exitFile: spec.keepExitCode ? left : undefined,
     };
     const container = ProcessContainer.start(id, launch, this.#clock);

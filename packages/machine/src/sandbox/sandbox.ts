@@ -1,5 +1,6 @@
 import { type Writable } from "node:stream";
 import { type ContainerConfig } from "@spry/image";
+import { type InputMode } from "./container-input.ts";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 
 /**
@@ -94,6 +95,8 @@ export interface ContainerSpec {
   /** The exit code matters beyond this agent's life: it is to be known to the next one too. */
   keepExitCode: boolean;
   hostName: string;
+  /** People can attach to its input; without, it reads an empty one. */
+  stdin?: InputMode | undefined;
   isolation?: Isolation | undefined;
 }
 

@@ -1,0 +1,54 @@
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, openSync, rmSync } from "node:fs";
+import { Socket } from "node:net";
+import { type Writable } from "node:stream";
+
+/** What a Pod says of a container's `stdin`: `once` closes it when the first to write to it leaves. */
+export type InputMode = "open" | "once";
+
+/**
+ * A container's standard input that people can attach to: a FIFO, of which a writing end is held
+ * open, so that the program meets no end while nobody is attached. It ends with the agent.
+ */
+export class ContainerInput {
+  readonly #file: string;
+  readonly #mode: InputMode;
+  #held: number | undefined;
+
+  /** Makes the FIFO. The descriptor is the program's; to be closed when it has been handed over. */
+  static create(file: string, mode: InputMode): { input: ContainerInput; descriptor: number } {
+    rmSync(file, { force: true });
+    execFileSync("mkfifo", ["-m", "600", file], { stdio: "ignore" });
+    // Opening one direction alone would wait for the other.
+    const both = openSync(file, constants.O_RDWR);
+    try {
+      const descriptor = openSync(file, constants.O_RDONLY);
+      const held = openSync(file, constants.O_WRONLY | constants.O_NONBLOCK);
+      return { input: new ContainerInput(file, mode, held), descriptor };
+    } finally {
+      closeSync(both);
+    }
+  }
+
+  private constructor(file: string, mode: InputMode, held: number) {
+    this.#file = file;
+    this.#mode = mode;
+    this.#held = held;
+  }
+
+  /** For one who attaches; undefined when the input has ended. */
+  open(): Writable | undefined {
+    if (this.#held === undefined) return undefined;
+    const fd = openSync(this.#file, constants.O_WRONLY | constants.O_NONBLOCK);
+    const writer = new Socket({ fd, readable: false, writable: true });
+    writer.on("error", () => {});
+    if (this.#mode === "once") writer.once("close", () => this.close());
+    return writer;
+  }
+
+  /** The program meets the end of its input when everybody attached has left too. */
+  close(): void {
+    if (this.#held !== undefined) closeSync(this.#held);
+    this.#held = undefined;
+  }
+}
