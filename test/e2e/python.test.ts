@@ -82,6 +82,22 @@ describe.skipIf(!version)(
       expect(text).not.toContain("will be re-run");
     });
 
+    test("a Secret's pip.conf says where packages are from; an index that is away is tried again", async () => {
+      await platform.k("create namespace private");
+      await platform.k(
+        "create secret generic serverless-package-registry-config -n private --from-literal=pip.conf=[global]\nindex-url=http://me:s3cret@127.0.0.1:1/simple\n",
+      );
+      const spec = { runtime, dependencies: "greeting\n" };
+      const metadata = { namespace: "private" };
+      await platform.k("apply -f -", functionManifest("away", answering("x"), spec, metadata));
+      await expect
+        .poll(() => platform.k("describe function away -n private"), { timeout: 60_000 })
+        .toMatch(/will be re-run: installing dependencies.*Connection refused/s);
+      expect(await platform.k("get functions,pods,events -n private -o yaml")).not.toContain(
+        "s3cret",
+      );
+    });
+
     test("describe shows why the code does not load, with its line, while the old code serves", async () => {
       await platform.k("apply -f -", python("broken", answering("good")));
       await platform.k("wait --for=condition=Running function/broken --timeout=60s");

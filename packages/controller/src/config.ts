@@ -24,7 +24,7 @@ export interface ControllerConfig {
   maxSimultaneousBuilds?: number;
   /**
    * Environment variables of builds, for what stands between them and the package registries:
-   * `HTTPS_PROXY`, `npm_config_registry`, `npm_config_cafile`. Default none.
+   * `HTTPS_PROXY`, `npm_config_registry`, `npm_config_cafile`, `PIP_INDEX_URL`. Default none.
    */
   buildEnvironment?: Readonly<Record<string, string>>;
   /** How often the references of Git sources are checked, unless a Function says. Default 60. */

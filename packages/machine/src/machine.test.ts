@@ -186,6 +186,44 @@ test("a Job that fails is Failed when its retries are used up, with the last lin
   });
 });
 
+test("an interpreter that is not to be had ends a task, and a server is tried again", async () => {
+  const { client, registry } = await startMachine();
+  const Labels = { "io.spry.interpreter": "node@24,python@3.99" };
+  const image = await registry.push("snake:1", { "app/main.cjs": "" }, { ...command, Labels });
+  const why = /^Python 3\.99 is not on this machine/;
+  const end = {
+    exitCode: 128,
+    reason: "StartError",
+    message: expect.stringMatching(why) as string,
+  };
+  await client.create(resources.jobs, {
+    metadata: { namespace: "default", name: "task" },
+    spec: {
+      backoffLimit: 0,
+      template: {
+        metadata: { labels: { app: "task" } },
+        spec: { restartPolicy: "Never", containers: [{ name: "main", image }] },
+      },
+    },
+  });
+  await client.create(resources.deployments, deploymentOf("server", image));
+  await eventually(async () => {
+    const [task] = await podsOf(client, "task");
+    expect(task?.status).toMatchObject({
+      phase: "Failed",
+      containerStatuses: [{ state: { terminated: end } }],
+    });
+    const [restarted] = await podsOf(client, "server");
+    expect(restarted?.status?.containerStatuses).toMatchObject([
+      {
+        restartCount: 1,
+        state: { waiting: { reason: "CrashLoopBackOff" } },
+        lastState: { terminated: end },
+      },
+    ]);
+  });
+});
+
 test("a container that keeps failing is restarted at once, then in CrashLoopBackOff", async () => {
   const { client, registry } = await startMachine();
   const image = await registry.push("bad:1", { "app/main.cjs": "process.exit(1)" }, command);

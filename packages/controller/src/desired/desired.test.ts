@@ -198,6 +198,25 @@ describe("the build Job", () => {
     ]);
   });
 
+  test("of a runtime with a builder of its own is done by that, from that language's files", () => {
+    const builderImages = { python312: "pull.example/spry/builder-python312:1" };
+    const fn = functionOf({ runtime: "python312" });
+    const inputs = { buildKey: "0123456789abcdef", registry };
+    const job = desiredBuildJob(fn, { ...settings, builderImages }, inputs);
+    const { containers, volumes } = job.spec!.template.spec!;
+    expect(containers[0]!.image).toBe(builderImages.python312);
+    expect(volumes).toContainEqual({
+      name: "sources",
+      configMap: {
+        name: "hello",
+        items: [
+          { key: "source", path: "handler.py" },
+          { key: "dependencies", path: "requirements.txt" },
+        ],
+      },
+    });
+  });
+
   test("of a commit has it fetched first, by who alone sees the credentials", () => {
     const commit = "c".repeat(40);
     const url = "https://git.example/$(HOME)/r.git";
