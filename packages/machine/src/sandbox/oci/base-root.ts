@@ -1,33 +1,21 @@
-import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
-import {
-  chmod,
-  chown,
-  copyFile,
-  link,
-  mkdir,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, chown, readdir, readFile, readlink, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { promisify } from "node:util";
-import { type Interpreters } from "../interpreters.ts";
+import { type Interpreters, interpretersIn } from "../interpreters.ts";
+import { findPython } from "../python-installations.ts";
+import { RootTree } from "./root-tree.ts";
 
 /** A new layout makes a new base. */
-const layout = "1";
-const lddTimeoutMs = 10_000;
+const layout = "2";
 
 /** What scripts of packages and exec probes count on; whatever of it the host has. */
 const tools = (
-  "sh env cat chmod cp cut echo false grep head kill ln ls mkdir mv pwd rm rmdir sed sleep sort " +
+  "sh env cat chmod cp cut dirname echo false grep head kill ln ls mkdir mv pwd rm rmdir sed sleep sort " +
   "tail test touch tr true uname wc"
 ).split(" ");
 const toolDirs = ["/usr/bin", "/bin"];
-/** Older C libraries load these when the first name is looked up. */
-const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
+const gitHelperDirs = ["/usr/lib/git-core", "/usr/libexec/git-core"];
 
 const passwd = `root:x:0:0:root:/root:/bin/sh
 node:x:1000:1000::/home/node:/bin/sh
@@ -37,6 +25,8 @@ const group = "root:x:0:\nnode:x:1000:\nnogroup:x:65534:\n";
 
 /** Where npm is in a container; bound there from the host. */
 export const npmMountPath = "/usr/local/lib/node_modules/npm";
+/** pip's settings for the virtual environment that `/usr/local` is to Python. */
+export const pipConfigMountPath = "/usr/local/pip.conf";
 /** npm's global configuration, as it finds it from `/usr/local/bin/node`. */
 export const npmrcMountPath = "/usr/local/etc/npmrc";
 
@@ -77,33 +67,48 @@ export class BaseRoots {
       if (!kept.has(name)) await rm(path.join(this.#dir, name), { recursive: true, force: true });
   }
 
-  async #provide(interpreter: string, progress: (message: string) => void): Promise<string> {
-    const bin = await this.#interpreters.ensure(interpreter, progress);
-    const program = realpathSync(path.join(bin, "node"));
-    const { size, mtimeMs } = statSync(program);
+  async #provide(label: string, progress: (message: string) => void): Promise<string> {
+    const programs: Program[] = [];
+    for (const name of interpretersIn(label)) {
+      const bin = await this.#interpreters.ensure(name, progress);
+      const isPython = name.startsWith("python@");
+      const file = realpathSync(path.join(bin, isPython ? "python3" : "node"));
+      programs.push({ name, bin, file });
+    }
+    const facts = programs.map(({ file }) => {
+      const { size, mtimeMs } = statSync(file);
+      return [file, size, mtimeMs].join();
+    });
     const hash = createHash("sha256")
-      .update([layout, program, size, mtimeMs].join())
+      .update([layout, ...facts].join())
       .digest("hex")
       .slice(0, 12);
-    const dir = path.join(this.#dir, `${interpreter.replace(/[^\w.]/g, "-")}-${hash}`);
+    const dir = path.join(this.#dir, `${label.replace(/[^\w.]/g, "-")}-${hash}`);
     if (!existsSync(dir)) {
       const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
       try {
-        await assemble(partial, program);
+        await assemble(partial, programs);
         await rename(partial, dir);
       } catch (cause) {
-        throw new Error(`assembling a root file system around ${program}`, { cause });
+        throw new Error(`assembling a root file system for ${label}`, { cause });
       } finally {
         await rm(partial, { recursive: true, force: true });
       }
     }
-    this.#ready.set(interpreter, dir);
+    this.#ready.set(label, dir);
     return dir;
   }
 }
 
-async function assemble(dir: string, program: string): Promise<void> {
-  const root = new Tree(dir);
+/** An interpreter on this machine: its directory as `Interpreters` has made it, and the program itself. */
+interface Program {
+  name: string;
+  bin: string;
+  file: string;
+}
+
+async function assemble(dir: string, programs: readonly Program[]): Promise<void> {
+  const root = new RootTree(dir);
   for (const name of ["/dev", "/proc", "/sys", "/root", "/var", npmMountPath])
     await root.directory(name);
   for (const name of ["/tmp", "/var/tmp"]) await chmod(await root.directory(name), 0o1777);
@@ -112,84 +117,75 @@ async function assemble(dir: string, program: string): Promise<void> {
   await root.file("/etc/group", group);
   await root.file("/etc/nsswitch.conf", "hosts: files dns\n");
   await root.file(npmrcMountPath, "");
+  await root.file(pipConfigMountPath, "");
   const certificates = "/etc/ssl/certs/ca-certificates.crt";
   if (existsSync(certificates)) await root.copy(certificates, certificates);
-  await root.program(program, "/usr/local/bin/node");
-  await root.link("/usr/local/bin/npm", "../lib/node_modules/npm/bin/npm-cli.js");
-  await root.link("/usr/local/bin/npx", "../lib/node_modules/npm/bin/npx-cli.js");
+  for (const program of programs)
+    if (program.name.startsWith("python@")) await addPython(root, program);
+    else await addNode(root, program);
   for (const tool of tools) {
-    const file = toolDirs.map((each) => path.join(each, tool)).find(existsSync);
+    const file = onHost(tool);
     if (file !== undefined) await root.program(realpathSync(file), `/bin/${tool}`);
   }
+  await addGit(root);
   await root.directory("/usr/bin");
   await root.link("/usr/bin/env", "/bin/env");
 }
 
-/** A root file system in the making: everybody may read it, whatever this program's umask is. */
-class Tree {
-  readonly #dir: string;
-  readonly #copied = new Set<string>();
-
-  constructor(dir: string) {
-    this.#dir = dir;
-  }
-
-  async directory(name: string): Promise<string> {
-    let at = this.#dir;
-    for (const part of ["", ...name.split("/").filter(Boolean)]) {
-      at = path.join(at, part);
-      if (existsSync(at)) continue;
-      await mkdir(at, { recursive: true });
-      await chmod(at, 0o755);
-    }
-    return at;
-  }
-
-  async file(name: string, content: string): Promise<void> {
-    const file = path.join(await this.directory(path.dirname(name)), path.basename(name));
-    await writeFile(file, content);
-    await chmod(file, 0o644);
-  }
-
-  async link(name: string, target: string): Promise<void> {
-    await symlink(target, path.join(await this.directory(path.dirname(name)), path.basename(name)));
-  }
-
-  async copy(source: string, name: string): Promise<void> {
-    if (this.#copied.has(name)) return;
-    this.#copied.add(name);
-    const file = path.join(await this.directory(path.dirname(name)), path.basename(name));
-    const real = realpathSync(source);
-    // The same file as the host's: its pages are in memory once, for the platform and all containers.
-    await link(real, file).catch(() => copyFile(real, file));
-  }
-
-  /** A program with every shared library that it asks for, at the paths it asks for them. */
-  async program(source: string, name: string): Promise<void> {
-    await this.copy(source, name);
-    const libraries = await librariesOf(source);
-    for (const library of libraries) await this.copy(library, library);
-    const libc = libraries.find((library) => path.basename(library) === "libc.so.6");
-    if (libc === undefined) return;
-    for (const library of lookupLibraries.map((each) => path.join(path.dirname(libc), each)))
-      if (existsSync(library)) await this.copy(library, library);
-  }
+function onHost(program: string): string | undefined {
+  return toolDirs.map((dir) => path.join(dir, program)).find(existsSync);
 }
 
-/** Absolute paths from `ldd`: `libc.so.6 => /lib/libc.so.6 (0x…)`, and the loader alone on its line. */
-async function librariesOf(program: string): Promise<string[]> {
-  const options = { timeout: lddTimeoutMs, env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } };
-  const { stdout } = await promisify(execFile)("ldd", [program], options).catch(
-    (error: unknown) => {
-      const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
-      // A program that is linked statically needs nothing.
-      if (/not a dynamic executable|not a valid dynamic program/i.test(stdout + stderr))
-        return { stdout: "" };
-      throw error;
-    },
-  );
-  return stdout.split("\n").flatMap((line) => {
-    const file = /(?:=>\s*|^\s*)(\/\S+)\s+\(0x[0-9a-f]+\)\s*$/.exec(line)?.[1];
-    return file === undefined ? [] : [file];
-  });
+/** For Functions from Git: their sources are fetched by the host's git, over HTTP or SSH. */
+async function addGit(root: RootTree): Promise<void> {
+  const git = onHost("git");
+  const helpers = gitHelperDirs.find(existsSync);
+  if (git === undefined || helpers === undefined) return;
+  for (const program of [git, onHost("ssh")])
+    if (program !== undefined) await root.program(realpathSync(program), program);
+  await root.directoryOfHost(helpers);
+  const http = path.join(helpers, "git-remote-http");
+  if (existsSync(http)) await root.libraries(http);
+}
+
+async function addNode(root: RootTree, { file }: Program): Promise<void> {
+  await root.program(file, "/usr/local/bin/node");
+  await root.link("/usr/local/bin/npm", "../lib/node_modules/npm/bin/npm-cli.js");
+  await root.link("/usr/local/bin/npx", "../lib/node_modules/npm/bin/npx-cli.js");
+}
+
+/** Not needed to run Functions: other people's packages, tests, editors. */
+const notOfPython = new Set(
+  "site-packages dist-packages test tests idlelib turtledemo __pycache__".split(" "),
+);
+
+/**
+ * Python's program and standard library stay where they are on the host, because the program finds
+ * the one from the other. `/usr/local` is the virtual environment that `Interpreters` has made.
+ */
+async function addPython(root: RootTree, { name, bin, file }: Program): Promise<void> {
+  const version = name.replace("python@", "");
+  const python = await findPython(version);
+  if (!python) throw new Error(`Python ${version} is no longer on this machine`);
+  await root.program(file, file);
+  const library = path.join(python.prefix, "lib", `python${version}`);
+  await root.directoryOfHost(library, notOfPython);
+  const modules = path.join(library, "lib-dynload");
+  for (const module of await readdir(modules).catch(() => []))
+    await root.libraries(path.join(modules, module));
+  if (python.pip && statSync(python.pip).isFile()) await root.copy(python.pip, python.pip);
+  else if (python.pip) await root.directoryOfHost(path.join(python.pip, "pip"));
+  await copyEnvironment(root, path.dirname(bin));
+}
+
+/** `bin/`, `pyvenv.cfg` and `pip.py`; its `pip.conf` is mounted, because it may change. */
+async function copyEnvironment(root: RootTree, environment: string): Promise<void> {
+  for (const file of ["pyvenv.cfg", "pip.py"])
+    await root.file(`/usr/local/${file}`, await readFile(path.join(environment, file), "utf8"));
+  for (const entry of await readdir(path.join(environment, "bin"), { withFileTypes: true })) {
+    const source = path.join(environment, "bin", entry.name);
+    const target = `/usr/local/bin/${entry.name}`;
+    if (entry.isSymbolicLink()) await root.link(target, realpathSync(await readlink(source)));
+    else await root.copy(source, target);
+  }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { npmMountPath, npmrcMountPath } from "./base-root.ts";
+import { npmMountPath, npmrcMountPath, pipConfigMountPath } from "./base-root.ts";
 import { bindMount, type OciMount } from "./oci-spec.ts";
 
 export interface HostFilesOptions {
@@ -9,11 +9,14 @@ export interface HostFilesOptions {
   npmCli?: string | undefined;
   /** An npmrc with this machine's way to its package registry; read each time, if it is there. */
   npmConfig?: string | undefined;
+  /** The same for pip. */
+  pipConfig?: string | undefined;
 }
 
-const npmCertificates = "/usr/local/etc/npm-ca.pem";
+/** A file of certificates is named by its path on the host; in a container it is here. */
+const certificates = { npm: "/usr/local/etc/npm-ca.pem", pip: "/usr/local/etc/pip-ca.pem" };
 
-/** What containers with this machine's interpreter get of its npm. */
+/** What containers with this machine's interpreters get of its npm and pip. */
 export class HostFiles {
   readonly #options: HostFilesOptions;
 
@@ -21,20 +24,37 @@ export class HostFiles {
     this.#options = options;
   }
 
-  /** `dir` takes a copy of the npmrc that every user of the Pod may read. */
-  async npmMounts(dir: string): Promise<OciMount[]> {
-    const { npmCli, npmConfig } = this.#options;
-    if (npmCli === undefined) return [];
-    const mounts = [bindMount(path.dirname(path.dirname(npmCli)), npmMountPath, true)];
-    const text = npmConfig && (await readFile(npmConfig, "utf8").catch(() => ""));
-    if (!text) return mounts;
-    // A file of certificates is named by its path on the host.
-    const cafile = /^cafile=(.+)$/m.exec(text)?.[1];
-    const hasCertificates = cafile !== undefined && existsSync(cafile);
-    if (hasCertificates) mounts.push(bindMount(cafile, npmCertificates, true));
-    const inside = text.replace(/^cafile=.+$/m, hasCertificates ? `cafile=${npmCertificates}` : "");
-    const file = path.join(dir, "npmrc");
-    await writeFile(file, inside, { mode: 0o644 });
-    return [...mounts, bindMount(file, npmrcMountPath, true)];
+  /** `dir` takes copies of the settings that every user of the Pod may read. */
+  async mounts(dir: string): Promise<OciMount[]> {
+    const { npmCli, npmConfig, pipConfig } = this.#options;
+    const npm = npmCli && bindMount(path.dirname(path.dirname(npmCli)), npmMountPath, true);
+    return [
+      ...(npm ? [npm] : []),
+      ...(await settings(npmConfig, path.join(dir, "npmrc"), npmrcMountPath, {
+        key: "cafile",
+        inside: certificates.npm,
+      })),
+      ...(await settings(pipConfig, path.join(dir, "pip.conf"), pipConfigMountPath, {
+        key: "cert",
+        inside: certificates.pip,
+      })),
+    ];
   }
+}
+
+/** Settings as they hold inside: a line `<key> = <file of certificates>` names the mounted file. */
+async function settings(
+  source: string | undefined,
+  copy: string,
+  mountPath: string,
+  { key, inside }: { key: string; inside: string },
+): Promise<OciMount[]> {
+  const text = source && (await readFile(source, "utf8").catch(() => ""));
+  if (!text) return [];
+  const line = new RegExp(`^(${key}\\s*=\\s*)(\\S.*)$`, "m");
+  const file = line.exec(text)?.[2];
+  const isThere = file !== undefined && existsSync(file);
+  await writeFile(copy, text.replace(line, isThere ? `$1${inside}` : ""), { mode: 0o644 });
+  const mount = bindMount(copy, mountPath, true);
+  return isThere ? [mount, bindMount(file, inside, true)] : [mount];
 }

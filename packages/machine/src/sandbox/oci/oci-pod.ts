@@ -123,7 +123,7 @@ export class OciPod implements PodSandbox {
     const names = ["hosts", "resolv.conf"].map((name) =>
       bindMount(at(name), `/etc/${name}`, false),
     );
-    return hasBase ? [...names, ...(await this.#options.hostFiles.npmMounts(dir))] : names;
+    return hasBase ? [...names, ...(await this.#options.hostFiles.mounts(dir))] : names;
   }
 
   async close(): Promise<void> {

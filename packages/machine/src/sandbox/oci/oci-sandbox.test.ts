@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { type ContainerConfig } from "@spry/image";
 import { eventually, temporaryDirectory } from "../../testing.ts";
 import { isAlive } from "../processes.ts";
+import { pythonVersions } from "../python-installations.ts";
 import {
   type ContainerSpec,
   type Isolation,
@@ -353,6 +354,18 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     await once(terminal.stdout, "data");
     terminal.resize({ columns: 77, rows: 20 });
     expect(await terminal.exited).toEqual({ exitCode: 77 });
+  });
+
+  test("Python of this machine runs with its standard library and its pip", async (context) => {
+    const version = pythonVersions().findLast((each) => Number(each.slice(2)) >= 9);
+    if (version === undefined) context.skip("there is no Python on this machine");
+    const Labels = { "io.spry.interpreter": `python@${version}` };
+    const code = "import ssl, json, sys, asyncio; print(json.dumps(list(sys.version_info[:2])))";
+    const image = imageWith({ "app/main.py": code }, { Labels });
+    await sandbox.prepare(image, () => {});
+    const argv = ["sh", "-c", "python3 /app/main.py && pip --version"];
+    const { output } = await runOnce({}, { image, argv });
+    expect(output).toContain(`[${version?.replace(".", ", ")}]\npip `);
   });
 
   test("an image with a root file system of its own is used as it is", async () => {

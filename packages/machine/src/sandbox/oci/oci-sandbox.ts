@@ -45,6 +45,8 @@ export interface OciSandboxOptions {
   npmCli?: string | undefined;
   /** An npmrc with this machine's way to its package registry, used as npm's global configuration. */
   npmConfig?: string | undefined;
+  /** The same for pip. */
+  pipConfig?: string | undefined;
   clock?: Clock;
   log?: Logger;
 }
@@ -79,15 +81,21 @@ class OciSandbox implements Sandbox {
   #overlay = true;
 
   constructor(options: OciSandboxOptions) {
-    const { npmCli, npmConfig, clock = systemClock, log = silentLogger } = options;
+    const { npmCli, npmConfig, pipConfig, clock = systemClock, log = silentLogger } = options;
     mkdirSync(options.dataDir, { recursive: true });
     // What is mounted is compared with real paths.
     this.#dataDir = realpathSync(options.dataDir);
     this.#log = log;
     this.#addresses = new AddressPool(this.#dataDir);
-    const interpreters = new Interpreters({ dataDir: this.#dataDir, npmCli, npmConfig, log });
+    const interpreters = new Interpreters({
+      dataDir: this.#dataDir,
+      npmCli,
+      npmConfig,
+      pipConfig,
+      log,
+    });
     this.#bases = new BaseRoots(path.join(this.#dataDir, "oci", "base"), interpreters);
-    this.#hostFiles = new HostFiles({ npmCli, npmConfig });
+    this.#hostFiles = new HostFiles({ npmCli, npmConfig, pipConfig });
     this.#surroundings = surroundingsOf(this.#dataDir, runtimeOf(options.runtime), clock);
   }
 

@@ -1,0 +1,111 @@
+import { execFile } from "node:child_process";
+import { existsSync, realpathSync } from "node:fs";
+import {
+  chmod,
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readlink,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+
+const lddTimeoutMs = 10_000;
+/** Older C libraries load these when the first name is looked up. */
+const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
+
+/** A root file system in the making: everybody may read it, whatever this program's umask is. */
+export class RootTree {
+  readonly #dir: string;
+  readonly #copied = new Set<string>();
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  async directory(name: string): Promise<string> {
+    let at = this.#dir;
+    for (const part of ["", ...name.split("/").filter(Boolean)]) {
+      at = path.join(at, part);
+      if (existsSync(at)) continue;
+      await mkdir(at, { recursive: true });
+      await chmod(at, 0o755);
+    }
+    return at;
+  }
+
+  async file(name: string, content: string): Promise<void> {
+    const file = path.join(await this.directory(path.dirname(name)), path.basename(name));
+    await writeFile(file, content);
+    await chmod(file, 0o644);
+  }
+
+  async link(name: string, target: string): Promise<void> {
+    await symlink(target, path.join(await this.directory(path.dirname(name)), path.basename(name)));
+  }
+
+  async copy(source: string, name: string): Promise<void> {
+    if (this.#copied.has(name)) return;
+    this.#copied.add(name);
+    const file = path.join(await this.directory(path.dirname(name)), path.basename(name));
+    const real = realpathSync(source);
+    // The same file as the host's: its pages are in memory once, for the platform and all containers.
+    await link(real, file).catch(() => copyFile(real, file));
+  }
+
+  /** A directory of the host at its own path, without what `leaveOut` names. */
+  async directoryOfHost(source: string, leaveOut: ReadonlySet<string> = new Set()): Promise<void> {
+    const entries = await readdir(source, { withFileTypes: true });
+    const dir = await this.directory(source);
+    for (const entry of entries) {
+      const file = path.join(source, entry.name);
+      if (leaveOut.has(entry.name)) continue;
+      if (entry.isDirectory()) await this.directoryOfHost(file, leaveOut);
+      else if (entry.isSymbolicLink())
+        await symlink(await readlink(file), path.join(dir, entry.name)).catch(ignoreExisting);
+      else if (entry.isFile()) await this.copy(file, file);
+    }
+  }
+
+  /** The shared libraries of a file, at the paths where it looks for them. */
+  async libraries(source: string): Promise<string[]> {
+    const libraries = await librariesOf(source);
+    for (const library of libraries) await this.copy(library, library);
+    return libraries;
+  }
+
+  /** A program with every shared library that it asks for, at the paths it asks for them. */
+  async program(source: string, name: string): Promise<void> {
+    await this.copy(source, name);
+    const libraries = await this.libraries(source);
+    const libc = libraries.find((library) => path.basename(library) === "libc.so.6");
+    if (libc === undefined) return;
+    for (const library of lookupLibraries.map((each) => path.join(path.dirname(libc), each)))
+      if (existsSync(library)) await this.copy(library, library);
+  }
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST") throw error;
+}
+
+/** Absolute paths from `ldd`: `libc.so.6 => /lib/libc.so.6 (0x…)`, and the loader alone on its line. */
+async function librariesOf(program: string): Promise<string[]> {
+  const options = { timeout: lddTimeoutMs, env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } };
+  const { stdout } = await promisify(execFile)("ldd", [program], options).catch(
+    (error: unknown) => {
+      const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
+      // A program that is linked statically needs nothing.
+      if (/not a dynamic executable|not a valid dynamic program/i.test(stdout + stderr))
+        return { stdout: "" };
+      throw error;
+    },
+  );
+  return stdout.split("\n").flatMap((line) => {
+    const file = /(?:=>\s*|^\s*)(\/\S+)\s+\(0x[0-9a-f]+\)\s*$/.exec(line)?.[1];
+    return file === undefined ? [] : [file];
+  });
+}
