@@ -1,50 +1,30 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import path from "node:path";
-import { type Readable } from "node:stream";
+import { type Readable, type Writable } from "node:stream";
 import { type Clock } from "@spry/kube";
+import { type ContainerInput } from "../container-input.ts";
 import { type ExecCommand, type ExecProcess } from "../exec-process.ts";
 import { readExit } from "../process-container.ts";
 import { execInProcessSandbox } from "../process-exec.ts";
 import { isAlive, readStat, signalProcess } from "../processes.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "../sandbox.ts";
-import { type Cgroups } from "./cgroups.ts";
 import { type OciRecord } from "./oci-records.ts";
-import { type OciRuntime } from "./oci-runtime.ts";
+import {
+  firstProcess,
+  type OciLaunch,
+  type OciSurroundings,
+  readPid,
+  readySignal,
+  runtimePath,
+  spawnRuntime,
+  startError,
+} from "./runtime-process.ts";
 
-const startPollMs = 2;
 const adoptedPollMs = 500;
 const defaultActionMs = [5, 50, 500];
 const maxExecOutput = 10 * 1024;
-/** What the runtime itself needs of the platform's environment. */
-const runtimePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/** Names the sandbox in the environment of runtimes, so that strays can be found. */
-export const ownerVariable = "SPRY_OCI";
-
-/** What all containers of a sandbox share. */
-export interface OciSurroundings {
-  /** Value of `SPRY_OCI`. */
-  owner: string;
-  runtime: OciRuntime;
-  cgroups: Cgroups;
-  clock: Clock;
-}
-
-export interface OciLaunch {
-  container: string;
-  run: number;
-  id: string;
-  /** Holds `config.json`; the runtime's own files are put beside it. */
-  bundle: string;
-  logFile: string;
-  /** Where the exit code is to be left for a later agent. */
-  exitFile?: string | undefined;
-}
-
-/** A shell outlives the platform and keeps what only a parent learns. Nobody signals it. */
-const keepExitCode = `f=$1; shift; "$@"; c=$?; echo $c > "$f"; exit $c`;
-
 /**
  * A container of an OCI runtime. The runtime stays as its parent, in a session of its own: it copies
  * the output to the log, learns the exit code, and is not needed by the container to live on.
@@ -55,6 +35,7 @@ export class OciContainer implements SandboxContainer {
   readonly ready: Promise<void>;
   readonly #bundle: string;
   readonly #surroundings: OciSurroundings;
+  readonly #input: ContainerInput | undefined;
   #execs = 0;
   /** The signal that it would have ended by, if it were an ordinary process. */
   #endedFor: NodeJS.Signals | undefined;
@@ -63,11 +44,12 @@ export class OciContainer implements SandboxContainer {
     record: OciRecord,
     bundle: string,
     surroundings: OciSurroundings,
-    ends: { exited: Promise<ExitStatus>; ready: Promise<void> },
+    ends: { exited: Promise<ExitStatus>; ready: Promise<void>; input?: ContainerInput | undefined },
   ) {
     this.record = record;
     this.exited = ends.exited.then((exit) => this.#cleanUp(exit));
     this.ready = ends.ready;
+    this.#input = ends.input;
     this.#bundle = bundle;
     this.#surroundings = surroundings;
   }
@@ -88,7 +70,7 @@ export class OciContainer implements SandboxContainer {
     const { id, container, run, bundle } = launch;
     const { clock } = surroundings;
     surroundings.cgroups.use(id);
-    const child = spawnRuntime(launch, surroundings);
+    const { child, input } = spawnRuntime(launch, surroundings);
     const ready = readySignal(child.stdio[3] as Readable);
     const ended = new Promise<number>((resolve) => {
       child.once("error", () => resolve(127));
@@ -108,10 +90,11 @@ export class OciContainer implements SandboxContainer {
     const exited = ended.then((exitCode) => {
       // Somebody may have ended the runtime alone: the container must not go on unseen.
       killFirst(record);
+      input?.close();
       const finishedAt = clock.now();
       return pid === undefined ? startError(bundle, clock) : { exitCode, finishedAt };
     });
-    return new OciContainer(record, bundle, surroundings, { exited, ready });
+    return new OciContainer(record, bundle, surroundings, { exited, ready, input });
   }
 
   /** Takes over a container that another agent started, or learns of its end. */
@@ -178,14 +161,22 @@ export class OciContainer implements SandboxContainer {
     const command = [runtime.file, ...runtime.exec(this.id, pidFile, argv, { tty })];
     const surroundings = { cwd: this.#bundle, env: { PATH: runtimePath } };
     const exec = execInProcessSandbox({ argv: command, stdin, tty }, surroundings, clock);
+    let isRunning = true;
+    const ended = () => void (isRunning = false);
+    exec.exited.then(ended, ended);
     const kill = () => {
-      const pid = readPid(pidFile);
+      // Later the number may be somebody else's.
+      const pid = isRunning ? readPid(pidFile) : undefined;
       // The runtime ends with the command; ended first, it would leave the command behind.
       if (pid === undefined) exec.kill();
       else signalProcess(pid, "SIGKILL");
     };
     void this.exited.then(() => exec.kill());
     return { ...exec, kill };
+  }
+
+  openStdin(): Writable | undefined {
+    return this.#input?.open();
   }
 
   exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
@@ -214,54 +205,6 @@ export class OciContainer implements SandboxContainer {
   }
 }
 
-function spawnRuntime(launch: OciLaunch, { runtime, owner }: OciSurroundings): ChildProcess {
-  const { id, bundle, logFile, exitFile } = launch;
-  const argv = runtime.run(id, {
-    bundle,
-    pidFile: path.join(bundle, "pid"),
-    errorFile: path.join(bundle, "errors.json"),
-  });
-  const [file = "", ...args] =
-    exitFile === undefined ? argv : ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...argv];
-  const log = openSync(logFile, "a", 0o600);
-  try {
-    return spawn(file, args, {
-      cwd: bundle,
-      env: { PATH: runtimePath, [ownerVariable]: owner },
-      detached: true,
-      stdio: ["ignore", log, log, "pipe"],
-    });
-  } finally {
-    closeSync(log);
-  }
-}
-
-/** The pid of the container's program, once it runs; undefined when the runtime has ended without it. */
-function firstProcess(
-  pidFile: string,
-  ended: Promise<number>,
-  clock: Clock,
-): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    const look = () => {
-      const pid = readPid(pidFile);
-      if (pid === undefined) cancel = clock.after(startPollMs, look);
-      else resolve(pid);
-    };
-    let cancel = () => {};
-    look();
-    void ended.then(() => cancel()).then(() => resolve(readPid(pidFile)));
-  });
-}
-
-function readPid(file: string): number | undefined {
-  try {
-    return Number(readFileSync(file, "latin1")) || undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function startTicksOf(pid: number | undefined): number {
   return pid === undefined ? 0 : (readStat(pid)?.startTicks ?? 0);
 }
@@ -283,19 +226,6 @@ function killFirst(record: OciRecord): void {
   if (isAlive(record)) signalProcess(record.pid, "SIGKILL");
 }
 
-function readySignal(pipe: Readable): Promise<void> {
-  return new Promise((resolve) => {
-    let text = "";
-    pipe.on("data", (chunk: Buffer) => {
-      text = (text + chunk.toString("latin1")).slice(-64);
-      if (text.includes("ready\n")) resolve();
-    });
-    pipe.on("error", () => {});
-    // Otherwise the pipe alone would keep this program alive.
-    (pipe as Readable & { unref?: () => void }).unref?.();
-  });
-}
-
 function unknownExit(clock: Clock): ExitStatus {
   return {
     exitCode: 137,
@@ -303,20 +233,4 @@ function unknownExit(clock: Clock): ExitStatus {
     reason: "ContainerStatusUnknown",
     message: "The container had been taken over from an earlier agent; its exit code is not known",
   };
-}
-
-/** The runtime's last error, for example `exec: "x": executable file not found in $PATH`. */
-function startError(bundle: string, clock: Clock): ExitStatus {
-  let message = "the OCI runtime could not start the container";
-  try {
-    const lines = readFileSync(path.join(bundle, "errors.json"), "utf8").trim().split("\n");
-    const errors = lines
-      .map((line) => JSON.parse(line) as { level: string; msg: string })
-      .filter(({ level }) => level === "error" || level === "fatal");
-    message = errors.at(-1)?.msg ?? message;
-  } catch {
-    // It has not even come that far.
-  }
-  message = message.replace(/^runc \w+ failed: |unable to start container process: /g, "");
-  return { exitCode: 128, finishedAt: clock.now(), reason: "StartError", message };
 }

@@ -333,6 +333,15 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     );
   });
 
+  test("a container that has an input can be written to", async () => {
+    const { container, log } = await start(main("process.stdin.pipe(process.stdout)"), {
+      stdin: "once",
+    });
+    container.openStdin()?.end("typed");
+    expect(await container.exited).toMatchObject({ exitCode: 0 });
+    expect(log()).toBe("typed");
+  });
+
   test("a person's command has its streams, and a terminal if it asks for one", async () => {
     const { container } = await start(main("setTimeout(() => {}, 60_000)"));
     const plain = container.execStreams({

@@ -30,7 +30,7 @@ import {
 } from "../sandbox.ts";
 import { BaseRoots } from "./base-root.ts";
 import { HostFiles } from "./host-files.ts";
-import { type OciSurroundings } from "./oci-container.ts";
+import { type OciSurroundings } from "./runtime-process.ts";
 import { OciPod } from "./oci-pod.ts";
 import { readOciRecord } from "./oci-records.ts";
 import { findRuntime } from "./oci-runtime.ts";

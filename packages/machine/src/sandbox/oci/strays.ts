@@ -5,7 +5,7 @@ import { type Clock, type Logger } from "@spry/kube";
 import { findByEnvironment, isAlive, readStat, signalProcess } from "../processes.ts";
 import { listNames, podDir, podsDir } from "../records.ts";
 import { Cgroups } from "./cgroups.ts";
-import { type OciSurroundings, ownerVariable } from "./oci-container.ts";
+import { type OciSurroundings, ownerVariable } from "./runtime-process.ts";
 import { readOciRecord } from "./oci-records.ts";
 import { findRuntime, OciRuntime } from "./oci-runtime.ts";
 

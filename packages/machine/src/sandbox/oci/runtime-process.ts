@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { type Readable } from "node:stream";
+import { type Clock } from "@spry/kube";
+import { ContainerInput, type InputMode } from "../container-input.ts";
+import { type ExitStatus } from "../sandbox.ts";
+import { type Cgroups } from "./cgroups.ts";
+import { type OciRuntime } from "./oci-runtime.ts";
+
+const startPollMs = 2;
+/** What the runtime itself needs of the platform's environment. */
+export const runtimePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** Names the sandbox in the environment of runtimes, so that strays can be found. */
+export const ownerVariable = "SPRY_OCI";
+
+/** What all containers of a sandbox share. */
+export interface OciSurroundings {
+  /** Value of `SPRY_OCI`. */
+  owner: string;
+  runtime: OciRuntime;
+  cgroups: Cgroups;
+  clock: Clock;
+}
+
+export interface OciLaunch {
+  container: string;
+  run: number;
+  id: string;
+  /** Holds `config.json`; the runtime's own files are put beside it. */
+  bundle: string;
+  logFile: string;
+  /** Where the exit code is to be left for a later agent. */
+  exitFile?: string | undefined;
+  /** A file to be made for its input, and how that ends. */
+  input?: { file: string; mode: InputMode } | undefined;
+}
+
+/** A shell outlives the platform and keeps what only a parent learns. Nobody signals it. */
+const keepExitCode = `f=$1; shift; "$@"; c=$?; echo $c > "$f"; exit $c`;
+
+/** Starts the runtime in a session of its own, with the container's streams. */
+export function spawnRuntime(
+  launch: OciLaunch,
+  { runtime, owner }: OciSurroundings,
+): { child: ChildProcess; input: ContainerInput | undefined } {
+  const { id, bundle, logFile, exitFile } = launch;
+  const argv = runtime.run(id, {
+    bundle,
+    pidFile: path.join(bundle, "pid"),
+    errorFile: path.join(bundle, "errors.json"),
+  });
+  const [file = "", ...args] =
+    exitFile === undefined ? argv : ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...argv];
+  const stdin = launch.input && ContainerInput.create(launch.input.file, launch.input.mode);
+  const log = openSync(logFile, "a", 0o600);
+  try {
+    const child = spawn(file, args, {
+      cwd: bundle,
+      env: { PATH: runtimePath, [ownerVariable]: owner },
+      detached: true,
+      stdio: [stdin?.descriptor ?? "ignore", log, log, "pipe"],
+    });
+    return { child, input: stdin?.input };
+  } finally {
+    closeSync(log);
+    if (stdin) closeSync(stdin.descriptor);
+  }
+}
+
+/** The pid of the container's program, once it runs; undefined when the runtime has ended without it. */
+export function firstProcess(
+  pidFile: string,
+  ended: Promise<number>,
+  clock: Clock,
+): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const look = () => {
+      const pid = readPid(pidFile);
+      if (pid === undefined) cancel = clock.after(startPollMs, look);
+      else resolve(pid);
+    };
+    let cancel = () => {};
+    look();
+    void ended.then(() => cancel()).then(() => resolve(readPid(pidFile)));
+  });
+}
+
+export function readPid(file: string): number | undefined {
+  try {
+    return Number(readFileSync(file, "latin1")) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Resolves when the program has written its word. */
+export function readySignal(pipe: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    let text = "";
+    pipe.on("data", (chunk: Buffer) => {
+      text = (text + chunk.toString("latin1")).slice(-64);
+      if (text.includes("ready\n")) resolve();
+    });
+    pipe.on("error", () => {});
+    // Otherwise the pipe alone would keep this program alive.
+    (pipe as Readable & { unref?: () => void }).unref?.();
+  });
+}
+
+/** The runtime's last error, for example `exec: "x": executable file not found in $PATH`. */
+export function startError(bundle: string, clock: Clock): ExitStatus {
+  let message = "the OCI runtime could not start the container";
+  try {
+    const lines = readFileSync(path.join(bundle, "errors.json"), "utf8").trim().split("\n");
+    const errors = lines
+      .map((line) => JSON.parse(line) as { level: string; msg: string })
+      .filter(({ level }) => level === "error" || level === "fatal");
+    message = errors.at(-1)?.msg ?? message;
+  } catch {
+    // It has not even come that far.
+  }
+  message = message.replace(/^runc \w+ failed: |unable to start container process: /g, "");
+  return { exitCode: 128, finishedAt: clock.now(), reason: "StartError", message };
+}
