@@ -1,5 +1,6 @@
 import { defaultPresetsForNodes } from "@spry/function";
 import { type ControllerConfig } from "@spry/controller";
+import { buildEnvironmentOf } from "./build-environment.ts";
 import { type SystemImages } from "./system-images.ts";
 import { systemNamespace } from "./system-objects.ts";
 
@@ -10,6 +11,7 @@ export function controllerConfig(images: SystemImages): ControllerConfig {
     runtimeImages: images.runtimes,
     builderImage: images.builder,
     builderImages: images.builders,
+    buildEnvironment: buildEnvironmentOf(process.env),
     baseNamespace: systemNamespace,
     defaultFunctionPreset: presets.function,
     defaultBuildPreset: presets.build,
