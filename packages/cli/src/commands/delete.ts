@@ -1,5 +1,5 @@
 import { functions } from "@spry/function";
-import { isNotFound, type KubeClient, type Resource } from "@spry/kube";
+import { isNotFound, type KubeClient, type Resource, type Target } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { readManifests, resourceOf } from "../manifests.ts";
 import { UserError } from "../user-error.ts";
@@ -50,25 +50,24 @@ async function removeOne(
       `there is no ${resource.kind} ${name}${namespace ? ` in namespace ${namespace}` : ""}`,
     );
   }
+  if (wait) await untilGone(client, resource, { namespace, name });
+  console.error(`${label} deleted`);
+}
+
+async function untilGone(client: KubeClient, resource: Resource, target: Target): Promise<void> {
   const deadline = Date.now() + waitMs;
-  const target = { namespace, name };
-  while (wait ? await exists(client, resource, target) : false) {
+  while (await exists(client, resource, target)) {
     if (Date.now() > deadline) {
       throw new UserError(
-        `${label} is marked for deletion but still there after ${waitMs / 1000} s`,
-        `kubectl get ${resource.plural} ${name} -o yaml shows which finalizer holds it`,
+        `${resource.kind} ${target.name} is marked for deletion but still there after ${waitMs / 1000} s`,
+        `kubectl get ${resource.plural} ${target.name} -o yaml shows which finalizer holds it`,
       );
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  console.error(`${label} deleted`);
 }
 
-async function exists(
-  client: KubeClient,
-  resource: Resource,
-  target: { namespace: string | undefined; name: string },
-) {
+async function exists(client: KubeClient, resource: Resource, target: Target) {
   try {
     await client.get(resource, target);
     return true;
