@@ -1,0 +1,398 @@
+/** The clauses of docs/runtime-contract.md that one request and its answer can show. */
+
+export type Language = "nodejs" | "python";
+
+export interface Clause {
+  /** As the document numbers it. */
+  clause: string;
+  name: string;
+  /** The handler in each language that the clause holds for. */
+  handlers: Partial<Record<Language, string>>;
+  /** Only for runtimes with `main(event, context)`, or only for those with `main(request, response)`. */
+  api?: "event" | "request";
+  env?: Record<string, string>;
+  request?: { path?: string; method?: string; headers?: Record<string, string>; body?: string };
+  answer: {
+    status?: number;
+    body?: string | RegExp;
+    json?: unknown;
+    headers?: Record<string, string | undefined>;
+  };
+}
+
+const hello = {
+  nodejs: `exports.main = () => "hello";`,
+  python: `def main(event, context): return "hello"`,
+};
+const data = {
+  nodejs: `exports.main = (event) => ({ data: event.data ?? null });`,
+  python: `def main(event, context): return {"data": event.get("data")}`,
+};
+const attributes = {
+  nodejs: `exports.main = (event) => [event["ce-type"], event["ce-source"], event["ce-id"], event["ce-subject"], event.data];`,
+  python: `
+def main(event, context):
+    return {"all": [event["ce-type"], event["ce-source"], event["ce-id"], event["ce-subject"], event["data"]]}`,
+};
+const json = { "content-type": "application/json" };
+const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-type": "made", "ce-source": "/me" };
+const event = { specversion: "1.0", id: "1", type: "made", source: "/me", subject: "ü" };
+const structured = { "content-type": "application/cloudevents+json" };
+const batch = { "content-type": "application/cloudevents-batch+json" };
+const post = (headers: Record<string, string>, body: string) => ({ method: "POST", headers, body });
+const nodejs = (code: string) => ({ nodejs: code });
+
+export const clauses: Clause[] = [
+  {
+    clause: "1.1",
+    name: "main of handler",
+    handlers: hello,
+    api: "event",
+    answer: { body: "hello" },
+  },
+  {
+    clause: "1.1",
+    name: "another name",
+    handlers: {
+      nodejs: `exports.run = () => "ran";`,
+      python: `def run(event, context): return "ran"`,
+    },
+    api: "event",
+    env: { HANDLER_FUNC_NAME: "run" },
+    answer: { body: "ran" },
+  },
+  {
+    clause: "1.2",
+    name: "ES module by its syntax",
+    handlers: nodejs(`export const main = async () => "module";`),
+    api: "event",
+    answer: { body: "module" },
+  },
+  {
+    clause: "1.3",
+    name: "TypeScript",
+    handlers: nodejs(`export const main = (event: { data?: string }): string => "typed";`),
+    api: "event",
+    answer: { body: "typed" },
+  },
+  {
+    clause: "2.1",
+    name: "health",
+    handlers: hello,
+    api: "event",
+    request: { path: "/healthz" },
+    answer: { body: "OK" },
+  },
+  {
+    clause: "2.2",
+    name: "metrics",
+    handlers: hello,
+    api: "event",
+    request: { path: "/metrics" },
+    answer: { body: /^# TYPE function_calls_total counter$/m },
+  },
+  {
+    clause: "2.3",
+    name: "favicon",
+    handlers: hello,
+    api: "event",
+    request: { path: "/favicon.ico" },
+    answer: { status: 204, body: "" },
+  },
+  {
+    clause: "2.4",
+    name: "preflight",
+    handlers: nodejs(hello.nodejs),
+    request: {
+      method: "OPTIONS",
+      headers: { "access-control-request-method": "PUT", "access-control-request-headers": "x-a" },
+    },
+    answer: {
+      body: "",
+      headers: { "access-control-allow-methods": "PUT", "access-control-allow-headers": "x-a" },
+    },
+  },
+  {
+    clause: "2.5",
+    name: "every origin",
+    handlers: nodejs(hello.nodejs),
+    api: "event",
+    answer: { headers: { "access-control-allow-origin": "*" } },
+  },
+  {
+    clause: "2.6",
+    name: "no software named",
+    handlers: hello,
+    api: "event",
+    answer: { headers: { server: undefined, "x-powered-by": undefined } },
+  },
+  {
+    clause: "3.1",
+    name: "JSON",
+    handlers: data,
+    api: "event",
+    request: post(json, '{"a":[1]}'),
+    answer: { json: { data: { a: [1] } } },
+  },
+  {
+    clause: "3.1",
+    name: "no body",
+    handlers: data,
+    api: "event",
+    answer: { json: { data: null } },
+  },
+  {
+    clause: "3.2",
+    name: "a form",
+    handlers: nodejs(data.nodejs),
+    api: "event",
+    request: post({ "content-type": "application/x-www-form-urlencoded" }, "a=1&b[c]=2"),
+    answer: { json: { data: { a: "1", b: { c: "2" } } } },
+  },
+  {
+    clause: "3.3",
+    name: "no JSON",
+    handlers: nodejs(data.nodejs),
+    request: post(json, '{"a"'),
+    answer: { status: 400 },
+  },
+  {
+    clause: "3.4",
+    name: "the request",
+    handlers: {
+      nodejs: `exports.main = ({ extensions: { request } }) => request.method + request.path + request.query.q + request.get("X-A");`,
+      python: `
+def main(event, context):
+    request = event["extensions"]["request"]
+    return request.method + request.path + request.query["q"] + request.headers["X-A"]`,
+    },
+    api: "event",
+    request: { path: "/a/b?q=1", headers: { "x-a": "2" } },
+    answer: { body: "GET/a/b12" },
+  },
+  {
+    clause: "3.5",
+    name: "context",
+    handlers: {
+      nodejs: `exports.main = (event, context) => [context["function-name"], context.namespace, context.timeout];`,
+      python: `def main(event, context): return {"all": [context["function-name"], context["namespace"], context["timeout"]]}`,
+    },
+    api: "event",
+    env: { FUNC_TIMEOUT: "30" },
+    answer: { body: /\["hello", ?"default", ?30(\.0)?\]/ },
+  },
+  {
+    clause: "3.6",
+    name: "signal",
+    handlers: nodejs(
+      `exports.main = (event, { signal }) => signal instanceof AbortSignal && !signal.aborted;`,
+    ),
+    api: "event",
+    answer: { body: "true" },
+  },
+  {
+    clause: "3.7",
+    name: "callback",
+    handlers: nodejs(
+      `exports.main = (event, context, send) => { setTimeout(send, 5, "late", 202, { "x-a": "1" }); };`,
+    ),
+    api: "event",
+    answer: { status: 202, body: "late", headers: { "x-a": "1" } },
+  },
+  {
+    clause: "4.1",
+    name: "binary",
+    handlers: attributes,
+    api: "event",
+    request: post({ ...json, ...binary, "ce-subject": "%C3%BC" }, "[7]"),
+    answer: { body: /\["made", ?"\/me", ?"1", ?"(ü|\\u00fc)", ?\[7\]\]/ },
+  },
+  {
+    clause: "4.2",
+    name: "structured",
+    handlers: attributes,
+    api: "event",
+    request: post(structured, JSON.stringify({ ...event, data: [7] })),
+    answer: { body: /\["made", ?"\/me", ?"1", ?"(ü|\\u00fc)", ?\[7\]\]/ },
+  },
+  {
+    clause: "4.3",
+    name: "batch",
+    handlers: {
+      nodejs: `exports.main = ({ data }) => data.map((each) => each.id).join();`,
+      python: `def main(event, context): return ",".join(each["id"] for each in event["data"])`,
+    },
+    api: "event",
+    request: post(batch, JSON.stringify([event, { ...event, id: "2" }])),
+    answer: { body: "1,2" },
+  },
+  ...[
+    {
+      name: "structured without a type",
+      request: post(structured, '{"specversion":"1.0","id":"1","source":"x"}'),
+    },
+    { name: "structured, and no object", request: post(structured, "[]") },
+    { name: "binary without an id", request: post({ ...binary, "ce-id": "" }, "") },
+    { name: "of an unknown version", request: post({ ...binary, "ce-specversion": "9" }, "") },
+    { name: "a batch that is no list", request: post(batch, "{}") },
+    { name: "a batch with one that is none", request: post(batch, "[{}]") },
+  ].map(({ name, request }): Clause => {
+    return { clause: "4.4", name, handlers: hello, api: "event", request, answer: { status: 400 } };
+  }),
+  {
+    clause: "5.1",
+    name: "text",
+    handlers: hello,
+    api: "event",
+    answer: { status: 200, body: "hello" },
+  },
+  {
+    clause: "5.2",
+    name: "an object",
+    handlers: {
+      nodejs: `exports.main = async () => ({ a: [1, null] });`,
+      python: `def main(event, context): return {"a": [1, None]}`,
+    },
+    api: "event",
+    answer: { json: { a: [1, null] } },
+  },
+  {
+    clause: "5.3",
+    name: "nothing",
+    handlers: { nodejs: `exports.main = () => {};`, python: `def main(event, context): pass` },
+    api: "event",
+    answer: { status: 200, body: "" },
+  },
+  ...[
+    { name: "zero", code: "0", body: "" },
+    { name: "a number", code: "42", body: "42" },
+    { name: "bytes", code: `Buffer.from("bytes")`, body: "bytes" },
+    { name: "a Response", code: `new Response("response")`, body: "response" },
+  ].map(({ name, code, body }): Clause => {
+    const handlers = nodejs(`exports.main = () => ${code};`);
+    return { clause: "5.4", name, handlers, api: "event", answer: { status: 200, body } };
+  }),
+  {
+    clause: "5.5",
+    name: "an error",
+    handlers: {
+      nodejs: `exports.main = async () => { throw new Error("secret"); };`,
+      python: `def main(event, context): raise ValueError("secret")`,
+    },
+    api: "event",
+    answer: { status: 500, body: /^internal server error$/i },
+  },
+  {
+    clause: "5.6",
+    name: "a thrown string",
+    handlers: nodejs(`exports.main = () => { throw "for you"; };`),
+    answer: { status: 500, body: "for you" },
+  },
+  {
+    clause: "5.7",
+    name: "a stream",
+    handlers: {
+      nodejs: `exports.main = async function* () { yield "a"; yield "b"; };`,
+      python: `
+def main(event, context):
+    yield "a"
+    yield "b"`,
+    },
+    api: "event",
+    answer: { body: "ab", headers: { "transfer-encoding": "chunked" } },
+  },
+  {
+    clause: "6.1",
+    name: "too large",
+    handlers: hello,
+    api: "event",
+    env: { FUNC_BODY_MB_LIMIT: "1" },
+    request: post({}, "x".repeat(1024 * 1024 + 1)),
+    answer: { status: 413 },
+  },
+  {
+    clause: "6.2",
+    name: "too long",
+    handlers: {
+      nodejs: `exports.main = () => new Promise(() => {});`,
+      python: `
+import time
+def main(event, context): time.sleep(30)`,
+    },
+    api: "event",
+    env: { FUNC_TIMEOUT: "1" },
+    answer: { status: 408 },
+  },
+  {
+    clause: "6.5",
+    name: "a head that is too large",
+    handlers: hello,
+    api: "event",
+    request: { headers: { "x-large": "x".repeat(40_000) } },
+    answer: { status: 431 },
+  },
+  {
+    clause: "7.1",
+    name: "the response",
+    handlers: nodejs(
+      `exports.main = (req, res) => { res.status(201).json(req.body); return "ignored"; };`,
+    ),
+    api: "request",
+    request: post(json, '{"a":1}'),
+    answer: { status: 201, json: { a: 1 } },
+  },
+  {
+    clause: "7.2",
+    name: "sdk",
+    handlers: nodejs(
+      `import { getFunctionName, getNamespace } from "sdk"; export const main = (req, res) => res.send(getFunctionName() + getNamespace());`,
+    ),
+    api: "request",
+    answer: { body: "hellodefault" },
+  },
+  {
+    clause: "8.1",
+    name: "fetch",
+    handlers: nodejs(
+      `export default { fetch: async (request) => Response.json([request.method, await request.text()], { status: 201 }) };`,
+    ),
+    request: post({}, "text"),
+    answer: { status: 201, json: ["POST", "text"] },
+  },
+  {
+    clause: "8.2",
+    name: "Functions Framework",
+    handlers: nodejs(
+      `require("@google-cloud/functions-framework").http("x", (req, res) => res.send("http"));`,
+    ),
+    answer: { body: "http" },
+  },
+  {
+    clause: "8.3",
+    name: "handle",
+    handlers: nodejs(
+      `exports.handle = (context, body) => ({ statusCode: 202, body: body.a + context.method });`,
+    ),
+    request: post(json, '{"a":"b"}'),
+    answer: { status: 202, body: "bPOST" },
+  },
+  {
+    clause: "8.4",
+    name: "Lambda",
+    handlers: nodejs(
+      `exports.handler = async (event) => ({ statusCode: 203, body: event.version + event.rawPath });`,
+    ),
+    request: { path: "/p" },
+    answer: { status: 203, body: "2.0/p" },
+  },
+  {
+    clause: "9.1",
+    name: "names of metrics",
+    handlers: hello,
+    api: "event",
+    request: { path: "/metrics" },
+    answer: {
+      body: /function_failures_total[^]*function_duration_(miliseconds|seconds)[^]*function_in_flight_requests/,
+    },
+  },
+];

@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { entry } from "@spry/runtime-nodejs";
+import { buildSync } from "esbuild";
+import { type Language } from "./clauses.ts";
+
+/** A runtime whose interpreter is on this machine. */
+export interface Runtime {
+  name: string;
+  language: Language;
+  api: "event" | "request";
+  interpreter: string;
+}
+
+/** Other versions of Node.js than that of the tests are found by `NODE22` and `NODE26`, paths of a binary. */
+export function availableRuntimes(): Runtime[] {
+  const found: Runtime[] = [];
+  const own = Number(process.versions.node.split(".")[0]);
+  for (const major of [22, 24, 26]) {
+    const interpreter =
+      process.env[`NODE${major}`] ?? (major === own ? process.execPath : undefined);
+    const api = major >= 26 ? "request" : "event";
+    if (interpreter) found.push({ name: `nodejs${major}`, language: "nodejs", api, interpreter });
+  }
+  const isRecent = "import sys; sys.exit(sys.version_info < (3, 11))";
+  if (existsSync(pythonPackage) && spawnSync("python3", ["-c", isRecent]).status === 0)
+    found.push({ name: "python312", language: "python", api: "event", interpreter: "python3" });
+  return found;
+}
+
+const pythonPackage = path.resolve(import.meta.dirname, "../../../runtimes/python/spry_runtime");
+let bundle: string | undefined;
+
+/** Starts it as an image does, with one file of code; `url` is there when it is ready. */
+export async function startRuntime(
+  { language, name, interpreter }: Runtime,
+  code: string,
+  env: Record<string, string>,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const dir = mkdtempSync(path.join(tmpdir(), "spry-conformance-"));
+  mkdirSync(path.join(dir, "function"));
+  const port = await freePort();
+  const child = spawn(interpreter, [prepare(dir, language, code)], {
+    cwd: path.join(dir, "function"),
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      SERVER_HOST: "127.0.0.1",
+      FUNC_PORT: String(port),
+      FUNC_NAME: "hello",
+      SERVICE_NAMESPACE: "default",
+      FUNC_RUNTIME: name,
+      SPRY_READY_FD: "3",
+      ...env,
+    },
+    stdio: ["ignore", "ignore", "pipe", "pipe"],
+  });
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
+    rmSync(dir, { recursive: true, force: true });
+  };
+  try {
+    await ready(child);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url: `http://127.0.0.1:${port}`, stop };
+}
+
+function prepare(dir: string, language: Language, code: string): string {
+  if (language === "python") {
+    writeFileSync(path.join(dir, "function", "handler.py"), code);
+    symlinkSync(pythonPackage, path.join(dir, "spry_runtime"));
+    return path.join(dir, "spry_runtime", "__main__.py");
+  }
+  bundle ??= buildSync({
+    entryPoints: [entry],
+    bundle: true,
+    platform: "node",
+    target: "node22",
+    format: "cjs",
+    write: false,
+  }).outputFiles[0]?.text;
+  writeFileSync(path.join(dir, "function", "handler.js"), code);
+  writeFileSync(path.join(dir, "server.cjs"), bundle ?? "");
+  return path.join(dir, "server.cjs");
+}
+
+async function ready(child: ChildProcess): Promise<void> {
+  let log = "";
+  child.stderr?.on("data", (chunk: Buffer) => (log += chunk.toString()));
+  const pipe = child.stdio[3];
+  const said = pipe ? once(pipe, "data").then(String) : Promise.resolve("");
+  const line = await Promise.race([said, once(child, "exit").then(() => "exited")]);
+  if (line !== "ready\n") throw new Error(`the runtime did not start: ${log}`);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return typeof address === "object" && address ? address.port : 0;
+}
