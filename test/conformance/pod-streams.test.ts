@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { PassThrough, Readable, Writable } from "node:stream";
 import {
   assembleImage,
   createLayer,
@@ -14,6 +15,7 @@ import {
 } from "@spry/image";
 import { type Pod, resources } from "@spry/kube";
 import { createNode, type MachineNode, processSandbox } from "@spry/machine";
+import { Exec, KubeConfig, PortForward, type V1Status } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Harness, hasKubectl, startHarness } from "./harness.ts";
 
@@ -305,7 +307,50 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
       child.kill();
     }
   });
+
+  test("the JavaScript client runs commands and hears how they end", async () => {
+    const exec = new Exec(clientConfig());
+    const [stdout, stderr] = [collector(), collector()];
+    const status = await new Promise<V1Status>((resolve, reject) => {
+      const command = ["sh", "-c", "cat; echo oops >&2; exit 5"];
+      const input = Readable.from(["from the client"]);
+      exec
+        .exec("default", "web", "main", command, stdout, stderr, input, false, resolve)
+        .catch(reject);
+    });
+    expect(stdout.text).toBe("from the client");
+    expect(stderr.text).toBe("oops\n");
+    expect(status.details?.causes).toEqual([{ reason: "ExitCode", message: "5" }]);
+  });
+
+  test("the JavaScript client forwards a port", async () => {
+    const forward = new PortForward(clientConfig());
+    const [output, errors] = [collector(), collector()];
+    const input = new PassThrough();
+    await forward.portForward("default", "web", [8080], output, errors, input);
+    input.write("GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n");
+    await expect.poll(() => output.text).toContain("hello 0");
+    expect(errors.text).toBe("");
+  });
 });
+
+function clientConfig(): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromFile(harness.kubeconfig);
+  return config;
+}
+
+/** Keeps what is written to it. */
+function collector(): Writable & { text: string } {
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      collected.text += chunk.toString();
+      done();
+    },
+  });
+  const collected = Object.assign(stream, { text: "" });
+  return collected;
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");

@@ -133,3 +133,39 @@ test("who goes away is not waited for", async () => {
   setTimeout(() => stop.abort(), 100);
   expect(await watching).toBe("AbortError");
 });
+
+const exec = "/api/v1/namespaces/default/pods/web/exec?command=true&stdout=true";
+const webSocket = (protocol: string) => ({
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+  "sec-websocket-protocol": protocol,
+});
+const known = webSocket("v5.channel.k8s.io");
+
+test.each<[string, string | undefined, string, Record<string, string>, number, RegExp]>([
+  ["no certificate", undefined, exec, known, 401, /Unauthorized/],
+  ["no rights", "guest", exec, known, 403, /forbidden/],
+  ["a Pod that is not there", "admin", exec.replace("web", "nobody"), known, 404, /nobody.. not found/],
+  ["an unknown container", "admin", `${exec}&container=x`, known, 400, /container x is not valid/],
+  ["no output and no input", "admin", exec.replace("stdout", "no"), known, 400, /at least 1 of/],
+  ["a Pod on no node", "admin", exec, known, 400, /does not have a host assigned/],
+  ["an unknown protocol", "admin", exec, webSocket("v9.example.org"), 400, /unable to negotiate/],
+  ["another upgrade", "admin", exec, { connection: "Upgrade", upgrade: "h2c" }, 400, /unable to/],
+  ["no upgrade", "admin", exec, {}, 400, /Upgrade request required/],
+])("a stream with %s is answered in HTTP", async (_, user, path, headers, code, message) => {
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "web" },
+    spec: { containers: [{ name: "main", image: "example.org/a:1" }] },
+  };
+  const pods = "/api/v1/namespaces/default/pods";
+  const json = { "content-type": "application/json" };
+  await ask({ agent, method: "POST", path: pods, headers: json }, JSON.stringify(pod));
+  const answer = await ask({ ...as(user), path, headers });
+  expect(answer.code).toBe(code);
+  expect(JSON.parse(answer.body)).toMatchObject({ kind: "Status", code });
+  expect(answer.body).toMatch(message);
+});

@@ -21,9 +21,14 @@ export interface CommandStream {
 
 export interface PortStream {
   kind: "port";
+  /** Those of the query, where a client names them there. */
+  ports: readonly string[];
   /** One connection to a port of the Pod. Throws a `StatusError`. */
   open(port: string, body: Body, signal: AbortSignal): Promise<Body>;
 }
+
+/** Channels are numbered in one byte, two per port. */
+const maxPorts = 100;
 
 /** Paths of requests that want their connection for something else than HTTP. */
 export const podStreamPath = /\/pods\/[^/?]+\/(?:exec|attach|portforward)\/?(?:\?|$)/;
@@ -53,7 +58,9 @@ export function podStreamOf(engine: Engine, request: ResourceRequest): PodStream
   if (subresource === "portforward") {
     const open: PortStream["open"] = (port, body, signal) =>
       send(["portForward", namespace, name], new URLSearchParams({ port }), body, signal);
-    return { kind: "port", open };
+    const ports = query.getAll("ports").flatMap((each) => each.split(","));
+    if (ports.length > maxPorts) throw badRequest(`more than ${maxPorts} ports`);
+    return { kind: "port", ports, open };
   }
   if (subresource !== "exec" && subresource !== "attach") throw unknownPath();
   const { phase } = pod.status ?? {};

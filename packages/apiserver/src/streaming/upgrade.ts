@@ -9,6 +9,7 @@ import { type PodStream, type PortStream } from "./pod-stream.ts";
 import { forwardPorts } from "./port-forwarding.ts";
 import { spdyCommandClient, spdyCommandProtocols } from "./spdy-command.ts";
 import { SpdySession } from "./spdy-session.ts";
+import { forwardPortChannels, portChannelProtocol } from "./web-socket-ports.ts";
 import { commandProtocols, greet, webSocketCommandClient } from "./web-socket-command.ts";
 
 /** A request whose connection is to become something else. */
@@ -60,13 +61,13 @@ export async function serveUpgrade(
 
 async function overWebSocket(upgrade: Upgrade, stream: PodStream): Promise<void> {
   const { headers } = upgrade.incoming;
-  const served = stream.kind === "port" ? [tunnelProtocol] : commandProtocols;
+  const served = stream.kind === "port" ? portProtocolsOf(stream) : commandProtocols;
   const protocol = chosen(listed(headers["sec-websocket-protocol"]), served);
   headers["sec-websocket-protocol"] = protocol;
   if (stream.kind === "port") {
-    const tunnel = createWebSocketStream(await accepted(upgrade));
-    await servePorts(tunnel, stream);
-    return;
+    const socket = await accepted(upgrade);
+    if (protocol === portChannelProtocol) return forwardPortChannels(socket, stream);
+    return servePorts(createWebSocketStream(socket), stream);
   }
   const command = await startCommand(stream);
   try {
@@ -94,6 +95,10 @@ async function overSpdy(upgrade: Upgrade, stream: PodStream): Promise<void> {
   } finally {
     command.abandon();
   }
+}
+
+function portProtocolsOf({ ports }: PortStream): string[] {
+  return ports.length > 0 ? [tunnelProtocol, portChannelProtocol] : [tunnelProtocol];
 }
 
 function switchToSpdy(upgrade: Upgrade, protocol: string): void {
