@@ -13,10 +13,11 @@ const oxfmt = module("oxfmt", "bin/oxfmt");
 const tsc = module("typescript", "bin/tsc");
 
 const steps = {
-  test: [[...vitest, "--project=!cluster", ...rest]],
+  test: [[...vitest, "--project=!cluster", "--project=!differential", ...rest]],
   unit: [[...vitest, "--project", "unit", ...rest]],
   e2e: [[...vitest, "--project", "e2e", ...rest]],
   cluster: [[...vitest, "--project", "cluster", ...rest]],
+  differential: [[...vitest, "--project", "differential", ...rest]],
   check: [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."], [...vitest, "--project", "unit"]],
   format: [oxfmt, [...oxlint, "--fix"]],
   bench: [[node, path.join(root, "bench", "main.ts"), ...rest]],

@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { type Difference } from "./compare.ts";
+
+export interface Allowance {
+  /** Of a case's name and of a difference's path without the step; `*` stands for any text. */
+  case: RegExp;
+  path: RegExp;
+  reason: string;
+}
+
+const document = new URL("../../docs/embedded-api.md", import.meta.url);
+
+/** The rows of the table in docs/embedded-api.md whose first two cells are code. */
+export function allowances(): Allowance[] {
+  const rows = readFileSync(document, "utf8").matchAll(/^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$/gm);
+  return [...rows].map(([, name = "", path = "", reason = ""]) => ({
+    case: pattern(name),
+    path: pattern(path),
+    reason,
+  }));
+}
+
+export function allowanceOf(
+  list: Allowance[],
+  name: string,
+  { path }: Difference,
+): Allowance | undefined {
+  const field = path.replace(/^\d+\./, "");
+  return list.find((each) => each.case.test(name) && each.path.test(field));
+}
+
+function pattern(text: string): RegExp {
+  const escaped = text.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll("*", ".*");
+  return new RegExp(`^${escaped}$`);
+}

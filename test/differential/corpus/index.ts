@@ -1,0 +1,16 @@
+import { type Case } from "../step.ts";
+import { customResources } from "./custom-resources.ts";
+import { generated } from "./generated.ts";
+import { lifecycles } from "./lifecycle.ts";
+import { reads } from "./reads.ts";
+import { validations } from "./validation.ts";
+import { writes } from "./writes.ts";
+
+export const cases: Case[] = [
+  ...lifecycles,
+  ...writes,
+  ...reads,
+  ...customResources,
+  ...validations,
+  ...generated,
+];

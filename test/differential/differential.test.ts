@@ -1,0 +1,79 @@
+/** The embedded API server answers as the real one does, except where docs/embedded-api.md says why not. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { allowanceOf, allowances } from "./allowed.ts";
+import { type Difference, differencesOf, told } from "./compare.ts";
+import { cases } from "./corpus/index.ts";
+import { replay } from "./replay.ts";
+import { type Servers, startServers, whyNoComparison } from "./servers.ts";
+
+/** Steps by case that differ and are neither fixed nor listed yet: none may be added. Written with DIFFERENTIAL_UPDATE=1. */
+const knownFile = new URL("known-differences.json", import.meta.url);
+const known = JSON.parse(readFileSync(knownFile, "utf8")) as Record<string, number[]>;
+const updating = process.env["DIFFERENTIAL_UPDATE"] === "1";
+const found: Record<string, number[]> = {};
+/** A file for every difference, to be looked through. */
+const reportFile = process.env["DIFFERENTIAL_REPORT"];
+const report: object[] = [];
+
+const reason = whyNoComparison();
+const allowed = allowances();
+const used = new Set<string>();
+const count = { requests: 0, equal: 0, allowed: 0, open: 0 };
+let servers: Servers;
+
+describe.skipIf(reason !== undefined)(`answers${reason ? ` (skipped: ${reason})` : ""}`, () => {
+  beforeAll(async () => {
+    servers = await startServers();
+  });
+  afterAll(async () => {
+    await servers?.stop();
+    if (updating) writeFileSync(knownFile, `${JSON.stringify(found)}\n`);
+    if (reportFile) writeFileSync(reportFile, JSON.stringify(report));
+    const { requests, equal, open } = count;
+    console.log(
+      `${requests} requests: ${equal} answered equally, ${count.allowed} differ for a reason, ${open} differ`,
+    );
+  });
+
+  test.each(cases.map((one, index) => ({ ...one, index })))("$name", async (one) => {
+    const namespace = `case-${one.index}`;
+    const [embedded, real] = await Promise.all([
+      replay(servers.embedded, one, namespace),
+      replay(servers.real, one, namespace),
+    ]);
+    const open: string[] = [];
+    for (const [index, step] of one.steps.entries()) {
+      const ours = embedded[index];
+      const theirs = real[index];
+      if (!ours || !theirs) throw new Error(`step ${index} has no answer`);
+      const differences = differencesOf(index, ours, theirs);
+      const left = differences.filter((each) => !isAllowed(one.name, each));
+      count.requests++;
+      if (differences.length === 0) count.equal++;
+      else if (left.length === 0) count.allowed++;
+      else {
+        count.open++;
+        (found[one.name] ??= []).push(index);
+        report.push(...left.map((each) => ({ case: one.name, step, ...each })));
+        if (!known[one.name]?.includes(index)) open.push(...left.map((each) => told(step, each)));
+      }
+    }
+    if (updating) return;
+    const message = `${one.name}: differences that docs/embedded-api.md does not list`;
+    expect(open.join("\n"), message).toBe("");
+    const fixed = (known[one.name] ?? []).filter((each) => !found[one.name]?.includes(each));
+    expect(fixed, "steps of known-differences.json that answer equally now").toEqual([]);
+  });
+
+  test("every difference that is listed exists", () => {
+    const unused = allowed.filter((each) => !used.has(each.reason)).map((each) => each.reason);
+    expect(unused).toEqual([]);
+  });
+});
+
+function isAllowed(name: string, difference: Difference): boolean {
+  const found = allowanceOf(allowed, name, difference);
+  if (found) used.add(found.reason);
+  return found !== undefined;
+}
