@@ -95,7 +95,7 @@ export const workloadColumns: Record<string, Column[]> = {
     column("Timezone", ({ spec }: UnknownObject) => (spec as { timeZone?: string }).timeZone),
     column(
       "Suspend",
-      ({ spec }: UnknownObject) => (spec as { suspend?: boolean }).suspend ?? false,
+      ({ spec }: UnknownObject) => ((spec as { suspend?: boolean }).suspend ? "True" : "False"),
       { type: "boolean" },
     ),
     column(

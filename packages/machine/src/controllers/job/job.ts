@@ -11,9 +11,10 @@ import {
   type Pod,
   resources,
   setCondition,
+  splitKey,
   timestamp,
 } from "@spry/kube";
-import { byController, type ControllerContext } from "../context.ts";
+import { byController, byNamespace, type ControllerContext } from "../context.ts";
 import { expiryMs, Expectations } from "../expectations.ts";
 import { podFromTemplate } from "../pod-template.ts";
 import { podsToDelete } from "../scale-down.ts";
@@ -67,6 +68,7 @@ async function reconcileJob(
   const { caches, clock } = context;
   const job = caches.jobs.get(key);
   const uid = job?.metadata.uid;
+  await releaseOrphans(context, key, uid);
   if (!job || !uid || job.spec?.managedBy) return;
   const pods = caches.pods.byIndex(byController, uid);
   if (job.metadata.deletionTimestamp) return release(context, pods);
@@ -86,6 +88,25 @@ async function reconcileJob(
   );
   const waits = [retryMs, msUntilDeadline(job, clock) ?? 0].filter((ms) => ms > 0);
   if (waits.length > 0) return { requeueAfterMs: Math.min(...waits) + 1 };
+}
+
+/** Pods of a Job that is gone, or was made again by its name: their ends are counted by nobody. */
+async function releaseOrphans(
+  context: ControllerContext,
+  key: string,
+  uid: string | undefined,
+): Promise<void> {
+  const { caches, client } = context;
+  const { namespace, name } = splitKey(key);
+  const orphans = caches.pods.byIndex(byNamespace, namespace ?? "").filter((pod) => {
+    const owner = controllerOf(pod);
+    return owner?.kind === "Job" && owner.name === name && owner.uid !== uid && hasFinalizer(pod);
+  });
+  if (orphans.length === 0) return;
+  // Not because of a cache that is behind.
+  const present = await client.get(resources.jobs, { namespace, name }).catch(ignoreNotFound);
+  const gone = orphans.filter((pod) => controllerOf(pod)?.uid !== present?.metadata.uid);
+  await release(context, gone);
 }
 
 function isFinished(job: Job): boolean {
