@@ -231,7 +231,7 @@ describe("a handler that blocks the event loop", () => {
     if (fn.process.exitCode === null) await once(fn.process, "exit");
     expect(fn.process.exitCode).toBe(1);
     expect(fn.stderr()).toMatch(
-      /the handler has been blocking the event loop for 1 s\n[^]* {4}at spin \(.*handler\.js:1:\d+\)\n {4}at .*main \(/,
+      /the handler has been blocking the event loop for 2 s\n[^]* {4}at spin \(.*handler\.js:1:\d+\)\n {4}at .*main \(/,
     );
   });
 });

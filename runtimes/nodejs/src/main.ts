@@ -50,9 +50,10 @@ async function main(): Promise<void> {
   setTimeout(() => void watch(settings), 1000).unref();
 }
 
+/** In time to say where it hangs when a liveness probe has given up: that one's SIGTERM goes unheard. */
 async function watch({ timeoutSeconds }: Settings): Promise<void> {
   const { watchEventLoop } = await import("./watchdog.ts");
-  watchEventLoop(Math.max(timeoutSeconds, 1) * 1000);
+  watchEventLoop(Math.min(Math.max(timeoutSeconds, 2), 30) * 1000);
 }
 
 /** What a Function does beside its requests may fail without taking the others' answers with it. */

@@ -30,6 +30,10 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       requestTimeout: Math.max(timeoutMs, 60_000),
       maxHeaderSize: 32 * 1024,
       noDelay: true,
+      // Others, such as Java's to HTTP/2, are only offers: the request is answered as it is.
+      shouldUpgradeCallback: ({ headers }) =>
+        invocation.handler.websocket !== undefined &&
+        headers.upgrade?.toLowerCase() === "websocket",
     },
     (request, response) => {
       log?.(request, response);

@@ -16,7 +16,7 @@ export function watchEventLoop(limitMs: number): void {
     const stopLast = stop;
     stop = startSleeper(limitMs);
     stopLast();
-  }, limitMs / 2).unref();
+  }, limitMs / 3).unref();
   process.on("exit", () => stop());
 }
 

@@ -74,6 +74,15 @@ describe("a Function that exports websocket", () => {
   });
 });
 
+test.skipIf(Number(process.versions.node.split(".")[0]) < 24)(
+  "an offer of HTTP/2 is no WebSocket: the request is answered",
+  async () => {
+    const { url } = await startFunction(echo);
+    const headers = { connection: "Upgrade, HTTP2-Settings", upgrade: "h2c", "http2-settings": "" };
+    expect(await send(url, { headers })).toMatchObject({ status: 200, body: "http" });
+  },
+);
+
 describe("a client that breaks the protocol", () => {
   const head = (extra: string) =>
     `GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\n${extra}\r\n`;
