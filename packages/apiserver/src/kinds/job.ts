@@ -1,19 +1,24 @@
 import { deepEqual, type Job, type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
 import { type Strategy } from "../resources/resource-type.ts";
+import { scheduleProblem } from "./cron-schedule.ts";
 import { setPodSpecDefaults } from "./pod-spec.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
 
 type Spec = NonNullable<Job["spec"]>;
 interface CronJobSpec {
   schedule?: string;
+  timeZone?: string;
+  startingDeadlineSeconds?: number;
   concurrencyPolicy?: string;
   suspend?: boolean;
   successfulJobsHistoryLimit?: number;
   failedJobsHistoryLimit?: number;
-  jobTemplate?: { spec?: Spec };
+  jobTemplate?: { metadata?: object; spec?: Spec };
 }
 
+/** Its Jobs have eleven characters more, and Pods of theirs must fit in a label. */
+const maxCronJobName = 52;
 const uidLabel = "batch.kubernetes.io/controller-uid";
 const nameLabel = "batch.kubernetes.io/job-name";
 
@@ -51,12 +56,18 @@ export const cronJobStrategy: Strategy = {
     spec.suspend ??= false;
     spec.successfulJobsHistoryLimit ??= 3;
     spec.failedJobsHistoryLimit ??= 1;
-    setPodSpecDefaults(spec.jobTemplate?.spec?.template?.spec);
+    const { jobTemplate } = spec;
+    if (jobTemplate) jobTemplate.metadata ??= {};
+    const template = jobTemplate?.spec?.template;
+    if (template) template.metadata ??= {};
+    setPodSpecDefaults(template?.spec);
   },
   prepare: (object, { old }) => void (old ? undefined : (object.status = {})),
-  validate(object, errors) {
+  validate(object, errors, old) {
     const spec = object.spec as CronJobSpec | undefined;
-    if (!spec?.schedule) errors.required("spec.schedule");
+    if (!old && object.metadata.name && object.metadata.name.length > maxCronJobName)
+      errors.invalid("metadata.name", object.metadata.name, "must be no more than 52 characters");
+    validateSchedule(spec, errors);
     if (!spec?.jobTemplate?.spec) return errors.required("spec.jobTemplate.spec");
     validatePodSpec(
       spec.jobTemplate.spec.template?.spec,
@@ -66,6 +77,46 @@ export const cronJobStrategy: Strategy = {
     );
   },
 };
+
+function validateSchedule(spec: CronJobSpec | undefined, errors: FieldErrors): void {
+  const { schedule, timeZone, concurrencyPolicy } = spec ?? {};
+  if (!schedule) errors.required("spec.schedule");
+  else {
+    const problem = scheduleProblem(schedule);
+    if (problem) errors.invalid("spec.schedule", schedule, problem);
+    if (schedule.includes("TZ")) {
+      const instead = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+      errors.invalid("spec.schedule", schedule, instead);
+    }
+  }
+  if (timeZone === "") {
+    errors.invalid("spec.timeZone", timeZone, "timeZone must be nil or non-empty string");
+  } else if (timeZone !== undefined && !isTimeZone(timeZone)) {
+    errors.invalid("spec.timeZone", timeZone, `unknown time zone ${timeZone}`);
+  }
+  const policies = ["Allow", "Forbid", "Replace"];
+  if (concurrencyPolicy && !policies.includes(concurrencyPolicy))
+    errors.unsupported("spec.concurrencyPolicy", concurrencyPolicy, policies);
+  for (const field of [
+    "startingDeadlineSeconds",
+    "successfulJobsHistoryLimit",
+    "failedJobsHistoryLimit",
+  ] as const) {
+    const value = spec?.[field];
+    if (value !== undefined && value < 0)
+      errors.invalid(`spec.${field}`, value, "must be greater than or equal to 0");
+  }
+}
+
+/** A name of the IANA database; offsets, which the language would take too, are none. */
+function isTimeZone(timeZone: string): boolean {
+  if (!/^[A-Za-z]/.test(timeZone) || timeZone.toLowerCase() === "local") return false;
+  try {
+    return Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
 
 function setJobDefaults(spec: Spec | undefined): void {
   if (!spec) return;
@@ -77,6 +128,7 @@ function setJobDefaults(spec: Spec | undefined): void {
   spec.backoffLimit ??= 6;
   spec.completionMode ??= "NonIndexed";
   spec.suspend ??= false;
+  spec.manualSelector ??= false;
   Object.assign(spec, {
     podReplacementPolicy:
       (spec as { podReplacementPolicy?: string }).podReplacementPolicy ?? "TerminatingOrFailed",

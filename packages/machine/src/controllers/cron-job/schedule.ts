@@ -39,8 +39,8 @@ export function parseSchedule(text: string, timeZone = "UTC"): Schedule {
   const [minute, hour, day = "", month, weekday = ""] = fields.map((field) =>
     field.replaceAll("?", "*"),
   );
-  // Either of the two days is enough, unless one of them says nothing (or only a step).
-  const both = day.startsWith("*") || weekday.startsWith("*");
+  // Either of the two days is enough, unless one of them says nothing.
+  const both = [day, weekday].some((field) => /(?:^|,)\*(?:\/1)?(?:,|$)/.test(field));
   return ofPattern([minute, hour, day, month, weekday].join(" "), timeZone, both);
 }
 
