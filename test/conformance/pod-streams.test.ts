@@ -235,6 +235,18 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
     expect(readFileSync(one, "utf8")).toBe("small");
   });
 
+  test("a command ends when whoever has started it is gone", async () => {
+    const env = { PATH: process.env.PATH ?? "", HOME: directory, KUBECONFIG: harness.kubeconfig };
+    const script = "echo $$; sleep 1000";
+    const child = spawn("kubectl", ["exec", "web", "--", "sh", "-c", script], { env });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    await expect.poll(() => output, { timeout: 10_000 }).toMatch(/^\d+\n$/);
+    const pid = Number(output);
+    child.kill("SIGKILL");
+    await expect.poll(() => isThere(pid), { timeout: 10_000 }).toBe(false);
+  });
+
   test("attach shows what the container writes from now on", async () => {
     const env = { PATH: process.env.PATH ?? "", HOME: directory, KUBECONFIG: harness.kubeconfig };
     const child = spawn("kubectl", ["attach", "web"], { env });
@@ -333,6 +345,14 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
     expect(errors.text).toBe("");
   });
 });
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 function clientConfig(): KubeConfig {
   const config = new KubeConfig();
