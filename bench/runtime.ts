@@ -25,6 +25,8 @@ interface Target {
   env: Record<string, string>;
   starts: number[];
   rates: number[];
+  /** Microseconds of the server's CPU time for a request: what else the machine does changes it little. */
+  costs: number[];
   memory: { idle: number[]; loaded: number[] };
 }
 
@@ -65,7 +67,7 @@ function prepareTargets(dir: string): Target[] {
     const file = path.join(home, "server.cjs");
     writeFileSync(file, name === "bare node:http" ? bare : server);
     const memory = { idle: [], loaded: [] };
-    return { name, file, env, starts: [], rates: [], memory };
+    return { name, file, env, starts: [], rates: [], costs: [], memory };
   };
   return [
     target("bare node:http", {}),
@@ -109,7 +111,10 @@ async function measureRates(targets: Target[]): Promise<void> {
       await pause(1500);
       target.memory.idle.push(residentMb(server.pid));
       await generateLoad(server.port, connections, 0.5);
-      target.rates.push(await generateLoad(server.port, connections, secondsPerRound));
+      const before = cpuMicroseconds(server.pid);
+      const rate = await generateLoad(server.port, connections, secondsPerRound);
+      target.rates.push(rate);
+      target.costs.push((cpuMicroseconds(server.pid) - before) / (rate * secondsPerRound));
       target.memory.loaded.push(residentMb(server.pid));
       await server.stop();
     }
@@ -170,6 +175,16 @@ function residentMb(pid: number): number {
   }
 }
 
+function cpuMicroseconds(pid: number): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(" ");
+    // User and system time, in ticks of 10 ms.
+    return (Number(fields[13]) + Number(fields[14])) * 10_000;
+  } catch {
+    return NaN;
+  }
+}
+
 function print(targets: Target[], unit: number): void {
   console.log(
     `ν = ${unit.toFixed(1)} ms (median of node -e 0, Node.js ${process.versions.node})\n`,
@@ -177,15 +192,18 @@ function print(targets: Target[], unit: number): void {
   for (const { name, starts: times } of targets)
     console.log(timeLine(`${name}: spawn to first 200`, times, unit, 2.2));
   const base = quantile(targets[0]?.rates ?? [], 0.5);
+  const baseCost = quantile(targets[0]?.costs ?? [], 0.5);
   const baseMemory = quantile(targets[0]?.memory.idle ?? [], 0.5);
   console.log(`\nkeep-alive, ${connections} connections, median of ${rounds} rounds`);
-  for (const { name, rates, memory } of targets) {
+  for (const { name, rates, costs, memory } of targets) {
+    const cost = quantile(costs, 0.5);
     const rate = quantile(rates, 0.5);
     const idle = quantile(memory.idle, 0.5);
     const loaded = quantile(memory.loaded, 0.5);
     const ratio = (idle / baseMemory).toFixed(2);
     console.log(
       `${name.padEnd(30)} ${rate.toFixed(0).padStart(7)}/s ${((100 * rate) / base).toFixed(0).padStart(4)} %` +
+        `   ${cost.toFixed(1).padStart(6)} µs CPU each (${((100 * baseCost) / cost).toFixed(0)} %)` +
         `   resident ${idle.toFixed(0)} MB (× ${ratio}), after the load ${loaded.toFixed(0)} MB`,
     );
   }

@@ -24,7 +24,7 @@ export function watchEventLoop(limitMs: number): void {
 function startSleeper(limitMs: number): () => void {
   const seconds = limitMs / 1000;
   // The second is for a main process that was frozen together with it: it goes first.
-  const script = `sleep ${seconds}; sleep 1; kill -0 $PPID && exec "$0" -e "$1" "$2" "$3" "$4"`;
+  const script = `sleep ${seconds}; sleep 1; kill -0 $PPID 2>/dev/null && exec "$0" -e "$1" "$2" "$3" "$4"`;
   const facts = [process.pid, process.debugPort, seconds].map(String);
   const args = ["-c", script, process.execPath, `(${endBlocked.toString()})()`, ...facts];
   // A group of its own: the shell ends together with its sleep.
