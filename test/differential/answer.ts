@@ -72,7 +72,10 @@ export class Normaliser {
     let result = text.replaceAll(uuid, (found) => (this.#sent.includes(found) ? found : "<uid>"));
     result = result.replaceAll(time, (found) => (this.#sent.includes(found) ? found : "<time>"));
     result = result.replaceAll(address, (found) => (this.#sent.includes(found) ? found : "<ip>"));
-    result = result.replaceAll(revisionInText, (_, one = "", _two, three = "") => `${one}${three}<revision>`);
+    result = result.replaceAll(
+      revisionInText,
+      (_, one = "", _two, three = "") => `${one}${three}<revision>`,
+    );
     for (const [name, shown] of this.#generated) result = result.replaceAll(name, shown);
     return result;
   }

@@ -29,7 +29,8 @@ function outcome({ status, body }: Answer): string {
 
 function visit(embedded: unknown, real: unknown, path: string, found: Difference[]): void {
   if (Object.is(embedded, real)) return;
-  const bothLists = Array.isArray(embedded) && Array.isArray(real) && embedded.length === real.length;
+  const bothLists =
+    Array.isArray(embedded) && Array.isArray(real) && embedded.length === real.length;
   if (bothLists || (isObject(embedded) && isObject(real))) {
     const one = embedded as Record<string, unknown>;
     const other = real as Record<string, unknown>;

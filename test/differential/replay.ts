@@ -7,7 +7,11 @@ const watchMs = 4000;
 const settleMs = 15_000;
 
 /** The answers of one server to the steps of a case. */
-export async function replay(transport: Transport, one: Case, namespace: string): Promise<Answer[]> {
+export async function replay(
+  transport: Transport,
+  one: Case,
+  namespace: string,
+): Promise<Answer[]> {
   const raw: unknown[] = [];
   const answers: Answer[] = [];
   const normaliser = new Normaliser(JSON.stringify(one.steps));
@@ -44,7 +48,8 @@ function filled(step: Step, namespace: string, raw: unknown[]): Step {
     .replaceAll("$ns", namespace)
     .replaceAll(/\{\{(\d+)\.([^}]+)\}\}/g, (_, index: string, path: string) => {
       let value: unknown = raw[Number(index)];
-      for (const key of path.split(".")) value = (value as Record<string, unknown> | undefined)?.[key];
+      for (const key of path.split("."))
+        value = (value as Record<string, unknown> | undefined)?.[key];
       return String(value);
     });
   return JSON.parse(text) as Step;
@@ -52,8 +57,13 @@ function filled(step: Step, namespace: string, raw: unknown[]): Step {
 
 async function send(transport: Transport, step: Step): Promise<Answer> {
   const { method, path, body } = step;
-  const headers = new Headers({ accept: "application/json", "user-agent": "differential/1", ...step.headers });
-  if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+  const headers = new Headers({
+    accept: "application/json",
+    "user-agent": "differential/1",
+    ...step.headers,
+  });
+  if (body !== undefined && !headers.has("content-type"))
+    headers.set("content-type", "application/json");
   const ending = new AbortController();
   const response = await transport(
     new Request(transportOrigin + path, {
@@ -76,7 +86,11 @@ async function send(transport: Transport, step: Step): Promise<Answer> {
   };
 }
 
-async function linesOf(response: Response, count: number, ending: AbortController): Promise<unknown[]> {
+async function linesOf(
+  response: Response,
+  count: number,
+  ending: AbortController,
+): Promise<unknown[]> {
   let text = "";
   const timer = setTimeout(() => ending.abort(), watchMs);
   try {

@@ -1,4 +1,5 @@
 import { type StatusCause, StatusError } from "@spry/kube";
+import { FieldErrors } from "./field-errors.ts";
 
 interface Named {
   group: string;
@@ -21,11 +22,11 @@ export function notFound(resource: Named, name: string): StatusError {
   });
 }
 
-export function alreadyExists(resource: Named, name: string): StatusError {
+export function alreadyExists(resource: Named, name: string, isBeingDeleted = false): StatusError {
   return new StatusError({
     code: 409,
     reason: "AlreadyExists",
-    message: `${qualified(resource)} "${name}" already exists`,
+    message: `${isBeingDeleted ? "object is being deleted: " : ""}${qualified(resource)} "${name}" already exists`,
     details: detailsOf(resource, name),
   });
 }
@@ -52,6 +53,19 @@ export function forbidden(
     message: `${qualified(resource)} "${name}" is forbidden: ${cause}`,
     details: { ...detailsOf(resource, name), ...(causes.length > 0 && { causes }) },
   });
+}
+
+/** An option of the request that has a value it cannot have, told as a field of `CreateOptions` and the like. */
+export function invalidOptions(kind: string, report: (errors: FieldErrors) => void): StatusError {
+  const errors = new FieldErrors();
+  report(errors);
+  try {
+    errors.throwIfAny(kind, "meta.k8s.io", "");
+  } catch (error) {
+    if (error instanceof StatusError) return error;
+    throw error;
+  }
+  throw new Error(`${kind}: nothing was reported to be invalid`);
 }
 
 export function badRequest(message: string, options?: ErrorOptions): StatusError {

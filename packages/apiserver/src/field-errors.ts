@@ -20,6 +20,10 @@ export class FieldErrors {
   invalid(field: string, value: unknown, detail: string): void {
     this.#add(field, "FieldValueInvalid", `Invalid value: ${shown(value)}: ${detail}`);
   }
+  /** Without the value: it is not shown when it is no scalar. */
+  broken(field: string, detail: string): void {
+    this.#add(field, "FieldValueInvalid", `Invalid value: ${detail}`);
+  }
   typeInvalid(field: string, actual: string, detail: string): void {
     this.#add(field, "FieldValueTypeInvalid", `Invalid value: "${actual}": ${detail}`);
   }

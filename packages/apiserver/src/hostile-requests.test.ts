@@ -96,11 +96,11 @@ describe("a request that makes no sense is told so", () => {
       405,
       "does not allow this method",
     ],
-    ["an unknown dry run", { path: `${configMaps}?dryRun=Some`, body: named("") }, 400, "dryRun"],
+    ["an unknown dry run", { path: `${configMaps}?dryRun=Some`, body: named("") }, 422, "dryRun"],
     [
       "an unknown field validation",
       { path: `${configMaps}?fieldValidation=Some`, body: named("") },
-      400,
+      422,
       "fieldValidation",
     ],
     [

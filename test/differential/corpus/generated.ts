@@ -4,7 +4,23 @@ import { sampleOf, samples } from "./objects.ts";
 
 const seed = 20_260;
 const perKind = 18;
-const odd: unknown[] = ["", "UPPER", "a b", -1, 0, 1.5, 70_000, true, null, {}, [], [null], "x".repeat(300), "1", { a: "b" }];
+const odd: unknown[] = [
+  "",
+  "UPPER",
+  "a b",
+  -1,
+  0,
+  1.5,
+  70_000,
+  true,
+  null,
+  {},
+  [],
+  [null],
+  "x".repeat(300),
+  "1",
+  { a: "b" },
+];
 
 /** A small generator of numbers in [0, 1) (mulberry32). */
 function randomOf(start: number): () => number {
@@ -22,7 +38,8 @@ type Place = { parent: Record<string, unknown>; key: string };
 function placesOf(value: unknown, found: Place[] = []): Place[] {
   if (typeof value !== "object" || value === null) return found;
   for (const [key, child] of Object.entries(value)) {
-    if (key !== "apiVersion" && key !== "kind") found.push({ parent: value as Record<string, unknown>, key });
+    if (key !== "apiVersion" && key !== "kind")
+      found.push({ parent: value as Record<string, unknown>, key });
     placesOf(child, found);
   }
   return found;
@@ -38,22 +55,27 @@ function mutated(object: Record<string, unknown>, random: () => number): Record<
   return object;
 }
 
-export const generated: Case[] = Object.entries(samples).map(([kind, { groupVersion, plural }], index) => {
-  const random = randomOf(seed + index);
-  const all = at(groupVersion, plural);
-  const modes = ["", "&fieldValidation=Strict", "&fieldValidation=Ignore"];
-  return {
-    name: `variations of a ${kind}`,
-    steps: [
-      post(all, sampleOf(kind).object),
-      ...Array.from({ length: perKind }, (_, number) => {
-        const object = mutated(sampleOf(kind).object, random);
-        if (random() < 0.2) mutated(object, random);
-        const query = `dryRun=All${modes[number % modes.length]}`;
-        if (number % 3 !== 2) return post(`${all}?${query}`, object);
-        const type = number % 2 === 0 ? "merge" : "strategic";
-        return patch(type, `${all}/one?${query}`, { ...object, metadata: { labels: { n: String(number) } } });
-      }),
-    ],
-  };
-});
+export const generated: Case[] = Object.entries(samples).map(
+  ([kind, { groupVersion, plural }], index) => {
+    const random = randomOf(seed + index);
+    const all = at(groupVersion, plural);
+    const modes = ["", "&fieldValidation=Strict", "&fieldValidation=Ignore"];
+    return {
+      name: `variations of a ${kind}`,
+      steps: [
+        post(all, sampleOf(kind).object),
+        ...Array.from({ length: perKind }, (_, number) => {
+          const object = mutated(sampleOf(kind).object, random);
+          if (random() < 0.2) mutated(object, random);
+          const query = `dryRun=All${modes[number % modes.length]}`;
+          if (number % 3 !== 2) return post(`${all}?${query}`, object);
+          const type = number % 2 === 0 ? "merge" : "strategic";
+          return patch(type, `${all}/one?${query}`, {
+            ...object,
+            metadata: { labels: { n: String(number) } },
+          });
+        }),
+      ],
+    };
+  },
+);

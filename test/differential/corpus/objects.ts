@@ -33,7 +33,9 @@ export const samples: Record<string, Sample> = {
   PersistentVolumeClaim: sample("v1", "persistentvolumeclaims", "PersistentVolumeClaim", {
     spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
   }),
-  ResourceQuota: sample("v1", "resourcequotas", "ResourceQuota", { spec: { hard: { pods: "10" } } }),
+  ResourceQuota: sample("v1", "resourcequotas", "ResourceQuota", {
+    spec: { hard: { pods: "10" } },
+  }),
   LimitRange: sample("v1", "limitranges", "LimitRange", {
     spec: { limits: [{ type: "Container", default: { cpu: "1" } }] },
   }),

@@ -1,7 +1,10 @@
 import { type Case, at, get, patch, post, put, remove, table, watch } from "../step.ts";
 
 const configMaps = at("v1", "configmaps");
-const named = (name: string, labels: object = {}) => ({ metadata: { name, labels }, data: { of: name } });
+const named = (name: string, labels: object = {}) => ({
+  metadata: { name, labels },
+  data: { of: name },
+});
 const filled = ["a", "b", "c", "d"].map((name, index) =>
   post(configMaps, named(name, { tier: name < "c" ? "low" : "high", n: String(index) })),
 );
@@ -12,9 +15,26 @@ export const reads: Case[] = [
     steps: [
       ...filled,
       ...[
-        "tier=low", "tier==low", "tier!=low", "tier in (low,high)", "tier notin (low)", "tier", "!tier",
-        "n>1", "n<2", "tier=low,n=0", "tier in", "tier in (low", "=x", "a=b=c", "Tier_/x=1", "tier=-", "a/b/c=d",
-        "n>x", ",", "tier=low,",
+        "tier=low",
+        "tier==low",
+        "tier!=low",
+        "tier in (low,high)",
+        "tier notin (low)",
+        "tier",
+        "!tier",
+        "n>1",
+        "n<2",
+        "tier=low,n=0",
+        "tier in",
+        "tier in (low",
+        "=x",
+        "a=b=c",
+        "Tier_/x=1",
+        "tier=-",
+        "a/b/c=d",
+        "n>x",
+        ",",
+        "tier=low,",
       ].map((selector) => get(`${configMaps}?labelSelector=${encodeURIComponent(selector)}`)),
     ],
   },
@@ -22,12 +42,22 @@ export const reads: Case[] = [
     name: "field selectors",
     steps: [
       ...filled,
-      ...["metadata.name=a", "metadata.name!=a", "metadata.namespace=$ns", "data.of=a", "metadata.name", "a=b=c", "metadata.name=a,metadata.name=b"].map(
-        (selector) => get(`${configMaps}?fieldSelector=${encodeURIComponent(selector)}`),
-      ),
-      ...["status.phase=Running", "spec.nodeName=", "spec.restartPolicy=Always", "status.podIP=1", "spec.image=x"].map((selector) =>
-        get(`${at("v1", "pods")}?fieldSelector=${encodeURIComponent(selector)}`),
-      ),
+      ...[
+        "metadata.name=a",
+        "metadata.name!=a",
+        "metadata.namespace=$ns",
+        "data.of=a",
+        "metadata.name",
+        "a=b=c",
+        "metadata.name=a,metadata.name=b",
+      ].map((selector) => get(`${configMaps}?fieldSelector=${encodeURIComponent(selector)}`)),
+      ...[
+        "status.phase=Running",
+        "spec.nodeName=",
+        "spec.restartPolicy=Always",
+        "status.podIP=1",
+        "spec.image=x",
+      ].map((selector) => get(`${at("v1", "pods")}?fieldSelector=${encodeURIComponent(selector)}`)),
       get(`${at("apps/v1", "deployments")}?fieldSelector=status.replicas%3D1`),
       get(`${at("v1", "events")}?fieldSelector=involvedObject.name%3Da`),
       get(`${at("batch/v1", "jobs")}?fieldSelector=status.successful%3D1`),
@@ -44,12 +74,18 @@ export const reads: Case[] = [
       get(`${configMaps}?limit=x`),
       get(`${configMaps}?limit=-1`),
       get(`${configMaps}?limit=2&labelSelector=tier`),
-      get(`${configMaps}?limit=2&continue={{4.metadata.continue}}&resourceVersion={{4.metadata.resourceVersion}}`),
+      get(
+        `${configMaps}?limit=2&continue={{4.metadata.continue}}&resourceVersion={{4.metadata.resourceVersion}}`,
+      ),
       get(`${configMaps}?resourceVersion=0`),
       get(`${configMaps}?resourceVersion=x`),
       get(`${configMaps}?resourceVersion=-1`),
-      get(`${configMaps}?resourceVersion={{4.metadata.resourceVersion}}&resourceVersionMatch=Exact`),
-      get(`${configMaps}?resourceVersion={{4.metadata.resourceVersion}}&resourceVersionMatch=NotOlderThan`),
+      get(
+        `${configMaps}?resourceVersion={{4.metadata.resourceVersion}}&resourceVersionMatch=Exact`,
+      ),
+      get(
+        `${configMaps}?resourceVersion={{4.metadata.resourceVersion}}&resourceVersionMatch=NotOlderThan`,
+      ),
       get(`${configMaps}?resourceVersionMatch=Exact`),
       get(`${configMaps}?resourceVersion=0&resourceVersionMatch=Exact`),
       get(`${configMaps}?resourceVersion=1&resourceVersionMatch=Nonsense`),
@@ -64,7 +100,9 @@ export const reads: Case[] = [
       table(`${configMaps}?includeObject=Object`),
       table(`${configMaps}?includeObject=None`),
       table(`${configMaps}?includeObject=Nonsense`),
-      get(configMaps, { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" }),
+      get(configMaps, {
+        accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+      }),
       get(configMaps, { accept: "application/xml" }),
       get(configMaps, { accept: "application/json;as=Table;v=v9;g=meta.k8s.io" }),
       get(configMaps, { accept: "application/yaml" }),
@@ -78,8 +116,14 @@ export const reads: Case[] = [
       patch("merge", `${configMaps}/a`, { data: { changed: "yes" } }),
       patch("merge", `${configMaps}/b`, { metadata: { labels: { tier: "high" } } }),
       remove(`${configMaps}/c`),
-      watch(`${configMaps}?watch=true&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=2`, 6),
-      watch(`${configMaps}?watch=1&resourceVersion={{0.metadata.resourceVersion}}&labelSelector=tier%3Dlow&timeoutSeconds=2`, 9),
+      watch(
+        `${configMaps}?watch=true&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=2`,
+        6,
+      ),
+      watch(
+        `${configMaps}?watch=1&resourceVersion={{0.metadata.resourceVersion}}&labelSelector=tier%3Dlow&timeoutSeconds=2`,
+        9,
+      ),
       watch(`${configMaps}?watch=true&timeoutSeconds=2`, 3),
       watch(`${configMaps}?watch=true&resourceVersion=0&timeoutSeconds=2`, 3),
       watch(`${configMaps}?watch=true&resourceVersion=1&timeoutSeconds=1`, 1),
@@ -88,19 +132,40 @@ export const reads: Case[] = [
         `${configMaps}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=3`,
         4,
       ),
-      watch(`${configMaps}?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&timeoutSeconds=1`, 4),
-      watch(`${configMaps}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`, 4),
+      watch(
+        `${configMaps}?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&timeoutSeconds=1`,
+        4,
+      ),
+      watch(
+        `${configMaps}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`,
+        4,
+      ),
       watch(`${configMaps}?watch=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`, 4),
-      watch(`${configMaps}?watch=true&fieldSelector=metadata.name%3Da&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`, 9),
-      watch(`${configMaps}/a?watch=true&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`, 9),
-      watch(`/api/v1/watch/namespaces/$ns/configmaps?resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`, 9),
+      watch(
+        `${configMaps}?watch=true&fieldSelector=metadata.name%3Da&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`,
+        9,
+      ),
+      watch(
+        `${configMaps}/a?watch=true&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`,
+        9,
+      ),
+      watch(
+        `/api/v1/watch/namespaces/$ns/configmaps?resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`,
+        9,
+      ),
       watch(`${configMaps}?watch=true&timeoutSeconds=x`, 1),
       {
-        ...watch(`${configMaps}?watch=true&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`, 2),
+        ...watch(
+          `${configMaps}?watch=true&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`,
+          2,
+        ),
         headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" },
       },
       {
-        ...watch(`${configMaps}?watch=true&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`, 2),
+        ...watch(
+          `${configMaps}?watch=true&resourceVersion={{0.metadata.resourceVersion}}&timeoutSeconds=1`,
+          2,
+        ),
         headers: { accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io" },
       },
     ],
@@ -124,7 +189,10 @@ export const reads: Case[] = [
       post(configMaps, { metadata: { name: "a" }, data: "x" }),
       post(configMaps, { metadata: { name: "a" }, binaryData: { a: "!" } }),
       { ...post(configMaps, {}), headers: { "content-type": "text/plain" } },
-      { ...post(configMaps, "metadata: {name: yaml}"), headers: { "content-type": "application/yaml" } },
+      {
+        ...post(configMaps, "metadata: {name: yaml}"),
+        headers: { "content-type": "application/yaml" },
+      },
       { ...post(configMaps, "a: ["), headers: { "content-type": "application/yaml" } },
       post(`${configMaps}/a`, {}),
       put(configMaps, {}),
@@ -171,8 +239,12 @@ export const reads: Case[] = [
       get("/apis/nonsense"),
       get("/apis/apps/v9"),
       get("/apis"),
-      get("/apis", { accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" }),
-      get("/api", { accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" }),
+      get("/apis", {
+        accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+      }),
+      get("/api", {
+        accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+      }),
       get("/version"),
       get("/healthz"),
       get("/readyz"),

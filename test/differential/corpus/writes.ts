@@ -52,7 +52,10 @@ export const writes: Case[] = [
       post(`${configMaps}?dryRun=All&fieldValidation=${mode}`, configMap({ dta: {}, metaata: 1 })),
       post(
         `${deployments}?dryRun=All&fieldValidation=${mode}`,
-        deployment({ ...wholeDeployment, spec: { ...(wholeDeployment.spec as object), replcas: 1 } }),
+        deployment({
+          ...wholeDeployment,
+          spec: { ...(wholeDeployment.spec as object), replcas: 1 },
+        }),
       ),
       post(
         `${configMaps}?dryRun=All&fieldValidation=${mode}`,
@@ -64,8 +67,14 @@ export const writes: Case[] = [
     name: "update with optimistic concurrency",
     steps: [
       post(configMaps, configMap()),
-      put(one, configMap({ data: { a: "1" } }, { resourceVersion: "{{0.metadata.resourceVersion}}" })),
-      put(one, configMap({ data: { a: "2" } }, { resourceVersion: "{{0.metadata.resourceVersion}}" })),
+      put(
+        one,
+        configMap({ data: { a: "1" } }, { resourceVersion: "{{0.metadata.resourceVersion}}" }),
+      ),
+      put(
+        one,
+        configMap({ data: { a: "2" } }, { resourceVersion: "{{0.metadata.resourceVersion}}" }),
+      ),
       put(one, configMap({ data: { a: "3" } }, { resourceVersion: "abc" })),
       put(one, configMap({ data: { a: "3" } }, { resourceVersion: "0" })),
       put(one, configMap({ data: { a: "3" } }, { uid: "00000000-0000-4000-8000-000000000000" })),
@@ -114,10 +123,14 @@ export const writes: Case[] = [
     steps: [
       post(deployments, wholeDeployment),
       patch("strategic", `${deployments}/one`, {
-        spec: { template: { spec: { containers: [{ name: "main", env: [{ name: "A", value: "1" }] }] } } },
+        spec: {
+          template: { spec: { containers: [{ name: "main", env: [{ name: "A", value: "1" }] }] } },
+        },
       }),
       patch("strategic", `${deployments}/one`, {
-        spec: { template: { spec: { containers: [{ name: "main", env: [{ name: "B", value: "2" }] }] } } },
+        spec: {
+          template: { spec: { containers: [{ name: "main", env: [{ name: "B", value: "2" }] }] } },
+        },
       }),
       patch("strategic", `${deployments}/one`, {
         spec: {
@@ -157,7 +170,9 @@ export const writes: Case[] = [
       patch("merge", `${deployments}/one`, { spec: { replicas: -1 } }),
       patch("merge", `${deployments}/one`, { spec: { selector: { matchLabels: { app: "two" } } } }),
       patch("merge", `${deployments}/one`, { spec: { replicas: null, paused: true } }),
-      patch("json", `${deployments}/one`, [{ op: "remove", path: "/spec/template/spec/containers/0" }]),
+      patch("json", `${deployments}/one`, [
+        { op: "remove", path: "/spec/template/spec/containers/0" },
+      ]),
       get(`${deployments}/one`),
     ],
   },
@@ -182,7 +197,11 @@ export const writes: Case[] = [
       apply("two", one, configMap({ data: [] })),
       apply("two", one, "a: [", ""),
       apply("two", one, "- a", ""),
-      apply("two", one, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\ndata:\n  yaml: 'yes'\n"),
+      apply(
+        "two",
+        one,
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\ndata:\n  yaml: 'yes'\n",
+      ),
       apply("two", one, configMap({}, { resourceVersion: "1" })),
       apply("two", `${configMaps}/fresh`, configMap({}, { name: "fresh", resourceVersion: "1" })),
       patch("merge", `${one}?force=true`, {}),
@@ -199,7 +218,9 @@ export const writes: Case[] = [
       apply(
         "two",
         `${deployments}/one`,
-        deployment({ spec: { replicas: 3, template: { spec: { containers: [{ name: "main", image: "x" }] } } } }),
+        deployment({
+          spec: { replicas: 3, template: { spec: { containers: [{ name: "main", image: "x" }] } } },
+        }),
       ),
       apply(
         "two",
@@ -207,7 +228,9 @@ export const writes: Case[] = [
         deployment({
           spec: {
             replicas: 3,
-            template: { spec: { containers: [{ name: "side", image: "x", ports: [{ containerPort: 1 }] }] } },
+            template: {
+              spec: { containers: [{ name: "side", image: "x", ports: [{ containerPort: 1 }] }] },
+            },
           },
         }),
       ),
@@ -279,16 +302,35 @@ export const writes: Case[] = [
       post(`${pods}/one/binding`, { target: { kind: "Node", name: "node" } }),
       post(`${pods}/one/binding`, { target: { kind: "Node", name: "node" } }),
       patch("strategic", `${pods}/one/status`, {
-        status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }], podIP: "10.0.0.5", podIPs: [{ ip: "10.0.0.5" }] },
+        status: {
+          phase: "Running",
+          conditions: [{ type: "Ready", status: "True" }],
+          podIP: "10.0.0.5",
+          podIPs: [{ ip: "10.0.0.5" }],
+        },
       }),
-      patch("strategic", `${pods}/one`, { spec: { containers: [{ name: "main", image: "other" }] } }),
-      patch("strategic", `${pods}/one`, { spec: { containers: [{ name: "main", command: ["x"] }] } }),
+      patch("strategic", `${pods}/one`, {
+        spec: { containers: [{ name: "main", image: "other" }] },
+      }),
+      patch("strategic", `${pods}/one`, {
+        spec: { containers: [{ name: "main", command: ["x"] }] },
+      }),
       patch("merge", `${pods}/one`, { spec: { nodeName: "elsewhere" } }),
-      post(`${pods}/one/eviction`, { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "one", namespace: "$ns" } }),
+      post(`${pods}/one/eviction`, {
+        apiVersion: "policy/v1",
+        kind: "Eviction",
+        metadata: { name: "one", namespace: "$ns" },
+      }),
       get(`${pods}/one`),
-      patch("merge", `${pods}/one/ephemeralcontainers`, { spec: { ephemeralContainers: [{ name: "debug", image: "x" }] } }),
+      patch("merge", `${pods}/one/ephemeralcontainers`, {
+        spec: { ephemeralContainers: [{ name: "debug", image: "x" }] },
+      }),
       get(`${pods}/one/log?container=absent`),
-      post(pods, { ...sampleOf("Pod").object, metadata: { name: "two" }, spec: { ...podSpec, serviceAccountName: "absent" } }),
+      post(pods, {
+        ...sampleOf("Pod").object,
+        metadata: { name: "two" },
+        spec: { ...podSpec, serviceAccountName: "absent" },
+      }),
     ],
   },
   {
@@ -298,8 +340,16 @@ export const writes: Case[] = [
       patch("merge", one, { data: { a: "2" } }),
       patch("merge", one, { immutable: false }),
       patch("merge", one, { metadata: { labels: { a: "b" } } }),
-      post(at("v1", "secrets"), { metadata: { name: "s" }, type: "kubernetes.io/dockerconfigjson", data: {} }),
-      post(at("v1", "secrets"), { metadata: { name: "s" }, type: "kubernetes.io/tls", data: { a: "!" } }),
+      post(at("v1", "secrets"), {
+        metadata: { name: "s" },
+        type: "kubernetes.io/dockerconfigjson",
+        data: {},
+      }),
+      post(at("v1", "secrets"), {
+        metadata: { name: "s" },
+        type: "kubernetes.io/tls",
+        data: { a: "!" },
+      }),
       post(at("v1", "secrets"), { metadata: { name: "s" }, immutable: true, data: { a: "YQ==" } }),
       patch("merge", `${at("v1", "secrets")}/s`, { data: { a: "Yg==" } }),
       patch("merge", `${at("v1", "secrets")}/s`, { type: "other" }),
@@ -319,7 +369,10 @@ export const writes: Case[] = [
       post(configMaps, configMap()),
       get("/api/v1/namespaces/$ns"),
       remove("/api/v1/namespaces/default"),
-      put("/api/v1/namespaces/$ns/finalize", { metadata: { name: "$ns" }, spec: { finalizers: ["kubernetes"] } }),
+      put("/api/v1/namespaces/$ns/finalize", {
+        metadata: { name: "$ns" },
+        spec: { finalizers: ["kubernetes"] },
+      }),
     ],
   },
 ];

@@ -1,7 +1,7 @@
 import { type UnknownObject } from "@spry/kube";
 import { timestampOf } from "../timestamp.ts";
 import { type Engine, presented, type ResourceRequest } from "../engine.ts";
-import { badRequest, conflict, notFound } from "../errors.ts";
+import { badRequest, conflict, invalidOptions, notFound } from "../errors.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { StaleWriteError } from "../store/store.ts";
 import { selectionOf } from "./selection.ts";
@@ -39,8 +39,22 @@ export function deleteOptionsOf(body: DeleteOptions, query: URLSearchParams): De
     throw badRequest("gracePeriodSeconds must be a whole number");
   }
   if (propagationPolicy && !["Foreground", "Background", "Orphan"].includes(propagationPolicy)) {
-    throw badRequest(
-      `propagationPolicy ${JSON.stringify(propagationPolicy)} is none of Foreground, Background, Orphan`,
+    throw invalidOptions("DeleteOptions", (errors) =>
+      errors.unsupported("propagationPolicy", propagationPolicy, [
+        "Foreground",
+        "Background",
+        "Orphan",
+        "nil",
+      ]),
+    );
+  }
+  if (propagationPolicy && options.orphanDependents !== undefined) {
+    throw invalidOptions("DeleteOptions", (errors) =>
+      errors.invalid(
+        "propagationPolicy",
+        propagationPolicy,
+        "orphanDependents and deletionPropagation cannot be both set",
+      ),
     );
   }
   return options;
@@ -99,18 +113,12 @@ function checkPreconditions(
 ): void {
   const { uid, resourceVersion } = preconditions ?? {};
   if (uid !== undefined && uid !== metadata.uid) {
-    throw conflict(
-      type,
-      name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
-    );
+    const cause = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`;
+    throw conflict({ group: type.group, plural: type.kind }, name, cause);
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
-    throw conflict(
-      type,
-      name,
-      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`,
-    );
+    const cause = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`;
+    throw conflict({ group: type.group, plural: type.kind }, name, cause);
   }
 }
 

@@ -87,12 +87,13 @@ function checkApplied(request: ResourceRequest, applied: UnknownObject): void {
     errors.throwIfAny("PatchOptions", "meta.k8s.io", "");
   }
   if (applied.apiVersion !== groupVersionOf(type) || applied.kind !== type.kind) {
-    throw badRequest(
-      `failed to create typed patch object: the applied object is a ${applied.apiVersion} ${applied.kind}, not a ${groupVersionOf(type)} ${type.kind}`,
-    );
+    const { apiVersion = "", kind = "" } = applied;
+    const groupVersion =
+      apiVersion.includes("/") || !apiVersion ? apiVersion || "/" : `/${apiVersion}`;
+    throw badRequest(`invalid object type: ${groupVersion}, Kind=${kind}`);
   }
   applied.metadata ??= {};
-  if (applied.metadata.managedFields?.length) {
+  if (applied.metadata.managedFields) {
     throw badRequest("metadata.managedFields must be nil");
   }
   delete applied.metadata.managedFields;

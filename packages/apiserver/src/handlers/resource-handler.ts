@@ -1,7 +1,7 @@
 import { copyOf } from "../json-copy.ts";
 import { deepEqual, StatusError, type UnknownObject } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
-import { badRequest, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
+import { badRequest, invalidOptions, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
 import { acceptedForm, mediaTypeOf } from "../http/negotiation.ts";
 import { parseObject, readObject, readText } from "../http/request-body.ts";
 import { jsonResponse } from "../http/responses.ts";
@@ -119,7 +119,14 @@ async function handleObject(
 }
 
 /** Collections whose objects are the answer to their deletion. */
-const returnsDeleted = new Set(["/pods", "/services", "/serviceaccounts"]);
+const returnsDeleted = new Set([
+  "/pods",
+  "/services",
+  "/serviceaccounts",
+  "/persistentvolumeclaims",
+  "/persistentvolumes",
+  "/resourcequotas",
+]);
 
 async function handleStatus(
   engine: Engine,
@@ -144,7 +151,8 @@ async function replace(engine: Engine, request: ResourceRequest, http: Request):
     );
   }
   if (!engine.store.get(placeOf(request))) throw notFound(type, name);
-  if (type.custom && !metadata.resourceVersion) throw missingVersion(request);
+  const conditional = type.custom !== undefined || type.strategy.conditionalUpdate;
+  if (conditional && !metadata.resourceVersion) throw missingVersion(request);
   const updated = await updateObject(engine, request, {
     modify: () => copyOf(object),
     subresource,
@@ -249,12 +257,17 @@ function checkObject(request: ResourceRequest, object: UnknownObject): void {
   const metadata: unknown = (object.metadata ??= {});
   if (typeof metadata !== "object" || Array.isArray(metadata))
     throw badRequest("metadata must be an object");
-  const mode = (request.query.get("fieldValidation") ?? "Warn") as FieldValidation;
+  const mode = (request.query.get("fieldValidation") || "Warn") as FieldValidation;
   request.warnings.push(...checkFields(request.type, object, mode));
 }
 
 async function bodyOptions(request: ResourceRequest, http: Request): Promise<DeleteOptions> {
   const body = ((await readObject(http)) ?? {}) as DeleteOptions;
+  if (body.dryRun?.some((each) => each !== "All")) {
+    throw invalidOptions("DeleteOptions", (errors) =>
+      errors.unsupported("dryRun", body.dryRun, ["All"]),
+    );
+  }
   if (body.dryRun?.includes("All")) request.dryRun = true;
   return deleteOptionsOf(body, request.query);
 }

@@ -45,10 +45,14 @@ export function scaled(
   scale: UnknownObject,
 ): UnknownObject {
   const replicas = (scale.spec as { replicas?: unknown } | undefined)?.replicas ?? 0;
-  if (scale.kind !== "Scale") throw badRequest(`the body is a ${scale.kind}, not a Scale`);
+  if ((scale.kind ?? "Scale") !== "Scale")
+    throw badRequest(`the body is a ${scale.kind}, not a Scale`);
   const errors = new FieldErrors();
   if (!Number.isSafeInteger(replicas) || (replicas as number) < 0) {
-    errors.invalid("spec.replicas", replicas, "should be a non-negative integer");
+    const detail = type.custom
+      ? "should be a non-negative integer"
+      : "must be greater than or equal to 0";
+    errors.invalid("spec.replicas", replicas, detail);
   }
   errors.throwIfAny("Scale", "autoscaling", object.metadata.name ?? "");
   const version = scale.metadata?.resourceVersion;

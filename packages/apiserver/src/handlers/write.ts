@@ -62,9 +62,13 @@ export async function createObject(
   const undo = dryOr(request, () => engine.addresses.allocate(type, admitted));
   try {
     await engine.admission.validate(request, "CREATE", admitted, undefined);
-    if (request.dryRun) return admitted;
     const place = { ...placeOf(request), name: admitted.metadata.name ?? "" };
-    if (engine.store.get(place)) throw alreadyExists(type, place.name);
+    const existing = engine.store.get(place);
+    if (existing) {
+      const waits = existing.object.metadata.deletionTimestamp !== undefined;
+      throw alreadyExists(type, place.name, waits);
+    }
+    if (request.dryRun) return admitted;
     type.convert?.toStorage(admitted);
     const stored = await engine.store.put(place, undefined, admitted);
     return presented(type, stored.object);
@@ -265,7 +269,9 @@ function track(
   now: string,
 ): void {
   const { type, manager, subresource } = request;
-  next.metadata.managedFields = managedFieldsAfterUpdate(old, next, type.schema, {
+  // Of an object that nobody has owned anything of, updates are not tracked; apply begins with it.
+  if (old && !old.metadata.managedFields?.length && !next.metadata.managedFields?.length) return;
+  const entries = managedFieldsAfterUpdate(old, next, type.schema, {
     manager,
     apiVersion: groupVersionOf(type),
     subresource: ["status", "scale", "binding", "finalize"].includes(subresource)
@@ -273,6 +279,8 @@ function track(
       : undefined,
     now,
   });
+  if (entries.length > 0) next.metadata.managedFields = entries;
+  else delete next.metadata.managedFields;
 }
 
 function dryOr<T>(request: ResourceRequest, allocate: () => T): T | undefined {

@@ -2,7 +2,7 @@ import { messageOf, StatusError } from "@spry/kube";
 import { authorize } from "../authorization.ts";
 import { Discovery } from "../discovery/discovery.ts";
 import { type Engine, type ResourceRequest, type UserInfo } from "../engine.ts";
-import { badRequest, unknownPath } from "../errors.ts";
+import { badRequest, invalidOptions, unknownPath } from "../errors.ts";
 import { handleResource } from "../handlers/resource-handler.ts";
 import { reviews } from "../handlers/reviews.ts";
 import { OpenApi } from "../openapi/open-api.ts";
@@ -15,6 +15,13 @@ import { errorResponse, jsonResponse, textResponse } from "./responses.ts";
 
 const maxUrlLength = 32 * 1024;
 const maxManagerLength = 128;
+
+/** Nobody serves the group and version: told as a web server does, not as an API. */
+class UnservedPathError extends Error {}
+
+function plainText(text: string, status = 200): Response {
+  return new Response(text, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+}
 
 /** Turns requests into responses; never throws. */
 export class Dispatcher {
@@ -33,6 +40,7 @@ export class Dispatcher {
     try {
       return await inPreferredEncoding(request, await this.#route(request, user, warnings));
     } catch (error) {
+      if (error instanceof UnservedPathError) return plainText("404 page not found\n", 404);
       if (!(error instanceof StatusError) || error.code >= 500) {
         const { pathname } = new URL(request.url);
         const stack = error instanceof Error ? error.stack : undefined;
@@ -63,7 +71,9 @@ export class Dispatcher {
     const info = requestInfoOf(url.pathname);
     if (!info) throw badRequest("the path holds an escape that cannot be decoded");
     const review = reviews[`${info.group}/${info.version}/${info.resource}`];
-    if (review && request.method === "POST") return this.#review(request, user, review);
+    if (review && request.method === "POST") {
+      return this.#review(request, user, review, `${info.group}/${info.version}`);
+    }
     authorize(user, request.method, url.pathname, info);
     if (info.resource === undefined) return this.#nonResource(request, url);
     const resource = this.#resourceRequest(request, url, info, user, warnings);
@@ -75,10 +85,12 @@ export class Dispatcher {
     request: Request,
     user: UserInfo,
     { kind, review }: (typeof reviews)[string],
+    apiVersion: string,
   ): Promise<Response> {
     const body = await readObject(request);
-    if (body?.kind !== kind) throw badRequest(`the body must be a ${kind}`);
-    return jsonResponse(review(body, user), 201);
+    if ((body?.kind ?? kind) !== kind) throw badRequest(`the body must be a ${kind}`);
+    const typed = { kind, apiVersion, metadata: {}, spec: {}, ...body };
+    return jsonResponse(review(typed, user), 201);
   }
 
   #resourceRequest(
@@ -90,11 +102,13 @@ export class Dispatcher {
   ): ResourceRequest {
     const { group = "", version = "", resource = "" } = info;
     const type = this.#engine.catalog.find(group, version, resource);
+    if (!type && !this.#engine.catalog.serves(group, version)) throw new UnservedPathError();
     if (!type || info.rest.length > 0) throw unknownPath();
     if (!type.namespaced && info.namespace !== undefined) throw unknownPath();
     if (type.namespaced && info.namespace === undefined && info.name !== undefined)
       throw unknownPath();
     const query = url.searchParams;
+    checkFieldValidation(request.method, query);
     return {
       type,
       namespace: info.namespace ?? "",
@@ -103,7 +117,7 @@ export class Dispatcher {
       query,
       user,
       manager: managerOf(request, query),
-      dryRun: dryRunOf(query),
+      dryRun: dryRunOf(request.method, query),
       warnings,
       signal: request.signal,
     };
@@ -113,7 +127,7 @@ export class Dispatcher {
     const path = url.pathname.replace(/\/+$/, "") || "/";
     if (request.method !== "GET" && request.method !== "HEAD") throw unknownPath();
     if (path === "/version") return jsonResponse(versionInfo);
-    if (/^\/(?:healthz|livez|readyz)(?:\/ping)?$/.test(path)) return new Response("ok");
+    if (/^\/(?:healthz|livez|readyz)(?:\/ping)?$/.test(path)) return plainText("ok");
     if (path === "/openapi/v2" || path === "/openapi/v3" || path.startsWith("/openapi/v3/")) {
       return this.#openApi.respond(request, path);
     }
@@ -170,17 +184,35 @@ const versionInfo = {
 function managerOf(request: Request, query: URLSearchParams): string {
   const given = query.get("fieldManager");
   if (given && (given.length > maxManagerLength || !/^[\x20-\x7e\u00a0-\uffff]+$/.test(given))) {
-    throw badRequest(`fieldManager must be at most ${maxManagerLength} printable characters`);
+    throw invalidOptions(optionsKindOf(request.method), (errors) => {
+      if (given.length > maxManagerLength) errors.tooLong("fieldManager", maxManagerLength);
+      else errors.invalid("fieldManager", given, "must be printable characters");
+    });
   }
   const agent = (request.headers.get("user-agent") ?? "").split("/")[0] ?? "";
   return given || agent.slice(0, maxManagerLength) || "unknown";
 }
 
-function dryRunOf(query: URLSearchParams): boolean {
+function optionsKindOf(method: string): string {
+  const verb = { POST: "Create", PUT: "Update", PATCH: "Patch", DELETE: "Delete" }[method];
+  return `${verb ?? "List"}Options`;
+}
+
+/** `Strict`, `Warn` or `Ignore`; empty stands for `Warn`. */
+function checkFieldValidation(method: string, query: URLSearchParams): void {
+  const mode = query.get("fieldValidation") ?? "";
+  const modes = ["", "Ignore", "Strict", "Warn"];
+  if (modes.includes(mode) || !["POST", "PUT", "PATCH"].includes(method)) return;
+  throw invalidOptions(optionsKindOf(method), (errors) =>
+    errors.unsupported("fieldValidation", mode, modes),
+  );
+}
+
+function dryRunOf(method: string, query: URLSearchParams): boolean {
   const values = query.getAll("dryRun").filter((value) => value !== "");
   if (values.some((value) => value !== "All")) {
-    throw badRequest(
-      `dryRun: Unsupported value: ${JSON.stringify(values[0])}: supported values: "All"`,
+    throw invalidOptions(optionsKindOf(method), (errors) =>
+      errors.unsupported("dryRun", values, ["All"]),
     );
   }
   return values.length > 0;

@@ -147,7 +147,14 @@ const known = webSocket("v5.channel.k8s.io");
 test.each<[string, string | undefined, string, Record<string, string>, number, RegExp]>([
   ["no certificate", undefined, exec, known, 401, /Unauthorized/],
   ["no rights", "guest", exec, known, 403, /forbidden/],
-  ["a Pod that is not there", "admin", exec.replace("web", "nobody"), known, 404, /nobody.. not found/],
+  [
+    "a Pod that is not there",
+    "admin",
+    exec.replace("web", "nobody"),
+    known,
+    404,
+    /nobody.. not found/,
+  ],
   ["an unknown container", "admin", `${exec}&container=x`, known, 400, /container x is not valid/],
   ["no output and no input", "admin", exec.replace("stdout", "no"), known, 400, /at least 1 of/],
   ["a Pod on no node", "admin", exec, known, 400, /does not have a host assigned/],

@@ -32,6 +32,7 @@ export const podStrategy: Strategy = {
     pod.spec.priority ??= 0;
     pod.spec.serviceAccountName ??= "default";
     pod.spec.serviceAccount ??= pod.spec.serviceAccountName;
+    tolerateBriefly(pod.spec);
   },
   validate(object, errors, old, subresource) {
     const pod = object as unknown as Pod;
@@ -47,6 +48,23 @@ export const podStrategy: Strategy = {
     }
   },
 };
+
+const briefTolerations = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+const briefSeconds = 300;
+
+/** As the admission plugin DefaultTolerationSeconds: a Pod stays for five minutes on a node that is lost. */
+function tolerateBriefly(spec: NonNullable<Pod["spec"]>): void {
+  const given = spec.tolerations ?? [];
+  const added = briefTolerations
+    .filter((key) => !given.some((each) => !each.key || each.key === key))
+    .map((key) => ({
+      key,
+      operator: "Exists" as const,
+      effect: "NoExecute" as const,
+      tolerationSeconds: briefSeconds,
+    }));
+  if (added.length > 0) spec.tolerations = [...given, ...added];
+}
 
 /** What of a Pod cannot change once it is created; a node is given to it by a binding only once. */
 function fixedPart({ spec }: Pod): unknown {

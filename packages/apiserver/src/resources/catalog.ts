@@ -41,6 +41,12 @@ export class Catalog {
     this.generation++;
   }
 
+  /** Whether anything of the group and version is served. */
+  serves(group: string, version: string): boolean {
+    const prefix = `${group}/${version}/`;
+    return [...this.#types.keys()].some((key) => key.startsWith(prefix));
+  }
+
   #add(type: ResourceType): void {
     this.#types.set(`${type.group}/${type.version}/${type.plural}`, type);
   }

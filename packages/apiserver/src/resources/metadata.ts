@@ -4,6 +4,12 @@ import { type ResourceType } from "./resource-type.ts";
 
 const maxAnnotationBytes = 256 * 1024;
 const maxFinalizers = 100;
+const standardFinalizers = new Set([
+  "kubernetes",
+  "orphan",
+  "foregroundDeletion",
+  "customresourcecleanup.apiextensions.k8s.io",
+]);
 
 const labelPattern = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const serviceNamePattern = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
@@ -69,6 +75,12 @@ export function validateMetadata(
   for (const [index, finalizer] of (metadata.finalizers ?? []).entries()) {
     if (!isLabelKey(finalizer)) {
       errors.invalid(`metadata.finalizers[${index}]`, finalizer, qualifiedNameDetail);
+    } else if (!type.custom && !finalizer.includes("/") && !standardFinalizers.has(finalizer)) {
+      errors.invalid(
+        `metadata.finalizers[${index}]`,
+        finalizer,
+        "name is neither a standard finalizer name nor is it fully qualified",
+      );
     }
   }
 }

@@ -30,6 +30,8 @@ export interface Strategy {
   nameRule?: "subdomain" | "label" | "service" | "path";
   /** Whether `metadata.generation` counts changes of what is not status. */
   generation?: boolean;
+  /** Whether an update has to name the resourceVersion that it replaces. */
+  conditionalUpdate?: boolean;
   /** Fields for `?fieldSelector=` besides name and namespace. */
   selectableFields?: string[];
 }

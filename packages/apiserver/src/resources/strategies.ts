@@ -1,6 +1,11 @@
 import { autoscalerStrategy } from "../kinds/autoscaler.ts";
 import { configMapStrategy } from "../kinds/config-map.ts";
 import { definitionStrategy } from "../kinds/custom-resource-definition.ts";
+import { claimStrategy } from "../kinds/claim.ts";
+import { disruptionBudgetStrategy } from "../kinds/disruption-budget.ts";
+import { eventStrategy } from "../kinds/event.ts";
+import { leaseStrategy } from "../kinds/lease.ts";
+import { endpointSliceStrategy, ingressStrategy, networkPolicyStrategy } from "../kinds/network.ts";
 import { cronJobStrategy, jobStrategy } from "../kinds/job.ts";
 import { namespaceStrategy } from "../kinds/namespace.ts";
 import { podStrategy } from "../kinds/pod.ts";
@@ -9,21 +14,6 @@ import { serviceStrategy } from "../kinds/service.ts";
 import { webhookConfigurationStrategy } from "../kinds/webhook-configuration.ts";
 import { deploymentStrategy, replicaSetStrategy } from "../kinds/workload.ts";
 import { type Strategy } from "./resource-type.ts";
-
-const eventFields = [
-  "involvedObject.kind",
-  "involvedObject.namespace",
-  "involvedObject.name",
-  "involvedObject.uid",
-  "involvedObject.apiVersion",
-  "involvedObject.resourceVersion",
-  "involvedObject.fieldPath",
-  "reason",
-  "reportingComponent",
-  "reportingController",
-  "source",
-  "type",
-];
 
 /** Kind → what it does beyond being stored. Kinds that are not here only are. */
 export const strategies: Record<string, Strategy> = {
@@ -40,11 +30,15 @@ export const strategies: Record<string, Strategy> = {
   CustomResourceDefinition: definitionStrategy,
   MutatingWebhookConfiguration: webhookConfigurationStrategy,
   ValidatingWebhookConfiguration: webhookConfigurationStrategy,
-  Event: { selectableFields: eventFields },
+  Event: eventStrategy,
   Node: { selectableFields: ["spec.unschedulable"] },
-  Ingress: { generation: true },
-  NetworkPolicy: { generation: true },
-  PodDisruptionBudget: { generation: true },
+  Ingress: ingressStrategy,
+  NetworkPolicy: networkPolicyStrategy,
+  EndpointSlice: endpointSliceStrategy,
+  PodDisruptionBudget: disruptionBudgetStrategy,
+  PersistentVolumeClaim: claimStrategy,
+  Lease: leaseStrategy,
+  ResourceQuota: { prepare: (object, { old }) => void (old ? undefined : (object.status = {})) },
   ClusterRole: { nameRule: "path" },
   ClusterRoleBinding: { nameRule: "path" },
   Role: { nameRule: "path" },

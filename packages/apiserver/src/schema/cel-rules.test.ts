@@ -82,18 +82,15 @@ test.each<[string, object]>([
 ])("holds: %s", (rule, value) => expect(problems(rule, value)).toEqual([]));
 
 test.each<[ValidationRule, string]>([
-  [{ rule: "self.count > 5" }, 'spec: Invalid value: "object": failed rule: self.count > 5'],
-  [{ rule: "self.count > 5", message: "too few" }, 'spec: Invalid value: "object": too few'],
+  [{ rule: "self.count > 5" }, "spec: Invalid value: failed rule: self.count > 5"],
+  [{ rule: "self.count > 5", message: "too few" }, "spec: Invalid value: too few"],
   [
     { rule: "self.count > 5", messageExpression: "'only ' + string(self.count)" },
-    'spec: Invalid value: "object": only 1',
+    "spec: Invalid value: only 1",
   ],
-  [
-    { rule: "false", message: "no", fieldPath: ".count" },
-    'spec.count: Invalid value: "object": no',
-  ],
+  [{ rule: "false", message: "no", fieldPath: ".count" }, "spec.count: Invalid value: no"],
   [{ rule: "false", message: "no", reason: "FieldValueForbidden" }, "spec: Forbidden: no"],
-  [{ rule: "self.missing == 1", message: "m" }, 'spec: Invalid value: "object": m'],
+  [{ rule: "self.missing == 1", message: "m" }, "spec: Invalid value: m"],
 ])("fails: %j", (rule, message) => expect(problems(rule, { count: 1 })).toEqual([message]));
 
 test("transition rules wait until there is a past", () => {

@@ -149,16 +149,12 @@ function report(
     case "FieldValueRequired":
       return errors.required(field, message);
     case "FieldValueDuplicate":
-      return errors.duplicate(field, shown(value));
+      return errors.duplicate(field, value);
     default:
-      return errors.invalid(field, shown(value), message);
+      return typeof value === "object"
+        ? errors.broken(field, message)
+        : errors.invalid(field, value, message);
   }
-}
-
-/** The API server names the type of what is too large to be shown. */
-function shown(value: unknown): unknown {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "object" ? "object" : value;
 }
 
 function rulesOf(schema: Schema): CompiledRule[] {

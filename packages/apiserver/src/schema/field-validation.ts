@@ -19,11 +19,6 @@ export function checkFields(
   object: UnknownObject,
   mode: FieldValidation,
 ): string[] {
-  if (!["Strict", "Warn", "Ignore"].includes(mode)) {
-    throw badRequest(
-      `fieldValidation: Unsupported value: ${JSON.stringify(mode)}: supported values: "Ignore", "Strict", "Warn"`,
-    );
-  }
   const unknown = dropUnknownFields(type, object);
   if (unknown.length === 0 || mode === "Ignore") return [];
   const texts = unknown.slice(0, maxReported).map((path) => `unknown field "${path}"`);

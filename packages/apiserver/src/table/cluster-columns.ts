@@ -67,16 +67,12 @@ function capacity(value: unknown): string {
 export const clusterColumns: Record<string, Column[]> = {
   Namespace: [column("Status", (object: Any) => text(status(object).phase)), ageColumn],
   ConfigMap: [
-    column("Data", ({ data, binaryData }: Any) => sizeOf(data) + sizeOf(binaryData), integer),
+    column("Data", ({ data, binaryData }: Any) => sizeOf(data) + sizeOf(binaryData)),
     ageColumn,
   ],
   Secret: [
     column("Type", ({ type }: Any) => text(type)),
-    column("Data", ({ data }: Any) => sizeOf(data), integer),
-    ageColumn,
-  ],
-  ServiceAccount: [
-    column("Secrets", ({ secrets }: Any) => (secrets as [] | undefined)?.length ?? 0, integer),
+    column("Data", ({ data }: Any) => sizeOf(data)),
     ageColumn,
   ],
   Node: [
