@@ -27,6 +27,7 @@ export function validateCustomObject(
   const { apiVersion: _, kind: __, metadata: ___, ...body } = object;
   validateValue(body, withoutTypeFields(custom.openApiSchema), errors);
   const found = errors.all.slice(before);
+  validateScale(custom, object, errors);
   if (!found.some(({ reason }) => blocking.has(reason))) {
     validateRules(custom, object, old, errors, log);
   } else if (hasRules(custom)) {
@@ -34,12 +35,31 @@ export function validateCustomObject(
   }
 }
 
+/** The replicas that `/scale` shows: told with the path as the definition words it. */
+function validateScale(
+  { scale }: NonNullable<ResourceType["custom"]>,
+  object: UnknownObject,
+  errors: FieldErrors,
+): void {
+  if (!scale) return;
+  let value: unknown = object;
+  for (const step of scale.specReplicasPath.split(".").slice(1)) {
+    value = typeof value === "object" ? (value as UnknownFields | null)?.[step] : undefined;
+  }
+  if (typeof value === "number" && Number.isInteger(value) && value < 0) {
+    errors.invalid(scale.specReplicasPath, value, "should be a non-negative integer");
+  }
+}
+
+type UnknownFields = Record<string, unknown>;
+
 /** After these a rule could not rely on the types, or take too long. */
 const blocking = new Set([
   "FieldValueRequired",
   "FieldValueTooLong",
   "FieldValueTooMany",
   "FieldValueTypeInvalid",
+  "FieldValueNotSupported",
 ]);
 const uncheckedRules =
   "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";

@@ -39,7 +39,7 @@ function unknownCustomFields(type: ResourceType, object: UnknownObject): string[
   const place = { path: "metadata", goPath: ".metadata", struct: "ObjectMeta" };
   decoding.decode(object.metadata, objectMetaSchema, place);
   if (!type.custom || type.custom.preserveUnknownFields) return decoding.unknown;
-  return [...decoding.unknown, ...prune(object, type.custom.openApiSchema)];
+  return [...decoding.unknown, ...prune(object, type.custom.openApiSchema)].sort();
 }
 
 function unknownBuiltinFields(type: ResourceType, object: UnknownObject): string[] {
