@@ -262,5 +262,9 @@ class Connection:
         self._chunks = None
         self._state = _LINGER
         self._deadline = time.monotonic() + LINGER_SECONDS
-        if self._transport.can_write_eof():
-            self._transport.write_eof()
+        try:
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+        except OSError:
+            # The other side has reset the connection a moment ago: there is nobody left to tell.
+            self._transport.abort()
