@@ -96,7 +96,7 @@ async function linesOf(
   try {
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
-      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      text += decoder.decode(chunk, { stream: true });
       if (text.split("\n").length > count) break;
     }
   } catch {

@@ -1,4 +1,5 @@
 import { functionCrd } from "@spry/function";
+import { changed } from "./validation.ts";
 import { type Case, apply, at, get, patch, post, put, remove, table } from "../step.ts";
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -119,11 +120,9 @@ const thingCrd = {
     ],
   },
 };
-const badDefinition = (name: string, change: (definition: any) => void) => {
-  const definition = structuredClone(thingCrd) as any;
-  change(definition);
-  return post(`${definitions}?dryRun=All`, definition);
-};
+const specSchema = "spec.versions.0.schema.openAPIV3Schema.properties.spec";
+const badDefinition = (path: string, value: unknown) =>
+  post(`${definitions}?dryRun=All`, changed(structuredClone(thingCrd), path, value));
 const functions = at("serverless.kyma-project.io/v1alpha2", "functions");
 const fn = (spec: unknown) => ({
   apiVersion: "serverless.kyma-project.io/v1alpha2",
@@ -230,40 +229,18 @@ export const customResources: Case[] = [
   {
     name: "definitions that are refused",
     steps: [
-      badDefinition("name", (d) => (d.metadata.name = "other.diff.spry.invalid")),
-      badDefinition("no storage", (d) => (d.spec.versions[0].storage = false)),
-      badDefinition("no schema", (d) => delete d.spec.versions[0].schema),
-      badDefinition(
-        "no type",
-        (d) => delete d.spec.versions[0].schema.openAPIV3Schema.properties.spec.type,
-      ),
-      badDefinition(
-        "unknown type",
-        (d) => (d.spec.versions[0].schema.openAPIV3Schema.properties.spec.type = "x"),
-      ),
-      badDefinition(
-        "bad rule",
-        (d) =>
-          (d.spec.versions[0].schema.openAPIV3Schema.properties.spec["x-kubernetes-validations"] = [
-            { rule: "self." },
-          ]),
-      ),
-      badDefinition(
-        "unknown field in rule",
-        (d) =>
-          (d.spec.versions[0].schema.openAPIV3Schema.properties.spec["x-kubernetes-validations"] = [
-            { rule: "self.absent" },
-          ]),
-      ),
-      badDefinition("scope", (d) => (d.spec.scope = "X")),
-      badDefinition("no versions", (d) => (d.spec.versions = [])),
-      badDefinition("kind", (d) => (d.spec.names.kind = "")),
-      badDefinition(
-        "bad default",
-        (d) =>
-          (d.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.text.default = 1),
-      ),
-      badDefinition("group", (d) => delete d.spec.group),
+      badDefinition("metadata.name", "other.diff.spry.invalid"),
+      badDefinition("spec.versions.0.storage", false),
+      badDefinition("spec.versions.0.schema", undefined),
+      badDefinition(`${specSchema}.type`, undefined),
+      badDefinition(`${specSchema}.type`, "x"),
+      badDefinition(`${specSchema}.x-kubernetes-validations`, [{ rule: "self." }]),
+      badDefinition(`${specSchema}.x-kubernetes-validations`, [{ rule: "self.absent" }]),
+      badDefinition("spec.scope", "X"),
+      badDefinition("spec.versions", []),
+      badDefinition("spec.names.kind", ""),
+      badDefinition(`${specSchema}.properties.text.default`, 1),
+      badDefinition("spec.group", undefined),
     ],
   },
   {
