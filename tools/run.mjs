@@ -12,13 +12,16 @@ const oxlint = [...module("oxlint", "bin/oxlint"), "--type-aware", "--deny-warni
 const oxfmt = module("oxfmt", "bin/oxfmt");
 const tsc = module("typescript", "bin/tsc");
 
+const lint = [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."]];
+
 const steps = {
   test: [[...vitest, "--project=!cluster", "--project=!differential", ...rest]],
   unit: [[...vitest, "--project", "unit", ...rest]],
   e2e: [[...vitest, "--project", "e2e", ...rest]],
   cluster: [[...vitest, "--project", "cluster", ...rest]],
   differential: [[...vitest, "--project", "differential", ...rest]],
-  check: [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."], [...vitest, "--project", "unit"]],
+  lint,
+  check: [...lint, [...vitest, "--project", "unit"]],
   format: [oxfmt, [...oxlint, "--fix"]],
   bench: [[node, path.join(root, "bench", "main.ts"), ...rest]],
   "real-apiserver": [[node, path.join(root, "tools", "real-apiserver", "main.ts"), ...rest]],
