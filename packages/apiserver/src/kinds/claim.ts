@@ -1,8 +1,9 @@
 import { type Strategy } from "../resources/resource-type.ts";
 
-const protection = "kubernetes.io/pvc-protection";
-
-/** `pkg/apis/core/v1/defaults.go`, and the admission plugin that protects claims in use. */
+/**
+ * `pkg/apis/core/v1/defaults.go`. Claims get no finalizer that protects them while in use: no Pod of
+ * the embedded engine can use one, and nobody would take the protection away again.
+ */
 export const claimStrategy: Strategy = {
   defaults(object) {
     const spec = object.spec as { volumeMode?: string } | undefined;
@@ -11,10 +12,6 @@ export const claimStrategy: Strategy = {
   prepare(object, { old }) {
     if (old) return;
     object.status = { phase: "Pending" };
-    const { metadata } = object;
-    if (!metadata.finalizers?.includes(protection)) {
-      metadata.finalizers = [...(metadata.finalizers ?? []), protection];
-    }
   },
   validate(object, errors) {
     const { accessModes, resources } = (object.spec ?? {}) as {
