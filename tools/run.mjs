@@ -21,7 +21,7 @@ const steps = {
   cluster: [[...vitest, "--project", "cluster", ...rest]],
   differential: [[...vitest, "--project", "differential", ...rest]],
   lint,
-  check: [...lint, [...vitest, "--project", "unit"]],
+  check: [...lint, [...vitest, "--project", "unit", "--maxWorkers=2"]],
   format: [oxfmt, [...oxlint, "--fix"]],
   bench: [[node, path.join(root, "bench", "main.ts"), ...rest]],
   "real-apiserver": [[node, path.join(root, "tools", "real-apiserver", "main.ts"), ...rest]],
