@@ -1,107 +1,220 @@
-import { mkdirSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { DamagedStoreError } from "./damaged-store-error.ts";
+import { migrate, schemaVersion } from "./schema-versions.ts";
 import { StoredObject } from "./stored-object.ts";
+import { damageOfLog } from "./write-ahead-log.ts";
 
-/** A change to make durable: the new version of an object, or its removal. */
+/** A change to make durable: an object's version that goes, one that comes, or one for the other. */
 export interface Change {
+  previous?: StoredObject | undefined;
   put?: StoredObject;
-  remove?: StoredObject;
 }
 
-const schemaVersion = 1;
+/** What all objects together must come to: a row that was lost, doubled or set back shows here. */
+interface Totals {
+  revision: number;
+  count: number;
+  /** Exclusive or of all checksums. */
+  checksum: number;
+}
+
+export const storeFile = (dataDir: string): string => path.join(dataDir, "state.db");
 
 /**
  * Objects on disk. `commit` returns when the changes are there for good: the journal is synced
  * (WAL with synchronous=FULL), so that neither a crash nor a power cut undoes them.
+ *
+ * Every row carries a checksum, and the rows together a sum, so that reading notices what SQLite itself
+ * does not look for. Throws a `DamagedStoreError` then.
  */
 export class SqliteJournal {
+  readonly #file: string;
   readonly #database: DatabaseSync;
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
-  readonly #setRevision: StatementSync;
+  readonly #setTotals: StatementSync;
+  #totals: Totals;
 
   /** `dataDir` is created when missing; ":memory:" keeps nothing. */
   constructor(dataDir: string) {
     const memory = dataDir === ":memory:";
-    if (!memory) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    const file = memory ? dataDir : path.join(dataDir, "state.db");
-    this.#database = open(file);
+    this.#file = memory ? dataDir : storeFile(dataDir);
+    if (!memory) {
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+      createIfMissing(this.#file);
+    }
+    this.#database = open(this.#file);
     this.#put = this.#database.prepare(
-      "INSERT INTO objects VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET revision = excluded.revision, json = excluded.json",
+      "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET revision = excluded.revision, json = excluded.json, checksum = excluded.checksum",
     );
     this.#remove = this.#database.prepare(
       "DELETE FROM objects WHERE collection = ? AND namespace = ? AND name = ?",
     );
-    this.#setRevision = this.#database.prepare("UPDATE meta SET revision = ?");
+    this.#setTotals = this.#database.prepare(
+      "UPDATE meta SET revision = ?, count = ?, checksum = ?",
+    );
+    this.#totals = this.#reading(() => {
+      const row = this.#database.prepare("SELECT revision, count, checksum FROM meta").get();
+      if (!row) throw new DamagedStoreError(this.#file, "its table meta is empty");
+      const { revision, count, checksum } = row as Record<keyof Totals, number>;
+      return { revision, count, checksum };
+    });
   }
 
   /** The latest revision ever given out, that of a removal included. */
   revision(): number {
-    return Number(this.#database.prepare("SELECT revision FROM meta").get()?.revision ?? 0);
+    return this.#totals.revision;
   }
 
-  *objects(): Generator<StoredObject> {
-    const rows = this.#database
-      .prepare("SELECT * FROM objects ORDER BY collection, namespace, name")
-      .iterate();
-    for (const row of rows) {
-      const { collection, namespace, name } = row as Record<string, string>;
-      yield new StoredObject(
-        { collection: collection ?? "", namespace: namespace ?? "", name: name ?? "" },
-        Number(row.revision),
-        String(row.json),
-      );
-    }
+  /** All objects, checked. */
+  objects(): StoredObject[] {
+    return this.#reading(() => {
+      const objects: StoredObject[] = [];
+      let sum = 0;
+      const rows = this.#database
+        .prepare("SELECT * FROM objects ORDER BY collection, namespace, name")
+        .iterate();
+      for (const row of rows) {
+        const { stored, checksum } = objectOf(row);
+        if (stored.checksum() !== checksum) {
+          throw new DamagedStoreError(
+            this.#file,
+            `${stored.collection} ${stored.key} is not what was written`,
+          );
+        }
+        sum ^= checksum;
+        objects.push(stored);
+      }
+      const { count, checksum } = this.#totals;
+      if (objects.length !== count || sum >>> 0 !== checksum) {
+        throw new DamagedStoreError(
+          this.#file,
+          `it has ${objects.length} objects instead of the ${count} that were written`,
+        );
+      }
+      return objects;
+    });
   }
 
   commit(changes: readonly Change[], revision: number): void {
+    let { count, checksum } = this.#totals;
     this.#database.exec("BEGIN IMMEDIATE");
     try {
-      for (const { put, remove } of changes) {
-        if (put) this.#put.run(put.collection, put.namespace, put.name, put.revision, put.json);
-        if (remove) this.#remove.run(remove.collection, remove.namespace, remove.name);
+      for (const { previous, put } of changes) {
+        if (previous) {
+          count--;
+          checksum ^= previous.checksum();
+        }
+        if (put) {
+          const sum = put.checksum();
+          count++;
+          checksum ^= sum;
+          const { collection, namespace, name, revision: version, json } = put;
+          this.#put.run(collection, namespace, name, version, json, sum);
+        } else if (previous) {
+          this.#remove.run(previous.collection, previous.namespace, previous.name);
+        }
       }
-      this.#setRevision.run(revision);
+      const totals = { revision, count, checksum: checksum >>> 0 };
+      this.#setTotals.run(totals.revision, totals.count, totals.checksum);
       this.#database.exec("COMMIT");
+      this.#totals = totals;
     } catch (cause) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       throw new Error("writing to the store", { cause });
     }
   }
 
+  /** A copy of the committed state, compact and synced, in a file that must not exist yet. */
+  snapshot(file: string): void {
+    this.#database.prepare("VACUUM INTO ?").run(file);
+    sync(file);
+  }
+
   close(): void {
     this.#database.close();
   }
+
+  #reading<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      this.#database.close();
+      throw isDamage(error)
+        ? new DamagedStoreError(this.#file, error.message, { cause: error })
+        : error;
+    }
+  }
+}
+
+function objectOf(row: Record<string, unknown>): { stored: StoredObject; checksum: number } {
+  const { collection, namespace, name, json } = row as Record<string, string>;
+  const place = { collection: collection ?? "", namespace: namespace ?? "", name: name ?? "" };
+  return {
+    stored: new StoredObject(place, Number(row["revision"]), json ?? ""),
+    checksum: Number(row["checksum"]),
+  };
+}
+
+/** A store comes into being whole: one that is there but empty has lost its content. */
+function createIfMissing(file: string): void {
+  const log = `${file}-wal`;
+  const size = statSync(file, { throwIfNoEntry: false })?.size;
+  if (size === 0) throw new DamagedStoreError(file, "it is empty");
+  const damage =
+    size === undefined && exists(log) ? `only its log ${log} is left` : damageOfLog(log);
+  if (damage) throw new DamagedStoreError(file, damage);
+  if (size !== undefined) return;
+  const unfinished = `${file}.new`;
+  rmSync(unfinished, { force: true });
+  const database = new DatabaseSync(unfinished);
+  migrate(database);
+  database.close();
+  sync(unfinished);
+  renameSync(unfinished, file);
+  sync(path.dirname(file));
+}
+
+function exists(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+function sync(file: string): void {
+  // A directory cannot be opened on Windows, where renaming needs no sync either.
+  if (process.platform === "win32") return;
+  const descriptor = openSync(file, "r");
+  fsyncSync(descriptor);
+  closeSync(descriptor);
 }
 
 function open(file: string): DatabaseSync {
+  let database: DatabaseSync | undefined;
   try {
-    const database = new DatabaseSync(file, { timeout: 1000 });
+    database = new DatabaseSync(file, { timeout: 1000 });
     // One process owns the store: no second engine on the same directory, and no shared-memory file.
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
-    database.exec("PRAGMA journal_mode = WAL");
-    database.exec("PRAGMA synchronous = FULL");
-    const version = Number(database.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+    const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
     if (version > schemaVersion) {
       throw new Error(`it is of a newer version (${version}) than this program knows`);
     }
-    if (version === 0) {
-      database.exec(`
-        BEGIN;
-        CREATE TABLE objects (
-          collection TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-          revision INTEGER NOT NULL, json TEXT NOT NULL,
-          PRIMARY KEY (collection, namespace, name)
-        ) WITHOUT ROWID;
-        CREATE TABLE meta (revision INTEGER NOT NULL);
-        INSERT INTO meta VALUES (0);
-        PRAGMA user_version = ${schemaVersion};
-        COMMIT;
-      `);
-    }
+    if (version === 0 && file !== ":memory:")
+      throw new DamagedStoreError(file, "it holds none of the tables of a store");
+    database.exec("PRAGMA journal_mode = WAL");
+    database.exec("PRAGMA synchronous = FULL");
+    migrate(database);
     return database;
   } catch (cause) {
-    throw new Error(`opening the store ${file} (is another engine running on it?)`, { cause });
+    database?.close();
+    if (cause instanceof DamagedStoreError) throw cause;
+    if (isDamage(cause)) throw new DamagedStoreError(file, cause.message, { cause });
+    const hint = isBusy(cause) ? " (is another engine running on it?)" : "";
+    throw new Error(`opening the store ${file}${hint}`, { cause });
   }
 }
+
+/** Result codes SQLITE_BUSY 5, SQLITE_CORRUPT 11, SQLITE_NOTADB 26; the upper bits refine them. */
+const resultCode = (error: unknown) => Number((error as { errcode?: number })?.errcode) & 0xff;
+const isBusy = (error: unknown): boolean => resultCode(error) === 5;
+const isDamage = (error: unknown): error is Error => [11, 26].includes(resultCode(error));

@@ -106,7 +106,7 @@ export class Store {
     collection.objects.set(current.key, current);
     if (!previous) collection.sorted = undefined;
     const type = previous ? "MODIFIED" : "ADDED";
-    return this.#enqueue({ change: { put: current }, previous, current, type });
+    return this.#enqueue({ change: { previous, put: current }, previous, current, type });
   }
 
   /** Removes; resolves with the last state. `StaleWriteError` as with `put`. */
@@ -118,7 +118,7 @@ export class Store {
     const collection = this.#collection(previous.collection);
     collection.objects.delete(previous.key);
     collection.sorted = undefined;
-    return this.#enqueue({ change: { remove: current }, previous, current, type: "DELETED" });
+    return this.#enqueue({ change: { previous }, previous, current, type: "DELETED" });
   }
 
   /**
@@ -136,6 +136,12 @@ export class Store {
   /** Resolves when all that is readable is also on disk. */
   async settled(): Promise<void> {
     while (this.#settled) await this.#settled;
+  }
+
+  /** Writes all that is acknowledged, and nothing else, to a new file, which is itself a store. */
+  async snapshot(file: string): Promise<void> {
+    await this.settled();
+    this.#journal.snapshot(file);
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import { type UnknownObject } from "@spry/kube";
 
 /**
@@ -43,6 +44,12 @@ export class StoredObject {
 
   get key(): string {
     return keyOf(this.namespace, this.name);
+  }
+
+  /** CRC-32 of all that is kept of it on disk: place, revision and text. */
+  checksum(): number {
+    const place = `${this.collection}\0${this.key}\0${this.revision}\0`;
+    return crc32(this.json, crc32(place));
   }
 }
 
