@@ -63,11 +63,15 @@ export function runInstaller(
   });
 }
 
+/** The way to Services by name, for package registries behind one. */
+const servicesVariable = "SPRY_SERVICES";
+
 /** Install scripts are foreign code: they do not see where our own credentials are. */
 function foreignEnvironment(): NodeJS.ProcessEnv {
   const environment = { ...process.env };
   for (const name of Object.keys(environment))
-    if (name === "DOCKER_CONFIG" || name.startsWith("SPRY_")) delete environment[name];
+    if (name === "DOCKER_CONFIG" || (name.startsWith("SPRY_") && name !== servicesVariable))
+      delete environment[name];
   return environment;
 }
 

@@ -17,6 +17,7 @@ import {
   systemClock,
   type Transport,
 } from "@spry/kube";
+import { watchCluster } from "../network/cluster-watch.ts";
 import { type RecoveredPod, type Sandbox } from "../sandbox/sandbox.ts";
 import { ImageStore } from "./images.ts";
 import { createKubelet } from "./kubelet.ts";
@@ -92,7 +93,7 @@ class NodeAgent implements MachineNode {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { client, name, sandbox, clock } = this.#options;
+    const { client, name, sandbox, clock, log } = this.#options;
     const end = AbortSignal.any([signal, this.#ending.signal]);
     await this.#images.open();
     const recovered = new Map((await sandbox.recover()).map((pod) => [pod.uid, pod]));
@@ -106,6 +107,10 @@ class NodeAgent implements MachineNode {
     });
     recovered.clear();
     this.#watchObjects(end);
+    void watchCluster(
+      { client, clock, log, apply: (services) => sandbox.applyServices(services) },
+      end,
+    );
     await this.#retrying(end, () =>
       registerNode(client, name, sandbox, this.#images.list(), clock),
     );

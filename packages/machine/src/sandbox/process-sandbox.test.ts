@@ -66,10 +66,12 @@ test("a container sees exactly the environment that its Pod and the sandbox give
     "GREETING",
     "HOME",
     "HOSTNAME",
+    "NODE_OPTIONS",
     "PATH",
     "SERVER_HOST",
     "SPRY_READY_FD",
     "SPRY_ROOT",
+    "SPRY_SERVICES",
     "SPRY_TERMINATION_LOG",
     "TMPDIR",
   ]);

@@ -1,25 +1,23 @@
-import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { mkdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
+import { type ServiceView } from "../network/cluster-view.ts";
+import { ServiceFiles } from "../network/service-files.ts";
 import { AddressPool } from "./addresses.ts";
 import { interpreterLabel, Interpreters, interpretersIn } from "./interpreters.ts";
-import { buildRootView, PathRewriter } from "./path-rewriting.ts";
 import { removeOciContainers } from "./oci/strays.ts";
-import { ProcessContainer, readExit } from "./process-container.ts";
+import { readExit } from "./process-container.ts";
+import { ProcessPod } from "./process-pod.ts";
 import {
   findByEnvironment,
   isAlive,
   listProcesses,
   readMemory,
-  signalGroup,
   signalProcess,
   ticksPerSecond,
 } from "./processes.ts";
 import {
-  containerDir,
   exitFile,
   listNames,
   podDir,
@@ -32,14 +30,12 @@ import {
   writeRecord,
 } from "./records.ts";
 import {
-  type ContainerSpec,
   type ContainerUsage,
   type LocalImage,
   type PodIdentity,
   type PodSandbox,
   type RecoveredPod,
   type Sandbox,
-  type SandboxContainer,
 } from "./sandbox.ts";
 
 export interface ProcessSandboxOptions {
@@ -54,8 +50,6 @@ export interface ProcessSandboxOptions {
   clock?: Clock;
   log?: Logger;
 }
-
-const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
  * Runs containers as plain processes of this user: no root file system, no namespaces, no limits;
@@ -76,6 +70,7 @@ class ProcessSandbox implements Sandbox {
   readonly #log: Logger;
   readonly #addresses: AddressPool;
   readonly #interpreters: Interpreters;
+  readonly #services: ServiceFiles;
   readonly #pods = new Map<string, ProcessPod>();
 
   constructor(options: ProcessSandboxOptions) {
@@ -85,6 +80,7 @@ class ProcessSandbox implements Sandbox {
     this.#clock = clock;
     this.#log = log;
     this.#addresses = new AddressPool(this.#dataDir);
+    this.#services = new ServiceFiles(this.#dataDir);
     this.#interpreters = new Interpreters({
       dataDir: this.#dataDir,
       npmCli,
@@ -117,6 +113,7 @@ class ProcessSandbox implements Sandbox {
       recovered.push({ uid, namespace, name, sandbox, containers });
     }
     await this.#killStrangers();
+    this.#services.prepare();
     // So that the first Pod need not wait for it.
     await this.#interpreters.ensure(Interpreters.own, () => {});
     return recovered;
@@ -156,7 +153,7 @@ class ProcessSandbox implements Sandbox {
     const record: PodRecord = { ...pod, ip: this.#addresses.take() };
     const dir = podDir(this.#dataDir, pod.uid);
     mkdirSync(path.join(dir, "tmp"), { recursive: true, mode: 0o700 });
-    mkdirSync(path.join(dir, "home"), { mode: 0o700 });
+    mkdirSync(path.join(dir, "home"), { recursive: true, mode: 0o700 });
     writeRecord(podFile(dir), record);
     return Promise.resolve(this.#add(record));
   }
@@ -164,19 +161,24 @@ class ProcessSandbox implements Sandbox {
   #add(record: PodRecord): ProcessPod {
     this.#addresses.reserve(record.ip);
     const dir = podDir(this.#dataDir, record.uid);
-    const pod = new ProcessPod(
+    const pod = new ProcessPod({
       record,
       dir,
-      this.#interpreters,
-      this.#addresses.distinct,
-      this.#clock,
-      () => {
+      interpreters: this.#interpreters,
+      services: this.#services,
+      ownAddress: this.#addresses.distinct,
+      clock: this.#clock,
+      onClose: () => {
         this.#pods.delete(record.uid);
         this.#addresses.release(record.ip);
       },
-    );
+    });
     this.#pods.set(record.uid, pod);
     return pod;
+  }
+
+  applyServices(services: readonly ServiceView[]): Promise<void> {
+    return this.#services.apply(services);
   }
 
   async usage(): Promise<ContainerUsage[]> {
@@ -197,148 +199,4 @@ class ProcessSandbox implements Sandbox {
       }),
     );
   }
-}
-
-class ProcessPod implements PodSandbox {
-  readonly ip: string;
-  readonly dir: string;
-  readonly #uid: string;
-  readonly #interpreters: Interpreters;
-  readonly #ownAddress: boolean;
-  readonly #clock: Clock;
-  readonly #onClose: () => void;
-  readonly #running = new Map<string, ProcessContainer>();
-
-  constructor(
-    record: PodRecord,
-    dir: string,
-    interpreters: Interpreters,
-    ownAddress: boolean,
-    clock: Clock,
-    onClose: () => void,
-  ) {
-    this.ip = record.ip;
-    this.dir = dir;
-    this.#uid = record.uid;
-    this.#interpreters = interpreters;
-    this.#ownAddress = ownAddress;
-    this.#clock = clock;
-    this.#onClose = onClose;
-  }
-
-  async start(spec: ContainerSpec): Promise<SandboxContainer> {
-    if (!this.#ownAddress) for (const port of spec.ports) await assertFree(port);
-    const dir = containerDir(this.dir, spec.name);
-    const root = path.join(dir, "root");
-    await buildRootView(root, spec.image.rootDir, spec.mounts);
-    const rewriter = new PathRewriter(spec.image.rootDir, spec.mounts);
-    const cwd = await this.#workingDir(spec, rewriter, root);
-    const env = this.#environment(spec, rewriter, root);
-    const argv = spec.argv.map((argument) => rewriter.rewrite(argument));
-    const id = randomBytes(32).toString("hex");
-    const left = exitFile(this.dir, spec.name);
-    await rm(left, { force: true });
-    const launch = {
-      argv,
-      env,
-      cwd,
-      logFile: spec.logFile,
-      input: spec.stdin && { file: path.join(dir, "stdin"), mode: spec.stdin },
-      exitFile: spec.keepExitCode ? left : undefined,
-    };
-    const container = ProcessContainer.start(id, launch, this.#clock);
-    if (container.pid > 0) {
-      const { pid, startTicks, startedAt } = container;
-      const record = {
-        container: spec.name,
-        run: spec.run,
-        id,
-        pid,
-        startTicks,
-        startedAt,
-        cwd,
-        env,
-      };
-      writeRecord(processFile(this.dir, spec.name), record);
-      this.#track(spec.name, container);
-    }
-    return container;
-  }
-
-  adopt(record: ProcessRecord): ProcessContainer {
-    const left = exitFile(this.dir, record.container);
-    const container = ProcessContainer.adopt(record, left, this.#clock);
-    if (isAlive(record)) this.#track(record.container, container);
-    return container;
-  }
-
-  #track(name: string, container: ProcessContainer): void {
-    this.#running.set(name, container);
-    void container.exited.then(
-      () => this.#running.get(name) === container && this.#running.delete(name),
-    );
-  }
-
-  pids(): number[] {
-    return [...this.#running.values()].map(({ pid }) => pid);
-  }
-
-  running() {
-    return [...this.#running].map(([name, container]) => ({ podUid: this.#uid, name, container }));
-  }
-
-  /** The real working directory; one that neither image nor mounts have is made, as runtimes do. */
-  async #workingDir(spec: ContainerSpec, rewriter: PathRewriter, root: string): Promise<string> {
-    const wanted = spec.workingDir || spec.image.config.WorkingDir || "/";
-    const real = rewriter.realPath(wanted);
-    if (real !== undefined && existsSync(real)) return real;
-    const dir = path.join(root, path.posix.normalize(`/${wanted}`));
-    await mkdir(dir, { recursive: true });
-    return dir;
-  }
-
-  /** Exactly what image and Pod say, and the few variables that every container of this sandbox has. */
-  #environment(spec: ContainerSpec, rewriter: PathRewriter, root: string): Record<string, string> {
-    const env: Record<string, string> = {
-      HOME: path.join(this.dir, "home"),
-      HOSTNAME: spec.hostName,
-      SERVER_HOST: this.ip,
-    };
-    for (const [name, value] of Object.entries(spec.env)) env[name] = rewriter.rewrite(value);
-    const names = interpretersIn(spec.image.config.Labels?.[interpreterLabel]);
-    const bins = names.flatMap((name) => this.#interpreters.binOf(name) ?? []);
-    const own = (env["PATH"] ?? hostPath)
-      .split(":")
-      .flatMap((dir) => [...new Set([rewriter.realPath(dir) ?? dir, dir])]);
-    env["PATH"] = [...bins, ...own].join(":");
-    env["TMPDIR"] = path.join(this.dir, "tmp");
-    env["SPRY_ROOT"] = root;
-    env["SPRY_TERMINATION_LOG"] = spec.terminationLog;
-    return env;
-  }
-
-  async close(): Promise<void> {
-    for (const { container } of this.running()) signalGroup(container.pid, "SIGKILL");
-    for (const { pid } of await findByEnvironment(`SPRY_ROOT=${this.dir}/`))
-      signalProcess(pid, "SIGKILL");
-    // A process that is being killed may still be writing.
-    await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
-    this.#onClose();
-  }
-}
-
-/** Where Pods share one address, says which port is taken instead of letting the program fail. */
-function assertFree(port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", (cause) =>
-      reject(
-        new Error(
-          `port ${port} of 127.0.0.1 is taken: on this system all Pods share it; end the other program or Pod`,
-          { cause },
-        ),
-      ),
-    );
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve()));
-  });
 }

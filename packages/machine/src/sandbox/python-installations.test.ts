@@ -76,8 +76,13 @@ describe.skipIf(!version)("with a Python on this machine", () => {
     const bin = await interpreters.ensure(`python@${wanted}`, () => {});
     const run = (name: string, ...args: string[]) =>
       execFileSync(name, args, { env: { PATH: `${bin}:/usr/bin:/bin`, HOME: home } }).toString();
-    const probe = "import sys; print('%d.%d' % sys.version_info[:2], 'packages' in str(sys.path))";
-    expect(run("python3", "-c", probe).trim()).toBe(`${wanted} False`);
+    const probe =
+      "import sys; print('%d.%d' % sys.version_info[:2], [each for each in sys.path if 'packages' in each])";
+    const own = path.join(
+      dataDir,
+      `interpreters/python-${wanted}/lib/python${wanted}/site-packages`,
+    );
+    expect(run("python3", "-c", probe).trim()).toBe(`${wanted} ['${own}']`);
     expect(run("pip", "config", "list")).toContain("proxy.example");
     expect(run("pip", "--version")).toContain(`(python ${wanted})`);
   });

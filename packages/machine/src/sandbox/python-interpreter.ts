@@ -1,5 +1,6 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { pythonHook } from "../network/service-files.ts";
 import { findPython, type PythonInstallation, pythonVersions } from "./python-installations.ts";
 
 /** An image wants an interpreter that is neither here nor to be had; looking again later may find it. */
@@ -32,6 +33,15 @@ export async function linkPython(
   await writeFile(path.join(dir, "pip.py"), pipProgram(python));
   for (const name of ["pip", "pip3"])
     await writeFile(path.join(bin, name), pipCommand, { mode: 0o755 });
+  await addServiceNames(path.join(dir, "lib", `python${version}`, "site-packages"));
+}
+
+/** Python runs a line of a `.pth` file that begins with `import` at every start (module `site`). */
+async function addServiceNames(packages: string): Promise<void> {
+  await mkdir(packages, { recursive: true });
+  await copyFile(pythonHook, path.join(packages, "_spry_services.py"));
+  const line = 'import os; os.environ.get("SPRY_SERVICES") and __import__("_spry_services")\n';
+  await writeFile(path.join(packages, "_spry_services.pth"), line);
 }
 
 /** A shell's line, because a path with blanks cannot stand after `#!`. */

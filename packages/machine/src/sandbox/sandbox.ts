@@ -1,5 +1,6 @@
 import { type Writable } from "node:stream";
 import { type ContainerConfig } from "@spry/image";
+import { type ServiceView } from "../network/cluster-view.ts";
 import { type InputMode } from "./container-input.ts";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 
@@ -23,6 +24,8 @@ export interface Sandbox {
   prepare(image: LocalImage, progress: (message: string) => void): Promise<void>;
   /** The Pod's place on this machine; the same one when it is there already. */
   openPod(pod: PodIdentity): Promise<PodSandbox>;
+  /** Lets Pods call these Services, and no others, by their names and addresses. */
+  applyServices(services: readonly ServiceView[]): Promise<void>;
   /** CPU time and memory of everything that runs. */
   usage(): Promise<ContainerUsage[]>;
 }

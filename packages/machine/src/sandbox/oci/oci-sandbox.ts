@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from
 import { rm } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
+import { type ServiceView } from "../../network/cluster-view.ts";
 import { AddressPool } from "../addresses.ts";
 import { interpreterLabel, Interpreters } from "../interpreters.ts";
 import { readExit } from "../process-container.ts";
@@ -172,6 +173,10 @@ class OciSandbox implements Sandbox {
     });
     this.#pods.set(record.uid, pod);
     return pod;
+  }
+
+  applyServices(_services: readonly ServiceView[]): Promise<void> {
+    return Promise.resolve();
   }
 
   usage(): Promise<ContainerUsage[]> {

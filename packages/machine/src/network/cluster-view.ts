@@ -1,0 +1,90 @@
+import { type EndpointSlice, type Service } from "@spry/kube";
+
+/** Service addresses are from here (`--service-cluster-ip-range` of a real cluster). */
+export const serviceNetwork = "10.96.0.0/16";
+export const clusterDomain = "cluster.local";
+
+export type Protocol = "TCP" | "UDP" | "SCTP";
+
+export interface Endpoint {
+  ip: string;
+  port: number;
+}
+
+export interface ServicePort {
+  name: string;
+  protocol: Protocol;
+  /** What callers name. */
+  port: number;
+  endpoints: Endpoint[];
+}
+
+/** A Service as callers meet it: where its name leads, and who answers there. */
+export interface ServiceView {
+  namespace: string;
+  name: string;
+  /** Undefined for a headless one: callers meet the Pods themselves. */
+  clusterIp?: string | undefined;
+  /** The name that it stands for (`type: ExternalName`). */
+  externalName?: string | undefined;
+  ports: ServicePort[];
+  /** Addresses behind a headless Service, with the host names that Pods have there. */
+  addresses: { ip: string; hostname?: string | undefined }[];
+  /** A caller keeps its endpoint for so long (`sessionAffinity: ClientIP`). */
+  affinitySeconds?: number | undefined;
+}
+
+const serviceLabel = "kubernetes.io/service-name";
+const defaultAffinitySeconds = 10_800;
+
+export function serviceOfSlice({ metadata }: EndpointSlice): string {
+  return `${metadata.namespace}/${metadata.labels?.[serviceLabel] ?? ""}`;
+}
+
+/** What a Service and its EndpointSlices say together. */
+export function serviceView(service: Service, slices: readonly EndpointSlice[]): ServiceView {
+  const { namespace = "", name = "" } = service.metadata;
+  const { spec = {} } = service;
+  const clusterIp = spec.clusterIP && spec.clusterIP !== "None" ? spec.clusterIP : undefined;
+  const serving = slices.filter(({ addressType }) => addressType === "IPv4").map(servingEndpoints);
+  const ports = (spec.ports ?? []).map((port) => ({
+    name: port.name ?? "",
+    protocol: (port.protocol ?? "TCP") as Protocol,
+    port: port.port,
+    endpoints: preferReady(
+      serving.flatMap(({ slice, endpoints }) => {
+        const target = slice.ports?.find((each) => (each.name ?? "") === (port.name ?? ""))?.port;
+        if (target === undefined) return [];
+        return endpoints.map(({ ip, ready }) => ({ ip, port: target, ready }));
+      }),
+    ).map(({ ip, port }) => ({ ip, port })),
+  }));
+  const affinity = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? defaultAffinitySeconds;
+  return {
+    namespace,
+    name,
+    clusterIp,
+    externalName: spec.type === "ExternalName" ? spec.externalName : undefined,
+    ports,
+    addresses: serving.flatMap(({ endpoints }) =>
+      endpoints.filter(({ ready }) => ready).map(({ ip, hostname }) => ({ ip, hostname })),
+    ),
+    affinitySeconds: spec.sessionAffinity === "ClientIP" ? affinity : undefined,
+  };
+}
+
+function servingEndpoints(slice: EndpointSlice) {
+  const endpoints = (slice.endpoints ?? []).flatMap(({ addresses, conditions, hostname }) => {
+    const [ip] = addresses;
+    const ready = conditions?.ready ?? true;
+    const isServing = ready || (conditions?.serving === true && conditions.terminating === true);
+    return ip && isServing ? [{ ip, ready, hostname }] : [];
+  });
+  return { slice, endpoints };
+}
+
+/** Those that end but still serve count only where nobody else does, as kube-proxy has it. */
+function preferReady<T extends { ready: boolean }>(endpoints: T[]): T[] {
+  const ready = endpoints.filter((each) => each.ready);
+  return ready.length > 0 ? ready : endpoints;
+}

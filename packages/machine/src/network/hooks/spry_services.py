@@ -1,0 +1,135 @@
+"""Lets a Python process of the process sandbox call Services by their names and addresses.
+
+Loaded at the interpreter's start: `socket` asks the files of `service-files.ts` first, and the
+system about everything else.
+"""
+
+import errno
+import json
+import os
+import random
+import re
+import socket
+
+_OWN = os.environ["SPRY_SERVICES"]
+_ALL = os.path.dirname(_OWN)
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_SUFFIX = ".svc.cluster.local"
+# With fewer dots the search list of a Pod's resolv.conf comes first (ndots:5).
+_MAX_SEARCHED = 5
+# Services of type ExternalName may name each other.
+_MAX_ALIASES = 8
+
+_connect = socket.socket.connect
+_connect_ex = socket.socket.connect_ex
+_getaddrinfo = socket.getaddrinfo
+_gethostbyname = socket.gethostbyname
+
+
+def _read(*parts):
+    try:
+        with open(os.path.join(*parts), "rb") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
+def _named(labels):
+    """`service.namespace`, or `host.service.namespace` of a Pod behind a headless Service."""
+    if not all(_LABEL.fullmatch(label) for label in labels):
+        return None
+    if len(labels) == 2:
+        return _read(_ALL, labels[1], labels[0] + ".json")
+    if len(labels) != 3:
+        return None
+    service = _read(_ALL, labels[2], labels[1] + ".json") or {}
+    addresses = service.get("hosts", {}).get(labels[0])
+    return {"addresses": addresses} if addresses else None
+
+
+def _service_of(host):
+    """The file of a Service, or its alias, another name; None for what is no Service."""
+    if isinstance(host, (bytes, bytearray)):
+        host = bytes(host).decode("ascii", "replace")
+    if not isinstance(host, str) or len(host) > 253:
+        return None
+    if host.startswith("10.96."):
+        return _read(_ALL, "..", "addresses", host + ".json") if "/" not in host else None
+    alias = None
+    for _ in range(_MAX_ALIASES):
+        service = _service_of_name((alias or host).lower())
+        if not service or "externalName" not in service:
+            return service or (alias and {"alias": alias})
+        alias = service["externalName"]
+    return None
+
+
+def _service_of_name(name):
+    bare = name.removesuffix(".")
+    if bare in ("", "localhost") or ":" in bare or bare.replace(".", "").isdigit():
+        return None
+    if bare.endswith(_SUFFIX):
+        return _named(bare.removesuffix(_SUFFIX).split("."))
+    labels = bare.split(".")
+    if bare != name or len(labels) > _MAX_SEARCHED:
+        return None
+    namespace = os.path.basename(_OWN)
+    candidates = [labels + [namespace]] if len(labels) < 3 else []
+    candidates.append(labels)
+    if labels[-1] == "svc":
+        candidates.append(labels[:-1])
+    return next(filter(None, map(_named, candidates)), None)
+
+
+def _target(sock, address):
+    """Where a connection to a Service's port goes; the address itself for what is no Service."""
+    if sock.family != socket.AF_INET or not isinstance(address, tuple) or len(address) != 2:
+        return address
+    host, port = address
+    service = _service_of(host)
+    if not service:
+        return address
+    if "alias" in service:
+        return (service["alias"], port)
+    if "ports" not in service:
+        return (random.choice(service["addresses"]), port) if service["addresses"] else address
+    protocol = "UDP" if sock.type == socket.SOCK_DGRAM else "TCP"
+    endpoints = service["ports"].get(f"{port}/{protocol}")
+    if not endpoints:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+    ip, _, number = random.choice(endpoints).rpartition(":")
+    return (ip, int(number))
+
+
+def connect(self, address):
+    return _connect(self, _target(self, address))
+
+
+def connect_ex(self, address):
+    try:
+        target = _target(self, address)
+    except ConnectionRefusedError as error:
+        return error.errno
+    return _connect_ex(self, target)
+
+
+def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
+    service = _service_of(host) if family in (0, socket.AF_INET) else None
+    if service and "alias" in service:
+        return _getaddrinfo(service["alias"], port, family, type, proto, flags)
+    addresses = (service or {}).get("addresses") or [host]
+    found = [_getaddrinfo(address, port, family, type, proto, flags) for address in addresses]
+    return [each for part in found for each in part]
+
+
+def gethostbyname(hostname):
+    service = _service_of(hostname) or {}
+    if service.get("addresses"):
+        return service["addresses"][0]
+    return _gethostbyname(service.get("alias", hostname))
+
+
+socket.socket.connect = connect
+socket.socket.connect_ex = connect_ex
+socket.getaddrinfo = getaddrinfo
+socket.gethostbyname = gethostbyname

@@ -1,0 +1,171 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import path from "node:path";
+import { type Clock } from "@spry/kube";
+import { type ServiceFiles } from "../network/service-files.ts";
+import { interpreterLabel, type Interpreters, interpretersIn } from "./interpreters.ts";
+import { buildRootView, PathRewriter } from "./path-rewriting.ts";
+import { ProcessContainer } from "./process-container.ts";
+import { findByEnvironment, isAlive, signalGroup, signalProcess } from "./processes.ts";
+import {
+  containerDir,
+  exitFile,
+  type PodRecord,
+  processFile,
+  type ProcessRecord,
+  writeRecord,
+} from "./records.ts";
+import { type ContainerSpec, type PodSandbox, type SandboxContainer } from "./sandbox.ts";
+
+export interface ProcessPodOptions {
+  record: PodRecord;
+  dir: string;
+  interpreters: Interpreters;
+  services: ServiceFiles;
+  /** Otherwise all Pods share one address and its ports. */
+  ownAddress: boolean;
+  clock: Clock;
+  onClose: () => void;
+}
+
+const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** A Pod whose containers are plain processes of this machine. */
+export class ProcessPod implements PodSandbox {
+  readonly ip: string;
+  readonly dir: string;
+  readonly #options: ProcessPodOptions;
+  readonly #running = new Map<string, ProcessContainer>();
+
+  constructor(options: ProcessPodOptions) {
+    this.ip = options.record.ip;
+    this.dir = options.dir;
+    this.#options = options;
+  }
+
+  async start(spec: ContainerSpec): Promise<SandboxContainer> {
+    if (!this.#options.ownAddress) for (const port of spec.ports) await assertFree(port);
+    const dir = containerDir(this.dir, spec.name);
+    const root = path.join(dir, "root");
+    await buildRootView(root, spec.image.rootDir, spec.mounts);
+    const rewriter = new PathRewriter(spec.image.rootDir, spec.mounts);
+    const cwd = await this.#workingDir(spec, rewriter, root);
+    const env = this.#environment(spec, rewriter, root);
+    const argv = spec.argv.map((argument) => rewriter.rewrite(argument));
+    const id = randomBytes(32).toString("hex");
+    const left = exitFile(this.dir, spec.name);
+    await rm(left, { force: true });
+    const launch = {
+      argv,
+      env,
+      cwd,
+      logFile: spec.logFile,
+      input: spec.stdin && { file: path.join(dir, "stdin"), mode: spec.stdin },
+      exitFile: spec.keepExitCode ? left : undefined,
+    };
+    const container = ProcessContainer.start(id, launch, this.#options.clock);
+    if (container.pid > 0) {
+      const { pid, startTicks, startedAt } = container;
+      const record = {
+        container: spec.name,
+        run: spec.run,
+        id,
+        pid,
+        startTicks,
+        startedAt,
+        cwd,
+        env,
+      };
+      writeRecord(processFile(this.dir, spec.name), record);
+      this.#track(spec.name, container);
+    }
+    return container;
+  }
+
+  adopt(record: ProcessRecord): ProcessContainer {
+    const left = exitFile(this.dir, record.container);
+    const container = ProcessContainer.adopt(record, left, this.#options.clock);
+    if (isAlive(record)) this.#track(record.container, container);
+    return container;
+  }
+
+  #track(name: string, container: ProcessContainer): void {
+    this.#running.set(name, container);
+    void container.exited.then(
+      () => this.#running.get(name) === container && this.#running.delete(name),
+    );
+  }
+
+  pids(): number[] {
+    return [...this.#running.values()].map(({ pid }) => pid);
+  }
+
+  running() {
+    return [...this.#running].map(([name, container]) => ({
+      podUid: this.#options.record.uid,
+      name,
+      container,
+    }));
+  }
+
+  /** The real working directory; one that neither image nor mounts have is made, as runtimes do. */
+  async #workingDir(spec: ContainerSpec, rewriter: PathRewriter, root: string): Promise<string> {
+    const wanted = spec.workingDir || spec.image.config.WorkingDir || "/";
+    const real = rewriter.realPath(wanted);
+    if (real !== undefined && existsSync(real)) return real;
+    const dir = path.join(root, path.posix.normalize(`/${wanted}`));
+    await mkdir(dir, { recursive: true });
+    return dir;
+  }
+
+  /** Exactly what image and Pod say, and the few variables that every container of this sandbox has. */
+  #environment(spec: ContainerSpec, rewriter: PathRewriter, root: string): Record<string, string> {
+    const env: Record<string, string> = {
+      HOME: path.join(this.dir, "home"),
+      HOSTNAME: spec.hostName,
+      SERVER_HOST: this.ip,
+    };
+    for (const [name, value] of Object.entries(spec.env)) env[name] = rewriter.rewrite(value);
+    const names = interpretersIn(spec.image.config.Labels?.[interpreterLabel]);
+    const bins = names.flatMap((name) => this.#options.interpreters.binOf(name) ?? []);
+    const own = (env["PATH"] ?? hostPath)
+      .split(":")
+      .flatMap((dir) => [...new Set([rewriter.realPath(dir) ?? dir, dir])]);
+    env["PATH"] = [...bins, ...own].join(":");
+    env["TMPDIR"] = path.join(this.dir, "tmp");
+    const { record, services } = this.#options;
+    env["SPRY_SERVICES"] = services.viewOf(record.namespace);
+    if (names.some((name) => name.startsWith("node@")))
+      env["NODE_OPTIONS"] = services.nodeOptions(env["NODE_OPTIONS"]);
+    env["SPRY_ROOT"] = root;
+    env["SPRY_TERMINATION_LOG"] = spec.terminationLog;
+    return env;
+  }
+
+  async close(): Promise<void> {
+    for (const { container } of this.running()) signalGroup(container.pid, "SIGKILL");
+    for (const { pid } of await findByEnvironment(`SPRY_ROOT=${this.dir}/`))
+      signalProcess(pid, "SIGKILL");
+    // A process that is being killed may still be writing.
+    await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    this.#options.onClose();
+  }
+}
+
+/** Where Pods share one address, says which port is taken instead of letting the program fail. */
+function assertFree(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", (cause) =>
+      reject(
+        new Error(
+          `port ${port} of 127.0.0.1 is taken: on this system all Pods share it; end the other program or Pod`,
+          { cause },
+        ),
+      ),
+    );
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve()));
+  });
+}
