@@ -30,6 +30,8 @@ export { readDockerConfig } from "./client/docker-config.ts";
 export { createLayer, type Layer, type LayerFile } from "./layer.ts";
 export { type AssembledImage, assembleImage, type BaseImage } from "./assemble-image.ts";
 export { type LayerSource, pushImage, type PushResult } from "./push-image.ts";
+/** From files to a directory that other tools read. */
+export { writeToLayout } from "./oci-layout.ts";
 
 /** From an image in a registry to files. */
 export { type PulledImage, pullImage, type PullOptions, unpackImage } from "./pull-image.ts";
