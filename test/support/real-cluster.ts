@@ -4,13 +4,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type HttpsTransport, httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { missingPrograms } from "../../tools/real-apiserver/binaries.ts";
-import { down, up } from "../../tools/real-apiserver/cluster.ts";
+import { type Cluster, down, up } from "../../tools/real-apiserver/cluster.ts";
+import { whyNoNode } from "../../tools/real-apiserver/node/requirements.ts";
 
 const named = process.env["KUBECONFIG"];
 
-/** Why no test can run here; undefined when they can. */
-export function whyNoCluster(): string | undefined {
-  if (named || missingPrograms().length === 0) return undefined;
+/** Why no test can run here; undefined when they can. With `node`: those that need running Pods. */
+export function whyNoCluster(options: { node?: boolean } = {}): string | undefined {
+  if (named) return undefined;
+  if (missingPrograms().length === 0) return options.node ? whyNoNode() : undefined;
   return "KUBECONFIG is not set, and there is no control plane of our own (npm run real-apiserver -- build)";
 }
 
@@ -19,12 +21,16 @@ export class RealCluster {
   #client: KubeClient | undefined;
   #scratch: string | undefined;
 
-  async start(): Promise<void> {
+  /** The cluster, when it is one of our own. */
+  own: Cluster | undefined;
+
+  async start(options: { node?: boolean } = {}): Promise<void> {
     let kubeconfig: string | undefined;
     if (!named) {
       this.#scratch = mkdtempSync(path.join(tmpdir(), "real-cluster-"));
       const dir = path.join(this.#scratch, "cluster");
-      ({ kubeconfig } = await up(dir, new AbortController().signal));
+      this.own = await up(dir, new AbortController().signal, options);
+      ({ kubeconfig } = this.own);
     }
     this.#transport = httpsTransport(loadKubeconfig(kubeconfig));
     this.#client = new KubeClient(this.#transport, { fieldManager: "spry-test" });

@@ -1,4 +1,4 @@
-/** The programs of a real control plane, built from their Go modules and kept in the user's cache. */
+/** The programs of a real cluster, built from their Go modules and kept in the user's cache. */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { homedir } from "node:os";
@@ -7,15 +7,35 @@ import { Problem } from "./problem.ts";
 
 const moduleDir = import.meta.dirname;
 
-/** Each program and the Go package it is; go.mod lists the same packages as its tools. */
+/** Each program and the Go package it is; go.mod lists those with a path of their own as its tools. */
 export const programs = {
   etcd: "go.etcd.io/etcd/server/v3",
   "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
   "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
   "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+  kubelet: "k8s.io/kubernetes/cmd/kubelet",
+  "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
+  // Modules of their own, below this one: what they need must not decide the versions of the others.
+  coredns: "./coredns",
+  pause: "./pause",
 } as const;
 
 export type Program = keyof typeof programs;
+
+export const controlPlanePrograms = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+] as const satisfies Program[];
+
+/** What a node needs besides, to be built; `needOfNode` is what has to be on the machine. */
+export const nodePrograms = [
+  "kubelet",
+  "kube-proxy",
+  "coredns",
+  "pause",
+] as const satisfies Program[];
 
 /** `$XDG_CACHE_HOME/spry/real-apiserver`; a relative value counts as none (XDG base directory specification). */
 export function cacheDir(): string {
@@ -47,13 +67,16 @@ export function binaryOf(program: Program): string {
   return path.join(cacheDir(), `kubernetes-${kubernetes}-etcd-${etcd}`, program);
 }
 
-export function missingPrograms(): Program[] {
-  return (Object.keys(programs) as Program[]).filter((program) => !existsSync(binaryOf(program)));
+export function missingPrograms(of: readonly Program[] = controlPlanePrograms): Program[] {
+  return of.filter((program) => !existsSync(binaryOf(program)));
 }
 
 /** Builds what is not cached yet, one program after the other; Go's own output goes to stderr. */
-export async function buildMissing(signal: AbortSignal): Promise<void> {
-  for (const program of missingPrograms()) {
+export async function buildMissing(
+  signal: AbortSignal,
+  of: readonly Program[] = controlPlanePrograms,
+): Promise<void> {
+  for (const program of missingPrograms(of)) {
     const begin = performance.now();
     console.error(`building ${program} (${programs[program]}); this happens once ...`);
     await build(program, signal);
@@ -70,8 +93,12 @@ async function build(program: Program, signal: AbortSignal): Promise<void> {
   const fresh = `${binary}.${process.pid}.new`;
   mkdirSync(path.dirname(binary), { recursive: true });
   const go = ["go", "build", "-mod=readonly", "-p", "1", "-trimpath", `-ldflags=${linkerFlags()}`];
-  const child = spawn("nice", ["-n", "19", ...go, "-o", fresh, programs[program]], {
-    cwd: moduleDir,
+  const source = programs[program];
+  const [cwd, target] = source.startsWith("./")
+    ? [path.join(moduleDir, source), "."]
+    : [moduleDir, source];
+  const child = spawn("nice", ["-n", "19", ...go, "-o", fresh, target], {
+    cwd,
     env: { ...process.env, CGO_ENABLED: "0", GOWORK: "off", GOFLAGS: "-buildvcs=false" },
     stdio: ["ignore", 2, 2],
     signal,

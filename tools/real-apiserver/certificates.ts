@@ -1,4 +1,4 @@
-/** The control plane's certificates, issued by openssl: short-lived, for loopback, thrown away with the cluster. */
+/** The control plane's certificates, issued by openssl: short-lived, for one address, thrown away with the cluster. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -23,52 +23,74 @@ interface Leaf {
 const loopback = "DNS:localhost,IP:127.0.0.1,IP:::1";
 const inCluster = ["", ".default", ".default.svc", ".default.svc.cluster.local"];
 
-const leaves = {
-  etcd: {
-    authority: "etcd-ca",
-    subject: "/CN=etcd",
-    // etcd is also its own peer and its own client.
-    usage: "serverAuth,clientAuth",
-    names: loopback,
-  },
-  "etcd-client": { authority: "etcd-ca", subject: "/CN=etcd-client", usage: "clientAuth" },
-  apiserver: {
-    authority: "ca",
-    subject: "/CN=kube-apiserver",
-    usage: "serverAuth",
-    names: [loopback, ...inCluster.map((end) => `DNS:kubernetes${end}`), "IP:10.96.0.1"].join(","),
-  },
-  serving: {
-    authority: "ca",
-    subject: "/CN=kube-components",
-    usage: "serverAuth",
-    names: loopback,
-  },
-  admin: {
-    authority: "ca",
-    subject: "/O=system:masters/CN=kubernetes-admin",
-    usage: "clientAuth",
-  },
-  "controller-manager": {
-    authority: "ca",
-    subject: "/CN=system:kube-controller-manager",
-    usage: "clientAuth",
-  },
-  scheduler: { authority: "ca", subject: "/CN=system:kube-scheduler", usage: "clientAuth" },
-  "front-proxy-client": {
-    authority: "front-proxy-ca",
-    subject: "/CN=front-proxy-client",
-    usage: "clientAuth",
-  },
-} as const satisfies Record<string, Leaf>;
+/** What there is to certify; `host` is where everything listens. */
+const leavesOf = (host: string) => {
+  const machine = host === "127.0.0.1" ? loopback : `${loopback},IP:${host}`;
+  return {
+    etcd: {
+      authority: "etcd-ca",
+      subject: "/CN=etcd",
+      // etcd is also its own peer and its own client.
+      usage: "serverAuth,clientAuth",
+      names: machine,
+    },
+    "etcd-client": { authority: "etcd-ca", subject: "/CN=etcd-client", usage: "clientAuth" },
+    apiserver: {
+      authority: "ca",
+      subject: "/CN=kube-apiserver",
+      usage: "serverAuth",
+      names: [machine, ...inCluster.map((end) => `DNS:kubernetes${end}`), "IP:10.96.0.1"].join(","),
+    },
+    serving: {
+      authority: "ca",
+      subject: "/CN=kube-components",
+      usage: "serverAuth",
+      names: machine,
+    },
+    admin: {
+      authority: "ca",
+      subject: "/O=system:masters/CN=kubernetes-admin",
+      usage: "clientAuth",
+    },
+    "controller-manager": {
+      authority: "ca",
+      subject: "/CN=system:kube-controller-manager",
+      usage: "clientAuth",
+    },
+    kubelet: {
+      authority: "ca",
+      // What the Node authorizer and NodeRestriction know a node by.
+      subject: "/O=system:nodes/CN=system:node:node",
+      usage: "clientAuth",
+    },
+    "kubelet-serving": {
+      authority: "ca",
+      subject: "/CN=node",
+      usage: "serverAuth",
+      names: machine,
+    },
+    "kubelet-client": {
+      authority: "ca",
+      subject: "/O=system:masters/CN=kube-apiserver-kubelet-client",
+      usage: "clientAuth",
+    },
+    "kube-proxy": { authority: "ca", subject: "/CN=system:kube-proxy", usage: "clientAuth" },
+    scheduler: { authority: "ca", subject: "/CN=system:kube-scheduler", usage: "clientAuth" },
+    "front-proxy-client": {
+      authority: "front-proxy-ca",
+      subject: "/CN=front-proxy-client",
+      usage: "clientAuth",
+    },
+  } as const satisfies Record<string, Leaf>;
+};
 
-export type CertificateName = keyof typeof leaves | Authority;
+export type CertificateName = keyof ReturnType<typeof leavesOf> | Authority;
 
 /**
  * Fills the directory with `<name>.crt` and `<name>.key` of every authority and leaf, and with
  * `service-account.key` and `.pub`, with which ServiceAccount tokens are signed.
  */
-export function issueCertificates(dir: string): void {
+export function issueCertificates(dir: string, host: string): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   // Without a file of its own openssl would add extensions from the host's.
   writeFileSync(path.join(dir, "openssl.cnf"), "[req]\ndistinguished_name = dn\n[dn]\n");
@@ -79,7 +101,7 @@ export function issueCertificates(dir: string): void {
       "subjectKeyIdentifier=hash",
     ]);
   }
-  for (const [name, leaf] of Object.entries<Leaf>(leaves)) {
+  for (const [name, leaf] of Object.entries<Leaf>(leavesOf(host))) {
     const extensions = [
       "basicConstraints=critical,CA:FALSE",
       "keyUsage=critical,digitalSignature",

@@ -1,4 +1,4 @@
-/** A control plane in a directory: up, down, status. What runs is on record before it is waited for. */
+/** A cluster in a directory, a control plane with or without a node: up, down, status. What runs is on record before it is waited for. */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import path from "node:path";
@@ -23,14 +23,19 @@ import { binaryOf, cacheDir, missingPrograms, versions } from "./binaries.ts";
 import { issueCertificates } from "./certificates.ts";
 import {
   apiServer,
+  type Addresses,
+  type ClusterUser,
   type Component,
   controllerManager,
   etcd,
   layout,
-  type Ports,
   scheduler,
 } from "./components.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
+import { startInNamespaces, startNamespaces } from "./node/namespaces.ts";
+import { connect } from "./node/network.ts";
+import { type NodeTraces, prepareNode, startNode, undoNode } from "./node/node.ts";
+import { whyNoNode } from "./node/requirements.ts";
 import { Problem } from "./problem.ts";
 import { until } from "./until.ts";
 
@@ -43,22 +48,29 @@ export interface Cluster {
   /** `https://host:port`; its client certificate is `pki/etcd-client`. */
   etcd: string;
   processes: BackgroundProcess[];
+  /** When it has a node: what that changed on the machine. */
+  node?: NodeTraces;
   /** While it is being started: the process that does it. */
   starter?: ProcessIdentity;
 }
 
-/** One of each program. */
-const size = 4;
+/** One of each program; a node adds containerd, kubelet and kube-proxy, and the first process of its namespaces. */
+const size = { withoutNode: 4, withNode: 8 };
 const startTimeoutMs = 120_000;
 const endGraceMs = 15_000;
 
-export const defaultDir = (): string => path.join(cacheDir(), "cluster");
+export const defaultDir = (node = false): string =>
+  path.join(cacheDir(), node ? "cluster-with-node" : "cluster");
 
 /**
- * Starts a control plane from the cached programs, or finds the one that runs in the directory. When that fails, or
- * the signal is aborted, nothing of it is left.
+ * Starts a control plane from the cached programs, with a node if that is asked for, or finds the one that runs in
+ * the directory. When that fails, or the signal is aborted, nothing of it is left.
  */
-export async function up(dir: string, signal: AbortSignal): Promise<Cluster> {
+export async function up(
+  dir: string,
+  signal: AbortSignal,
+  options: { node?: boolean } = {},
+): Promise<Cluster> {
   const found = read(dir);
   if (found?.starter && isRunning(found.starter)) {
     throw new Problem(
@@ -70,25 +82,31 @@ export async function up(dir: string, signal: AbortSignal): Promise<Cluster> {
   if (found) await down(dir);
   const missing = missingPrograms();
   if (missing.length > 0) throw new Error(`starting a control plane: ${missing.join()} not built`);
+  const reason = options.node ? whyNoNode() : undefined;
+  if (reason) throw new Problem("starting a node", reason);
   const ports = await freePorts();
   create(dir);
   try {
-    return await start(dir, ports, signal);
+    return await start(dir, ports, signal, options.node ?? false);
   } catch (error) {
     await down(dir);
     throw error;
   }
 }
 
-export function isWhole({ starter, processes }: Cluster): boolean {
-  return !starter && processes.length === size && processes.every(isRunning);
+export function isWhole({ starter, processes, node }: Cluster): boolean {
+  const expected = node ? size.withNode : size.withoutNode;
+  return !starter && processes.length === expected && processes.every(isRunning);
 }
 
-/** Ends exactly the processes on record, last started first, and removes the directory. Says whether there was any. */
+/** Ends exactly the processes on record, puts back what a node changed, and removes the directory. Says whether there was any. */
 export async function down(dir: string): Promise<boolean> {
   const cluster = read(dir);
   if (!cluster) return false;
-  for (const one of cluster.processes.toReversed()) await endProcess(one, endGraceMs);
+  // With a node all is in its namespaces, and those end with their first process.
+  const order = cluster.node ? cluster.processes : cluster.processes.toReversed();
+  for (const one of order) await endProcess(one, endGraceMs);
+  if (cluster.node) await undoNode(cluster.node);
   rmSync(dir, { recursive: true, force: true });
   return true;
 }
@@ -114,41 +132,67 @@ function create(dir: string): void {
   }
 }
 
-async function start(dir: string, ports: Ports, signal: AbortSignal): Promise<Cluster> {
+async function start(
+  dir: string,
+  ports: Ports,
+  signal: AbortSignal,
+  withNode: boolean,
+): Promise<Cluster> {
   const files = layout(dir);
   const cluster: Cluster = {
     version: versions().kubernetes,
-    server: `https://127.0.0.1:${ports.apiServer}`,
+    server: "",
     kubeconfig: files.kubeconfig,
-    etcd: `https://127.0.0.1:${ports.etcd}`,
+    etcd: "",
     processes: [],
     starter: identify(process.pid),
   };
+  const record = (one: BackgroundProcess) => {
+    cluster.processes.push(one);
+    write(dir, cluster);
+    return one;
+  };
   write(dir, cluster);
-  issueCertificates(files.pki);
+  let host = "127.0.0.1";
+  let first: BackgroundProcess | undefined;
+  if (withNode) {
+    first = record(await startNamespaces(dir, signal));
+    const network = await connect(first);
+    host = network.address;
+    cluster.node = prepareNode(network);
+  }
+  const at: Addresses = { host, ...ports };
+  cluster.server = `https://${host}:${ports.apiServer}`;
+  cluster.etcd = `https://${host}:${ports.etcd}`;
+  write(dir, cluster);
+  issueCertificates(files.pki, host);
   writeKubeconfig(files.kubeconfig, dir, cluster.server, "admin");
-  for (const user of ["controller-manager", "scheduler"] as const) {
+  for (const user of withNode ? [...controlPlaneUsers, ...nodeUsers] : controlPlaneUsers) {
     writeKubeconfig(files.kubeconfigOf(user), dir, cluster.server, user);
   }
   const startAndWait = async (component: Component) => {
     const { program, args } = component;
     const options = { cwd: dir, log: files.log(program) };
-    const one = startInBackground(program, binaryOf(program), args, options);
-    cluster.processes.push(one);
-    write(dir, cluster);
-    await untilReady(dir, component, one, signal);
+    const binary = binaryOf(program);
+    const one = first
+      ? await startInNamespaces(first, program, binary, args, { ...options, signal })
+      : startInBackground(program, binary, args, options);
+    await untilReady(dir, component, record(one), signal);
   };
-  await startAndWait(etcd(dir, ports));
-  await startAndWait(apiServer(dir, ports));
-  await Promise.all([
-    startAndWait(controllerManager(dir, ports)),
-    startAndWait(scheduler(dir, ports)),
-  ]);
+  await startAndWait(etcd(dir, at));
+  await startAndWait(apiServer(dir, at));
+  await Promise.all([startAndWait(controllerManager(dir, at)), startAndWait(scheduler(dir, at))]);
   await untilControllersWork(files.kubeconfig, signal);
+  if (first && cluster.node) {
+    await startNode(dir, first, cluster.node, { signal, onStart: record });
+  }
   delete cluster.starter;
   write(dir, cluster);
   return cluster;
 }
+
+const controlPlaneUsers: ClusterUser[] = ["controller-manager", "scheduler"];
+const nodeUsers: ClusterUser[] = ["kubelet", "kube-proxy"];
 
 function write(dir: string, cluster: Cluster): void {
   const { record } = layout(dir);
@@ -205,6 +249,8 @@ async function untilControllersWork(kubeconfig: string, signal: AbortSignal): Pr
     transport.close();
   }
 }
+
+type Ports = Omit<Addresses, "host">;
 
 /** All are held before the first is given back, so that no two are the same. */
 async function freePorts(): Promise<Ports> {

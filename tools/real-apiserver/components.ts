@@ -3,7 +3,10 @@ import path from "node:path";
 import { type Program } from "./binaries.ts";
 import { type CertificateName } from "./certificates.ts";
 
-export interface Ports {
+/** Where the programs listen. */
+export interface Addresses {
+  /** 127.0.0.1, or the node's address when there is one. */
+  host: string;
   etcd: number;
   etcdPeer: number;
   apiServer: number;
@@ -18,21 +21,24 @@ export interface Component {
   ready: { url: string; authority: CertificateName; client: CertificateName };
 }
 
+/** Programs that call the API with a kubeconfig of their own. */
+export type ClusterUser = "controller-manager" | "scheduler" | "kubelet" | "kube-proxy";
+
 /** A cluster's directory: `pki/`, `etcd/`, kubeconfigs and logs. */
 export const layout = (dir: string) => ({
   pki: path.join(dir, "pki"),
   certificate: (name: CertificateName) => path.join(dir, "pki", `${name}.crt`),
   key: (name: CertificateName) => path.join(dir, "pki", `${name}.key`),
   kubeconfig: path.join(dir, "kubeconfig"),
-  kubeconfigOf: (user: "controller-manager" | "scheduler") => path.join(dir, `${user}.kubeconfig`),
-  log: (program: Program) => path.join(dir, `${program}.log`),
+  kubeconfigOf: (user: ClusterUser) => path.join(dir, `${user}.kubeconfig`),
+  log: (program: string) => path.join(dir, `${program}.log`),
   record: path.join(dir, "cluster.json"),
 });
 
-export function etcd(dir: string, ports: Ports): Component {
+export function etcd(dir: string, at: Addresses): Component {
   const { certificate, key } = layout(dir);
-  const client = `https://127.0.0.1:${ports.etcd}`;
-  const peer = `https://127.0.0.1:${ports.etcdPeer}`;
+  const client = `https://${at.host}:${at.etcd}`;
+  const peer = `https://${at.host}:${at.etcdPeer}`;
   const tls = (prefix: string) => [
     `--${prefix}cert-file=${certificate("etcd")}`,
     `--${prefix}key-file=${key("etcd")}`,
@@ -57,18 +63,19 @@ export function etcd(dir: string, ports: Ports): Component {
   };
 }
 
-export function apiServer(dir: string, ports: Ports): Component {
+export function apiServer(dir: string, at: Addresses): Component {
   const { certificate, key, pki } = layout(dir);
   const serviceAccount = path.join(pki, "service-account");
   return {
     program: "kube-apiserver",
     args: [
-      "--bind-address=127.0.0.1",
-      `--secure-port=${ports.apiServer}`,
-      // The endpoint of the Service `kubernetes` must not be a loopback address. Nothing ever calls this
-      // one (RFC 5737), so that the cluster starts on a machine without a network too.
-      "--advertise-address=192.0.2.1",
-      `--etcd-servers=https://127.0.0.1:${ports.etcd}`,
+      `--bind-address=${at.host}`,
+      `--secure-port=${at.apiServer}`,
+      // The endpoint of the Service `kubernetes` must not be a loopback address. Without a node nothing
+      // ever calls it, so that the cluster starts on a machine without a network too (RFC 5737).
+      `--advertise-address=${isLoopback(at) ? "192.0.2.1" : at.host}`,
+      ...(isLoopback(at) ? [] : kubeletArgs(dir)),
+      `--etcd-servers=https://${at.host}:${at.etcd}`,
       `--etcd-cafile=${certificate("etcd-ca")}`,
       `--etcd-certfile=${certificate("etcd-client")}`,
       `--etcd-keyfile=${key("etcd-client")}`,
@@ -92,19 +99,33 @@ export function apiServer(dir: string, ports: Ports): Component {
       "--profiling=false",
     ],
     ready: {
-      url: `https://127.0.0.1:${ports.apiServer}/readyz`,
+      url: `https://${at.host}:${at.apiServer}/readyz`,
       authority: "ca",
       client: "admin",
     },
   };
 }
 
-export function controllerManager(dir: string, ports: Ports): Component {
+const isLoopback = ({ host }: Addresses): boolean => host === "127.0.0.1";
+
+/** How the API server reaches kubelets (logs, exec), and keeps each to its own node's objects. */
+function kubeletArgs(dir: string): string[] {
+  const { certificate, key } = layout(dir);
+  return [
+    `--kubelet-client-certificate=${certificate("kubelet-client")}`,
+    `--kubelet-client-key=${key("kubelet-client")}`,
+    `--kubelet-certificate-authority=${certificate("ca")}`,
+    "--kubelet-preferred-address-types=InternalIP",
+    "--enable-admission-plugins=NodeRestriction",
+  ];
+}
+
+export function controllerManager(dir: string, at: Addresses): Component {
   const { certificate, key, kubeconfigOf, pki } = layout(dir);
   return {
     program: "kube-controller-manager",
     args: [
-      ...clientArgs(dir, kubeconfigOf("controller-manager"), ports.controllerManager),
+      ...clientArgs(dir, kubeconfigOf("controller-manager"), at.host, at.controllerManager),
       "--controllers=*",
       // The default is a directory below /usr that it creates at its start.
       `--flex-volume-plugin-dir=${path.join(dir, "flexvolume")}`,
@@ -118,19 +139,19 @@ export function controllerManager(dir: string, ports: Ports): Component {
       `--cluster-signing-key-file=${key("ca")}`,
     ],
     ready: {
-      url: `https://127.0.0.1:${ports.controllerManager}/healthz`,
+      url: `https://${at.host}:${at.controllerManager}/healthz`,
       authority: "ca",
       client: "admin",
     },
   };
 }
 
-export function scheduler(dir: string, ports: Ports): Component {
+export function scheduler(dir: string, at: Addresses): Component {
   return {
     program: "kube-scheduler",
-    args: clientArgs(dir, layout(dir).kubeconfigOf("scheduler"), ports.scheduler),
+    args: clientArgs(dir, layout(dir).kubeconfigOf("scheduler"), at.host, at.scheduler),
     ready: {
-      url: `https://127.0.0.1:${ports.scheduler}/readyz`,
+      url: `https://${at.host}:${at.scheduler}/readyz`,
       authority: "ca",
       client: "admin",
     },
@@ -138,13 +159,13 @@ export function scheduler(dir: string, ports: Ports): Component {
 }
 
 /** There is one of each, so electing a leader would only cost seconds at the start and a write every two. */
-function clientArgs(dir: string, kubeconfig: string, port: number): string[] {
+function clientArgs(dir: string, kubeconfig: string, host: string, port: number): string[] {
   const { certificate, key } = layout(dir);
   return [
     `--kubeconfig=${kubeconfig}`,
     `--authentication-kubeconfig=${kubeconfig}`,
     `--authorization-kubeconfig=${kubeconfig}`,
-    "--bind-address=127.0.0.1",
+    `--bind-address=${host}`,
     `--secure-port=${port}`,
     `--tls-cert-file=${certificate("serving")}`,
     `--tls-private-key-file=${key("serving")}`,

@@ -8,7 +8,8 @@ const block = (name: string) =>
   (new RegExp(`^${name} \\(\\n([^)]*)\\)`, "m").exec(text)?.[1] ?? "").trim().split(/\n\s*/);
 
 test("go.mod has exactly the programs as its tools", () => {
-  expect(block("tool").toSorted()).toEqual(Object.values<string>(programs).toSorted());
+  const built = Object.values<string>(programs).filter((source) => !source.startsWith("./"));
+  expect(block("tool").toSorted()).toEqual(built.toSorted());
 });
 
 test("the staging modules are all of the Kubernetes version", () => {

@@ -9,8 +9,8 @@ import {
   messageOf,
 } from "@spry/kube";
 import { isRunning, usageOf } from "./background-process.ts";
-import { binaryOf, buildMissing, versions } from "./binaries.ts";
-import { defaultDir, down, isWhole, read, up } from "./cluster.ts";
+import { binaryOf, buildMissing, nodePrograms, versions } from "./binaries.ts";
+import { type Cluster, defaultDir, down, isWhole, read, up } from "./cluster.ts";
 import { Problem } from "./problem.ts";
 
 const usage = `npm run real-apiserver -- <command>
@@ -21,7 +21,9 @@ const usage = `npm run real-apiserver -- <command>
   status   what runs, and what it takes; exits with 1 when the control plane is not whole
   build    only build the programs into the cache
 
-  --dir DIR       where the cluster is kept (default: ${defaultDir()})
+  --node          build, up: add a real node, so that Pods run (Linux, root, containerd, runc, CNI plugins)
+  --dir DIR       where the cluster is kept (default: ${defaultDir()},
+                  with --node ${defaultDir(true)})
   --use-current   up: when KUBECONFIG is set, only check that its cluster answers, and print that path`;
 
 const { values, positionals } = parseArgs({
@@ -29,10 +31,11 @@ const { values, positionals } = parseArgs({
   options: {
     dir: { type: "string" },
     "use-current": { type: "boolean", default: false },
+    node: { type: "boolean", default: false },
     help: { type: "boolean", short: "h", default: false },
   },
 });
-const dir = path.resolve(values.dir ?? defaultDir());
+const dir = path.resolve(values.dir ?? defaultDir(values.node));
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(name, () => interrupted.abort(new Error(`interrupted by ${name}`)));
@@ -43,10 +46,16 @@ const commands: Record<string, () => Promise<void>> = {
     const current = process.env["KUBECONFIG"];
     if (values["use-current"] && current) return useCurrent(current);
     await buildMissing(interrupted.signal);
+    if (values.node) await buildMissing(interrupted.signal, nodePrograms);
     const begin = performance.now();
-    const cluster = await up(dir, interrupted.signal);
+    const { cluster, whyNot } = values.node
+      ? await upWithNode(dir, interrupted.signal)
+      : { cluster: await up(dir, interrupted.signal), whyNot: undefined };
     const seconds = ((performance.now() - begin) / 1000).toFixed(1);
     console.error(`Kubernetes ${cluster.version} at ${cluster.server}, ready after ${seconds} s`);
+    if (cluster.node)
+      console.error(`one node, which reaches this machine at ${cluster.node.network.hostAddress}`);
+    else if (whyNot) console.error(`the control plane alone, no node: ${whyNot}`);
     console.log(cluster.kubeconfig);
   },
 
@@ -74,9 +83,24 @@ const commands: Record<string, () => Promise<void>> = {
 
   async build() {
     await buildMissing(interrupted.signal);
+    if (values.node) await buildMissing(interrupted.signal, nodePrograms);
     console.log(path.dirname(binaryOf("etcd")));
   },
 };
+
+/** Where a node cannot be, the control plane still can. */
+async function upWithNode(
+  directory: string,
+  signal: AbortSignal,
+): Promise<{ cluster: Cluster; whyNot?: string }> {
+  try {
+    return { cluster: await up(directory, signal, { node: true }) };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const whyNot = error instanceof Problem ? error.wayOut : messageOf(error);
+    return { cluster: await up(directory, signal), whyNot };
+  }
+}
 
 /** The cluster somebody else has brought up: it is asked for its version, nothing is started. */
 async function useCurrent(kubeconfig: string): Promise<void> {
