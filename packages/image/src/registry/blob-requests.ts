@@ -109,9 +109,10 @@ export async function continueUpload(
 
 function mountBlob({ query, stores }: Exchange, repository: string, digest: Digest): boolean {
   const from = query.get("from");
-  if (from === null || !isRepository(from) || !stores.repositories.hasBlob(from, digest))
-    return false;
   if (stores.blobs.sizeOf(digest) === undefined) return false;
+  // Whoever may push may read every repository: without `from` any of them will do.
+  const sources = from === null ? stores.repositories.list() : [from].filter(isRepository);
+  if (!sources.some((source) => stores.repositories.hasBlob(source, digest))) return false;
   stores.blobs.touch(digest);
   stores.repositories.addBlob(repository, digest);
   return true;

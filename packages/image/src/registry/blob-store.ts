@@ -10,11 +10,13 @@ import {
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Readable } from "node:stream";
-import { type Digest, digestOf, isDigest } from "../digest.ts";
+import { algorithmOf, type Digest, digestOfHex, hexOf } from "../digest.ts";
 import { moveDurably, writeDurably } from "./durable-file.ts";
 
+const algorithms = ["sha256", "sha512"] as const;
+
 /**
- * Content by digest, shared by all repositories: `<dir>/blobs/sha256/<2 hex>/<64 hex>`. A file that
+ * Content by digest, shared by all repositories: `<dir>/blobs/<algorithm>/<2 hex>/<hex>`. A file that
  * is there is whole and right: it was verified before it got its name.
  */
 export class BlobStore {
@@ -23,17 +25,18 @@ export class BlobStore {
   readonly scratch: string;
 
   constructor(dir: string) {
-    this.#blobs = join(dir, "blobs", "sha256");
+    this.#blobs = join(dir, "blobs");
     this.scratch = join(dir, "scratch");
-    mkdirSync(this.#blobs, { recursive: true });
+    for (const algorithm of algorithms)
+      mkdirSync(join(this.#blobs, algorithm), { recursive: true });
     // What a crash left behind: an upload cannot go on, because its running digest is gone.
     rmSync(this.scratch, { recursive: true, force: true });
     mkdirSync(this.scratch, { recursive: true });
   }
 
   #fileOf(digest: Digest): string {
-    const hex = digest.slice("sha256:".length);
-    return join(this.#blobs, hex.slice(0, 2), hex);
+    const hex = hexOf(digest);
+    return join(this.#blobs, algorithmOf(digest), hex.slice(0, 2), hex);
   }
 
   /** Size in bytes, or undefined when it is not there. */
@@ -51,11 +54,10 @@ export class BlobStore {
     return createReadStream(this.#fileOf(digest), { highWaterMark: 256 * 1024, ...range });
   }
 
-  async write(content: Uint8Array): Promise<Digest> {
-    const digest = digestOf(content);
+  /** Stores content whose digest has been verified. */
+  async write(content: Uint8Array, digest: Digest): Promise<void> {
     const file = this.#fileOf(digest);
     if (!existsSync(file)) await writeDurably(file, content, this.scratch);
-    return digest;
   }
 
   /** Takes over a finished file of the scratch directory whose digest has been verified. */
@@ -77,11 +79,14 @@ export class BlobStore {
 
   /** Every blob with the time when it was last written or asked for, in milliseconds since the epoch. */
   async *list(): AsyncGenerator<{ digest: Digest; size: number; usedAt: number }> {
-    for (const shard of await readdir(this.#blobs)) {
-      for (const hex of await readdir(join(this.#blobs, shard))) {
-        const digest = `sha256:${hex}`;
-        const { size, mtimeMs } = await stat(join(this.#blobs, shard, hex));
-        if (isDigest(digest)) yield { digest, size, usedAt: mtimeMs };
+    for (const algorithm of algorithms) {
+      const directory = join(this.#blobs, algorithm);
+      for (const shard of await readdir(directory)) {
+        for (const hex of await readdir(join(directory, shard))) {
+          const { size, mtimeMs } = await stat(join(directory, shard, hex));
+          const digest = digestOfHex(hex);
+          if (digest) yield { digest, size, usedAt: mtimeMs };
+        }
       }
     }
   }

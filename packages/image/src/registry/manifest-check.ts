@@ -18,11 +18,17 @@ export function readManifest(bytes: Uint8Array, mediaType: string): ImageManifes
   if (value.schemaVersion !== 2) throw invalid("schemaVersion is not 2");
   if (value.mediaType !== undefined && value.mediaType !== mediaType)
     throw invalid("mediaType and Content-Type differ");
+  // What Go makes of an empty list that it was never given.
+  if (value.manifests === null) value.manifests = [];
   const { config, layers, manifests, subject } = value;
-  const references: unknown[] = manifests ?? [config, ...(Array.isArray(layers) ? layers : [null])];
-  if (!Array.isArray(references) || references.length > referenceLimit)
-    throw invalid(`more than ${referenceLimit} references`);
-  if (subject !== undefined) references.push(subject);
+  const listed: unknown = manifests ?? layers;
+  const entries: unknown[] = Array.isArray(listed) ? listed : [null];
+  if (entries.length > referenceLimit) throw invalid(`more than ${referenceLimit} references`);
+  const references = [
+    ...entries,
+    ...(manifests === undefined ? [config] : []),
+    ...(subject === undefined ? [] : [subject]),
+  ];
   if (!references.every(isDescriptor))
     throw invalid("expected config and layers, or manifests, with mediaType, digest and size each");
   return value as ImageManifest | ImageIndex;

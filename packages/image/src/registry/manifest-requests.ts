@@ -1,5 +1,5 @@
 import { type IncomingMessage } from "node:http";
-import { type Digest, digestOf } from "../digest.ts";
+import { algorithmOf, type Digest, digestOf } from "../digest.ts";
 import {
   type Descriptor,
   type ImageIndex,
@@ -7,9 +7,13 @@ import {
   isIndex,
   manifestSizeLimit,
 } from "../manifest.ts";
+import { isTag } from "../image-name.ts";
 import { readManifest, requirementsOf } from "./manifest-check.ts";
 import { allowOnly, chunksOf, type Exchange, type Stores } from "./exchange.ts";
 import { RegistryFailure } from "./registry-failure.ts";
+
+/** Tags that one push may set. */
+const tagLimit = 100;
 
 interface Target {
   repository: string;
@@ -33,17 +37,19 @@ export async function serveManifest(exchange: Exchange, target: Target): Promise
   exchange.response.end(method === "HEAD" ? undefined : bytes);
 }
 
-async function putManifest({ request, response, stores }: Exchange, target: Target): Promise<void> {
-  const { repository, reference } = target;
+async function putManifest(exchange: Exchange, { repository, reference }: Target): Promise<void> {
+  const { request, response, stores } = exchange;
+  const tags = tagsIn(exchange, reference);
   const bytes = await readBody(request, manifestSizeLimit);
   const mediaType = request.headers["content-type"] ?? "";
   const manifest = readManifest(bytes, mediaType);
-  const digest = digestOf(bytes);
+  const digest =
+    "digest" in reference ? digestOf(bytes, algorithmOf(reference.digest)) : digestOf(bytes);
   if ("digest" in reference && reference.digest !== digest)
     throw new RegistryFailure("DIGEST_INVALID", `the manifest has digest ${digest}`);
   requireReferences(stores, repository, manifest);
 
-  await stores.blobs.write(bytes);
+  await stores.blobs.write(bytes, digest);
   const subject = manifest.subject?.digest;
   await stores.repositories.addManifest(repository, digest, {
     mediaType,
@@ -55,13 +61,22 @@ async function putManifest({ request, response, stores }: Exchange, target: Targ
     response.setHeader("oci-subject", subject);
   }
   // Last: whoever finds the tag finds everything behind it.
-  if ("tag" in reference) await stores.repositories.setTag(repository, reference.tag, digest);
+  for (const tag of tags) await stores.repositories.setTag(repository, tag, digest);
+  if ("digest" in reference && tags.length > 0) response.setHeader("oci-tag", tags);
   response.writeHead(201, {
     location: `/v2/${repository}/manifests/${digest}`,
     "docker-content-digest": digest,
     "content-length": 0,
   });
   response.end();
+}
+
+/** The tag in the path, or those of `?tag=` beside a digest (distribution-spec, "Pushing Manifests"). */
+function tagsIn({ query }: Exchange, reference: Target["reference"]): string[] {
+  const tags = "tag" in reference ? [reference.tag] : query.getAll("tag");
+  if (!tags.every(isTag)) throw new RegistryFailure("TAG_INVALID", "no valid tag");
+  if (tags.length <= tagLimit) return tags;
+  throw new RegistryFailure("TAG_INVALID", `more than ${tagLimit} tags at once`, { status: 414 });
 }
 
 function deleteManifest({ response, stores }: Exchange, target: Target): void {

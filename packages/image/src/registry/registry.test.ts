@@ -233,6 +233,65 @@ describe("a registry's manifests", () => {
   });
 });
 
+describe("a registry's rarer requests", () => {
+  test("a tag that cannot be is refused where it would be set", async () => {
+    const { url } = await startRegistry();
+    const config = await put(url, "a");
+    const { answer } = await putManifest(url, "a", "-x", { config, layers: [] });
+    expect(await codeOf(answer)).toBe("400 TAG_INVALID");
+  });
+
+  test("a push by digest sets the tags that it names", async () => {
+    const { url } = await startRegistry();
+    const config = await put(url, "a");
+    const manifest = { config, layers: [] };
+    const { digest: pushed } = await putManifest(url, "a", "v0", manifest);
+    const { answer } = await putManifest(url, "a", `${pushed}?tag=v1&tag=v2`, manifest);
+    expect(answer.headers.get("oci-tag")).toBe("v1, v2");
+    const { tags } = (await (await fetch(`${url}/v2/a/tags/list`)).json()) as { tags: string[] };
+    expect(tags).toEqual(["v0", "v1", "v2"]);
+  });
+
+  test("an index may be about something that is not there", async () => {
+    const { url } = await startRegistry();
+    const config = await put(url, "a");
+    const { digest: entry, body } = await putManifest(url, "a", "v1", { config, layers: [] });
+    const manifests = [{ mediaType: mediaTypes.manifest, digest: entry, size: body.length }];
+    const subject = { mediaType: mediaTypes.manifest, digest: other, size: 9 };
+    for (const index of [
+      { manifests, subject },
+      { manifests: null, subject },
+    ]) {
+      const { answer } = await putManifest(url, "a", "index", index, mediaTypes.index);
+      expect([answer.status, answer.headers.get("oci-subject")]).toEqual([201, other]);
+    }
+  });
+
+  test("sha512 addresses what was pushed by it", async () => {
+    const { url } = await startRegistry();
+    const long = digestOf(content, "sha512");
+    const push = (to: string, body: Buffer) =>
+      fetch(`${url}/v2/a/blobs/uploads/?digest=${to}`, {
+        method: "POST",
+        body: new Uint8Array(body),
+      });
+    expect((await push(long, content)).status).toBe(201);
+    expect(await codeOf(await push(long, Buffer.from("else")))).toBe("400 DIGEST_INVALID");
+    expect(await (await fetch(`${url}/v2/a/blobs/${long}`)).text()).toBe("0123456789");
+    expect((await fetch(`${url}/v2/a/blobs/${digest}`)).status).toBe(404);
+  });
+
+  test("a mount without a source takes the blob from wherever it is", async () => {
+    const { url } = await startRegistry();
+    await put(url, "a");
+    const mount = (of: string) =>
+      fetch(`${url}/v2/b/blobs/uploads/?mount=${of}`, { method: "POST" });
+    expect((await mount(digest)).status).toBe(201);
+    expect((await mount(other)).status).toBe(202);
+    expect((await fetch(`${url}/v2/b/blobs/${digest}`)).status).toBe(200);
+  });
+});
+
 describe("a registry", () => {
   test("lists tags page by page, sorted", async () => {
     const { url } = await startRegistry();
@@ -261,8 +320,8 @@ describe("a registry", () => {
     { path: "/v2/a%2f..%2f..%2fb/tags/list", why: "400 NAME_INVALID" },
     { path: "/v2/a/blobs/sha256:12", why: "400 DIGEST_INVALID" },
     { path: "/v2/a/blobs/sha512:12", why: "400 DIGEST_INVALID" },
-    { path: "/v2/a/manifests/-x", why: "400 TAG_INVALID" },
-    { path: `/v2/a/manifests/${"x".repeat(129)}`, why: "400 TAG_INVALID" },
+    { path: "/v2/a/manifests/-x", why: "404 MANIFEST_UNKNOWN" },
+    { path: `/v2/a/manifests/${"x".repeat(129)}`, why: "404 MANIFEST_UNKNOWN" },
     { path: `/v2/a/blobs/${other}`, why: "404 BLOB_UNKNOWN" },
     { path: "/v2/a/blobs/uploads/123", why: "404 BLOB_UPLOAD_UNKNOWN" },
     { path: "/v1/", why: "404 UNSUPPORTED" },

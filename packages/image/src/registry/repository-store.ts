@@ -8,8 +8,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type Digest, isDigest } from "../digest.ts";
-import { isRepository } from "../image-name.ts";
+import { type Digest, digestOfHex, hexOf, isDigest } from "../digest.ts";
+import { isRepository, isTag } from "../image-name.ts";
 import { type Descriptor } from "../manifest.ts";
 import { syncDirectory, writeDurably } from "./durable-file.ts";
 
@@ -77,12 +77,14 @@ export class RepositoryStore {
   }
 
   manifests(repository: string): Digest[] {
-    return this.#names(repository, "_manifests").map((hex): Digest => `sha256:${hex}`);
+    return this.#names(repository, "_manifests")
+      .map(digestOfHex)
+      .filter((digest) => digest !== undefined);
   }
 
   /** What a tag points to. */
   tag(repository: string, tag: string): Digest | undefined {
-    const text = this.#read(repository, "_tags", tag);
+    const text = isTag(tag) ? this.#read(repository, "_tags", tag) : undefined;
     return text !== undefined && isDigest(text) ? text : undefined;
   }
 
@@ -152,10 +154,6 @@ export class RepositoryStore {
       throw error;
     }
   }
-}
-
-function hexOf(digest: Digest): string {
-  return digest.slice("sha256:".length);
 }
 
 function directoriesIn(path: string): string[] {

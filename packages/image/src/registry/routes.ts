@@ -1,8 +1,11 @@
 import { type Digest, isDigest } from "../digest.ts";
-import { isRepository, isTag } from "../image-name.ts";
+import { isRepository } from "../image-name.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 
-/** What a path of the distribution API stands for; names, tags and digests are checked. */
+/**
+ * What a path of the distribution API stands for; names and digests are checked. A tag is not: one that no
+ * manifest can have is for readers only one that is not there.
+ */
 export type Route =
   | { kind: "base" }
   | { kind: "catalog" }
@@ -38,11 +41,13 @@ export function routeOf(pathname: string): Route | undefined {
 export function digestIn(text: string): Digest {
   const digest = text.replace(/%3a/i, ":");
   if (isDigest(digest)) return digest;
-  throw new RegistryFailure("DIGEST_INVALID", "expected sha256:<64 hex digits>");
+  throw new RegistryFailure(
+    "DIGEST_INVALID",
+    "expected sha256:<64 hex digits> or sha512:<128 hex digits>",
+  );
 }
 
 function referenceIn(text: string): { tag: string } | { digest: Digest } {
   if (/:|%3a/i.test(text)) return { digest: digestIn(text) };
-  if (isTag(text)) return { tag: text };
-  throw new RegistryFailure("TAG_INVALID", "no valid tag");
+  return { tag: text };
 }

@@ -1,9 +1,9 @@
 import { createHash, type Hash, randomUUID } from "node:crypto";
-import { rmSync } from "node:fs";
+import { createReadStream, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock } from "../clock.ts";
-import { type Digest, digestFrom } from "../digest.ts";
+import { algorithmOf, type Digest, digestFrom } from "../digest.ts";
 import { type BlobStore } from "./blob-store.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 
@@ -101,7 +101,7 @@ export class Uploads {
     const upload = this.#get(repository, id);
     this.#open.delete(id);
     try {
-      const actual = digestFrom(upload.hash);
+      const actual = await contentDigest(upload, digest);
       if (actual !== digest)
         throw new RegistryFailure(
           "DIGEST_INVALID",
@@ -149,6 +149,15 @@ export class Uploads {
 /** The `Range` header of an upload: `0-<last byte>`, by the specification also for an empty one. */
 export function rangeOf(size: number): string {
   return `0-${Math.max(0, size - 1)}`;
+}
+
+/** Nobody says the algorithm before the last request: what has come is read again for the rare one. */
+async function contentDigest(upload: Upload, expected: Digest): Promise<Digest> {
+  const algorithm = algorithmOf(expected);
+  if (algorithm === "sha256") return digestFrom(upload.hash);
+  const hash = createHash(algorithm);
+  for await (const chunk of createReadStream(upload.file)) hash.update(chunk as Buffer);
+  return digestFrom(hash, algorithm);
 }
 
 async function discard(upload: Upload): Promise<void> {

@@ -1,0 +1,68 @@
+/** The official OCI distribution conformance suite (tools/oci-conformance) against our registry. */
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createRegistry } from "@spry/image";
+import { expect, onTestFinished, test } from "vitest";
+import { root } from "../support/platform.ts";
+
+const hasGo = spawnSync("go", ["version"]).status === 0;
+
+test.skipIf(!hasGo)(
+  "the conformance suite finds no failure (needs Go)",
+  { timeout: 300_000 },
+  async () => {
+    const dir = mkdtempSync(path.join(tmpdir(), "spry-oci-"));
+    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+    const credentials = { username: "somebody", password: "secret" };
+    const registry = createRegistry({ dir: path.join(dir, "registry"), credentials });
+    onTestFinished(() => registry.close());
+    const server = await registry.listen({ host: "127.0.0.1", port: 0 });
+    onTestFinished(() => server.close());
+
+    const suite = path.join(dir, "suite");
+    const sources = path.join(root, "tools/oci-conformance");
+    const built = await finish("go", ["-C", sources, "build", "-o", suite]);
+    expect(built, built.output).toMatchObject({ code: 0 });
+    const everything = {
+      OCI_VERSION: "1.1",
+      OCI_REGISTRY: `127.0.0.1:${server.port}`,
+      OCI_TLS: "disabled",
+      OCI_REPO1: "conformance/one",
+      OCI_REPO2: "conformance/two",
+      OCI_USERNAME: credentials.username,
+      OCI_PASSWORD: credentials.password,
+      OCI_API_BLOBS_UPLOAD_CANCEL: "true",
+      OCI_API_BLOBS_DIGEST_HEADER: "true",
+      OCI_API_MANIFESTS_DIGEST_HEADER: "true",
+      OCI_API_MANIFESTS_TAG_PARAM: "true",
+      OCI_RESULTS_DIR: path.join(dir, "results"),
+    };
+    const finished = await finish(suite, [], everything);
+    const report = readFileSync(path.join(dir, "results/junit.xml"), "utf8");
+    const failed = [
+      ...report.matchAll(/<testcase name="([^"]*)"[^>]*>\s*<(failure|error|skipped)/g),
+    ];
+    expect(failed.map(([, name, how]) => `${how}: ${name}`)).toEqual([]);
+    expect(finished, finished.output).toMatchObject({ code: 0 });
+    expect(Number(/ tests="(\d+)"/.exec(report)?.[1])).toBeGreaterThan(900);
+  },
+);
+
+function finish(
+  file: string,
+  args: string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ code: number; output: string }> {
+  const options = {
+    env: { ...process.env, GOWORK: "off", CGO_ENABLED: "0", ...env },
+    maxBuffer: 2 ** 24,
+  };
+  return new Promise((resolve) => {
+    execFile(file, args, options, (error, stdout, stderr) => {
+      const code = error ? Number(error.code ?? 1) : 0;
+      resolve({ code, output: `${stdout.slice(-4000)}${stderr.slice(-4000)}` });
+    });
+  });
+}
