@@ -13,6 +13,24 @@ const address = /\b10\.96\.\d+\.\d+\b/g;
 const age = /^(?:\d+[smhdy])+$|^<invalid>$/;
 const revisionInText = /(resource version: )\d+( \(\d+\))?|(current: |version: )\d+/g;
 
+/** An object in an error is told as a text of JSON, whose fields may come in any order. */
+const shownJson = /(?<=Invalid value: )("\{(?:[^"\\]|\\.)*\}")/g;
+
+function sortedJson(text: string): string {
+  const sorted = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(sorted);
+    if (typeof value !== "object" || value === null) return value;
+    const entries = Object.entries(value).filter(([key]) => key !== "resourceVersion");
+    entries.sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each)]));
+  };
+  try {
+    return JSON.stringify(sorted(JSON.parse(JSON.parse(text) as string)));
+  } catch {
+    return text;
+  }
+}
+
 /**
  * Removes what two servers choose for themselves. Resource versions become numbers in the order of their
  * appearance in the case, so that a write which changes nothing can be told from one that does.
@@ -69,7 +87,8 @@ export class Normaliser {
   }
 
   #text(text: string): string {
-    let result = text.replaceAll(uuid, (found) => (this.#sent.includes(found) ? found : "<uid>"));
+    let result = text.replaceAll(shownJson, (_, json: string) => sortedJson(json));
+    result = result.replaceAll(uuid, (found) => (this.#sent.includes(found) ? found : "<uid>"));
     result = result.replaceAll(time, (found) => (this.#sent.includes(found) ? found : "<time>"));
     result = result.replaceAll(address, (found) => (this.#sent.includes(found) ? found : "<ip>"));
     result = result.replaceAll(

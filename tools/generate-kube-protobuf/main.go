@@ -7,6 +7,7 @@
 // It reads the served kinds from packages/apiserver/src/generated/kube-schema.json, whose release must
 // be that of the modules in go.mod, and writes
 //   - packages/apiserver/src/generated/protobuf-messages.json: the messages, one per line;
+//   - packages/apiserver/src/generated/go-structures.json: the structs, as JSON knows them, one per line;
 //   - packages/apiserver/src/protobuf/testdata/golden.json.gz: objects of every kind with every field
 //     set, as JSON and as bytes, both written by the real types.
 package main
@@ -47,6 +48,9 @@ func main() {
 	}
 	messages := messagesOf(kinds)
 	if err := writeMessages(filepath.Join(apiserver, "generated", "protobuf-messages.json"), schema.Release, kinds, messages); err != nil {
+		log.Fatal(err)
+	}
+	if err := writeStructures(filepath.Join(apiserver, "generated", "go-structures.json"), schema.Release, kinds); err != nil {
 		log.Fatal(err)
 	}
 	if err := writeGolden(filepath.Join(apiserver, "protobuf", "testdata", "golden.json.gz"), kinds); err != nil {

@@ -113,7 +113,7 @@ func describe(field reflect.StructField, owner string, found map[string]message)
 		collect(field.Type, found)
 		return ". " + nameOf(field.Type)
 	}
-	if json == "" || json == "-" || strings.Contains(options, "omitzero") || strings.Contains(options, "string") {
+	if json == "" || json == "-" || strings.Contains(options, "string") {
 		panic(fmt.Sprintf("%s.%s: nothing is known here of the tag json:%q", owner, field.Name, field.Tag.Get("json")))
 	}
 	goType, prefix := field.Type, ""
@@ -129,7 +129,7 @@ func describe(field reflect.StructField, owner string, found map[string]message)
 		}
 		goType, prefix = goType.Elem(), "{}"
 	}
-	if prefix == "" && !strings.Contains(options, "omitempty") {
+	if prefix == "" && !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
 		prefix = "!"
 	}
 	return json + " " + prefix + typeName(goType, found)

@@ -2,7 +2,7 @@
  * Writes the structure of the built-in kinds that the embedded API server serves, out of what the
  * Kubernetes project publishes with each release: discovery documents and OpenAPI v3.
  *
- *     node tools/generate-kube-schema/main.ts [v1.33.5]
+ *     node tools/generate-kube-schema/main.ts [v1.36.3]
  *
  * Needs Go, whose module proxy brings the release. Run `tools/generate-kube-protobuf` after it.
  * Writes to `packages/apiserver/src/generated/`:
@@ -27,7 +27,7 @@ interface DiscoveredResource {
   categories?: string[];
 }
 
-const release = process.argv[2] ?? "v1.33.5";
+const release = process.argv[2] ?? "v1.36.3";
 const api = path.join(moduleDir(`k8s.io/kubernetes@${release}`), "api");
 const definitions: Record<string, Json> = {};
 const descriptions: Record<string, Json> = {};

@@ -57,15 +57,32 @@ export function forbidden(
 
 /** An option of the request that has a value it cannot have, told as a field of `CreateOptions` and the like. */
 export function invalidOptions(kind: string, report: (errors: FieldErrors) => void): StatusError {
+  return invalidObject(kind, "meta.k8s.io", "", report);
+}
+
+/** What is reported about an object, as a `StatusError` 422. */
+export function invalidObject(
+  kind: string,
+  group: string,
+  name: string,
+  report: (errors: FieldErrors) => void,
+): StatusError {
   const errors = new FieldErrors();
   report(errors);
   try {
-    errors.throwIfAny(kind, "meta.k8s.io", "");
+    errors.throwIfAny(kind, group, name);
   } catch (error) {
     if (error instanceof StatusError) return error;
     throw error;
   }
   throw new Error(`${kind}: nothing was reported to be invalid`);
+}
+
+/** A failure that Kubernetes gives no reason for: its text alone. */
+export function plainFailure(message: string, options?: ErrorOptions): StatusError {
+  const error = new StatusError({ code: 500, message }, options);
+  delete error.status.reason;
+  return error;
 }
 
 export function badRequest(message: string, options?: ErrorOptions): StatusError {

@@ -61,7 +61,7 @@ export class FieldErrors {
     throw new StatusError({
       code: 422,
       message: `${group ? `${kind}.${group}` : kind} "${name}" is invalid: ${told}`,
-      details: { ...(name && { name }), ...(group && { group }), kind, causes },
+      details: { ...(name && { name }), ...(group && { group }), ...(kind && { kind }), causes },
     });
   }
 

@@ -23,9 +23,9 @@ interface Row {
 
 describe("a request that makes no sense is told so", () => {
   test.each<[string, Row, number, string]>([
-    ["no JSON", { body: "{" }, 400, "cannot be read as JSON"],
-    ["a list", { body: "[]" }, 400, "must be an object"],
-    ["nothing", { body: "" }, 400, "no body"],
+    ["no JSON", { body: "{" }, 400, "json parse error: unexpected end of JSON input"],
+    ["a list", { body: "[]" }, 400, "cannot unmarshal array"],
+    ["nothing", { body: "" }, 400, "(<empty>)"],
     ["nested deeply", { body: named(`,"data":${deep(1000)}`) }, 400, "nested deeper"],
     ["too large", { body: named(`,"data":{"a":"${"x".repeat(3 << 20)}"}`) }, 413, "too large"],
     ["a prototype", { body: named(',"__proto__":{"a":1}') }, 400, "__proto__"],
@@ -35,7 +35,7 @@ describe("a request that makes no sense is told so", () => {
       400,
       "cannot be handled as a ConfigMap",
     ],
-    ["metadata of a wrong type", { body: '{"metadata":"a"}' }, 400, "metadata must be an object"],
+    ["metadata of a wrong type", { body: '{"metadata":"a"}' }, 400, "of type v1.ObjectMeta"],
     [
       "labels of a wrong type",
       { body: '{"metadata":{"name":"a","labels":{"a":1}}}' },

@@ -1,5 +1,7 @@
 import { copyOf } from "../json-copy.ts";
 import { deepEqual, type ManagedFieldsEntry, StatusError, type UnknownObject } from "@spry/kube";
+import { plainFailure } from "../errors.ts";
+import { emptyForm } from "../schema/go-form.ts";
 import { type Schema } from "../schema/schema.ts";
 import {
   difference,
@@ -65,7 +67,7 @@ export function managedFieldsAfterUpdate(
   writer: Writer,
 ): ManagedFieldsEntry[] {
   const managers = managersOf(next, live);
-  const { added, modified, removed } = compare(live ?? blankOf(next, schema), next, schema);
+  const { added, modified, removed } = compare(live ?? blankOf(schema), next, schema);
   const changed = managedPart(union(added, modified));
   const gone = managedPart(removed);
   const lost = union(changed, gone);
@@ -81,44 +83,10 @@ export function managedFieldsAfterUpdate(
   return encoded(capped(result));
 }
 
-/** Structures that are part of every object of their kind, and so come with nobody's write. */
-const inherent = [
-  "metadata",
-  "spec",
-  "status",
-  "spec.strategy",
-  "spec.template",
-  "spec.template.metadata",
-  "spec.template.spec",
-  "spec.jobTemplate",
-  "spec.jobTemplate.metadata",
-  "spec.jobTemplate.spec.template.metadata",
-  "spec.jobTemplate.spec",
-  "spec.jobTemplate.spec.template",
-  "spec.jobTemplate.spec.template.spec",
-  "spec.scaleTargetRef",
-  "spec.resources",
-  "spec.podSelector",
-  "spec.names",
-  "spec.containers",
-  "spec.template.spec.containers",
-  "spec.jobTemplate.spec.template.spec.containers",
-];
-
 /** What a built-in kind is before anything is set; kinds of a definition begin with nothing. */
-function blankOf(next: UnknownObject, schema: Schema): UnknownObject {
-  const blank: UnknownObject = { metadata: {} };
-  if (!schema["x-kubernetes-group-version-kind"]) return blank;
-  for (const path of inherent) {
-    let from: unknown = next;
-    let to: Record<string, unknown> = blank;
-    for (const key of path.split(".")) {
-      from = (from as Record<string, unknown> | undefined)?.[key];
-      if (typeof from !== "object" || from === null) break;
-      to = (to[key] ??= Array.isArray(from) ? [] : {}) as Record<string, unknown>;
-    }
-  }
-  return blank;
+function blankOf(schema: Schema): UnknownObject {
+  if (!schema["x-kubernetes-group-version-kind"]) return { metadata: {} };
+  return emptyForm(schema) as unknown as UnknownObject;
 }
 
 export interface AppliedObject {
@@ -174,14 +142,14 @@ function fieldsOfApplied(applied: UnknownObject, schema: Schema): FieldSet {
 
 /** An applied object that does not fit its schema; a server's error in Kubernetes too. */
 export function untypable(
-  { apiVersion, kind, metadata }: UnknownObject,
+  { apiVersion = "", kind, metadata }: UnknownObject,
   problem: string,
 ): StatusError {
   const { namespace = "", name } = metadata;
-  return new StatusError({
-    code: 500,
-    message: `failed to create typed patch object (${namespace}/${name}; ${apiVersion}, Kind=${kind}): ${problem}`,
-  });
+  const groupVersion = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+  return plainFailure(
+    `failed to create typed patch object (${namespace}/${name}; ${groupVersion}, Kind=${kind}): ${problem}`,
+  );
 }
 
 /** Without the times, which alone make no change of an object. */

@@ -125,6 +125,10 @@ function compareChildren(
   }
   for (const [element, child] of right) {
     const previous = left.get(element);
+    if (previous?.value === null && isGranularList(child.value, child.schema)) {
+      // A list that is told as null has no items yet.
+      previous.value = [];
+    }
     if (!previous) {
       attach(into.added, element, child);
       continue;

@@ -4,12 +4,19 @@ import { applyObject, untypable, type Writer } from "../apply/managed-fields.ts"
 import { fieldsOf } from "../apply/typed-value.ts";
 import { type FieldSet } from "../apply/field-set.ts";
 import { type Engine, type ResourceRequest } from "../engine.ts";
-import { badRequest, notFound } from "../errors.ts";
+import { badRequest, invalidObject, invalidOptions, notFound } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
-import { parseDocument, parseObject } from "../http/request-body.ts";
+import { scanJson } from "../http/json-scanner.ts";
+import { parseDocument, parseObject, type Wording } from "../http/request-body.ts";
+import { checkConvertible, goText } from "../patch/go-conversion.ts";
 import { patched, type PatchKind } from "../patch/patch.ts";
 import { groupVersionOf } from "../resources/resource-type.ts";
-import { dropUnknownFields } from "../schema/field-validation.ts";
+import { DecodingError } from "../schema/decoding.ts";
+import {
+  checkFields,
+  dropUnknownFields,
+  type FieldValidation,
+} from "../schema/field-validation.ts";
 import { createObject, placeOf, updateObject } from "./write.ts";
 
 /** The object after a patch; `created` when server-side apply made it. */
@@ -23,18 +30,45 @@ export async function patchObject(
   request: ResourceRequest,
   kind: PatchKind,
   body: string,
-  check: (object: UnknownObject) => void,
 ): Promise<PatchOutcome> {
   if (kind === "apply") return applyPatch(engine, request, body);
-  if (request.query.has("force")) throw forceOnlyForApply(request);
-  const patch = parseDocument(body, "application/json");
+  if (request.query.has("force")) throw forceOnlyForApply();
+  if (!engine.store.get(placeOf(request))) throw notFound(request.type, request.name);
+  const patch = readPatch(body, kind);
+  const mode = (request.query.get("fieldValidation") || "Warn") as FieldValidation;
+  const found = mode === "Ignore" ? [] : scanJson(body).duplicates;
+  const duplicates = found.map((path) => (kind === "json" ? `json patch ${path}` : path));
   const modify = (current: UnknownObject) => {
     const next = patched(current, patch, kind, request.type);
-    check(next);
+    // A strategic merge patch shows the patch, the others the object that it makes.
+    const shown = kind === "strategic" ? goText(patch) : JSON.stringify(next);
+    try {
+      if (kind === "strategic") checkConvertible(next, request.type.schema);
+      request.warnings.push(...checkFields(request.type, next, mode, duplicates));
+    } catch (error) {
+      if (!(error instanceof DecodingError)) throw error;
+      throw invalidObject("", "", "", (errors) => errors.invalid("patch", shown, error.message));
+    }
+    next.metadata ??= {};
     return next;
   };
   const object = await updateObject(engine, request, { modify, subresource: request.subresource });
   return { object, created: false };
+}
+
+function readPatch(body: string, kind: Exclude<PatchKind, "apply">): unknown {
+  const wording: Wording = (problem) =>
+    kind === "strategic" ? problem : `error decoding patch: ${problem}`;
+  const patch = parseDocument(body, "application/json", wording);
+  const isList = Array.isArray(patch);
+  if (patch === null && kind === "merge") throw badRequest("Invalid JSON Patch");
+  if (patch === null) return kind === "json" ? [] : {};
+  if (kind === "json" ? isList : typeof patch === "object" && !isList) return patch;
+  const found = isList ? "array" : typeof patch === "boolean" ? "bool" : typeof patch;
+  const wanted = kind === "json" ? "[]handlers.jsonPatchOp" : "map[string]interface {}";
+  throw badRequest(
+    wording(`json: cannot unmarshal ${found} into Go value of type ${wanted}`, body),
+  );
 }
 
 async function applyPatch(
@@ -43,10 +77,20 @@ async function applyPatch(
   body: string,
 ): Promise<PatchOutcome> {
   const { type, query, subresource } = request;
-  const applied = parseObject(body, "application/apply-patch+yaml") as UnknownObject;
+  const wording: Wording = (problem) =>
+    problem.startsWith("yaml")
+      ? `error decoding YAML: error converting YAML to JSON: ${problem}`
+      : `error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem.replace(/ of type struct .*/, " of type map[string]interface {}")}`;
+  const applied = parseObject(body, "application/apply-patch+yaml", wording) as UnknownObject;
+  const given = { ...applied, metadata: { name: request.name, ...applied.metadata } };
   checkApplied(request, applied);
-  const [unknown] = dropUnknownFields(type, applied);
-  if (unknown !== undefined) throw untypable(applied, `.${unknown}: field not declared in schema`);
+  try {
+    const [unknown] = dropUnknownFields(type, applied);
+    if (unknown !== undefined) throw untypable(given, `.${unknown}: field not declared in schema`);
+  } catch (error) {
+    if (!(error instanceof DecodingError)) throw error;
+    throw untypable(given, error.message);
+  }
   const force = query.get("force") === "true";
   const writer: Writer = {
     manager: request.manager,
@@ -124,13 +168,8 @@ function ignoredFields({ type, subresource }: ResourceRequest, applied: UnknownO
   return type.hasStatus ? { "f:status": {} } : {};
 }
 
-function forceOnlyForApply({ query }: ResourceRequest): StatusError {
-  const errors = new FieldErrors();
-  errors.forbidden("force", "may not be specified for non-apply patch");
-  try {
-    errors.throwIfAny("PatchOptions", "meta.k8s.io", "");
-  } catch (error) {
-    return error as StatusError;
-  }
-  return badRequest(`force: ${query.get("force")}`);
+function forceOnlyForApply(): StatusError {
+  return invalidOptions("PatchOptions", (errors) =>
+    errors.forbidden("force", "may not be specified for non-apply patch"),
+  );
 }

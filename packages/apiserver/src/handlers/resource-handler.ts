@@ -1,12 +1,20 @@
 import { copyOf } from "../json-copy.ts";
 import { deepEqual, StatusError, type UnknownObject } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
-import { badRequest, invalidOptions, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
+import {
+  badRequest,
+  invalidObject,
+  invalidOptions,
+  methodNotAllowed,
+  notFound,
+  unknownPath,
+} from "../errors.ts";
 import { acceptedForm, mediaTypeOf } from "../http/negotiation.ts";
-import { parseObject, readObject, readText } from "../http/request-body.ts";
+import { parseObject, readBody, readText, type Wording } from "../http/request-body.ts";
 import { jsonResponse } from "../http/responses.ts";
 import { patchKindOf } from "../patch/patch.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
+import { DecodingError } from "../schema/decoding.ts";
 import { checkFields, type FieldValidation } from "../schema/field-validation.ts";
 import { type DeleteOptions, deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
 import { patchObject } from "./patch.ts";
@@ -163,9 +171,8 @@ async function replace(engine: Engine, request: ResourceRequest, http: Request):
 async function patch(engine: Engine, request: ResourceRequest, http: Request): Promise<Response> {
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   const kind = patchKindOf(mediaTypeOf(http), request.type);
-  const check = (object: UnknownObject) => checkObject(request, object);
   const text = await readText(http);
-  const { object, created } = await patchObject(engine, request, kind, text, check);
+  const { object, created } = await patchObject(engine, request, kind, text);
   return jsonResponse(presentation.object(object), created ? 201 : 200, request.warnings);
 }
 
@@ -225,44 +232,106 @@ function isWatch(query: URLSearchParams): boolean {
 }
 
 async function bodyObject(request: ResourceRequest, http: Request): Promise<UnknownObject> {
-  const object = await requiredObject(http);
-  checkType(request.type, object);
-  checkObject(request, object);
-  return object;
+  const { type } = request;
+  const { object, duplicates } = await readBody(http, unrecognized(type));
+  if (!object) throw badRequest(unrecognized(type)("unexpected end of JSON input", ""));
+  const typed = object as unknown as UnknownObject;
+  checkType(type, typed);
+  const mode = (request.query.get("fieldValidation") || "Warn") as FieldValidation;
+  try {
+    request.warnings.push(...checkFields(type, typed, mode, duplicates));
+  } catch (error) {
+    if (!(error instanceof DecodingError)) throw error;
+    throw unhandled(type, typed, error.message);
+  }
+  typed.metadata ??= {};
+  return typed;
+}
+
+/** What is said of a body that is not recognised as an object of any kind. */
+function unrecognized({ kind }: ResourceType): Wording {
+  return (problem, text) => {
+    const told = problem.startsWith("yaml")
+      ? problem
+      : `couldn't get version/kind; json parse error: ${problem}`;
+    return `the object provided is unrecognized (must be of type ${kind}): ${told} (${summaryOf(text)})`;
+  };
+}
+
+const maxSummary = 30;
+
+function summaryOf(text: string): string {
+  if (text === "") return "<empty>";
+  const bytes = Buffer.from(text);
+  const start = bytes.subarray(0, maxSummary);
+  const shown = text.startsWith("{") ? start.toString() : start.toString("hex");
+  return bytes.length > maxSummary ? `${shown} ...` : shown;
+}
+
+function unhandled(type: ResourceType, object: UnknownObject, problem: string): StatusError {
+  const version = object.apiVersion?.split("/").at(-1);
+  return badRequest(
+    `${object.kind} in version "${version}" cannot be handled as a ${type.kind}: ${problem}`,
+  );
 }
 
 function checkType(type: ResourceType, object: UnknownObject): void {
-  const apiVersion = groupVersionOf(type);
-  object.apiVersion ??= apiVersion;
-  object.kind ??= type.kind;
-  if (object.apiVersion === apiVersion && object.kind === type.kind) return;
-  if (object.apiVersion !== apiVersion) {
+  const wanted = groupVersionOf(type);
+  for (const field of ["kind", "apiVersion"] as const) {
+    if (type.custom && !object[field]) throw typeMissing(type, object, field);
+    object[field] ??= field === "kind" ? type.kind : wanted;
+  }
+  const { apiVersion = wanted, kind = type.kind } = object;
+  if (apiVersion.split("/").length > 2) {
+    const text = JSON.stringify(object);
     throw badRequest(
-      `the API version in the data (${object.apiVersion}) does not match the expected API version (${apiVersion})`,
+      `the object provided is unrecognized (must be of type ${type.kind}): unexpected GroupVersion string: ${apiVersion} (${summaryOf(text)})`,
     );
   }
-  throw badRequest(
-    `${object.kind} in version "${type.version}" cannot be handled as a ${type.kind}: the object is no ${type.kind}`,
+  if (apiVersion === wanted && kind === type.kind) return;
+  if (type.custom && apiVersion === wanted) {
+    throw invalidObject(kind, type.group, object.metadata?.name ?? "", (errors) =>
+      errors.invalid("kind", kind, `must be ${type.kind}`),
+    );
+  }
+  if (apiVersion !== wanted && (type.custom || kind !== type.kind)) {
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`,
+    );
+  }
+  const problem =
+    apiVersion === wanted
+      ? `converting (${type.version}.${kind}) to (${internalGroup(type.group)}.${type.kind}): unknown conversion`
+      : `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`;
+  throw unhandled(type, object, problem);
+}
+
+/** The package of a group's own types: `core`, `apps`, `networking`. */
+function internalGroup(group: string): string {
+  return group === "" ? "core" : (group.split(".")[0] ?? group);
+}
+
+function typeMissing(
+  { kind }: ResourceType,
+  object: UnknownObject,
+  field: "kind" | "apiVersion",
+): StatusError {
+  const text = JSON.stringify(object);
+  const name = field === "kind" ? "Kind" : "apiVersion";
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): Object '${name}' is missing in '${text}' (${summaryOf(text)})`,
   );
 }
 
 async function requiredObject(http: Request): Promise<UnknownObject> {
-  const object = await readObject(http);
+  const { object } = await readBody(http);
   if (!object) throw badRequest("the request has no body");
   return object as unknown as UnknownObject;
 }
 
-/** The types of fields, and fields that nobody knows. */
-function checkObject(request: ResourceRequest, object: UnknownObject): void {
-  const metadata: unknown = (object.metadata ??= {});
-  if (typeof metadata !== "object" || Array.isArray(metadata))
-    throw badRequest("metadata must be an object");
-  const mode = (request.query.get("fieldValidation") || "Warn") as FieldValidation;
-  request.warnings.push(...checkFields(request.type, object, mode));
-}
-
 async function bodyOptions(request: ResourceRequest, http: Request): Promise<DeleteOptions> {
-  const body = ((await readObject(http)) ?? {}) as DeleteOptions;
+  const wording: Wording = (problem) => `couldn't get version/kind; json parse error: ${problem}`;
+  const body = ((await readBody(http, wording)).object ?? {}) as DeleteOptions;
   if (body.dryRun?.some((each) => each !== "All")) {
     throw invalidOptions("DeleteOptions", (errors) =>
       errors.unsupported("dryRun", body.dryRun, ["All"]),

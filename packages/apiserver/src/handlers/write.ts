@@ -7,6 +7,7 @@ import { FieldErrors } from "../field-errors.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { validateMetadata } from "../resources/metadata.ts";
 import { completeCustomObject, validateCustomObject } from "../schema/custom-object.ts";
+import { goForm } from "../schema/go-form.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { type Place, StaleWriteError } from "../store/store.ts";
 
@@ -52,9 +53,9 @@ export async function createObject(
   if (type.strategy.generation) metadata.generation = 1;
   else delete metadata.generation;
   if (type.custom && type.hasStatus) delete object.status;
-  complete(type, object);
-  const admitted = await engine.admission.mutate(request, "CREATE", object, undefined);
-  complete(type, admitted);
+  const wanted = completed(type, object);
+  let admitted = await engine.admission.mutate(request, "CREATE", wanted, undefined);
+  admitted = completed(type, admitted);
   // What the server itself sets from here on belongs to nobody.
   if (!options.tracked) track(request, undefined, admitted, now);
   type.strategy.prepare?.(admitted, { now });
@@ -120,13 +121,13 @@ async function tryUpdate(
   const { type } = request;
   const now = timestamp(engine.clock);
   const old = presented(type, stored.object);
-  const wanted = update.modify(presented(type, stored.object));
+  let wanted = update.modify(presented(type, stored.object));
   checkIdentity(request, wanted, old);
   keepSystemFields(type, wanted, old, update.subresource);
-  complete(type, wanted);
-  const next = await engine.admission.mutate(request, "UPDATE", wanted, old);
+  wanted = completed(type, wanted);
+  let next = await engine.admission.mutate(request, "UPDATE", wanted, old);
   if (next !== wanted) keepSystemFields(type, next, old, update.subresource);
-  complete(type, next);
+  next = completed(type, next);
   if (!update.tracked) track(request, old, next, now);
   type.strategy.prepare?.(next, { now, old, subresource: update.subresource });
   if (type.strategy.generation && changesGeneration(type, next, old)) {
@@ -243,10 +244,15 @@ function isUnchanged(next: UnknownObject, old: UnknownObject): boolean {
   );
 }
 
-/** Fills in what the client left out. */
-function complete(type: ResourceType, object: UnknownObject): void {
-  if (type.custom) completeCustomObject(type, object);
-  else type.strategy.defaults?.(object);
+/** The object in the form of its kind, with what the client left out. */
+function completed(type: ResourceType, object: UnknownObject): UnknownObject {
+  if (type.custom) {
+    completeCustomObject(type, object);
+    return object;
+  }
+  const result = goForm(object, type.schema);
+  type.strategy.defaults?.(result);
+  return result;
 }
 
 function validate(

@@ -1,6 +1,7 @@
 import { StatusError } from "@spry/kube";
 import { load, JSON_SCHEMA } from "js-yaml";
 import { badRequest } from "../errors.ts";
+import { scanJson } from "./json-scanner.ts";
 import { mediaTypeOf } from "./negotiation.ts";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/protobuf.ts";
 
@@ -18,14 +19,23 @@ export async function readText(request: Request): Promise<string> {
   return text;
 }
 
-/** The object in the body, whatever its media type; undefined when there is no body. */
-export async function readObject(request: Request): Promise<Record<string, unknown> | undefined> {
+/** How a body that cannot be read is told: `problem` in the words of Go's decoders, and the text itself. */
+export type Wording = (problem: string, text: string) => string;
+
+export interface Body {
+  /** Undefined when there is no body. */
+  object: Record<string, unknown> | undefined;
+  /** Paths of keys that an object names twice; the last one counts. */
+  duplicates: string[];
+}
+
+/** The object in the body, whatever its media type. `null` is read as an object without fields. */
+export async function readBody(request: Request, wording?: Wording): Promise<Body> {
   const mediaType = mediaTypeOf(request);
   if (mediaType === protobufMediaType) {
     const bytes = new Uint8Array(await request.arrayBuffer());
     if (bytes.length > maxBodyBytes) throw tooLarge();
-    if (bytes.length === 0) return undefined;
-    return decodeProtobuf(bytes);
+    return { object: bytes.length === 0 ? undefined : decodeProtobuf(bytes), duplicates: [] };
   }
   if (!bodyTypes.includes(mediaType)) {
     throw new StatusError({
@@ -34,32 +44,65 @@ export async function readObject(request: Request): Promise<Record<string, unkno
     });
   }
   const text = await readText(request);
-  return text === "" ? undefined : parseObject(text, mediaType);
+  if (text === "") return { object: undefined, duplicates: [] };
+  const object = parseObject(text, mediaType, wording);
+  return { object, duplicates: mediaType.endsWith("yaml") ? [] : scanJson(text).duplicates };
+}
+
+/** The same without a look for duplicates. */
+export async function readObject(
+  request: Request,
+  wording?: Wording,
+): Promise<Record<string, unknown> | undefined> {
+  return (await readBody(request, wording)).object;
 }
 
 const bodyTypes = ["application/json", "application/yaml"];
+const plainWording: Wording = (problem) => `the body cannot be read: ${problem}`;
 
 /** A JSON or YAML document; a `StatusError` 400 says why it cannot be read. */
-export function parseDocument(text: string, mediaType: string): unknown {
-  const yaml = mediaType.endsWith("yaml");
+export function parseDocument(
+  text: string,
+  mediaType: string,
+  wording: Wording = plainWording,
+): unknown {
+  const yaml = mediaType.endsWith("yaml") && !text.trimStart().startsWith("{");
   let value: unknown;
   try {
-    value = yaml && !text.trimStart().startsWith("{") ? loadYaml(text) : JSON.parse(text);
+    value = yaml ? loadYaml(text) : JSON.parse(text);
   } catch (cause) {
-    const problem = cause instanceof Error ? (cause.message.split("\n")[0] ?? "") : String(cause);
-    throw badRequest(`the body cannot be read as ${yaml ? "YAML" : "JSON"}: ${problem}`, { cause });
+    const problem = yaml ? yamlProblem(cause) : scanJson(text).problem;
+    throw badRequest(wording(problem ?? String(cause), text), { cause });
   }
   checkShape(value);
   return value;
 }
 
+const goTypeName = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
+
 /** The same, for bodies that must be an object. */
-export function parseObject(text: string, mediaType: string): Record<string, unknown> {
-  const value = parseDocument(text, mediaType);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw badRequest("the body must be an object");
-  }
-  return value as Record<string, unknown>;
+export function parseObject(
+  text: string,
+  mediaType: string,
+  wording: Wording = plainWording,
+): Record<string, unknown> {
+  const value = parseDocument(text, mediaType, wording);
+  if (value === null) return {};
+  if (typeof value === "object" && !Array.isArray(value)) return value as Record<string, unknown>;
+  const found = Array.isArray(value) ? "array" : typeof value;
+  const shown = found === "boolean" ? "bool" : found;
+  throw badRequest(
+    wording(`json: cannot unmarshal ${shown} into Go value of type ${goTypeName}`, text),
+  );
+}
+
+function yamlProblem(cause: unknown): string {
+  const { reason, mark } = cause as { reason?: string; mark?: { line: number } };
+  if (reason === undefined) return String(cause);
+  const told = reason.startsWith("unexpected end of the stream within a flow")
+    ? "did not find expected node content"
+    : reason;
+  return `yaml: line ${(mark?.line ?? 0) + 1}: ${told}`;
 }
 
 function loadYaml(text: string): unknown {

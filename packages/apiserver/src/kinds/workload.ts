@@ -95,7 +95,7 @@ function validateReplicated(
   if ((spec.replicas ?? 0) < 0) {
     errors.invalid("spec.replicas", spec.replicas, "must be greater than or equal to 0");
   }
-  const selector = spec.selector as LabelSelector | undefined;
+  const selector = (spec.selector as LabelSelector | null) ?? undefined;
   if (!selector) errors.required("spec.selector");
   else if (!selector.matchLabels && !selector.matchExpressions?.length) {
     errors.invalid("spec.selector", selector, "empty selector is invalid for deployment");

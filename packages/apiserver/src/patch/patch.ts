@@ -22,13 +22,7 @@ export function patchKindOf(mediaType: string, type: ResourceType): PatchKind {
   const kind = kindOfMediaType[mediaType];
   // Merge keys are known of built-in kinds only.
   if (kind && !(kind === "strategic" && type.custom)) return kind;
-  const accepted = Object.keys(kindOfMediaType).filter(
-    (each) => !(type.custom && kindOfMediaType[each] === "strategic"),
-  );
-  throw new StatusError({
-    code: 415,
-    message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
-  });
+  throw new StatusError({ code: 415, message: "415: Unsupported Media Type", details: {} });
 }
 
 /** The object with the patch applied; neither is changed. Not for server-side apply. */
@@ -39,9 +33,6 @@ export function patched(
   type: ResourceType,
 ): UnknownObject {
   if (kind === "json") return jsonPatched(object, patch);
-  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) {
-    throw badRequest("a merge patch must be an object");
-  }
   const result =
     kind === "merge"
       ? applyMergePatch(object, patch)
@@ -60,7 +51,7 @@ function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
   try {
     const copy = copyOf(object);
     // The operations are validated, and a prototype cannot be reached by a path.
-    return jsonPatch.applyPatch(copy, patch as jsonPatch.Operation[], true, true, true).newDocument;
+    return (patch as jsonPatch.Operation[]).reduce(applied, copy);
   } catch (cause) {
     throw new StatusError(
       {
@@ -71,4 +62,15 @@ function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
       { cause },
     );
   }
+}
+
+/** A replacement of a field that is not there adds it, as Kubernetes' library does. */
+function applied(document: UnknownObject, operation: jsonPatch.Operation): UnknownObject {
+  let next = operation;
+  if (operation.op === "replace" && typeof operation.path === "string" && operation.path !== "") {
+    const owner = operation.path.slice(0, operation.path.lastIndexOf("/"));
+    const parent: unknown = jsonPatch.getValueByPointer(document, owner);
+    if (typeof parent === "object" && !Array.isArray(parent)) next = { ...operation, op: "add" };
+  }
+  return jsonPatch.applyPatch(document, [next], true, true, true).newDocument;
 }

@@ -19,10 +19,10 @@ describe("a strategic merge patch", () => {
       { containers: [{ name: "a", image: "1", tty: true }, { name: "b" }] },
     ],
     [
-      "adds what is new",
+      "adds what is new before what is there",
       { containers: [{ name: "a" }] },
       { containers: [{ name: "b" }] },
-      { containers: [{ name: "a" }, { name: "b" }] },
+      { containers: [{ name: "b" }, { name: "a" }] },
     ],
     [
       "removes an item that it names",

@@ -1,5 +1,6 @@
 import { deepEqual } from "@spry/kube";
-import { badRequest } from "../errors.ts";
+import { badRequest, plainFailure } from "../errors.ts";
+import { goText } from "./go-conversion.ts";
 import { fieldSchema, itemSchema, type Schema } from "../schema/schema.ts";
 
 type JsonObject = Record<string, unknown>;
@@ -23,7 +24,7 @@ export function applyStrategicMergePatch(
   if (steer === "replace") return without(patch, directive);
   if (steer === "delete") return {};
   if (steer !== undefined && steer !== "merge") {
-    throw badRequest(`unknown ${directive} type found: ${JSON.stringify(steer)}`);
+    throw plainFailure(`unknown patch type: ${goText(steer)} in map: ${goText(patch)}`);
   }
   const result: JsonObject = retained(original, patch);
   for (const [key, value] of Object.entries(patch)) {
@@ -61,7 +62,7 @@ function mergeValue(
   const merged = key
     ? mergeItems(existing, value, key, itemSchema(schema))
     : [...new Set([...existing, ...value])];
-  return order ? ordered(merged, existing, order, key) : merged;
+  return ordered(merged, existing, order ?? value.filter((item) => !isSteered(item)), key);
 }
 
 function mergesList(schema: Schema | undefined): boolean {
@@ -82,7 +83,7 @@ function mergeItems(
     if (item[directive] === "replace" && Object.keys(item).length === 1) continue;
     const id = item[key];
     if (id === undefined) {
-      throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
+      throw plainFailure(`map: ${goText(item)} does not contain declared merge key: ${key}`);
     }
     if (item[directive] === "delete") {
       result = result.filter((each) => !sameItem(each, key, id));
@@ -133,7 +134,8 @@ function ordered(
   while (named.length > 0 && others.length > 0) {
     const left = position.get(idOf(named[0])) ?? Number.POSITIVE_INFINITY;
     const right = position.get(idOf(others[0])) ?? Number.POSITIVE_INFINITY;
-    result.push(left < right ? named.shift() : others.shift());
+    // What the patch names comes first, unless the order that there was says otherwise.
+    result.push(right < left && Number.isFinite(left) ? others.shift() : named.shift());
   }
   return [...result, ...named, ...others];
 }
@@ -153,6 +155,10 @@ function removeValues(result: JsonObject, list: string, values: unknown): void {
 /** A value that is taken over as a whole, without directives and nulls. */
 function cleaned(value: unknown): unknown {
   return isObject(value) ? applyStrategicMergePatch({}, value, undefined) : value;
+}
+
+function isSteered(item: unknown): boolean {
+  return isObject(item) && directive in item;
 }
 
 function isDirectiveItem(item: unknown): boolean {

@@ -1,7 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
-import { badRequest } from "../errors.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
-import { Decoding } from "./decoding.ts";
+import { Decoding, DecodingError } from "./decoding.ts";
 import { objectMetaSchema } from "./schema.ts";
 import { prune } from "./structural.ts";
 
@@ -11,21 +10,23 @@ export type FieldValidation = "Strict" | "Warn" | "Ignore";
 const maxReported = 64;
 
 /**
- * Drops fields that are not known, and refuses values of a wrong type, in place. Returns the warnings
- * for the client; under `Strict` throws a `StatusError` 400 instead.
+ * Drops fields that are not known, in place. Returns the warnings for the client: those fields, and the `duplicates`
+ * that were found while reading. Throws a `DecodingError` for a value of a wrong type and, under `Strict`, for such fields.
  */
 export function checkFields(
   type: ResourceType,
   object: UnknownObject,
   mode: FieldValidation,
+  duplicates: string[] = [],
 ): string[] {
   const unknown = dropUnknownFields(type, object);
-  if (unknown.length === 0 || mode === "Ignore") return [];
-  const texts = unknown.slice(0, maxReported).map((path) => `unknown field "${path}"`);
-  if (mode === "Warn") return texts;
-  throw badRequest(
-    `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: strict decoding error: ${texts.join(", ")}`,
-  );
+  if (mode === "Ignore") return [];
+  const texts = [
+    ...duplicates.map((path) => `duplicate field "${path}"`),
+    ...unknown.map((path) => `unknown field "${path}"`),
+  ].slice(0, maxReported);
+  if (mode === "Warn" || texts.length === 0) return texts;
+  throw new DecodingError(`strict decoding error: ${texts.join(", ")}`);
 }
 
 /** The same without a judgement: the paths of what was dropped. */
@@ -35,15 +36,15 @@ export function dropUnknownFields(type: ResourceType, object: UnknownObject): st
 
 /** The schema of the kind comes later, with defaults; here only metadata must be well-formed. */
 function unknownCustomFields(type: ResourceType, object: UnknownObject): string[] {
-  const decoding = new Decoding(type);
-  const place = { path: "metadata", goPath: ".metadata", struct: "ObjectMeta" };
+  const decoding = new Decoding();
+  const place = { path: "metadata", goPath: "", struct: "ObjectMeta", goType: "" };
   decoding.decode(object.metadata, objectMetaSchema, place);
   if (!type.custom || type.custom.preserveUnknownFields) return decoding.unknown;
   return [...decoding.unknown, ...prune(object, type.custom.openApiSchema)].sort();
 }
 
 function unknownBuiltinFields(type: ResourceType, object: UnknownObject): string[] {
-  const decoding = new Decoding(type);
-  decoding.decode(object, type.schema, { path: "", goPath: "", struct: type.kind });
+  const decoding = new Decoding();
+  decoding.decode(object, type.schema, { path: "", goPath: "", struct: type.kind, goType: "" });
   return decoding.unknown;
 }

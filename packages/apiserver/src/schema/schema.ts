@@ -82,7 +82,9 @@ export const builtin = JSON.parse(
 ) as BuiltinSchema;
 
 const resolved = new WeakMap<Schema, Schema>();
-const names = new WeakMap<Schema, string>();
+const names = new WeakMap<Schema, string>(
+  Object.entries(builtin.definitions).map(([name, schema]) => [schema, name]),
+);
 
 /** The schema behind a reference, with what stands beside the reference added. */
 export function resolve(schema: Schema): Schema {
@@ -93,15 +95,21 @@ export function resolve(schema: Schema): Schema {
     const target = builtin.definitions[$ref];
     if (!target) throw new Error(`schema refers to ${$ref}, which is not there`);
     result = Object.keys(beside).length > 0 ? { ...target, ...beside } : target;
-    names.set(result, $ref.slice($ref.lastIndexOf(".") + 1));
+    names.set(result, $ref);
     resolved.set(schema, result);
   }
   return result;
 }
 
-/** The last part of the name of a definition that has been referred to: `DeploymentSpec`. */
-export function definitionNameOf(schema: Schema): string | undefined {
+/** The name of a definition: `io.k8s.api.apps.v1.DeploymentSpec`. */
+export function fullNameOf(schema: Schema): string | undefined {
   return names.get(schema);
+}
+
+/** The last part of the name of a definition: `DeploymentSpec`. */
+export function definitionNameOf(schema: Schema): string | undefined {
+  const name = names.get(schema);
+  return name?.slice(name.lastIndexOf(".") + 1);
 }
 
 /** The schema of one field or map entry; undefined when the schema says nothing about it. */
