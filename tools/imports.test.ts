@@ -58,6 +58,7 @@ const table: Record<string, Room> = {
       commander: "commands, options and their help",
       esbuild: "bundles runtime and builder into the single files that start fast",
       "js-yaml": "manifests and kubeconfig are YAML",
+      "modern-tar": "writes and reads the archives of backups",
       npm: "installs a Function's dependencies, the same version everywhere",
       pino: "structured logs",
     },

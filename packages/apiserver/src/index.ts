@@ -2,3 +2,7 @@
 export { type ApiServer, type ApiServerOptions, createApiServer } from "./api-server.ts";
 export { type UserInfo } from "./engine.ts";
 export { type Listener, type ListenOptions } from "./http/listener.ts";
+
+/** The store of an API server that does not run. */
+export { DamagedStoreError } from "./store/damaged-store-error.ts";
+export { adoptRestoredStore, snapshotStore } from "./store/offline.ts";

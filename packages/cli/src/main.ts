@@ -44,6 +44,19 @@ program
   .action(async (options) => (await import("./commands/down.ts")).down(options));
 
 program
+  .command("backup [file]")
+  .description("save the platform of a data directory, running or not, to one file (- : stdout)")
+  .option("--data-dir <dir>", "the data directory", ".spry")
+  .action(async (file, options) => (await import("./commands/backup.ts")).backup(file, options));
+
+program
+  .command("restore <file>")
+  .description("put a backup (- : stdin) in the place of a data directory")
+  .option("--data-dir <dir>", "the data directory", ".spry")
+  .option("--force", "put aside what the directory holds")
+  .action(async (file, options) => (await import("./commands/restore.ts")).restore(file, options));
+
+program
   .command("apply")
   .description("create or change what manifests describe, and follow Functions until they run")
   .requiredOption(

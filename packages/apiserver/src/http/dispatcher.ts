@@ -5,6 +5,7 @@ import { type Engine, type ResourceRequest, type UserInfo } from "../engine.ts";
 import { badRequest, invalidOptions, unknownPath } from "../errors.ts";
 import { handleResource } from "../handlers/resource-handler.ts";
 import { reviews } from "../handlers/reviews.ts";
+import { snapshotResponse } from "../handlers/snapshot.ts";
 import { OpenApi } from "../openapi/open-api.ts";
 import { builtin } from "../schema/schema.ts";
 import { type PodStream, podStreamOf } from "../streaming/pod-stream.ts";
@@ -128,6 +129,8 @@ export class Dispatcher {
     if (request.method !== "GET" && request.method !== "HEAD") throw unknownPath();
     if (path === "/version") return jsonResponse(versionInfo);
     if (/^\/(?:healthz|livez|readyz)(?:\/ping)?$/.test(path)) return plainText("ok");
+    if (path === "/snapshot" && request.method === "GET")
+      return snapshotResponse(this.#engine.store);
     if (path === "/openapi/v2" || path === "/openapi/v3" || path.startsWith("/openapi/v3/")) {
       return this.#openApi.respond(request, path);
     }

@@ -1,3 +1,4 @@
+/** Power may go at any moment: what was acknowledged is there afterwards, and what is there was once written. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,37 +7,100 @@ import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
 import { Store } from "./store.ts";
 
-/** Writes without pause, eight writers at once, and tells each object once it is acknowledged. */
+const collection = "/things";
+const namespace = "ns";
+const names = 40;
+
+/**
+ * Eight writers create, change and delete objects as a seeded generator says, without pause. `?` announces a write,
+ * `!` says that it was acknowledged: a name, and the value it has then (`-`: deleted).
+ */
 const writer = `
   const { Store } = await import(process.argv[1]);
   const store = new Store(process.argv[2]);
-  let next = 0;
-  const write = async () => {
+  let seed = Number(process.argv[3]);
+  const random = (n) => ((seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) >>> 8) % n;
+  let value = seed * 1000;
+  const say = (text) => process.stdout.write(text + "\\n");
+  const write = async (writer) => {
     for (;;) {
-      const name = "o" + next++;
-      await store.put({ collection: "/things", namespace: "ns", name }, undefined, { metadata: { name }, pad: "x".repeat(500) });
-      process.stdout.write(name + "\\n");
+      // Each writer has names of its own, so that the order of its announcements is that of its writes.
+      const name = "o" + (random(${names / 8}) * 8 + writer);
+      const previous = store.get({ collection: "${collection}", namespace: "${namespace}", name });
+      if (previous && random(4) === 0) {
+        say("? " + name + " -");
+        await store.remove(previous);
+        say("! " + name + " -");
+      } else {
+        const next = ++value;
+        say("? " + name + " " + next);
+        const object = { metadata: { name }, value: next, pad: "x".repeat(random(6000)) };
+        await store.put({ collection: "${collection}", namespace: "${namespace}", name }, previous, object);
+        say("! " + name + " " + next);
+      }
     }
   };
-  await Promise.all(Array.from({ length: 8 }, write));
+  await Promise.all(Array.from({ length: 8 }, (_, writer) => write(writer)));
 `;
 
-test("a process that is killed loses nothing that it acknowledged", async () => {
-  const dataDir = mkdtempSync(path.join(tmpdir(), "crash-"));
-  const module = path.join(import.meta.dirname, "store.ts");
-  const child = spawn(process.execPath, ["--input-type=module", "-e", writer, module, dataDir], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const acknowledged: string[] = [];
-  const ended = new Promise((resolve) => child.once("close", resolve));
-  for await (const name of createInterface({ input: child.stdout })) {
-    if (acknowledged.push(name) === 300) child.kill("SIGKILL");
+/** Per name, the values that it may have: the last one acknowledged, and one announced after it. */
+class Expected {
+  readonly #possible = new Map<string, Set<string>>();
+  acknowledged = 0;
+
+  hear(line: string): void {
+    const [mark = "", name = "", value = ""] = line.split(" ");
+    const isWhole = (mark === "?" || mark === "!") && name !== "" && value !== "";
+    if (!isWhole) return;
+    if (mark === "?") this.#of(name).add(value);
+    else {
+      this.#possible.set(name, new Set([value]));
+      this.acknowledged++;
+    }
   }
-  await ended;
-  const store = new Store(dataDir);
-  const kept = new Set(store.list("/things").map(({ name }) => name));
-  expect(acknowledged.filter((name) => !kept.has(name))).toEqual([]);
-  expect(store.revision).toBeGreaterThanOrEqual(acknowledged.length);
-  await store.close();
+
+  /** What is there instead of what should be. */
+  differences(store: Store): string[] {
+    return [...this.#possible].flatMap(([name, possible]) => {
+      const stored = store.get({ collection, namespace, name });
+      const found = stored ? String(stored.object["value"]) : "-";
+      return possible.has(found) ? [] : [`${name} is ${found}, not ${[...possible].join(" or ")}`];
+    });
+  }
+
+  settle(store: Store): void {
+    for (const name of this.#possible.keys()) {
+      const stored = store.get({ collection, namespace, name });
+      this.#possible.set(name, new Set([stored ? String(stored.object["value"]) : "-"]));
+    }
+  }
+
+  #of(name: string): Set<string> {
+    const known = this.#possible.get(name) ?? new Set(["-"]);
+    this.#possible.set(name, known);
+    return known;
+  }
+}
+
+test("killed twelve times in the middle of 500 writes and more, it has every acknowledged one", async () => {
+  const dataDir = mkdtempSync(path.join(tmpdir(), "crash-"));
+  const expected = new Expected();
+  for (let round = 1; round <= 12; round++) {
+    const killAfter = expected.acknowledged + 20 + ((round * 37) % 50);
+    const module = path.join(import.meta.dirname, "store.ts");
+    const args = ["--input-type=module", "-e", writer, module, dataDir, String(round)];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    for await (const line of createInterface({ input: child.stdout })) {
+      expected.hear(line);
+      if (expected.acknowledged >= killAfter) child.kill("SIGKILL");
+    }
+    await ended;
+    const store = new Store(dataDir);
+    expect(expected.differences(store)).toEqual([]);
+    expected.settle(store);
+    await store.close();
+  }
+  expect(expected.acknowledged).toBeGreaterThan(500);
   rmSync(dataDir, { recursive: true });
-});
+}, 30_000);

@@ -144,6 +144,14 @@ export class Store {
     this.#journal.snapshot(file);
   }
 
+  /** Leaves out the next `count` versions. Before the first watch only. */
+  async advance(count: number): Promise<void> {
+    await this.settled();
+    this.#journal.commit([], this.#revision + count);
+    this.#revision += count;
+    this.#committed = this.#revision;
+  }
+
   async close(): Promise<void> {
     await this.settled();
     this.#journal.close();

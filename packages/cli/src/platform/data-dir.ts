@@ -47,6 +47,12 @@ export function openDataDir(root: string): DataDir {
   };
 }
 
+/** True while a platform uses the directory. */
+export function isRunning(root: string): boolean {
+  const owner = readJson<ProcessIdentity>(path.join(root, "lock"));
+  return owner !== undefined && isAlive(owner);
+}
+
 /** A lock dies with its process: what counts is whether the process that wrote it still runs. */
 function lock(root: string): () => void {
   const file = path.join(root, "lock");

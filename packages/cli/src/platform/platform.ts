@@ -3,8 +3,14 @@
  * order in which they need each other, and takes them down in reverse.
  */
 import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import path from "node:path";
-import { createApiServer } from "@spry/apiserver";
+import {
+  type ApiServer,
+  type ApiServerOptions,
+  createApiServer,
+  DamagedStoreError,
+} from "@spry/apiserver";
 import { startFunctionController } from "@spry/controller";
 import { createRegistry, RegistryClient } from "@spry/image";
 import { KubeClient, type Logger, resources, type Transport } from "@spry/kube";
@@ -76,7 +82,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const registryUser = registryCredentials(dataDir);
     const [certificates, api] = await Promise.all([
       ensureCertificates(dataDir.pki),
-      createApiServer({ dataDir: dataDir.api, log: log.child({ room: "apiserver" }), kubelet }),
+      openApiServer(dataDir, { log: log.child({ room: "apiserver" }), kubelet }),
     ]);
     teardown.push(() => api.close());
 
@@ -208,6 +214,22 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   } catch (error) {
     running.abort();
     await stop();
+    throw error;
+  }
+}
+
+/** A store that is damaged or gone is for a person to deal with: an empty one in its place would delete all. */
+async function openApiServer(
+  dataDir: DataDir,
+  options: Omit<ApiServerOptions, "dataDir">,
+): Promise<ApiServer> {
+  const wayOut = `put a backup in its place with \`npx spry restore --force --data-dir ${dataDir.root} FILE\`, or begin anew in another directory`;
+  const isLost = existsSync(dataDir.kubeconfig) && !existsSync(path.join(dataDir.api, "state.db"));
+  if (isLost) throw new UserError(`the store ${dataDir.api}/state.db is missing`, wayOut);
+  try {
+    return await createApiServer({ dataDir: dataDir.api, ...options });
+  } catch (error) {
+    if (error instanceof DamagedStoreError) throw new UserError(error.message, wayOut);
     throw error;
   }
 }
