@@ -13,7 +13,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
-import { bodyDefinitions, served } from "./served.ts";
+import { bodyDefinitions, reviews, served } from "./served.ts";
 
 type Json = Record<string, unknown>;
 
@@ -32,31 +32,41 @@ const api = path.join(moduleDir(`k8s.io/kubernetes@${release}`), "api");
 const definitions: Record<string, Json> = {};
 const descriptions: Record<string, Json> = {};
 
-const groupVersions = Object.entries(served).map(([groupVersion, names]) => {
-  const [group, version] = groupVersion.includes("/")
-    ? (groupVersion.split("/") as [string, string])
-    : ["", groupVersion];
-  const prefix = group ? `apis__${group}__${version}` : `api__${version}`;
-  const discovery = readJson(`discovery/${prefix}.json`) as { resources: DiscoveredResource[] };
-  const schemas = (
-    readJson(`openapi-spec/v3/${prefix}_openapi.json`) as {
-      components: { schemas: Record<string, Json> };
-    }
-  ).components.schemas;
-  const resources = names.map((name) => resourceOf(name, group, version, discovery, schemas));
-  return { group, version, resources };
-});
+const groupVersions = groupVersionsOf(served);
+const reviewVersions = groupVersionsOf(reviews);
 
 const out = path.resolve(import.meta.dirname, "../../packages/apiserver/src/generated");
 mkdirSync(out, { recursive: true });
 writeFileSync(
   path.join(out, "kube-schema.json"),
-  JSON.stringify({ release, groupVersions, definitions: sorted(definitions) }) + "\n",
+  JSON.stringify({
+    release,
+    groupVersions,
+    reviews: reviewVersions,
+    definitions: sorted(definitions),
+  }) + "\n",
 );
 writeFileSync(
   path.join(out, "kube-descriptions.json.gz"),
   gzipSync(JSON.stringify(sorted(descriptions)), { level: 9 }),
 );
+
+function groupVersionsOf(table: Record<string, string[]>) {
+  return Object.entries(table).map(([groupVersion, names]) => {
+    const [group, version] = groupVersion.includes("/")
+      ? (groupVersion.split("/") as [string, string])
+      : ["", groupVersion];
+    const prefix = group ? `apis__${group}__${version}` : `api__${version}`;
+    const discovery = readJson(`discovery/${prefix}.json`) as { resources: DiscoveredResource[] };
+    const schemas = (
+      readJson(`openapi-spec/v3/${prefix}_openapi.json`) as {
+        components: { schemas: Record<string, Json> };
+      }
+    ).components.schemas;
+    const resources = names.map((name) => resourceOf(name, group, version, discovery, schemas));
+    return { group, version, resources };
+  });
+}
 
 function moduleDir(module: string): string {
   const answer = execFileSync("go", ["mod", "download", "-json", module], {

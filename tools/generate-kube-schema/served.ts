@@ -33,10 +33,22 @@ export const served: Record<string, string[]> = {
   ],
 };
 
+/** The same for kinds that are answered when they are created, and never stored. */
+export const reviews: Record<string, string[]> = {
+  "authentication.k8s.io/v1": ["selfsubjectreviews", "tokenreviews"],
+  "authorization.k8s.io/v1": [
+    "localsubjectaccessreviews",
+    "selfsubjectaccessreviews",
+    "selfsubjectrulesreviews",
+    "subjectaccessreviews",
+  ],
+};
+
 /** Definitions of what only travels in bodies: arguments of subresources and verbs. */
 export const bodyDefinitions = [
   "io.k8s.api.core.v1.Binding",
   "io.k8s.api.policy.v1.Eviction",
   "io.k8s.api.autoscaling.v1.Scale",
+  "io.k8s.api.authentication.v1.TokenRequest",
   "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
 ];

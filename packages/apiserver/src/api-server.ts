@@ -1,6 +1,15 @@
 import { type Clock, type Logger, silentLogger, systemClock, type Transport } from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
 import { WebhookCaller } from "./admission/webhook-caller.ts";
+import { Authenticator } from "./authentication/authenticator.ts";
+import { impersonationOf, joinedHeaders } from "./authentication/impersonation.ts";
+import { LegacyTokenKeeper } from "./authentication/legacy-token-keeper.ts";
+import { ServiceAccountTokens } from "./authentication/service-account-tokens.ts";
+import { openSigningKey } from "./authentication/signing-key.ts";
+import { AggregationKeeper } from "./authorization/aggregation-keeper.ts";
+import { Authorizer } from "./authorization/authorizer.ts";
+import { ensureBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
+import { RuleResolver } from "./authorization/rule-resolver.ts";
 import { type Engine, type UserInfo } from "./engine.ts";
 import { Dispatcher } from "./http/dispatcher.ts";
 import { type ListenOptions, type Listener, listen } from "./http/listener.ts";
@@ -10,8 +19,10 @@ import { Catalog } from "./resources/catalog.ts";
 import { Store } from "./store/store.ts";
 
 export interface ApiServerOptions {
-  /** Holds `state.db`; created when missing. ":memory:" keeps nothing. */
+  /** Holds `state.db` and the key of ServiceAccount tokens; created when missing. ":memory:" keeps nothing. */
   dataDir: string;
+  /** PEM of the authority that listeners are known by; put into Secrets with ServiceAccount tokens. */
+  rootCa?: string | Promise<string>;
   clock?: Clock;
   log?: Logger;
   /** The kubelet of a node, for logs of its Pods; undefined when the node is not connected. */
@@ -39,10 +50,14 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const store = new Store(options.dataDir);
   const closing = new AbortController();
   const webhooks = new WebhookCaller(store, log, clock);
+  const resolver = new RuleResolver(store);
+  const tokens = new ServiceAccountTokens(store, openSigningKey(options.dataDir), clock);
   const engine: Engine = {
     store,
     catalog: new Catalog(),
     admission: new Admission(store, webhooks),
+    authorizer: new Authorizer(resolver),
+    authenticator: new Authenticator(tokens),
     addresses: new ClusterAddresses(),
     clock,
     log,
@@ -55,21 +70,33 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const dispatcher = new Dispatcher(engine);
   const transport =
     (user: UserInfo = administrator): Transport =>
-    (request) =>
-      dispatcher.handle(request, user);
+    async (request) => {
+      const impersonation = impersonationOf(joinedHeaders(request.headers));
+      return dispatcher.handle(request, user, impersonation);
+    };
   await Promise.all(initialNamespaces.map((name) => ensureNamespace(transport(), engine, name)));
+  await ensureBootstrapPolicy(store, clock);
+  const aggregation = new AggregationKeeper(store, log);
+  await aggregation.start();
+  const legacyTokens = new LegacyTokenKeeper(store, tokens, options.rootCa, log);
+  legacyTokens.start();
   const listeners = new Set<Listener>();
   return {
     transport,
     async listen(listenOptions) {
-      const listener = await listen(dispatcher, listenOptions, log);
+      const listener = await listen(
+        { dispatcher, authenticator: engine.authenticator },
+        listenOptions,
+        log,
+      );
       listeners.add(listener);
       return listener;
     },
     async close() {
       closing.abort();
       await Promise.all([...listeners].map((listener) => listener.close()));
-      await keeper.stop();
+      await Promise.all([keeper.stop(), aggregation.stop(), legacyTokens.stop()]);
+      resolver.close();
       webhooks.close();
       await store.close();
     },

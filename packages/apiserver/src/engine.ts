@@ -1,16 +1,19 @@
 import { copyOf } from "./json-copy.ts";
 import { type Clock, type Logger, type Transport, type UnknownObject } from "@spry/kube";
 import { type Admission } from "./admission/admission.ts";
+import { type Authenticator } from "./authentication/authenticator.ts";
+import { type Authorizer } from "./authorization/authorizer.ts";
 import { type ClusterAddresses } from "./kinds/cluster-addresses.ts";
 import { type Catalog } from "./resources/catalog.ts";
 import { type ResourceType } from "./resources/resource-type.ts";
 import { type Store } from "./store/store.ts";
 
-/** Who is asking: a client certificate's common name and organisations. */
+/** Who is asking (`authentication/v1 UserInfo`), as the client's credentials say. */
 export interface UserInfo {
   name: string;
   groups: string[];
   uid?: string;
+  extra?: Record<string, string[]>;
 }
 
 /** What every request handler works with. */
@@ -18,6 +21,8 @@ export interface Engine {
   store: Store;
   catalog: Catalog;
   admission: Admission;
+  authorizer: Authorizer;
+  authenticator: Authenticator;
   addresses: ClusterAddresses;
   clock: Clock;
   log: Logger;

@@ -113,10 +113,10 @@ export class Discovery {
         verbs,
       })),
     ]);
-    const asked = virtual.map(({ plural, kind }) => ({
+    const asked = virtual.map(({ plural, kind, namespaced }) => ({
       name: plural,
       singularName: kind.toLowerCase(),
-      namespaced: false,
+      namespaced,
       kind,
       verbs: ["create"],
     }));
@@ -163,16 +163,22 @@ const coreVersions = {
 };
 
 /** What is answered without being stored. */
-const virtualResources = Object.entries(reviews).map(([path, { kind }]) => {
+const virtualResources = Object.entries(reviews).map(([path, { kind, namespaced = false }]) => {
   const [group = "", version = "", plural = ""] = path.split("/");
-  return { group, version, plural, kind };
+  return { group, version, plural, kind, namespaced };
 });
 
-function aggregatedVirtual({ group, version, plural, kind }: (typeof virtualResources)[number]) {
+function aggregatedVirtual({
+  group,
+  version,
+  plural,
+  kind,
+  namespaced,
+}: (typeof virtualResources)[number]) {
   return {
     resource: plural,
     responseKind: { group, version, kind },
-    scope: "Cluster",
+    scope: namespaced ? "Namespaced" : "Cluster",
     singularResource: kind.toLowerCase(),
     verbs: ["create"],
   };
@@ -223,6 +229,15 @@ function subresourcesOf(type: ResourceType): Subresource[] {
       kind: "Eviction",
     });
     found.push({ name: "log", verbs: ["get"] });
+  }
+  if (type.collection === "/serviceaccounts") {
+    found.push({
+      name: "token",
+      verbs: ["create"],
+      group: "authentication.k8s.io",
+      version: "v1",
+      kind: "TokenRequest",
+    });
   }
   if (type.collection === "/namespaces") found.push({ name: "finalize", verbs: ["update"] });
   return found;

@@ -1,5 +1,6 @@
 import { copyOf } from "../json-copy.ts";
 import { deepEqual, StatusError, type UnknownObject } from "@spry/kube";
+import { requestToken } from "../authentication/token-request.ts";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import {
   badRequest,
@@ -47,6 +48,10 @@ export async function handleResource(
       return handleScale(engine, request, http);
   }
   if (type.collection === "/pods") return handlePod(engine, request, http);
+  if (type.collection === "/serviceaccounts" && subresource === "token") {
+    if (http.method !== "POST") throw methodNotAllowed();
+    return jsonResponse(await requestToken(engine, request, await requiredObject(http)), 201);
+  }
   if (type.collection === "/namespaces" && subresource === "finalize" && http.method === "PUT") {
     return replace(engine, request, http);
   }

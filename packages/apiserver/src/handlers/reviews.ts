@@ -1,74 +1,51 @@
-import { StatusError } from "@spry/kube";
-import { authorize } from "../authorization.ts";
-import { type UserInfo } from "../engine.ts";
-import { badRequest } from "../errors.ts";
-import { type RequestInfo } from "../http/request-info.ts";
+import { reviewOwnIdentity, reviewToken } from "../authentication/identity-reviews.ts";
+import {
+  reviewAccess,
+  reviewLocalAccess,
+  reviewOwnAccess,
+  reviewOwnRules,
+} from "../authorization/access-reviews.ts";
+import { type Engine, type UserInfo } from "../engine.ts";
 
-/** Questions that are answered and not stored: `<group>/<version>/<resource>`. */
-export type Review = (body: Record<string, unknown>, user: UserInfo) => Record<string, unknown>;
+/** One review to answer: the body with its type, `metadata` and `spec` filled in. */
+export interface Question {
+  engine: Engine;
+  user: UserInfo;
+  /** Empty for reviews that are in none. */
+  namespace: string;
+  body: Record<string, unknown>;
+}
 
-export const reviews: Record<string, { kind: string; review: Review }> = {
-  "authorization.k8s.io/v1/selfsubjectaccessreviews": {
-    kind: "SelfSubjectAccessReview",
-    review: (body, user) => ({ ...body, status: access(body, user) }),
-  },
+/** A kind that is answered and not stored. */
+export interface ReviewKind {
+  kind: string;
+  namespaced?: boolean;
+  /** What the answer has besides the question. Throws a `StatusError`. */
+  review: (question: Question) => object | Promise<object>;
+}
+
+/** By `<group>/<version>/<resource>`. */
+export const reviews: Record<string, ReviewKind> = {
   "authentication.k8s.io/v1/selfsubjectreviews": {
     kind: "SelfSubjectReview",
-    review: (body, user) => ({
-      ...body,
-      status: { userInfo: { username: user.name, groups: user.groups } },
-    }),
+    review: reviewOwnIdentity,
+  },
+  "authentication.k8s.io/v1/tokenreviews": { kind: "TokenReview", review: reviewToken },
+  "authorization.k8s.io/v1/localsubjectaccessreviews": {
+    kind: "LocalSubjectAccessReview",
+    namespaced: true,
+    review: reviewLocalAccess,
+  },
+  "authorization.k8s.io/v1/selfsubjectaccessreviews": {
+    kind: "SelfSubjectAccessReview",
+    review: reviewOwnAccess,
+  },
+  "authorization.k8s.io/v1/selfsubjectrulesreviews": {
+    kind: "SelfSubjectRulesReview",
+    review: reviewOwnRules,
+  },
+  "authorization.k8s.io/v1/subjectaccessreviews": {
+    kind: "SubjectAccessReview",
+    review: reviewAccess,
   },
 };
-
-interface ResourceAttributes {
-  verb?: string;
-  group?: string;
-  version?: string;
-  resource?: string;
-  subresource?: string;
-  namespace?: string;
-  name?: string;
-}
-
-const methods: Record<string, string> = {
-  create: "POST",
-  update: "PUT",
-  patch: "PATCH",
-  delete: "DELETE",
-  deletecollection: "DELETE",
-};
-
-/** Whether the user may do what the review asks about. */
-function access(body: Record<string, unknown>, user: UserInfo): object {
-  const { resourceAttributes, nonResourceAttributes } = (body.spec ?? {}) as {
-    resourceAttributes?: ResourceAttributes;
-    nonResourceAttributes?: { verb?: string; path?: string };
-  };
-  if (!resourceAttributes === !nonResourceAttributes) {
-    throw badRequest(
-      "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-    );
-  }
-  const verb = resourceAttributes?.verb ?? nonResourceAttributes?.verb ?? "get";
-  const path = nonResourceAttributes?.path ?? "/";
-  try {
-    authorize(user, methods[verb] ?? "GET", path, infoOf(resourceAttributes));
-    return { allowed: true };
-  } catch (error) {
-    if (!(error instanceof StatusError)) throw error;
-    return { allowed: false, reason: error.message };
-  }
-}
-
-function infoOf(attributes: ResourceAttributes | undefined): RequestInfo {
-  const { group = "", version = "*", resource, namespace, name } = attributes ?? {};
-  return {
-    group,
-    version,
-    rest: [],
-    ...(resource !== undefined && { resource }),
-    ...(namespace && { namespace }),
-    ...(name && { name }),
-  };
-}

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { deepEqual, timestamp, type UnknownObject } from "@spry/kube";
 import { managedFieldsAfterUpdate, sameManagedFields } from "../apply/managed-fields.ts";
+import { preventEscalation } from "../authorization/escalation.ts";
 import { type Engine, presented, type ResourceRequest } from "../engine.ts";
 import { alreadyExists, badRequest, conflict, notFound } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
@@ -56,6 +57,7 @@ export async function createObject(
   const wanted = completed(type, object);
   let admitted = await engine.admission.mutate(request, "CREATE", wanted, undefined);
   admitted = completed(type, admitted);
+  preventEscalation(engine.authorizer, request, admitted, undefined);
   // What the server itself sets from here on belongs to nobody.
   if (!options.tracked) track(request, undefined, admitted, now);
   type.strategy.prepare?.(admitted, { now });
@@ -128,6 +130,7 @@ async function tryUpdate(
   let next = await engine.admission.mutate(request, "UPDATE", wanted, old);
   if (next !== wanted) keepSystemFields(type, next, old, update.subresource);
   next = completed(type, next);
+  preventEscalation(engine.authorizer, request, next, old);
   if (!update.tracked) track(request, old, next, now);
   type.strategy.prepare?.(next, { now, old, subresource: update.subresource });
   if (type.strategy.generation && changesGeneration(type, next, old)) {

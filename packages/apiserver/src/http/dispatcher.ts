@@ -1,12 +1,15 @@
 import { messageOf, StatusError } from "@spry/kube";
-import { authorize } from "../authorization.ts";
+import { type Impersonation, impersonated } from "../authentication/impersonation.ts";
+import { openIdDocument } from "../authentication/open-id.ts";
+import { attributesOf } from "../authorization/attributes.ts";
 import { Discovery } from "../discovery/discovery.ts";
 import { type Engine, type ResourceRequest, type UserInfo } from "../engine.ts";
-import { badRequest, invalidOptions, unknownPath } from "../errors.ts";
+import { badRequest, invalidOptions, methodNotAllowed, unknownPath } from "../errors.ts";
 import { handleResource } from "../handlers/resource-handler.ts";
-import { reviews } from "../handlers/reviews.ts";
+import { type ReviewKind, reviews } from "../handlers/reviews.ts";
 import { snapshotResponse } from "../handlers/snapshot.ts";
 import { OpenApi } from "../openapi/open-api.ts";
+import { checkFields, type FieldValidation } from "../schema/field-validation.ts";
 import { builtin } from "../schema/schema.ts";
 import { type PodStream, podStreamOf } from "../streaming/pod-stream.ts";
 import { inPreferredEncoding } from "./protobuf-response.ts";
@@ -36,9 +39,15 @@ export class Dispatcher {
     this.#openApi = new OpenApi(engine.catalog);
   }
 
-  async handle(request: Request, user: UserInfo): Promise<Response> {
+  /** Answers the user's request, or that of whom they want to be taken for. */
+  async handle(
+    request: Request,
+    requester: UserInfo,
+    impersonation?: Impersonation,
+  ): Promise<Response> {
     const warnings: string[] = [];
     try {
+      const user = this.#actingUser(requester, impersonation);
       return await inPreferredEncoding(request, await this.#route(request, user, warnings));
     } catch (error) {
       if (error instanceof UnservedPathError) return plainText("404 page not found\n", 404);
@@ -55,13 +64,18 @@ export class Dispatcher {
   }
 
   /** What a request to change its connection's protocol is for. Throws a `StatusError`. */
-  stream(request: Request, user: UserInfo): PodStream {
+  stream(request: Request, requester: UserInfo, impersonation?: Impersonation): PodStream {
+    const user = this.#actingUser(requester, impersonation);
     if (request.url.length > maxUrlLength)
       throw new StatusError({ code: 414, message: "the URL is too long" });
     const url = new URL(request.url);
     const info = requestInfoOf(url.pathname);
     if (!info) throw badRequest("the path holds an escape that cannot be decoded");
-    authorize(user, request.method, url.pathname, info);
+    const { authorizer } = this.#engine;
+    const attributes = attributesOf(user, request.method, url, info);
+    authorizer.require(attributes);
+    // A WebSocket always comes by GET, which must not make a reader one who may run commands.
+    authorizer.require({ ...attributes, verb: "create" });
     return podStreamOf(this.#engine, this.#resourceRequest(request, url, info, user, []));
   }
 
@@ -71,27 +85,44 @@ export class Dispatcher {
     const url = new URL(request.url);
     const info = requestInfoOf(url.pathname);
     if (!info) throw badRequest("the path holds an escape that cannot be decoded");
+    this.#engine.authorizer.require(attributesOf(user, request.method, url, info));
     const review = reviews[`${info.group}/${info.version}/${info.resource}`];
-    if (review && request.method === "POST") {
-      return this.#review(request, user, review, `${info.group}/${info.version}`);
-    }
-    authorize(user, request.method, url.pathname, info);
+    if (review) return this.#review(request, user, review, info, warnings);
     if (info.resource === undefined) return this.#nonResource(request, url);
     const resource = this.#resourceRequest(request, url, info, user, warnings);
     return handleResource(this.#engine, resource, request);
   }
 
-  /** Everybody may ask about themselves. */
+  #actingUser(requester: UserInfo, wish: Impersonation | undefined): UserInfo {
+    return wish ? impersonated(this.#engine.authorizer, requester, wish) : requester;
+  }
+
   async #review(
     request: Request,
     user: UserInfo,
-    { kind, review }: (typeof reviews)[string],
-    apiVersion: string,
+    { kind, namespaced = false, review }: ReviewKind,
+    { group, version, namespace, name }: RequestInfo,
+    warnings: string[],
   ): Promise<Response> {
-    const body = await readObject(request);
-    if ((body?.kind ?? kind) !== kind) throw badRequest(`the body must be a ${kind}`);
-    const typed = { kind, apiVersion, metadata: {}, spec: {}, ...body };
-    return jsonResponse(review(typed, user), 201);
+    if (name !== undefined || namespaced !== (namespace !== undefined)) throw unknownPath();
+    if (request.method !== "POST") throw methodNotAllowed();
+    const given = await readObject(request);
+    const apiVersion = `${group}/${version}`;
+    checkKind(given, apiVersion, kind);
+    const type = this.#engine.catalog.reviews.find(
+      (each) => each.kind === kind && each.group === group,
+    );
+    const mode = new URL(request.url).searchParams.get("fieldValidation") || "Warn";
+    if (type && given) warnings.push(...checkFields(type, given as never, mode as FieldValidation));
+    const body = {
+      ...given,
+      kind,
+      apiVersion,
+      metadata: given?.metadata ?? {},
+      spec: given?.spec ?? {},
+    };
+    const question = { engine: this.#engine, user, namespace: namespace ?? "", body };
+    return jsonResponse({ ...body, ...(await review(question)) }, 201, warnings);
   }
 
   #resourceRequest(
@@ -134,15 +165,19 @@ export class Dispatcher {
     if (path === "/openapi/v2" || path === "/openapi/v3" || path.startsWith("/openapi/v3/")) {
       return this.#openApi.respond(request, path);
     }
+    const openId = openIdDocument(this.#engine.authenticator.tokens, path);
+    if (openId) return openId;
     if (path === "/")
       return jsonResponse({
         paths: [
+          "/.well-known/openid-configuration",
           "/api",
           "/apis",
           "/healthz",
           "/livez",
           "/openapi/v2",
           "/openapi/v3",
+          "/openid/v1/jwks",
           "/readyz",
           "/version",
         ],
@@ -182,6 +217,14 @@ const versionInfo = {
   compiler: "",
   platform: `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
 };
+
+function checkKind(body: object | undefined, apiVersion: string, kind: string): void {
+  const given = { apiVersion, kind, ...body };
+  if (given.apiVersion === apiVersion && given.kind === kind) return;
+  throw badRequest(
+    `the object is a ${given.apiVersion} ${given.kind}, but the URL is that of a ${apiVersion} ${kind}`,
+  );
+}
 
 /** The client's name for itself; otherwise what its user agent begins with. */
 function managerOf(request: Request, query: URLSearchParams): string {

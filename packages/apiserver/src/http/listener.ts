@@ -3,8 +3,9 @@ import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { type Duplex, Readable } from "node:stream";
-import { type TLSSocket } from "node:tls";
 import { type Logger, messageOf, StatusError } from "@spry/kube";
+import { type Authenticator } from "../authentication/authenticator.ts";
+import { type Impersonation, impersonationOf } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../engine.ts";
 import { type Dispatcher } from "./dispatcher.ts";
 import { maxBodyBytes } from "./request-body.ts";
@@ -32,9 +33,15 @@ const maxHeaderBytes = 64 * 1024;
 const requestTimeoutMs = 60_000;
 const maxConnections = 10_000;
 
-/** Serves over HTTPS; a client's certificate says who it is. */
+/** What a listener hands requests to. */
+interface Serving {
+  dispatcher: Dispatcher;
+  authenticator: Authenticator;
+}
+
+/** Serves over HTTPS; a client's certificate or token says who it is. */
 export async function listen(
-  dispatcher: Dispatcher,
+  serving: Serving,
   { host, port, cert, key, clientCa }: ListenOptions,
   log: Logger,
 ): Promise<Listener> {
@@ -53,7 +60,7 @@ export async function listen(
       shouldUpgradeCallback: ({ url = "" }) => podStreamPath.test(url),
     },
     (incoming, outgoing) => {
-      serve(dispatcher, incoming, outgoing).catch((error: unknown) => {
+      serve(serving, incoming, outgoing).catch((error: unknown) => {
         log.debug({ error: messageOf(error) }, "connection ended early");
         outgoing.destroy();
       });
@@ -63,7 +70,7 @@ export async function listen(
   server.on("upgrade", (incoming, socket, head) => {
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
-    void serveUpgrade({ incoming, socket, head }, () => findStream(dispatcher, incoming), log);
+    void serveUpgrade({ incoming, socket, head }, () => findStream(serving, incoming), log);
   });
   server.maxConnections = maxConnections;
   server.on("tlsClientError", (error) =>
@@ -89,13 +96,13 @@ export async function listen(
 }
 
 async function serve(
-  dispatcher: Dispatcher,
+  serving: Serving,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
   const abort = new AbortController();
   outgoing.once("close", () => abort.abort());
-  const response = await respond(dispatcher, incoming, abort.signal);
+  const response = await respond(serving, incoming, abort.signal);
   const headers: Record<string, string | string[]> = Object.fromEntries(response.headers);
   const warnings = warningHeaders(response);
   if (warnings.length > 0) headers.warning = warnings;
@@ -113,14 +120,15 @@ async function serve(
 }
 
 async function respond(
-  dispatcher: Dispatcher,
+  serving: Serving,
   incoming: IncomingMessage,
   signal: AbortSignal,
 ): Promise<Response> {
-  const user = userOf(incoming.socket as TLSSocket);
-  if (!user) return errorResponse(new StatusError({ code: 401, message: "Unauthorized" }));
+  let sender: Sender;
   let body: Buffer | undefined;
   try {
+    // Nobody's body is waited for before it is known who they are.
+    sender = await senderOf(serving, incoming);
     body = await readBody(incoming);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
@@ -139,14 +147,28 @@ async function respond(
       new StatusError({ code: 400, message: "the request cannot be read" }, { cause }),
     );
   }
-  return dispatcher.handle(request, user);
+  return serving.dispatcher.handle(request, sender.user, sender.impersonation);
 }
 
-function findStream(dispatcher: Dispatcher, incoming: IncomingMessage): PodStream {
-  const user = userOf(incoming.socket as TLSSocket);
-  if (!user) throw new StatusError({ code: 401, message: "Unauthorized" });
+async function findStream(serving: Serving, incoming: IncomingMessage): Promise<PodStream> {
+  const { user, impersonation } = await senderOf(serving, incoming);
   const { url = "/", method = "GET" } = incoming;
-  return dispatcher.stream(new Request(`https://kubernetes${url}`, { method }), user);
+  const request = new Request(`https://kubernetes${url}`, { method });
+  return serving.dispatcher.stream(request, user, impersonation);
+}
+
+interface Sender {
+  user: UserInfo;
+  impersonation: Impersonation | undefined;
+}
+
+/** Who sends it, and as whom. Throws a `StatusError` 401 or 400. */
+async function senderOf({ authenticator }: Serving, incoming: IncomingMessage): Promise<Sender> {
+  const user = await authenticator.authenticate(incoming);
+  const headers = Object.entries(incoming.headersDistinct).map(
+    ([name, values]): [string, string[]] => [name, values ?? []],
+  );
+  return { user, impersonation: impersonationOf(headers) };
 }
 
 /** Only what handlers look at. */
@@ -157,15 +179,6 @@ function headersOf(incoming: IncomingMessage): Record<string, string> {
     if (typeof value === "string") headers[name] = value;
   }
   return headers;
-}
-
-/** Common name and organisations of a certificate that the client CA has signed. */
-function userOf(socket: TLSSocket): UserInfo | undefined {
-  if (!socket.authorized) return undefined;
-  const { subject } = socket.getPeerCertificate();
-  if (!subject?.CN) return undefined;
-  const organisations = subject.O === undefined ? [] : [subject.O].flat();
-  return { name: [subject.CN].flat()[0] ?? "", groups: [...organisations, "system:authenticated"] };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { deepEqual } from "@spry/kube";
+import { accountNameAnnotation, tokenSecretType } from "../authentication/legacy-claims.ts";
 import { checkDataKey, maxDataBytes } from "./config-map.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 
@@ -38,6 +39,9 @@ export const secretStrategy: Strategy = {
     if (size > maxDataBytes) errors.tooLong("data", maxDataBytes);
     for (const key of requiredKeys[type] ?? []) {
       if (data[key] === undefined) errors.required(`data[${key}]`);
+    }
+    if (type === tokenSecretType && !object.metadata.annotations?.[accountNameAnnotation]) {
+      errors.required(`metadata.annotations[${accountNameAnnotation}]`);
     }
     const before = old as Secret | undefined;
     if (!before) return;

@@ -42,7 +42,7 @@ export function schemasOf(types: ResourceType[], prefix: Prefix): Record<string,
 export function definitionName(type: ResourceType): string {
   const { group, version, kind, plural } = type;
   if (type.custom) return [...group.split(".").reverse(), version, kind].join(".");
-  const found = builtin.groupVersions
+  const found = [...builtin.groupVersions, ...builtin.reviews]
     .find((each) => each.group === group && each.version === version)
     ?.resources.find((each) => each.plural === plural);
   return found?.definition ?? "";
@@ -86,7 +86,11 @@ function referenced(schema: unknown, prefix: Prefix): unknown {
 }
 
 /** What can be done with the types, in the detail that clients look at: parameters and media types. */
-export function pathsOf(types: ResourceType[], version: 2 | 3): Record<string, unknown> {
+export function pathsOf(
+  types: ResourceType[],
+  version: 2 | 3,
+  reviews: readonly ResourceType[] = [],
+): Record<string, unknown> {
   const paths: Record<string, unknown> = {};
   for (const type of types) {
     const { group, version: apiVersion, kind } = type;
@@ -100,6 +104,12 @@ export function pathsOf(types: ResourceType[], version: 2 | 3): Record<string, u
       ...(consumes && bodyOf(version, consumes)),
       responses: { "200": { description: "OK" } },
     });
+    if (reviews.includes(type)) {
+      // Reviews cannot be patched; but kubectl asks a kind's patch whether the server checks fields, and
+      // without one wants the whole document anew, in protobuf.
+      paths[collection] = { post: operation("post", true), patch: operation("patch", true) };
+      continue;
+    }
     paths[collection] = {
       get: operation("list"),
       post: operation("post", true),

@@ -51,15 +51,16 @@ export class OpenApi {
 
   #make(path: string): object {
     if (path === "/openapi/v2") {
-      const all = this.#catalog.all();
+      const all = this.#all();
       const definitions = schemasOf(all, "#/definitions/");
-      return { swagger: "2.0", info, paths: pathsOf(all, 2), definitions };
+      return { swagger: "2.0", info, paths: pathsOf(all, 2, this.#catalog.reviews), definitions };
     }
     if (path === "/openapi/v3") return { paths: this.#index() };
     const types = this.#types().get(path.slice(prefix.length));
     if (!types) throw unknownPath();
     const schemas = schemasOf(types, "#/components/schemas/");
-    return { openapi: "3.0.0", info, paths: pathsOf(types, 3), components: { schemas } };
+    const paths = pathsOf(types, 3, this.#catalog.reviews);
+    return { openapi: "3.0.0", info, paths, components: { schemas } };
   }
 
   /** Hashes only tell that a document may have changed: those of definitions come from their objects. */
@@ -74,8 +75,12 @@ export class OpenApi {
     return Object.fromEntries(entries) as object;
   }
 
+  #all(): ResourceType[] {
+    return [...this.#catalog.all(), ...this.#catalog.reviews];
+  }
+
   #types(): Map<string, ResourceType[]> {
-    return Map.groupBy(this.#catalog.all(), (type) =>
+    return Map.groupBy(this.#all(), (type) =>
       type.group ? `apis/${groupVersionOf(type)}` : `api/${type.version}`,
     );
   }

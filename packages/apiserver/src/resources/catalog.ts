@@ -8,6 +8,10 @@ import { groupVersionOf, type ResourceType } from "./resource-type.ts";
 /** Every resource that is served: the built-in ones, and those of CustomResourceDefinitions. */
 export class Catalog {
   readonly #types = new Map<string, ResourceType>();
+  /** What is answered and not stored: described like the others, found by nobody who stores. */
+  readonly reviews: ResourceType[] = builtin.reviews.flatMap(({ group, version, resources }) =>
+    resources.map((resource) => builtinType(group, version, resource)),
+  );
   /** Changes whenever the set of resources does; documents made from it are kept until then. */
   generation = 0;
 

@@ -1,3 +1,9 @@
+import {
+  clusterRoleBindingStrategy,
+  clusterRoleStrategy,
+  roleBindingStrategy,
+  roleStrategy,
+} from "../authorization/role-strategies.ts";
 import { autoscalerStrategy } from "../kinds/autoscaler.ts";
 import { configMapStrategy } from "../kinds/config-map.ts";
 import { definitionStrategy } from "../kinds/custom-resource-definition.ts";
@@ -39,8 +45,8 @@ export const strategies: Record<string, Strategy> = {
   PersistentVolumeClaim: claimStrategy,
   Lease: leaseStrategy,
   ResourceQuota: { prepare: (object, { old }) => void (old ? undefined : (object.status = {})) },
-  ClusterRole: { nameRule: "path" },
-  ClusterRoleBinding: { nameRule: "path" },
-  Role: { nameRule: "path" },
-  RoleBinding: { nameRule: "path" },
+  ClusterRole: clusterRoleStrategy,
+  ClusterRoleBinding: clusterRoleBindingStrategy,
+  Role: roleStrategy,
+  RoleBinding: roleBindingStrategy,
 };

@@ -70,9 +70,17 @@ export interface BuiltinResource {
   definition: string;
 }
 
+interface BuiltinGroupVersion {
+  group: string;
+  version: string;
+  resources: BuiltinResource[];
+}
+
 export interface BuiltinSchema {
   release: string;
-  groupVersions: { group: string; version: string; resources: BuiltinResource[] }[];
+  groupVersions: BuiltinGroupVersion[];
+  /** Kinds that are answered when they are created, and never stored. */
+  reviews: BuiltinGroupVersion[];
   definitions: Record<string, Schema>;
 }
 

@@ -41,13 +41,13 @@ const webSockets = new WebSocketServer({
  */
 export async function serveUpgrade(
   upgrade: Upgrade,
-  find: () => PodStream,
+  find: () => Promise<PodStream>,
   log: Logger,
 ): Promise<void> {
   const { socket } = upgrade;
   socket.on("error", (error) => log.debug({ error: messageOf(error) }, "stream ended early"));
   try {
-    const stream = find();
+    const stream = await find();
     const kind = (upgrade.incoming.headers.upgrade ?? "").toLowerCase();
     if (kind === "websocket") await overWebSocket(upgrade, stream);
     else if (kind === "spdy/3.1") await overSpdy(upgrade, stream);

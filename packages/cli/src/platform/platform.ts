@@ -80,9 +80,14 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const kubelet = (name: string): Transport | undefined => nodes.get(name)?.kubelet;
 
     const registryUser = registryCredentials(dataDir);
+    const issued = ensureCertificates(dataDir.pki);
     const [certificates, api] = await Promise.all([
-      ensureCertificates(dataDir.pki),
-      openApiServer(dataDir, { log: log.child({ room: "apiserver" }), kubelet }),
+      issued,
+      openApiServer(dataDir, {
+        log: log.child({ room: "apiserver" }),
+        kubelet,
+        rootCa: issued.then(({ ca }) => ca),
+      }),
     ]);
     teardown.push(() => api.close());
 
