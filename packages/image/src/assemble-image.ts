@@ -1,4 +1,5 @@
 import { type Digest, digestOf } from "./digest.ts";
+import { type Body } from "./client/http.ts";
 import { bodyOf } from "./client/registry-client.ts";
 import { type Layer } from "./layer.ts";
 import {
@@ -11,10 +12,12 @@ import {
   type Platform,
 } from "./manifest.ts";
 
-/** The image to build on, as `RegistryClient.resolveImage` returns it. */
+/** The image to build on, as `RegistryClient.resolveImage` or `readImageLayout` returns it. */
 export interface BaseImage {
   manifest: ImageManifest;
   config: ImageConfig;
+  /** Where a layer's content can be read; absent where only a registry has it. */
+  bodyOf?: ((layer: Descriptor) => Body) | undefined;
 }
 
 /** An image in memory: layers of the base by reference, new ones with their content. */
@@ -32,7 +35,8 @@ const epoch = "1970-01-01T00:00:00Z";
 
 /**
  * Puts layers on a base, or on nothing. What `config` names replaces the base's; `Env` and `Labels`
- * are merged by name. The same input gives the same digest, anywhere.
+ * are merged by name. `created` (RFC 3339) is for a date that belongs to the input, such as a
+ * commit's. The same input gives the same digest, anywhere.
  */
 export function assembleImage(options: {
   base?: BaseImage | undefined;
@@ -40,18 +44,19 @@ export function assembleImage(options: {
   config?: ContainerConfig;
   annotations?: Record<string, string>;
   platform?: Platform;
+  created?: string | undefined;
 }): AssembledImage {
-  const { base } = options;
+  const { base, created = epoch } = options;
   const layers = [...baseLayers(base), ...options.layers];
   const platform = options.platform ?? (base ? platformOf(base.config) : currentPlatform());
   const config: ImageConfig = {
-    created: epoch,
+    created,
     architecture: platform.architecture,
     os: platform.os,
     ...(platform.variant === undefined ? {} : { variant: platform.variant }),
     config: mergeConfig(base?.config.config ?? {}, options.config ?? {}),
     rootfs: { type: "layers", diff_ids: layers.map((layer) => layer.diffId) },
-    history: layers.map(() => ({ created: epoch, created_by: "spry" })),
+    history: layers.map(() => ({ created, created_by: "spry" })),
   };
   const content = Buffer.from(JSON.stringify(config));
   const descriptor = {
@@ -93,6 +98,7 @@ function baseLayers(base: BaseImage | undefined): Layer[] {
   return layers.map((layer, index) => ({
     descriptor: ociDescriptor(layer),
     diffId: diffIds[index] as Digest,
+    ...(base.bodyOf ? { body: base.bodyOf(layer) } : {}),
   }));
 }
 

@@ -29,6 +29,7 @@ export { readDockerConfig } from "./client/docker-config.ts";
 /** From files to an image in a registry. */
 export { createLayer, type Layer, type LayerFile } from "./layer.ts";
 export { type AssembledImage, assembleImage, type BaseImage } from "./assemble-image.ts";
+export { type LayoutImage, readImageLayout, writeImageLayout } from "./image-layout.ts";
 export { type LayerSource, pushImage, type PushResult } from "./push-image.ts";
 /** From files to a directory that other tools read. */
 export { writeToLayout } from "./oci-layout.ts";
@@ -36,6 +37,9 @@ export { writeToLayout } from "./oci-layout.ts";
 /** From an image in a registry to files. */
 export { type PulledImage, pullImage, type PullOptions, unpackImage } from "./pull-image.ts";
 export { unpackLayer, type UnpackLimits } from "./unpack-layer.ts";
+
+/** What a program of this machine needs beside itself. */
+export { sharedLibrariesOf } from "./shared-libraries.ts";
 
 /** The builder of a Function's image. */
 export { buildFunctionImage, type BuildOptions } from "./builder/build-function-image.ts";

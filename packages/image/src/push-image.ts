@@ -1,4 +1,5 @@
 import { type AssembledImage, configBlob } from "./assemble-image.ts";
+import { type Body } from "./client/http.ts";
 import { type RegistryClient } from "./client/registry-client.ts";
 import { type Digest } from "./digest.ts";
 import { type ImageName } from "./image-name.ts";
@@ -46,7 +47,7 @@ export async function pushImage(
       layer.body ?? (source && { size, open: () => client.getBlob(source.name, { digest, size }) });
     if (!body) throw new Error(`layer ${digest} is nowhere to be had`);
     if (image.layers.includes(layer)) options.onSend?.(layer);
-    await client.putBlob(target, digest, body);
+    await putBlob(client, target, digest, body);
     result.sentBytes += size;
     if (image.layers.includes(layer)) result.sentLayers++;
   };
@@ -57,4 +58,29 @@ export async function pushImage(
   await Promise.all(Array.from({ length: parallelBlobs }, work));
   await client.putManifest(target, image.bytes, image.mediaType);
   return result;
+}
+
+/** Content that cannot be read breaks the connection; what is told is why, not that. */
+async function putBlob(
+  client: RegistryClient,
+  target: ImageName,
+  digest: Digest,
+  body: Body,
+): Promise<void> {
+  let unreadable: unknown;
+  const watched = async function* (content: AsyncIterable<Uint8Array>) {
+    try {
+      yield* content;
+    } catch (error) {
+      unreadable = error;
+      throw error;
+    }
+  };
+  const open = () => {
+    const content = body.open();
+    return content instanceof Uint8Array ? content : watched(content);
+  };
+  await client.putBlob(target, digest, { size: body.size, open }).catch((error: unknown) => {
+    throw unreadable ?? error;
+  });
 }

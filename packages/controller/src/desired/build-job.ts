@@ -107,12 +107,14 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
   const { name = "", namespace = "" } = fn.metadata;
   const { buildKey, registry } = inputs;
   const runtime = runtimeOf(fn).name;
-  const base = pushNameOf(baseImageOf(fn, settings) ?? "", registry);
+  const base = baseImageOf(fn, settings) ?? "";
   const repository = `${registry.push}/${names.repository(namespace, name)}`;
   return [
     ["--source", paths.source],
     ["--runtime", runtime],
-    ["--base", base],
+    ["--base", pushNameOf(base, registry)],
+    ["--base-name", base],
+    ["--title", name],
     ["--destination", `${repository}:${buildKey}`],
     ["--dependency-cache", `${registry.push}/spry-cache/${runtime}`],
     ...sourceArguments(fn, inputs.commit),

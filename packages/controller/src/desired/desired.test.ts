@@ -175,6 +175,8 @@ describe("the build Job", () => {
     expect(flags).toEqual({
       "--source": "/workspace/src",
       "--runtime": "nodejs24",
+      "--base-name": "pull.example/spry/nodejs24:1",
+      "--title": "hello",
       "--base": "push.example:5000/spry/nodejs24:1",
       "--destination": "push.example:5000/shop-hello:0123456789abcdef",
       "--dependency-cache": "push.example:5000/spry-cache/nodejs24",

@@ -20,6 +20,11 @@ export interface FetchRequest extends CommitQuestion, Omit<GitSessionOptions, "r
   maxBytes?: number;
 }
 
+export interface FetchedSource {
+  /** When the commit was made, `2026-01-31T12:00:00Z`; undefined where it says no date. */
+  committed: string | undefined;
+}
+
 const defaultTimeoutMs = 10 * 60_000;
 const defaultMaxBytes = 2 * 1024 ** 3;
 const sizeCheckMs = 250;
@@ -31,7 +36,7 @@ const maxNamesBytes = 16 * 1024 ** 2;
  * knows how to: the commit without its history, of a folder only that folder's contents. Servers
  * that refuse this are asked for more, down to everything.
  */
-export async function fetchSource(request: FetchRequest): Promise<void> {
+export async function fetchSource(request: FetchRequest): Promise<FetchedSource> {
   const { url, report = () => {}, timeoutMs = defaultTimeoutMs, signal } = request;
   const folder = normalBaseDir(request.baseDir);
   if (commitIn(request.commit) === undefined) {
@@ -98,7 +103,7 @@ async function checkOut(
   { options, wanted }: Attempt,
   session: GitSession,
   bounds: Bounds,
-): Promise<void> {
+): Promise<FetchedSource> {
   const gitDir = join(session.directory, "repository");
   rmSync(gitDir, { recursive: true, force: true });
   const git = async (args: string[], limits: { maxOutputBytes?: number } = {}) => {
@@ -133,6 +138,14 @@ async function checkOut(
   // no link, and leaves submodules as empty folders.
   const workTree = ["--work-tree", destination, "-c", "core.bare=false"];
   await git([...workTree, "read-tree", "--reset", "-u", `${commit}:${folder}`]);
+  return { committed: dateOf(await git(["log", "-1", "--format=%ct", commit])) };
+}
+
+/** Seconds since 1970; a commit may say what it likes. */
+function dateOf(seconds: string): string | undefined {
+  const ms = /^\d{1,11}$/.test(seconds.trim()) ? Number(seconds) * 1000 : NaN;
+  const text = ms < 253_402_300_800_000 ? new Date(ms).toISOString() : undefined;
+  return text?.replace(".000Z", "Z");
 }
 
 async function assertFolder(

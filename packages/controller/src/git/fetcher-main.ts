@@ -27,7 +27,10 @@ async function fetch(): Promise<number> {
   try {
     const request = readRequest();
     const report = (line: string) => console.log(line);
-    await fetchSource({ ...request, signal: stop.signal, report });
+    const { committed } = await fetchSource({ ...request, signal: stop.signal, report });
+    // For the builder, which has the same volume.
+    if (request.scratch !== undefined && committed !== undefined)
+      writeFileSync(join(request.scratch, "source.json"), JSON.stringify({ committed }));
     console.log(`fetched commit ${request.commit}`);
     return 0;
   } catch (error) {

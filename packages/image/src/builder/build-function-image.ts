@@ -3,13 +3,22 @@ import { join } from "node:path";
 import { assembleImage } from "../assemble-image.ts";
 import { type RegistryClient } from "../client/registry-client.ts";
 import { formatImageName, parseImageName } from "../image-name.ts";
-import { createLayer, type Layer } from "../layer.ts";
+import { createLayer, type Layer, type LayerFile } from "../layer.ts";
+import { type ContainerConfig } from "../manifest.ts";
 import { type LayerSource, pushImage } from "../push-image.ts";
+import { type Base, openBase } from "./base.ts";
 import { dependencyLayer } from "./dependencies.ts";
 import { readSource, sourceDigest, type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
 import { nodeDependencies } from "./node-dependencies.ts";
 import { pythonDependencies, pythonVersion } from "./python-dependencies.ts";
+
+/** A repository's URL, a commit, and when that was made (RFC 3339). */
+export interface Origin {
+  url?: string | undefined;
+  revision?: string | undefined;
+  created?: string | undefined;
+}
 
 export interface BuildOptions {
   client: RegistryClient;
@@ -17,8 +26,12 @@ export interface BuildOptions {
   source: string;
   /** `nodejs24`, say. */
   runtime: string;
-  /** Runtime image to build on. */
+  /** Runtime image to build on, see `openBase`. */
   base: string;
+  /** What the image calls its base, where `base` is only this machine's way to it. */
+  baseName?: string | undefined;
+  /** The runtime's layer, for a base that has none. */
+  runtimeLayer?: { files: LayerFile[]; config: ContainerConfig } | undefined;
   /** Name with tag to push to. */
   destination: string;
   /** Repository for dependency layers; by default beside the destination. */
@@ -29,8 +42,10 @@ export interface BuildOptions {
   npmConfig?: string | undefined;
   /** A `pip.conf` with indexes and credentials. */
   pipConfig?: string | undefined;
-  /** Where the files are from, for the image to tell: a repository's URL and a commit. */
-  origin?: { url?: string | undefined; revision?: string | undefined };
+  /** What the image is called where people see it. */
+  title?: string | undefined;
+  /** Where the files are from, for the image to tell. */
+  origin?: Origin;
   /** A directory of this build alone. */
   scratch: string;
   /** Gets progress, a line each. */
@@ -57,13 +72,11 @@ export async function buildFunctionImage(
   const installation = installationOf(files, options);
 
   const [base, source] = await Promise.all([
-    client.resolveImage(options.base),
+    openBase(client, options.base, options),
     sourceLayer(files, options.scratch),
   ]);
   const layers: Layer[] = [source];
-  const sources: LayerSource[] = [
-    { name: base.name, digests: new Set(base.manifest.layers.map((layer) => layer.digest)) },
-  ];
+  const sources: LayerSource[] = base.source ? [base.source] : [];
   if (installation) {
     const { os, architecture } = base.config;
     const dependencies = await dependencyLayer(client, {
@@ -77,11 +90,18 @@ export async function buildFunctionImage(
     layers.unshift(dependencies.layer);
     sources.push(dependencies.source);
   }
+  const { runtimeLayer } = options;
+  if (runtimeLayer) layers.unshift(await createLayer(runtimeLayer.files));
 
   const target = parseImageName(options.destination);
-  const origin = originAnnotations(options.origin);
-  const annotations = { "org.opencontainers.image.base.digest": base.digest, ...origin };
-  const image = assembleImage({ base, layers, annotations, config: { Labels: origin } });
+  const labels = imageLabels(options);
+  const image = assembleImage({
+    base,
+    layers,
+    annotations: { ...labels, ...baseAnnotations(base, options) },
+    config: { ...runtimeLayer?.config, Labels: { ...runtimeLayer?.config.Labels, ...labels } },
+    created: options.origin?.created,
+  });
   const onSend = (layer: Layer) => {
     if (layer === source)
       report(`pushing source layer ${(layer.descriptor.size / 1024).toFixed(1)} KiB`);
@@ -116,11 +136,22 @@ function sourceLayer(files: readonly SourceFile[], scratch: string): Promise<Lay
   return createLayer(entries, inMemory ? {} : { scratchFile: join(scratch, "source.tar.gz") });
 }
 
-/** By the names that the OCI image specification has for them. */
-function originAnnotations({ url, revision }: BuildOptions["origin"] = {}): Record<string, string> {
+/** By the names that the OCI image specification has for them ("Pre-Defined Annotation Keys"). */
+function imageLabels({ title, origin = {} }: BuildOptions): Record<string, string> {
+  const { url, revision, created } = origin;
   return {
+    ...(title ? { "org.opencontainers.image.title": title } : {}),
     ...(url ? { "org.opencontainers.image.source": url } : {}),
     ...(revision ? { "org.opencontainers.image.revision": revision } : {}),
+    ...(created ? { "org.opencontainers.image.created": created } : {}),
+  };
+}
+
+/** A name that only this machine knows is none that an image should tell. */
+function baseAnnotations(base: Base, { baseName }: BuildOptions): Record<string, string> {
+  return {
+    "org.opencontainers.image.base.digest": base.digest,
+    ...(baseName ? { "org.opencontainers.image.base.name": baseName } : {}),
   };
 }
 

@@ -1,101 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { createServer } from "node:http";
-import { type AddressInfo } from "node:net";
-import { dirname, join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  assembleImage,
-  buildFunctionImage,
-  type BuildOptions,
-  builderEntry,
-  createLayer,
-  parseImageName,
-  pullImage,
-  pushImage,
-  RegistryClient,
-  sourceDigest,
-} from "../index.ts";
-import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
+import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { buildFunctionImage, builderEntry, pullImage, sourceDigest } from "../index.ts";
+import { type Files, given, write } from "../testing/build.ts";
+import { startNpmRegistry } from "../testing/npm-registry.ts";
+import { temporaryDirectory } from "../testing/registry.ts";
 import { readSource } from "./function-source.ts";
 import { messageOf, UserError } from "./user-error.ts";
-
-type Files = Record<string, string>;
-
-function write(directory: string, files: Files): string {
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(directory, name)), { recursive: true });
-    writeFileSync(join(directory, name), content);
-  }
-  return directory;
-}
-
-/** A registry with a runtime image, and the options of a build against it. */
-async function given(files: Files, options: Partial<BuildOptions> = {}) {
-  const { host } = await startRegistry();
-  const client = new RegistryClient({ attempts: 1 });
-  const layers = [await createLayer([{ path: "usr/src/app/server.cjs", content: "// server" }])];
-  const config = { Labels: { "io.spry.interpreter": "node@24" } };
-  const base = `${host}/spry/nodejs24:1`;
-  await pushImage(client, assembleImage({ layers, config }), parseImageName(base));
-  const lines: string[] = [];
-  const build: BuildOptions = {
-    client,
-    source: write(temporaryDirectory(), files),
-    runtime: "nodejs24",
-    base,
-    destination: `${host}/default-hello:1`,
-    dependencyCache: `${host}/spry-cache/nodejs24`,
-    scratch: temporaryDirectory(),
-    report: (line) => lines.push(line),
-    ...options,
-  };
-  return { host, client, build, lines };
-}
-
-/** A package registry of one package on this machine, and the `.npmrc` that names it. */
-async function startPackageRegistry() {
-  const packageJson = '{"name":"greeting","version":"1.2.3","bin":"cli.js"}';
-  const { body } = await createLayer([
-    { path: "package/package.json", content: packageJson },
-    { path: "package/index.js", content: "module.exports = 'hello';" },
-    { path: "package/cli.js", content: "#!/usr/bin/env node\n", mode: 0o755 },
-  ]);
-  let requests = 0;
-  const server = createServer((request, response) => {
-    requests++;
-    if (request.url?.endsWith(".tgz")) return response.end(body?.open());
-    if (request.url !== "/greeting") return response.writeHead(404).end('{"error":"not found"}');
-    const tarball = `http://${request.headers.host}/greeting.tgz`;
-    const version = {
-      name: "greeting",
-      version: "1.2.3",
-      bin: { greeting: "cli.js" },
-      dist: { tarball },
-    };
-    return response.end(
-      JSON.stringify({
-        name: "greeting",
-        "dist-tags": { latest: "1.2.3" },
-        versions: { "1.2.3": version },
-      }),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const npmConfig = join(temporaryDirectory(), ".npmrc");
-  writeFileSync(npmConfig, `registry=${url}\n//127.0.0.1/:_authToken=secret-token\n`);
-  return { npmConfig, requests: () => requests };
-}
 
 const handler = "module.exports = { main: () => 1 };";
 const withGreeting = {
@@ -158,7 +71,7 @@ describe("a build", () => {
   });
 
   test("installs dependencies once: an edit of the code sends a few bytes and installs nothing", async () => {
-    const { npmConfig, requests } = await startPackageRegistry();
+    const { npmConfig, requests } = await startNpmRegistry();
     const { build, client, lines } = await given(withGreeting, { npmConfig });
     await buildFunctionImage(build);
     expect(lines[0]).toBe("installing dependencies");
@@ -242,7 +155,7 @@ describe("a build", () => {
   });
 
   test("tells the author of a package that does not exist, in the installer's words", async () => {
-    const { npmConfig } = await startPackageRegistry();
+    const { npmConfig } = await startNpmRegistry();
     const { build } = await given(
       { "handler.js": handler, "package.json": '{"dependencies":{"no-such-package":"1"}}' },
       { npmConfig },
@@ -256,7 +169,7 @@ describe("a build", () => {
   });
 
   test("asks the registries that an .npmrc beside the source names", async () => {
-    const { npmConfig } = await startPackageRegistry();
+    const { npmConfig } = await startNpmRegistry();
     const { build, client } = await given({
       ...withGreeting,
       ".npmrc": readFileSync(npmConfig, "utf8"),
@@ -271,7 +184,7 @@ describe("a build", () => {
   });
 
   test("installs what the lock file says, and tells the author when it does not fit", async () => {
-    const { npmConfig } = await startPackageRegistry();
+    const { npmConfig } = await startNpmRegistry();
     const lock = JSON.stringify({
       name: "x",
       lockfileVersion: 3,
@@ -284,7 +197,7 @@ describe("a build", () => {
   });
 
   test("does not let a dependency bring in files by a link", async () => {
-    const { npmConfig } = await startPackageRegistry();
+    const { npmConfig } = await startNpmRegistry();
     const outside = write(temporaryDirectory(), {
       "package.json": '{"name":"outside","version":"1.0.0"}',
     });

@@ -3,7 +3,7 @@
  * when the Function's author must change something, with 2 when another try may do better. The
  * termination message is the image's name, or what went wrong.
  */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -20,6 +20,8 @@ const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destina
   --source-digest DIGEST         refuse to build anything but this source
   --source-url URL               repository that the image says it is from
   --source-revision ID           commit that the image says it is of
+  --base-name IMAGE              what the image calls its base
+  --title TEXT                   what the image is called
   --registry-config DIR          directory with an .npmrc, or a pip.conf
   --scratch DIR                  directory for temporary files`;
 
@@ -40,7 +42,12 @@ async function build(): Promise<number> {
       ...flags,
       dependencyCache: flags["dependency-cache"],
       sourceDigest: flags["source-digest"],
-      origin: { url: flags["source-url"], revision: flags["source-revision"] },
+      baseName: flags["base-name"],
+      origin: {
+        url: flags["source-url"],
+        revision: flags["source-revision"],
+        created: commitDate(flags.scratch),
+      },
       client: new RegistryClient({ credentials: readDockerConfig(dockerConfigDirectory()) }),
       npmConfig: configured(".npmrc"),
       pipConfig: configured("pip.conf"),
@@ -74,6 +81,8 @@ function readFlags() {
       "source-digest": text,
       "source-url": text,
       "source-revision": text,
+      "base-name": text,
+      title: text,
       "registry-config": { ...text, default: `${root}/workspace/registry-config` },
       scratch: { ...text, default: `${root}/workspace/build` },
     },
@@ -81,6 +90,19 @@ function readFlags() {
   const { source, runtime, base, destination } = values;
   if (!source || !runtime || !base || !destination) throw new Error(usage);
   return { ...values, source, runtime, base, destination };
+}
+
+/** When the source was committed, as whoever fetched it has left it beside; undefined for other sources. */
+function commitDate(scratch: string): string | undefined {
+  try {
+    const { committed } = JSON.parse(readFileSync(join(scratch, "source.json"), "utf8")) as {
+      committed?: unknown;
+    };
+    const isDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(String(committed));
+    return isDate ? String(committed) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A directory of its own: an emptyDir outlives a container that is started again. */

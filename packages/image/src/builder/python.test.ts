@@ -1,102 +1,20 @@
 /** Builds of Python Functions with this machine's own Python and pip, against an index on this machine. */
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { type AddressInfo } from "node:net";
-import { dirname, join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  assembleImage,
-  buildFunctionImage,
-  type BuildOptions,
-  createLayer,
-  parseImageName,
-  pullImage,
-  pushImage,
-  RegistryClient,
-} from "../index.ts";
-import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { buildFunctionImage, type BuildOptions, pullImage } from "../index.ts";
+import { type Files, given as givenBuild, write } from "../testing/build.ts";
+import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
+import { temporaryDirectory } from "../testing/registry.ts";
 import { meaningfulPipLines } from "./pip.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
-/** `3.12`, say; undefined where pip is missing, or is not of the Python that is `python3`. */
-const version = pipVersion();
+const version = pythonOnThisMachine();
 
-function pipVersion(): string | undefined {
-  const { stdout } = spawnSync("pip", ["--version"], { encoding: "utf8" });
-  const ofPip = /\(python (3\.\d+)\)/.exec(stdout ?? "")?.[1];
-  const { stdout: python } = spawnSync("python3", ["--version"], { encoding: "utf8" });
-  return ofPip !== undefined && python?.includes(` ${ofPip}.`) ? ofPip : undefined;
-}
-
-type Files = Record<string, string>;
-
-function write(directory: string, files: Files): string {
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(directory, name)), { recursive: true });
-    writeFileSync(join(directory, name), content);
-  }
-  return directory;
-}
-
-/** A registry with a runtime image, and the options of a build against it. */
-async function given(files: Files, options: Partial<BuildOptions> = {}) {
-  const { host } = await startRegistry();
-  const client = new RegistryClient({ attempts: 1 });
-  const layers = [await createLayer([{ path: "usr/src/app/server.py", content: "# server" }])];
-  const base = `${host}/spry/python:1`;
-  await pushImage(client, assembleImage({ layers }), parseImageName(base));
-  const build: BuildOptions = {
-    client,
-    source: write(temporaryDirectory(), files),
-    runtime: `python${version?.replace(".", "")}`,
-    base,
-    destination: `${host}/default-hello:1`,
-    dependencyCache: `${host}/spry-cache/python`,
-    scratch: temporaryDirectory(),
-    ...options,
-  };
-  return { host, client, build };
-}
-
-const wheelName = "greeting-1.2.3-py3-none-any.whl";
-const wheelProgram = `
-import base64, hashlib, sys, zipfile
-files = {
-    "greeting/__init__.py": "def greet():\\n    return 'hello'\\n",
-    "greeting/template.py": "{% not python %}\\n",
-    "greeting-1.2.3.dist-info/METADATA": "Metadata-Version: 2.1\\nName: greeting\\nVersion: 1.2.3\\n",
-    "greeting-1.2.3.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
-    "greeting-1.2.3.dist-info/entry_points.txt": "[console_scripts]\\ngreet = greeting:greet\\n",
-}
-digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-record = "greeting-1.2.3.dist-info/RECORD"
-files[record] = "".join(f"{name},sha256={digest(text)},{len(text)}\\n" for name, text in files.items()) + record + ",,\\n"
-with zipfile.ZipFile(sys.argv[1], "w") as archive:
-    for name, text in files.items():
-        archive.writestr(name, text)
-`;
-
-/** A package index of one package on this machine, and the `pip.conf` that names it. */
-async function startIndex() {
-  const file = join(temporaryDirectory(), wheelName);
-  execFileSync("python3", ["-c", wheelProgram, file]);
-  let requests = 0;
-  const server = createServer((request, response) => {
-    requests++;
-    if (request.url?.endsWith(".whl")) return response.end(readFileSync(file));
-    if (request.url !== "/simple/greeting/") return response.writeHead(404).end();
-    response.setHeader("content-type", "text/html");
-    return response.end(`<!DOCTYPE html><a href="/${wheelName}">${wheelName}</a>`);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const pipConfig = join(temporaryDirectory(), "pip.conf");
-  const settings = [`index-url = http://user:secret-token@${address}/simple`, "find-links ="];
-  writeFileSync(pipConfig, ["[global]", ...settings, ""].join("\n"));
-  return { pipConfig, requests: () => requests };
-}
+/** As for Node.js, with a Python runtime. */
+const given = (files: Files, options: Partial<BuildOptions> = {}) =>
+  givenBuild(files, { runtime: `python${version?.replace(".", "")}`, ...options });
 
 const handler = "import greeting\ndef main(event, context):\n    return greeting.greet()\n";
 const withGreeting = { "handler.py": handler, "requirements.txt": "# ours\ngreeting ~= 1.2\n" };
@@ -117,7 +35,7 @@ describe.skipIf(!version)("a build of a Python Function", () => {
   });
 
   test("installs where the runtime looks, compiled, without what only this machine knows", async () => {
-    const { pipConfig } = await startIndex();
+    const { pipConfig } = await startPythonIndex();
     const { build, client } = await given(withGreeting, { pipConfig });
     const dir = join(temporaryDirectory(), "image");
     const pulled = await pullImage(client, (await buildFunctionImage(build)).image, dir);
@@ -136,7 +54,7 @@ describe.skipIf(!version)("a build of a Python Function", () => {
   });
 
   test("gives the same bytes wherever it is made", async () => {
-    const { pipConfig } = await startIndex();
+    const { pipConfig } = await startPythonIndex();
     const { build, host } = await given(withGreeting, { pipConfig });
     const { image } = await buildFunctionImage(build);
     const elsewhere = { dependencyCache: `${host}/other`, scratch: temporaryDirectory() };
@@ -144,7 +62,7 @@ describe.skipIf(!version)("a build of a Python Function", () => {
   });
 
   test("installs dependencies once: an edit of code or comments installs nothing", async () => {
-    const { pipConfig, requests } = await startIndex();
+    const { pipConfig, requests } = await startPythonIndex();
     const { build } = await given(withGreeting, { pipConfig });
     await buildFunctionImage(build);
     const asked = requests();
@@ -158,7 +76,7 @@ describe.skipIf(!version)("a build of a Python Function", () => {
   });
 
   test("follows the files that requirements.txt includes", async () => {
-    const { pipConfig, requests } = await startIndex();
+    const { pipConfig, requests } = await startPythonIndex();
     const { build } = await given(
       { ...withGreeting, "requirements.txt": "-r more/base.txt\n", "more/base.txt": "greeting\n" },
       { pipConfig },
@@ -184,7 +102,7 @@ describe.skipIf(!version)("a build of a Python Function", () => {
   test.each(mistakes)(
     "tells the author of %s, in the installer's words",
     async (_, text, words) => {
-      const { pipConfig } = await startIndex();
+      const { pipConfig } = await startPythonIndex();
       const files = { "handler.py": handler, "requirements.txt": `${text}\n` };
       const { build } = await given(files, { pipConfig });
       const failure = await buildFunctionImage(build).catch((error: unknown) => error);

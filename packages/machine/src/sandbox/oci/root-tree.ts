@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import {
   chmod,
@@ -11,9 +10,8 @@ import {
   writeFile,
 } from "node:fs/promises";
 import path from "node:path";
-import { promisify } from "node:util";
+import { sharedLibrariesOf } from "@spry/image";
 
-const lddTimeoutMs = 10_000;
 /** Older C libraries load these when the first name is looked up. */
 const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
 
@@ -72,7 +70,7 @@ export class RootTree {
 
   /** The shared libraries of a file, at the paths where it looks for them. */
   async libraries(source: string): Promise<string[]> {
-    const libraries = await librariesOf(source);
+    const libraries = await sharedLibrariesOf(source);
     for (const library of libraries) await this.copy(library, library);
     return libraries;
   }
@@ -90,22 +88,4 @@ export class RootTree {
 
 function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== "EEXIST") throw error;
-}
-
-/** Absolute paths from `ldd`: `libc.so.6 => /lib/libc.so.6 (0x…)`, and the loader alone on its line. */
-async function librariesOf(program: string): Promise<string[]> {
-  const options = { timeout: lddTimeoutMs, env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } };
-  const { stdout } = await promisify(execFile)("ldd", [program], options).catch(
-    (error: unknown) => {
-      const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
-      // A program that is linked statically needs nothing.
-      if (/not a dynamic executable|not a valid dynamic program/i.test(stdout + stderr))
-        return { stdout: "" };
-      throw error;
-    },
-  );
-  return stdout.split("\n").flatMap((line) => {
-    const file = /(?:=>\s*|^\s*)(\/\S+)\s+\(0x[0-9a-f]+\)\s*$/.exec(line)?.[1];
-    return file === undefined ? [] : [file];
-  });
 }

@@ -1,0 +1,114 @@
+import { execFile } from "node:child_process";
+import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { assembleImage } from "../assemble-image.ts";
+import { type Digest } from "../digest.ts";
+import { createLayer, type LayerFile } from "../layer.ts";
+import { type ImageManifest } from "../manifest.ts";
+import { sharedLibrariesOf } from "../shared-libraries.ts";
+import { type Base } from "./base.ts";
+import { pythonVersion } from "./python-dependencies.ts";
+
+/** Loaded by older C libraries when the first name is looked up, without being linked. */
+const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
+const certificates = "/etc/ssl/certs/ca-certificates.crt";
+const accounts: LayerFile[] = [
+  {
+    path: "etc/passwd",
+    content: "root:x:0:0:root:/root:/sbin/nologin\nfunction:x:1000:1000::/tmp:/sbin/nologin\n",
+  },
+  { path: "etc/group", content: "root:x:0:\nfunction:x:1000:\n" },
+  { path: "etc/nsswitch.conf", content: "hosts: files dns\n" },
+];
+/** Not needed to run Functions. */
+const leftOutOfPython = new Set(
+  "site-packages dist-packages test tests idlelib turtledemo __pycache__".split(" "),
+);
+const standardLibrary = "import sysconfig; print(sysconfig.get_path('stdlib'))";
+
+/**
+ * A base image of this machine's own interpreter: the program at `/usr/local/bin`, every shared
+ * library that it asks for, certificates, two accounts; no shell, no package manager. It needs no
+ * registry, and is the same as long as the machine's files are.
+ */
+export async function hostBase(runtime: string, scratch: string): Promise<Base> {
+  const version = pythonVersion(runtime);
+  const files = new Map<string, LayerFile>();
+  for (const file of accounts) files.set(file.path, file);
+  if (version === undefined) await addProgram(files, process.execPath, "/usr/local/bin/node");
+  else await addPython(files, version);
+  if (existsSync(certificates)) addFile(files, certificates, certificates);
+  const scratchFile = join(scratch, "base.tar.gz");
+  const layer = await createLayer([...files.values()], { scratchFile });
+  const image = assembleImage({
+    layers: [layer],
+    config: { User: "1000:1000", Env: ["PATH=/usr/local/bin:/usr/bin:/bin"] },
+  });
+  return {
+    digest: image.digest,
+    manifest: JSON.parse(Buffer.from(image.bytes).toString()) as ImageManifest,
+    config: JSON.parse(Buffer.from(image.config.content).toString()) as Base["config"],
+    bodyOf: ({ digest }) => bodyOf(layer, digest),
+  };
+}
+
+function bodyOf(layer: Awaited<ReturnType<typeof createLayer>>, digest: Digest) {
+  if (!layer.body || digest !== layer.descriptor.digest) throw new Error(`no layer ${digest}`);
+  return layer.body;
+}
+
+async function addProgram(
+  files: Map<string, LayerFile>,
+  program: string,
+  name: string,
+): Promise<void> {
+  addFile(files, program, name);
+  await addLibraries(files, program);
+}
+
+async function addLibraries(files: Map<string, LayerFile>, program: string): Promise<void> {
+  const libraries = await sharedLibrariesOf(program);
+  for (const library of libraries) addFile(files, library, library);
+  const libc = libraries.find((library) => basename(library) === "libc.so.6");
+  if (libc === undefined) return;
+  for (const library of lookupLibraries.map((each) => join(dirname(libc), each)))
+    if (existsSync(library)) addFile(files, library, library);
+}
+
+/** Program and standard library stay at their paths, because the one finds the other from its own. */
+async function addPython(files: Map<string, LayerFile>, version: string): Promise<void> {
+  const run = promisify(execFile);
+  const python = `python${version}`;
+  const ask = async (code: string) => (await run(python, ["-I", "-c", code])).stdout.trim();
+  const program = realpathSync(
+    await ask("import sys; print(sys._base_executable or sys.executable)"),
+  );
+  const library = await ask(standardLibrary);
+  await addProgram(files, program, program);
+  for (const name of ["python3", python])
+    files.set(`usr/local/bin/${name}`, { path: `usr/local/bin/${name}`, link: program });
+  addFolder(files, library);
+  const modules = join(library, "lib-dynload");
+  if (!existsSync(modules)) return;
+  for (const module of readdirSync(modules)) await addLibraries(files, join(modules, module));
+}
+
+function addFolder(files: Map<string, LayerFile>, folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (leftOutOfPython.has(entry.name)) continue;
+    const file = join(folder, entry.name);
+    if (entry.isDirectory()) addFolder(files, file);
+    else if (entry.isFile()) addFile(files, file, file);
+    else if (entry.isSymbolicLink()) {
+      const path = file.slice(1);
+      files.set(path, { path, link: readlinkSync(file) });
+    }
+  }
+}
+
+function addFile(files: Map<string, LayerFile>, source: string, name: string): void {
+  const file = realpathSync(source);
+  const path = name.replace(/^\/+/, "");
+  files.set(path, { path, file, mode: lstatSync(file).mode });
+}

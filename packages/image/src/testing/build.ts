@@ -1,0 +1,45 @@
+/** What a build needs around it: a registry with a runtime image, and a source. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  assembleImage,
+  type BuildOptions,
+  createLayer,
+  parseImageName,
+  pushImage,
+  RegistryClient,
+} from "../index.ts";
+import { startRegistry, temporaryDirectory } from "./registry.ts";
+
+export type Files = Record<string, string | Buffer>;
+
+export function write(directory: string, files: Files): string {
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    writeFileSync(join(directory, name), content);
+  }
+  return directory;
+}
+
+/** A registry with a runtime image, and the options of a build against it. */
+export async function given(files: Files, options: Partial<BuildOptions> = {}) {
+  const { host, registry } = await startRegistry();
+  const client = new RegistryClient({ attempts: 1 });
+  const layers = [await createLayer([{ path: "usr/src/app/server.cjs", content: "// server" }])];
+  const config = { Labels: { "io.spry.interpreter": "node@24" } };
+  const base = `${host}/spry/nodejs24:1`;
+  await pushImage(client, assembleImage({ layers, config }), parseImageName(base));
+  const lines: string[] = [];
+  const build: BuildOptions = {
+    client,
+    source: write(temporaryDirectory(), files),
+    runtime: "nodejs24",
+    base,
+    destination: `${host}/default-hello:1`,
+    dependencyCache: `${host}/spry-cache/nodejs24`,
+    scratch: temporaryDirectory(),
+    report: (line) => lines.push(line),
+    ...options,
+  };
+  return { host, registry, client, build, lines };
+}
