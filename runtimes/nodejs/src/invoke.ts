@@ -1,3 +1,4 @@
+import { monotonicMs } from "./clock.ts";
 import { type FunctionRequest } from "./function-request.ts";
 import { type FunctionResponse } from "./function-response.ts";
 import { type FunctionHandler, isThenable } from "./handler.ts";
@@ -26,10 +27,10 @@ export function invoke(
   request: FunctionRequest,
   response: FunctionResponse,
 ): void {
-  const start = performance.now();
-  const succeed = () => metrics.settle(performance.now() - start, false);
+  const start = monotonicMs();
+  const succeed = () => metrics.settle(monotonicMs() - start, false);
   const fail = (error: unknown) => {
-    metrics.settle(performance.now() - start, true);
+    metrics.settle(monotonicMs() - start, true);
     if (!(error instanceof RequestError)) logError("the handler threw", error);
     refuse(response, error);
   };

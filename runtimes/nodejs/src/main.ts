@@ -11,6 +11,7 @@ import { type Invocation } from "./invoke.ts";
 import { logError } from "./log.ts";
 import { Metrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
+import { provideWebClasses } from "./web/provide-web-classes.ts";
 import { provideModules } from "./provided-modules.ts";
 import { createSdk } from "./sdk.ts";
 import { createFunctionServer, loadTracing, type FunctionServer } from "./server.ts";
@@ -23,6 +24,7 @@ async function main(): Promise<void> {
   delete process.env["SPRY_READY_FD"];
   const directory = join(dirname(realpathSync(process.argv[1] ?? ".")), "function");
   const publisher = new Publisher(settings.publisherAddress);
+  provideWebClasses();
   provideModules(
     {
       sdk: () => createSdk(settings, publisher),
@@ -43,7 +45,7 @@ async function main(): Promise<void> {
     handler.websocket &&
     (await import("./websocket/accept-websockets.ts")).acceptWebSockets(server, invocation);
   await listen(server, settings);
-  metrics.startSeconds = performance.now() / 1000;
+  metrics.startSeconds = process.uptime();
   shutDownOnSignal(server, settings.shutdownDelayMs, closeWebSockets);
   if (settings.readyDescriptor !== undefined) sayReady(settings.readyDescriptor);
   // When the start is over, and its first requests have been answered.

@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto";
-
 /** What became of a published event, in the shape that Functions know from axios. */
 export interface PublishResult {
   status: number;
@@ -25,7 +23,7 @@ export class Publisher {
   ): Promise<PublishResult> {
     return this.publish({
       specversion: "1.0",
-      id: randomUUID(),
+      id: crypto.randomUUID(),
       time: new Date().toISOString(),
       datacontenttype: contentTypeOf(data),
       ...attributes,

@@ -1,6 +1,12 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type FunctionResponse } from "./function-response.ts";
+import {
+  isResponse,
+  type PlainResponse,
+  toNativeResponse,
+  toPlainResponse,
+} from "./web/response.ts";
 
 /**
  * Answers with what a handler returned. Falsy values are an empty body; text goes out without a
@@ -22,8 +28,14 @@ export function sendResult(response: FunctionResponse, value: unknown): Promise<
     if (!response.hasHeader("content-type")) response.type("bin");
     return ended(response, bytes);
   }
+  if (isResponse(value)) {
+    const plain = toPlainResponse(value);
+    return plain
+      ? sendPlainResponse(response, plain)
+      : sendWebResponse(response, toNativeResponse(value));
+  }
   if (isReadable(value)) return sendStream(response, value);
-  if (isWebResponse(value)) return sendWebResponse(response, value);
+  if (isNativeResponse(value)) return sendWebResponse(response, value);
   response.json(value);
   return undefined;
 }
@@ -61,9 +73,26 @@ async function sendStream(
 }
 
 // Not `instanceof`: touching the global loads the whole of fetch, which most Functions never use.
-function isWebResponse(value: object): value is Response {
+function isNativeResponse(value: object): value is Response {
   return value.constructor?.name === "Response" && "headers" in value && "arrayBuffer" in value;
 }
+
+function sendPlainResponse(
+  response: FunctionResponse,
+  { status, statusText, headers, body }: PlainResponse,
+): undefined {
+  response.statusCode = status;
+  if (statusText) response.statusMessage = statusText;
+  for (const [name, value] of headers) {
+    if (body !== null && framing.has(name)) continue;
+    if (name === "set-cookie") response.appendHeader(name, value);
+    else response.setHeader(name, value);
+  }
+  return ended(response, body ?? undefined);
+}
+
+/** Node.js knows how long the body is. */
+const framing = new Set(["content-length", "transfer-encoding"]);
 
 async function sendWebResponse(response: FunctionResponse, value: Response): Promise<void> {
   response.status(value.status);

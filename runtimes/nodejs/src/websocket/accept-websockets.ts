@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Duplex } from "node:stream";
+import { monotonicMs } from "../clock.ts";
 import { type FunctionRequest } from "../function-request.ts";
 import { logError } from "../log.ts";
 import { type Invocation } from "../invoke.ts";
@@ -38,13 +39,13 @@ async function call(
   socket: ServerWebSocket,
   request: FunctionRequest,
 ): Promise<void> {
-  const start = performance.now();
+  const start = monotonicMs();
   metrics.begin();
   try {
     await handler.websocket?.(socket, request);
-    metrics.settle(performance.now() - start, false);
+    metrics.settle(monotonicMs() - start, false);
   } catch (error) {
-    metrics.settle(performance.now() - start, true);
+    metrics.settle(monotonicMs() - start, true);
     logError("the handler of a WebSocket threw", error);
     socket.close(1011, "Internal server error");
   }
