@@ -7,6 +7,7 @@ import { functions, type Function } from "@spry/function";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { functionManifest, pause, Platform } from "../test/support/platform.ts";
 import { measureUnit, timeLine } from "./figures.ts";
+import { mb, memoryOf } from "./memory.ts";
 
 const starts = 7;
 const deploys = 25;
@@ -119,12 +120,3 @@ function childrenOf(pid: number): number[] {
       }
     });
 }
-
-function memoryOf(pid: number): { rss: number; pss: number } {
-  const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-  const read = (field: string) =>
-    Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(text)?.[1]) * 1024;
-  return { rss: read("Rss"), pss: read("Pss") };
-}
-
-const mb = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;

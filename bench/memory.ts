@@ -1,0 +1,11 @@
+import { readFileSync } from "node:fs";
+
+/** Resident, and proportional: what is shared between processes (Node.js itself) counted once. Bytes. */
+export function memoryOf(pid: number): { rss: number; pss: number } {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  const read = (field: string) =>
+    Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(text)?.[1]) * 1024;
+  return { rss: read("Rss"), pss: read("Pss") };
+}
+
+export const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
