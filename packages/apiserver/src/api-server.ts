@@ -1,6 +1,5 @@
 import { type Clock, type Logger, silentLogger, systemClock, type Transport } from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
-import { WebhookCaller } from "./admission/webhook-caller.ts";
 import { Authenticator } from "./authentication/authenticator.ts";
 import { impersonationOf, joinedHeaders } from "./authentication/impersonation.ts";
 import { LegacyTokenKeeper } from "./authentication/legacy-token-keeper.ts";
@@ -49,13 +48,14 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const { clock = systemClock, log = silentLogger } = options;
   const store = new Store(options.dataDir);
   const closing = new AbortController();
-  const webhooks = new WebhookCaller(store, log, clock);
+  const catalog = new Catalog();
   const resolver = new RuleResolver(store);
   const tokens = new ServiceAccountTokens(store, openSigningKey(options.dataDir), clock);
+  const admission = new Admission({ store, catalog, clock, log });
   const engine: Engine = {
     store,
-    catalog: new Catalog(),
-    admission: new Admission(store, webhooks),
+    catalog,
+    admission,
     authorizer: new Authorizer(resolver),
     authenticator: new Authenticator(tokens),
     addresses: new ClusterAddresses(),
@@ -97,7 +97,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       await Promise.all([...listeners].map((listener) => listener.close()));
       await Promise.all([keeper.stop(), aggregation.stop(), legacyTokens.stop()]);
       resolver.close();
-      webhooks.close();
+      admission.close();
       await store.close();
     },
   };

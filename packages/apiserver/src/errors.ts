@@ -89,6 +89,15 @@ export function badRequest(message: string, options?: ErrorOptions): StatusError
   return new StatusError({ code: 400, message }, options);
 }
 
+/** Something that is neither the client's fault nor a refusal; the cause is told. */
+export function internalError(cause: string, options?: ErrorOptions): StatusError {
+  const message = `Internal error occurred: ${cause}`;
+  return new StatusError(
+    { code: 500, message, details: { causes: [{ message: cause }] } },
+    options,
+  );
+}
+
 /** kubectl knows this sentence by heart. */
 export function unknownPath(): StatusError {
   return new StatusError({
@@ -111,4 +120,9 @@ export function gone(since: number, oldest: number): StatusError {
     code: 410,
     message: `too old resource version: ${since} (${oldest})`,
   });
+}
+
+/** The message of an error alone: what it came from is in its text already, or for nobody to see. */
+export function ownMessageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
 import { type Case } from "../step.ts";
+import { webhooks } from "./admission/webhooks.ts";
 import { customResources } from "./custom-resources.ts";
 import { generated } from "./generated.ts";
 import { lifecycles } from "./lifecycle.ts";
@@ -13,4 +14,5 @@ export const cases: Case[] = [
   ...customResources,
   ...validations,
   ...generated,
+  ...webhooks,
 ];

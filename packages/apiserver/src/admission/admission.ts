@@ -1,21 +1,39 @@
-import { type UnknownObject } from "@spry/kube";
+import { type Clock, type Logger, type UnknownObject } from "@spry/kube";
 import { type ResourceRequest } from "../engine.ts";
 import { forbidden, notFound } from "../errors.ts";
+import { type Catalog } from "../resources/catalog.ts";
 import { type Store } from "../store/store.ts";
-import { type WebhookCaller } from "./webhook-caller.ts";
+import { type AdmissionAttributes, type Operation } from "./attributes.ts";
+import { Matcher } from "./matching.ts";
+import { ObjectVersions } from "./object-versions.ts";
+import { Reinvocation } from "./reinvocation.ts";
+import { WebhookCaller } from "./webhooks/webhook-caller.ts";
+import { WebhookConnections } from "./webhooks/webhook-connections.ts";
 
-export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+export { type Operation } from "./attributes.ts";
 
 const immortalNamespaces = ["default", "kube-system", "kube-public"];
+
+interface Surroundings {
+  store: Store;
+  catalog: Catalog;
+  clock: Clock;
+  log: Logger;
+}
 
 /** What stands between a valid request and the store. */
 export class Admission {
   readonly #store: Store;
+  readonly #connections: WebhookConnections;
   readonly #webhooks: WebhookCaller;
 
-  constructor(store: Store, webhooks: WebhookCaller) {
+  constructor({ store, catalog, clock, log }: Surroundings) {
     this.#store = store;
-    this.#webhooks = webhooks;
+    this.#connections = new WebhookConnections(store, clock);
+    const matcher = new Matcher(store, catalog);
+    const versions = new ObjectVersions();
+    const connections = this.#connections;
+    this.#webhooks = new WebhookCaller({ store, catalog, matcher, versions, connections, log });
   }
 
   /** Objects live in namespaces that exist and will go on existing. */
@@ -44,23 +62,41 @@ export class Admission {
     }
   }
 
-  /** The object as the mutating webhooks leave it; the given one when they change nothing. */
+  /** The object as mutating admission leaves it; the given one may be changed. */
   async mutate(
     request: ResourceRequest,
     operation: Operation,
     object: UnknownObject,
     old: UnknownObject | undefined,
   ): Promise<UnknownObject> {
-    return this.#webhooks.mutate(request, operation, object, old);
+    const attributes: AdmissionAttributes = { request, operation, object, old };
+    const reinvocation = new Reinvocation();
+    const first = await this.#mutateOnce(attributes, reinvocation);
+    if (!reinvocation.isNeeded) return first ?? object;
+    reinvocation.beginSecond(first);
+    return (await this.#mutateOnce({ ...attributes, object: first }, reinvocation)) ?? object;
   }
 
-  /** Throws the refusal of a validating webhook. */
+  async #mutateOnce(
+    attributes: AdmissionAttributes,
+    reinvocation: Reinvocation,
+  ): Promise<UnknownObject | undefined> {
+    reinvocation.noteInput(attributes.object);
+    return this.#webhooks.mutate(attributes, reinvocation);
+  }
+
+  /** Throws the refusal of validating admission. */
   async validate(
     request: ResourceRequest,
     operation: Operation,
     object: UnknownObject | undefined,
     old: UnknownObject | undefined,
+    deletion?: object,
   ): Promise<void> {
-    await this.#webhooks.validate(request, operation, object, old);
+    await this.#webhooks.validate({ request, operation, object, old, deletion });
+  }
+
+  close(): void {
+    this.#connections.close();
   }
 }

@@ -72,7 +72,7 @@ export async function deleteObject(
     if (!stored) throw notFound(request.type, request.name);
     checkPreconditions(request, stored.object, options);
     const old = presented(request.type, stored.object);
-    await engine.admission.validate(request, "DELETE", undefined, old);
+    await engine.admission.validate(request, "DELETE", undefined, old, options);
     try {
       return await tryDelete(engine, request, options, stored);
     } catch (error) {

@@ -7,8 +7,8 @@ import { alreadyExists, badRequest, conflict, notFound } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { validateMetadata } from "../resources/metadata.ts";
-import { completeCustomObject, validateCustomObject } from "../schema/custom-object.ts";
-import { goForm } from "../schema/go-form.ts";
+import { completed } from "../schema/complete-object.ts";
+import { validateCustomObject } from "../schema/custom-object.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { type Place, StaleWriteError } from "../store/store.ts";
 
@@ -37,9 +37,6 @@ export async function createObject(
   if (metadata.resourceVersion) {
     throw badRequest("resourceVersion should not be set on objects to be created");
   }
-  if (!metadata.name && metadata.generateName) {
-    metadata.name = generatedName(metadata.generateName);
-  }
   if (type.namespaced) {
     if ((metadata.namespace ??= request.namespace) !== request.namespace) {
       throw badRequest(
@@ -49,17 +46,17 @@ export async function createObject(
   } else delete metadata.namespace;
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
-  metadata.uid = randomUUID();
-  metadata.creationTimestamp = now;
-  if (type.strategy.generation) metadata.generation = 1;
-  else delete metadata.generation;
+  delete metadata.uid;
+  delete metadata.creationTimestamp;
+  delete metadata.generation;
   if (type.custom && type.hasStatus) delete object.status;
   const wanted = completed(type, object);
+  // What admission and the server itself set from here on belongs to nobody.
+  if (!options.tracked) track(request, undefined, wanted, now);
   let admitted = await engine.admission.mutate(request, "CREATE", wanted, undefined);
+  setSystemFields(type, admitted, now);
   admitted = completed(type, admitted);
   preventEscalation(engine.authorizer, request, admitted, undefined);
-  // What the server itself sets from here on belongs to nobody.
-  if (!options.tracked) track(request, undefined, admitted, now);
   type.strategy.prepare?.(admitted, { now });
   validate(engine, request, admitted, undefined);
   const undo = dryOr(request, () => engine.addresses.allocate(type, admitted));
@@ -80,6 +77,20 @@ export async function createObject(
     if (error instanceof StaleWriteError) throw alreadyExists(type, metadata.name ?? "");
     throw error;
   }
+}
+
+/** A name, if the client leaves it to the server, and what only the server gives. */
+function setSystemFields(
+  { strategy }: ResourceType,
+  { metadata }: UnknownObject,
+  now: string,
+): void {
+  if (!metadata.name && metadata.generateName) {
+    metadata.name = generatedName(metadata.generateName);
+  }
+  metadata.uid = randomUUID();
+  metadata.creationTimestamp = now;
+  if (strategy.generation) metadata.generation = 1;
 }
 
 export interface Update {
@@ -127,11 +138,11 @@ async function tryUpdate(
   checkIdentity(request, wanted, old);
   keepSystemFields(type, wanted, old, update.subresource);
   wanted = completed(type, wanted);
+  if (!update.tracked) track(request, old, wanted, now);
   let next = await engine.admission.mutate(request, "UPDATE", wanted, old);
   if (next !== wanted) keepSystemFields(type, next, old, update.subresource);
   next = completed(type, next);
   preventEscalation(engine.authorizer, request, next, old);
-  if (!update.tracked) track(request, old, next, now);
   type.strategy.prepare?.(next, { now, old, subresource: update.subresource });
   if (type.strategy.generation && changesGeneration(type, next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
@@ -245,17 +256,6 @@ function isUnchanged(next: UnknownObject, old: UnknownObject): boolean {
     deepEqual({ ...next, metadata: nextMeta }, { ...old, metadata: oldMeta }) &&
     sameManagedFields(left, right)
   );
-}
-
-/** The object in the form of its kind, with what the client left out. */
-function completed(type: ResourceType, object: UnknownObject): UnknownObject {
-  if (type.custom) {
-    completeCustomObject(type, object);
-    return object;
-  }
-  const result = goForm(object, type.schema);
-  type.strategy.defaults?.(result);
-  return result;
 }
 
 function validate(

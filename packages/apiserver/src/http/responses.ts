@@ -1,4 +1,5 @@
 import { messageOf, StatusError } from "@spry/kube";
+import { boundedWarnings } from "./warnings.ts";
 
 const jsonHeaders = { "content-type": "application/json" };
 
@@ -18,7 +19,8 @@ export function textResponse(
 ): Response {
   if (warnings.length === 0) return new Response(json, { status, headers: jsonHeaders });
   const headers = new Headers(jsonHeaders);
-  for (const warning of warnings) headers.append("warning", `299 - ${quoted(warning)}`);
+  for (const warning of boundedWarnings(warnings))
+    headers.append("warning", `299 - ${quoted(warning)}`);
   return new Response(json, { status, headers });
 }
 

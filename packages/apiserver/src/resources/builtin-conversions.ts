@@ -82,7 +82,14 @@ function autoscalerToV1(object: UnknownObject): void {
   object.spec = spec;
   const status = object.status as Record<string, unknown> | undefined;
   if (!status) return;
-  const { currentMetrics, conditions: __, ...kept } = status;
+  const {
+    currentMetrics,
+    conditions: __,
+    ...kept
+  } = {
+    currentReplicas: 0,
+    ...status,
+  } as Record<string, unknown>;
   const current = (
     currentMetrics as { type: string; resource?: { name: string; current: MetricTarget } }[]
   )?.find((metric) => metric.type === "Resource" && metric.resource?.name === "cpu");

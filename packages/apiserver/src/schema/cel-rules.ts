@@ -219,7 +219,7 @@ function identifierOf(name: string): string {
 }
 
 /** JSON as CEL sees it: whole numbers are integers, times are times. */
-function celValue(value: unknown, schema: Schema | undefined, isRoot = false): unknown {
+export function celValue(value: unknown, schema: Schema | undefined, isRoot = false): unknown {
   if (typeof value === "number") {
     const whole = Number.isInteger(value) && schema?.type !== "number";
     return whole ? BigInt(value) : value;
@@ -247,7 +247,8 @@ function visibleAtRoot(key: string, schema: Schema | undefined, isRoot: boolean)
   return schema?.["x-kubernetes-preserve-unknown-fields"] === true || !schema?.properties;
 }
 
-function longestList(value: unknown): number {
+/** The size of the largest list, map or text in a value; what one comprehension may go through. */
+export function longestList(value: unknown): number {
   if (typeof value === "string") return Math.ceil(value.length / 100) || 1;
   if (typeof value !== "object" || value === null) return 1;
   const children = Object.values(value);
@@ -264,7 +265,8 @@ function children(node: unknown): ASTNode[] {
   return typeof node === "object" && node !== null && "op" in node ? [node as ASTNode] : [];
 }
 
-function nestedLoops(node: ASTNode): number {
+/** How deeply comprehensions are nested. */
+export function nestedLoops(node: ASTNode): number {
   const below = children(node.args).map(nestedLoops);
   const deepest = below.length > 0 ? Math.max(...below) : 0;
   const isLoop = node.op === "rcall" && comprehensions.has(node.args[0]);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { KubeClient, resources, type UnknownObject } from "@spry/kube";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ApiServer, createApiServer } from "../index.ts";
+import { type ApiServer, createApiServer } from "../../index.ts";
 
 interface Review {
   request: {
@@ -49,7 +49,7 @@ beforeAll(async () => {
       "-subj",
       "/CN=hook",
       "-addext",
-      "subjectAltName=IP:127.0.0.1",
+      "subjectAltName=IP:127.0.0.1,DNS:hook.default.svc",
       "-keyout",
       file("key"),
       "-out",
@@ -220,3 +220,76 @@ test("a dry run reaches only webhooks without side effects", async () => {
     client.get(resources.configMaps, { name: "a", namespace: "default" }),
   ).rejects.toThrow("not found");
 });
+
+const created = () => client.create(resources.configMaps, configMap("a"));
+const throughService = { clientConfig: { service: { namespace: "default", name: "hook" } } };
+
+async function serviceWith(address: string | undefined): Promise<void> {
+  const { port } = webhook.address() as AddressInfo;
+  const metadata = { name: "hook", namespace: "default" };
+  await client.create(resources.services, {
+    metadata,
+    spec: { ports: [{ name: "https", port: 443, targetPort: port }], selector: { app: "hook" } },
+  });
+  await client.create(resources.endpointSlices, {
+    metadata: { ...metadata, labels: { "kubernetes.io/service-name": "hook" } },
+    addressType: "IPv4",
+    ports: [{ name: "https", port }],
+    endpoints: address ? [{ addresses: [address], conditions: { ready: true } }] : [],
+  });
+}
+
+test("a webhook is reached through its Service, whose name its certificate is for", async () => {
+  answer = () => ({ allowed: false, status: { message: "reached" } });
+  await serviceWith("127.0.0.1");
+  await validating({ clientConfig: { ...throughService.clientConfig, caBundle } });
+  await expect(created()).rejects.toThrow("denied the request: reached");
+});
+
+test.each([
+  ["absent", async () => {}, 'service "hook" not found'],
+  ["without endpoints", () => serviceWith(undefined), 'no endpoints available for service "hook"'],
+])("a Service that is %s is told", async (_, prepare, problem) => {
+  await prepare();
+  await validating(throughService);
+  await expect(created()).rejects.toThrow(
+    `failed calling webhook "check.example.com": failed to call webhook: Post "https://hook.default.svc:443/?timeout=10s": ${problem}`,
+  );
+});
+
+test("a webhook that takes too long has failed", async () => {
+  const silent = createServer({ key: "", cert: "" });
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const { port } = silent.address() as AddressInfo;
+  const url = `https://127.0.0.1:${port}/x`;
+  await validating({ clientConfig: { url }, timeoutSeconds: 1, failurePolicy: "Fail" });
+  await expect(created()).rejects.toThrow(`failed to call webhook: Post "${url}?timeout=1s"`);
+  silent.close();
+});
+
+test.each([
+  ["IfNeeded", ["absent", "absent", "yes"]],
+  ["Never", ["absent", "absent"]],
+])(
+  "after another has changed the object, a webhook with %s sees labels %j",
+  async (reinvocationPolicy, seen) => {
+    const value = { late: "yes" };
+    const change = patch([{ op: "add", path: "/metadata/labels", value }]);
+    answer = () =>
+      calls.length === 2
+        ? { allowed: true, patchType: "JSONPatch", patch: change }
+        : { allowed: true };
+    const { webhooks, ...rest } = configuration("Mutating") as unknown as { webhooks: object[] };
+    const both = ["first", "second"].map((name) => ({
+      ...webhooks[0],
+      name: `${name}.example.com`,
+      reinvocationPolicy,
+    }));
+    await client.create(resources.mutatingWebhookConfigurations, {
+      ...rest,
+      webhooks: both,
+    } as never);
+    await created();
+    expect(calls.map(({ object }) => object?.metadata.labels?.late ?? "absent")).toEqual(seen);
+  },
+);
