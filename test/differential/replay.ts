@@ -34,6 +34,7 @@ async function prepare(transport: Transport, namespace: string): Promise<void> {
 }
 
 async function settled(transport: Transport, step: Step): Promise<Answer> {
+  if (step.settleMs !== undefined) await sleep(step.settleMs);
   const end = Date.now() + settleMs;
   let answer = await send(transport, step);
   while (step.until !== undefined && answer.status !== step.until && Date.now() < end) {

@@ -9,6 +9,8 @@ export interface Step {
   lines?: number;
   /** Sent again until the answer has this status: what is defined is served a moment later. */
   until?: number;
+  /** What a real server needs to hear of its own writes. */
+  settleMs?: number;
 }
 
 /** Requests that build on each other, replayed in order in a namespace of their own. */

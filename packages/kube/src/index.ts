@@ -39,6 +39,7 @@ export {
   type Probe,
   type ReplicaSet,
   type Resource,
+  type ResourceQuota,
   type ResourceRequirements,
   resources,
   type Secret,
@@ -60,6 +61,25 @@ export {
   type StatusCause,
   StatusError,
 } from "./errors.ts";
+
+// What objects use of a namespace's quota.
+export { podAmounts } from "./quota/pod-resources.ts";
+export { usageOf } from "./quota/pod-usage.ts";
+export {
+  countedResource,
+  type QuotaEvaluator,
+  quotaEvaluatorOf,
+  type ScopeRequirement,
+  scopesOf,
+} from "./quota/quota-evaluator.ts";
+export {
+  type Amounts,
+  amountsOf,
+  excessOf,
+  masked,
+  resourceListOf,
+  sumOf,
+} from "./quota/resource-list.ts";
 
 // Talking to an API server.
 export { type Transport, transportOrigin } from "./transport.ts";

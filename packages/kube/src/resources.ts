@@ -37,6 +37,7 @@ export type Secret = WithMeta<core.Secret>;
 export type Service = WithMeta<core.Service>;
 export type ServiceAccount = WithMeta<core.ServiceAccount>;
 export type Node = WithMeta<core.Node>;
+export type ResourceQuota = WithMeta<core.ResourceQuota>;
 export type Event = WithMeta<core.Event>;
 export type Deployment = WithMeta<apps.Deployment>;
 export type ReplicaSet = WithMeta<apps.ReplicaSet>;
@@ -80,6 +81,7 @@ export const resources = {
     "horizontalpodautoscalers",
   ),
   endpointSlices: resource<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
+  resourceQuotas: resource<ResourceQuota>("v1", "ResourceQuota", "resourcequotas"),
   leases: resource<Lease>("coordination.k8s.io/v1", "Lease", "leases"),
   customResourceDefinitions: resource<CustomResourceDefinition>(
     "apiextensions.k8s.io/v1",

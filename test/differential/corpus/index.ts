@@ -1,4 +1,6 @@
 import { type Case } from "../step.ts";
+import { limits } from "./admission/limits.ts";
+import { quotas } from "./admission/quotas.ts";
 import { webhooks } from "./admission/webhooks.ts";
 import { customResources } from "./custom-resources.ts";
 import { generated } from "./generated.ts";
@@ -14,5 +16,7 @@ export const cases: Case[] = [
   ...customResources,
   ...validations,
   ...generated,
+  ...limits,
+  ...quotas,
   ...webhooks,
 ];

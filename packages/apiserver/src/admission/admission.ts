@@ -4,8 +4,10 @@ import { forbidden, notFound } from "../errors.ts";
 import { type Catalog } from "../resources/catalog.ts";
 import { type Store } from "../store/store.ts";
 import { type AdmissionAttributes, type Operation } from "./attributes.ts";
+import { LimitRanger } from "./limits/limit-range.ts";
 import { Matcher } from "./matching.ts";
 import { ObjectVersions } from "./object-versions.ts";
+import { QuotaAdmission } from "./quota/resource-quota.ts";
 import { Reinvocation } from "./reinvocation.ts";
 import { WebhookCaller } from "./webhooks/webhook-caller.ts";
 import { WebhookConnections } from "./webhooks/webhook-connections.ts";
@@ -26,9 +28,13 @@ export class Admission {
   readonly #store: Store;
   readonly #connections: WebhookConnections;
   readonly #webhooks: WebhookCaller;
+  readonly #limits: LimitRanger;
+  readonly #quota: QuotaAdmission;
 
   constructor({ store, catalog, clock, log }: Surroundings) {
     this.#store = store;
+    this.#limits = new LimitRanger(store);
+    this.#quota = new QuotaAdmission(store, catalog, clock);
     this.#connections = new WebhookConnections(store, clock);
     const matcher = new Matcher(store, catalog);
     const versions = new ObjectVersions();
@@ -81,6 +87,7 @@ export class Admission {
     attributes: AdmissionAttributes,
     reinvocation: Reinvocation,
   ): Promise<UnknownObject | undefined> {
+    this.#limits.mutate(attributes);
     reinvocation.noteInput(attributes.object);
     return this.#webhooks.mutate(attributes, reinvocation);
   }
@@ -93,7 +100,22 @@ export class Admission {
     old: UnknownObject | undefined,
     deletion?: object,
   ): Promise<void> {
-    await this.#webhooks.validate({ request, operation, object, old, deletion });
+    const attributes = { request, operation, object, old, deletion };
+    this.#limits.validate(attributes);
+    await this.#webhooks.validate(attributes);
+  }
+
+  /**
+   * Counts the object towards the quotas of its namespace: to be called right before it is written,
+   * without an await between. Throws a `StatusError` 403 when one would be exceeded.
+   */
+  charge(
+    request: ResourceRequest,
+    operation: Operation,
+    object: UnknownObject,
+    old: UnknownObject | undefined,
+  ): void {
+    this.#quota.charge({ request, operation, object, old });
   }
 
   close(): void {

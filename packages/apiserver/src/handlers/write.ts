@@ -68,6 +68,7 @@ export async function createObject(
       const waits = existing.object.metadata.deletionTimestamp !== undefined;
       throw alreadyExists(type, place.name, waits);
     }
+    engine.admission.charge(request, "CREATE", admitted, undefined);
     if (request.dryRun) return admitted;
     type.convert?.toStorage(admitted);
     const stored = await engine.store.put(place, undefined, admitted);
@@ -152,6 +153,8 @@ async function tryUpdate(
   try {
     await engine.admission.validate(request, "UPDATE", next, old);
     if (isUnchanged(next, old)) return old;
+    engine.store.expect(stored);
+    engine.admission.charge(request, "UPDATE", next, old);
     if (request.dryRun) return next;
     type.convert?.toStorage(next);
     const written = isFinished(next)

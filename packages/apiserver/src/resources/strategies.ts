@@ -1,3 +1,5 @@
+import { limitRangeStrategy } from "../admission/limits/validation.ts";
+import { resourceQuotaStrategy } from "../admission/quota/validation.ts";
 import {
   clusterRoleBindingStrategy,
   clusterRoleStrategy,
@@ -44,7 +46,8 @@ export const strategies: Record<string, Strategy> = {
   PodDisruptionBudget: disruptionBudgetStrategy,
   PersistentVolumeClaim: claimStrategy,
   Lease: leaseStrategy,
-  ResourceQuota: { prepare: (object, { old }) => void (old ? undefined : (object.status = {})) },
+  ResourceQuota: resourceQuotaStrategy,
+  LimitRange: limitRangeStrategy,
   ClusterRole: clusterRoleStrategy,
   ClusterRoleBinding: clusterRoleBindingStrategy,
   Role: roleStrategy,

@@ -88,6 +88,11 @@ export class Store {
     return [...this.#collections].filter(([, { objects }]) => objects.size > 0).map(([key]) => key);
   }
 
+  /** Throws `StaleWriteError` unless this is the latest version: a write that follows at once succeeds. */
+  expect(previous: StoredObject): void {
+    this.#expect(previous, previous);
+  }
+
   /**
    * Creates or replaces. `previous` is the version that the writer has seen (none: create); when it
    * is no longer the latest, throws `StaleWriteError` at once. Sets `metadata.resourceVersion`, and

@@ -53,6 +53,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     deployments: informer(resources.deployments),
     jobs: informer(resources.jobs),
     cronJobs: informer(resources.cronJobs),
+    resourceQuotas: informer(resources.resourceQuotas),
     autoscalers: informer(resources.horizontalPodAutoscalers),
     endpointSlices: informer(resources.endpointSlices, {
       indexes: { [byService]: (slice) => [serviceKeyOf(slice)] },

@@ -18,6 +18,7 @@ import { createGarbageCollector } from "./garbage-collector/garbage-collector.ts
 import { createJobController } from "./job/job.ts";
 import { createNamespaceController } from "./namespace.ts";
 import { createReplicaSetController } from "./replica-set.ts";
+import { createResourceQuotaController } from "./resource-quota.ts";
 import { createScheduler } from "./scheduler.ts";
 import { createServiceAccountController } from "./service-account.ts";
 
@@ -55,6 +56,7 @@ export async function startControllers(options: ControllersOptions): Promise<voi
     createAutoscaler(contextOf("horizontal-pod-autoscaler")),
     createNamespaceController(contextOf("namespace-controller")),
     createServiceAccountController(contextOf("serviceaccount-controller"), rootCa),
+    createResourceQuotaController(contextOf("resourcequota-controller")),
     collector,
   ];
   const informers = Object.values(caches) as unknown as Informer<KubeObject>[];
