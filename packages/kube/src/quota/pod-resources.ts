@@ -8,7 +8,7 @@ type SizedPodSpec = PodSpec & { resources?: Partial<Record<Side, Record<string, 
  * What a Pod asks for (`k8s.io/component-helpers/resource`): its containers and sidecars together, or its
  * largest init container beside the sidecars before it, whichever is more; Pod-level amounts replace them.
  */
-export function podAmounts(spec: PodSpec | undefined, side: Side): Amounts {
+export function podAmounts(spec: SizedPodSpec | undefined, side: Side): Amounts {
   let total: Amounts = new Map();
   for (const container of spec?.containers ?? []) total = sumOf(total, amounts(container, side));
   let sidecars: Amounts = new Map();
@@ -21,7 +21,7 @@ export function podAmounts(spec: PodSpec | undefined, side: Side): Amounts {
       initial = largestOf(initial, sidecars);
     } else initial = largestOf(initial, sumOf(own, sidecars));
   }
-  const whole = (spec)?.resources?.[side];
+  const whole = spec?.resources?.[side];
   return new Map([...largestOf(total, initial), ...amountsOf(whole)]);
 }
 

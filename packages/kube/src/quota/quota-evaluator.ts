@@ -90,8 +90,7 @@ const special: Record<string, QuotaEvaluator> = {
 
 function serviceUsage({ spec }: Service): Amounts {
   const { type, ports = [] } = spec ?? {};
-  const allocates = (spec)
-    ?.allocateLoadBalancerNodePorts;
+  const allocates = spec?.allocateLoadBalancerNodePorts;
   let nodePorts = 0;
   if (type === "NodePort") nodePorts = ports.length;
   if (type === "LoadBalancer") {

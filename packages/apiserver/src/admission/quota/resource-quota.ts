@@ -129,7 +129,7 @@ export class QuotaAdmission {
 }
 
 function statusOf(quota: UnknownObject): { hard?: List; used?: List } {
-  return (quota.status ?? {});
+  return quota.status ?? {};
 }
 
 function isCounted(evaluator: QuotaEvaluator, attributes: AdmissionAttributes): boolean {

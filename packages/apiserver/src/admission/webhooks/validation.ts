@@ -34,7 +34,7 @@ function validateWebhook(webhook: Webhook, path: string, errors: FieldErrors): v
   oneOf(failurePolicy, ["Fail", "Ignore"], `${path}.failurePolicy`, errors);
   oneOf(matchPolicy, ["Equivalent", "Exact"], `${path}.matchPolicy`, errors);
   const harmless = ["None", "NoneOnDryRun"];
-  if (sideEffects === undefined) {
+  if (sideEffects == null) {
     errors.required(`${path}.sideEffects`, `must specify one of ${harmless.join(", ")}`);
   } else oneOf(sideEffects, harmless, `${path}.sideEffects`, errors);
   if (timeoutSeconds !== undefined && (timeoutSeconds < 1 || timeoutSeconds > 30)) {

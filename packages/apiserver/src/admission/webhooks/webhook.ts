@@ -18,7 +18,7 @@ export interface Webhook {
   failurePolicy?: "Fail" | "Ignore";
   matchPolicy?: "Exact" | "Equivalent";
   timeoutSeconds?: number;
-  sideEffects?: string;
+  sideEffects?: string | null;
   reinvocationPolicy?: "Never" | "IfNeeded";
   namespaceSelector?: LabelSelector;
   objectSelector?: LabelSelector;
