@@ -7,10 +7,12 @@ import { createLayer, type Layer, type LayerFile } from "../layer.ts";
 import { type ContainerConfig } from "../manifest.ts";
 import { type LayerSource, pushImage } from "../push-image.ts";
 import { type Base, openBase } from "./base.ts";
-import { dependencyLayer } from "./dependencies.ts";
+import { dependencyLayer, type DependencyRequest } from "./dependencies.ts";
 import { readSource, sourceDigest, type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
+import { builtSource, hasBuildScript } from "./node-build.ts";
 import { nodeDependencies } from "./node-dependencies.ts";
+import { withProjectFile } from "./pyproject.ts";
 import { pythonDependencies, pythonVersion } from "./python-dependencies.ts";
 
 /** A repository's URL, a commit, and when that was made (RFC 3339). */
@@ -69,27 +71,31 @@ export async function buildFunctionImage(
   const actual = sourceDigest(files);
   if (options.sourceDigest !== undefined && options.sourceDigest !== actual)
     throw new Error(`reading the source: it is ${actual} by now, not ${options.sourceDigest}`);
-  const installation = installationOf(files, options);
+  const isNode = pythonVersion(options.runtime) === undefined;
+  const installation = await installationOf(files, options);
+  const needsBuild = isNode && hasBuildScript(files);
 
-  const [base, source] = await Promise.all([
+  const [base, unbuilt] = await Promise.all([
     openBase(client, options.base, options),
-    sourceLayer(files, options.scratch),
+    needsBuild ? undefined : sourceLayer(files, options.scratch),
   ]);
-  const layers: Layer[] = [source];
+  const { os, architecture } = base.config;
+  const request = {
+    runtime: options.runtime,
+    platform: { os, architecture },
+    cache: options.dependencyCache ?? defaultCache(options.destination),
+    scratch: options.scratch,
+    report,
+  };
   const sources: LayerSource[] = base.source ? [base.source] : [];
+  const layers: Layer[] = [];
   if (installation) {
-    const { os, architecture } = base.config;
-    const dependencies = await dependencyLayer(client, {
-      installation,
-      runtime: options.runtime,
-      platform: { os, architecture },
-      cache: options.dependencyCache ?? defaultCache(options.destination),
-      scratch: options.scratch,
-      report,
-    });
-    layers.unshift(dependencies.layer);
+    const dependencies = await dependencyLayer(client, { ...request, installation });
+    layers.push(dependencies.layer);
     sources.push(dependencies.source);
   }
+  const source = unbuilt ?? (await builtLayer(files, options, request));
+  layers.push(source);
   const { runtimeLayer } = options;
   if (runtimeLayer) layers.unshift(await createLayer(runtimeLayer.files));
 
@@ -111,13 +117,27 @@ export async function buildFunctionImage(
   return { image: formatImageName({ host, repository, digest }), sentBytes };
 }
 
-function installationOf(
+async function installationOf(
   files: readonly SourceFile[],
-  { runtime, npmConfig, pipConfig }: BuildOptions,
-): Installation | undefined {
+  { runtime, npmConfig, pipConfig, scratch }: BuildOptions,
+): Promise<Installation | undefined> {
   const version = pythonVersion(runtime);
-  if (version === undefined) return nodeDependencies(files, functionDirectory, npmConfig);
-  return pythonDependencies(files, version, functionDirectory, pipConfig);
+  if (version === undefined) return nodeDependencies(files, functionDirectory, { npmConfig });
+  const given = await withProjectFile(files, scratch);
+  return pythonDependencies(given, version, functionDirectory, pipConfig);
+}
+
+async function builtLayer(
+  files: readonly SourceFile[],
+  { client, npmConfig, scratch }: BuildOptions,
+  request: Omit<DependencyRequest, "installation">,
+): Promise<Layer> {
+  const installation = nodeDependencies(files, functionDirectory, { npmConfig, withDev: true });
+  const built = await builtSource(client, files, functionDirectory, {
+    ...request,
+    ...(installation ? { installation } : {}),
+  });
+  return sourceLayer(built, scratch);
 }
 
 /**

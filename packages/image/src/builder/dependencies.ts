@@ -53,7 +53,8 @@ async function installLayer(
   report("installing dependencies");
   const { files, size } = await installation.run(scratch);
   report(`packing ${files.length} files of dependencies, ${(size / 1024 / 1024).toFixed(1)} MiB`);
-  const layer = await createLayer(files, { scratchFile: join(scratch, "dependencies.tar.gz") });
+  const scratchFile = join(scratch, `${name.tag}.tar.gz`);
+  const layer = await createLayer(files, { scratchFile });
   const onSend = () =>
     report(`pushing dependency layer ${(layer.descriptor.size / 1024 / 1024).toFixed(1)} MiB`);
   await pushImage(client, assembleImage({ layers: [layer], platform }), name, { onSend });

@@ -13,15 +13,15 @@ const installerFiles = ["package.json", ".npmrc", ...lockFiles];
 /**
  * What package.json declares, installed by npm to `node_modules` in the Function's directory of the
  * image; undefined when it declares nothing. `npmConfig` is an `.npmrc` with registries and
- * credentials.
+ * credentials. `withDev` adds the devDependencies.
  */
 export function nodeDependencies(
   files: readonly SourceFile[],
   functionDirectory: string,
-  npmConfig: string | undefined,
+  { npmConfig, withDev = false }: { npmConfig?: string | undefined; withDev?: boolean },
 ): Installation | undefined {
   const packageJson = readPackageJson(files);
-  if (!packageJson || !hasDependencies(packageJson)) return undefined;
+  if (!packageJson || !hasDependencies(packageJson, withDev)) return undefined;
   const prefix = `${functionDirectory}/node_modules`;
   const contentsOf = (names: string[]) =>
     files.filter(({ path }) => names.includes(path)).map(({ content }) => content.toString());
@@ -31,11 +31,13 @@ export function nodeDependencies(
     inputs: [
       sortKeys(dependencyInput(packageJson)),
       contentsOf(lockFiles),
-      configs.map(registryLines),
+      configs.map(settingLines),
+      process.env["npm_config_ignore_scripts"] ?? "",
       prefix,
+      withDev,
     ],
     async run(scratch) {
-      const modules = join(await install(files, scratch, npmConfig), "node_modules");
+      const modules = join(await install(files, scratch, { npmConfig, withDev }), "node_modules");
       return existsSync(modules) ? readModules(modules, prefix) : { files: [], size: 0 };
     },
   };
@@ -44,27 +46,35 @@ export function nodeDependencies(
 async function install(
   files: readonly SourceFile[],
   scratch: string,
-  npmConfig: string | undefined,
+  { npmConfig, withDev }: { npmConfig: string | undefined; withDev: boolean },
 ): Promise<string> {
-  const directory = join(scratch, "install");
+  const directory = join(scratch, withDev ? "install-dev" : "install");
   const home = join(scratch, "home");
   mkdirSync(directory, { recursive: true });
   mkdirSync(home, { recursive: true });
   const inputs = files.filter(({ path }) => installerFiles.includes(path));
   for (const { path, content } of inputs) writeFileSync(join(directory, path), content);
   const isLocked = inputs.some(({ path }) => lockFiles.includes(path));
-  await runNpm(isLocked ? "ci" : "install", { directory, home, userConfig: npmConfig });
+  await runNpm(isLocked ? "ci" : "install", {
+    directory,
+    home,
+    userConfig: npmConfig,
+    withDev,
+  });
   return directory;
 }
 
-/** Which registries an `.npmrc` names: who may read them is not part of what comes from them. */
-function registryLines(text: string): string[] {
+/** What an `.npmrc` says besides who we are: credentials are not part of what comes from a registry. */
+function settingLines(text: string): string[] {
   return text
     .split("\n")
     .map((line) => line.replace(/\s/g, "").replace(/(:\/\/)[^/@]+@/, "$1"))
-    .filter((line) => /^(@[^:]+:)?registry=/.test(line))
+    .filter((line) => /^[^#;=]+=/.test(line) && !credentialSetting.test(line))
     .sort();
 }
+
+const credentialSetting =
+  /^(?:\/\/[^=]*:)?(?:_\w+|username|email|otp|ca(?:\[\])?|cafile|cert|certfile|key|keyfile)=/i;
 
 function sortKeys(value: unknown): unknown {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return value;

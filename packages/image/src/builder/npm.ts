@@ -4,6 +4,8 @@ import { UserError } from "./user-error.ts";
 export interface NpmRun extends InstallerRun {
   /** An `.npmrc` with registries and credentials. */
   userConfig?: string | undefined;
+  /** With what only a build needs. */
+  withDev?: boolean | undefined;
 }
 
 const shownLines = 12;
@@ -12,10 +14,23 @@ const shownLines = 12;
 const temporaryCodes =
   /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|EPIPE|ENETUNREACH|CERT_\w+|SELF_SIGNED_CERT\w*|UNABLE_TO_\w+|E429|E5\d\d|ENOSPC)\b/;
 
+/** Of a failure's text: pointers to files that are gone with the build, and advice for other situations. */
+const noise = new RegExp(
+  [
+    "A complete log of this run",
+    String.raw`^\s*\S+-debug-\d+\.log$`,
+    "^Note that you can also install from a",
+    "^tarball, folder, http url, or git folder",
+    "^(?:npm )?warn ",
+    "^(?:npm )?notice",
+  ].join("|"),
+  "i",
+);
+
 /** Runs the npm that belongs to the interpreter on `PATH`, where package.json is. Its output is shown only when it fails. */
 export async function runNpm(command: "ci" | "install", run: NpmRun): Promise<void> {
   const flags = [
-    "--omit=dev",
+    ...(run.withDev ? ["--include=dev"] : ["--omit=dev"]),
     "--no-audit",
     "--no-fund",
     "--no-progress",
@@ -34,6 +49,16 @@ export async function runNpm(command: "ci" | "install", run: NpmRun): Promise<vo
   throw new UserError(message);
 }
 
+/** Runs the `build` script of the package.json in the run's directory. Throws a `UserError` when it fails. */
+export async function runBuildScript(run: InstallerRun): Promise<void> {
+  const env = { npm_config_cache: `${run.home}/.npm`, npm_config_update_notifier: "false" };
+  const { code, output } = await runInstaller("npm", ["run", "build"], { ...run, env });
+  if (code === 0) return;
+  throw new UserError(
+    `running the build script: npm run build ended with ${code}\n${meaningfulLines(output)}`,
+  );
+}
+
 /** npm's last lines without its prefix, its manual, its pointers to log files, and anybody's password. */
 export function meaningfulLines(output: string): string {
   const lines = output
@@ -44,9 +69,7 @@ export function meaningfulLines(output: string): string {
         .replace(/^404 */, "")
         .trimEnd(),
     )
-    .filter(
-      (line) => line !== "" && !/A complete log of this run|^\s*\S+-debug-\d+\.log$/.test(line),
-    )
+    .filter((line) => line !== "" && !noise.test(line))
     .map(shownLine);
   // Wrong usage is explained with the command's title and its whole manual.
   const manual = lines.indexOf("Usage:");

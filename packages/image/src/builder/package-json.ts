@@ -33,8 +33,9 @@ export function readPackageJson(files: readonly SourceFile[]): PackageJson | und
   return packageJson;
 }
 
-export function hasDependencies(packageJson: PackageJson | undefined): boolean {
-  return installedFields.some((field) => Object.keys(packageJson?.[field] ?? {}).length > 0);
+export function hasDependencies(packageJson: PackageJson | undefined, withDev = false): boolean {
+  const fields = withDev ? [...installedFields, "devDependencies"] : installedFields;
+  return fields.some((field) => Object.keys(packageJson?.[field] ?? {}).length > 0);
 }
 
 /** Everything in package.json that the installed tree depends on; the rest may change freely. */

@@ -139,3 +139,53 @@ test("of what pip says, the lines with the cause are shown", () => {
     "Failed to build https://index.example/x.tar.gz",
   ]);
 });
+
+describe.skipIf(!version)("a build with a pyproject.toml", () => {
+  const project = (dependencies: string) => `[project]\nname = "x"\nversion = "1"\n${dependencies}`;
+  const cases: { name: string; files: Files; packages: string[] }[] = [
+    { name: "its dependencies", files: {}, packages: ["greeting"] },
+    {
+      name: "the versions of its lock",
+      files: { "uv.lock": '[[package]]\nname = "greeting"\nversion = "1.2.3"\n' },
+      packages: ["greeting"],
+    },
+    {
+      name: "a requirements.txt before it",
+      files: { "requirements.txt": "greeting==1.2.3\n", "pyproject.toml": "not toml" },
+      packages: ["greeting"],
+    },
+    { name: "no dependencies", files: { "pyproject.toml": project("") }, packages: [] },
+  ];
+  test.each(cases)("heeds $name", async ({ files, packages }) => {
+    const { pipConfig } = await startPythonIndex();
+    const own = { "pyproject.toml": project('dependencies = ["greeting>=1"]\n') };
+    const { build, client } = await given({ "handler.py": "", ...own, ...files }, { pipConfig });
+    const dir = join(temporaryDirectory(), "image");
+    await pullImage(client, (await buildFunctionImage(build)).image, dir);
+    const home = join(dir, `usr/src/app/function/lib.python${version}/site-packages`);
+    const found = existsSync(home) ? readdirSync(home) : [];
+    expect(found.filter((name) => !name.includes("."))).toEqual(packages);
+  });
+
+  test.each([
+    { text: "[project", why: /^pyproject\.toml: / },
+    { text: project("dependencies = [1]"), why: /expected a list of requirements/ },
+    {
+      text: '[tool.poetry.dependencies]\npython = "^3.12"\ngreeting = "^1"\n',
+      why: /list them in \[project\] dependencies/,
+    },
+    {
+      text: project('dependencies = ["greeting>=1"]'),
+      lock: '[[package]]\nname = "greeting"\nversion = "1.0.0"\n',
+      why: /greeting==1\.0\.0|requirements conflict|ResolutionImpossible|conflicting/i,
+    },
+  ])("tells the author of $why", async ({ text, lock, why }) => {
+    const { pipConfig } = await startPythonIndex();
+    const files: Files = { "handler.py": "", "pyproject.toml": text };
+    if (lock) files["poetry.lock"] = lock;
+    const { build } = await given(files, { pipConfig });
+    const failure = await buildFunctionImage(build).catch((error: unknown) => error);
+    expect(messageOf(failure)).toMatch(why);
+    expect(failure).toBeInstanceOf(UserError);
+  });
+});

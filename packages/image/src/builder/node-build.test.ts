@@ -1,0 +1,110 @@
+/** The `build` script of a package.json, the switch for install scripts, and what npm says. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { buildFunctionImage, pullImage } from "../index.ts";
+import { type Files, given, write } from "../testing/build.ts";
+import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
+import { temporaryDirectory } from "../testing/registry.ts";
+import { meaningfulLines } from "./npm.ts";
+import { messageOf, UserError } from "./user-error.ts";
+
+const packages: Record<string, NpmPackage> = {
+  "greeting@1.0.0": { files: { "index.js": "module.exports = 'hello'" } },
+  "compiler@1.0.0": {
+    manifest: { bin: { compile: "compile.js" } },
+    files: {
+      "compile.js": `#!/usr/bin/env node
+const fs = require("fs");
+fs.mkdirSync("dist");
+fs.writeFileSync("dist/out.js", fs.readFileSync("in.txt", "utf8") + require("greeting"));`,
+    },
+  },
+  "scripted@1.0.0": {
+    manifest: { scripts: { install: "node -e \"require('fs').writeFileSync('ran','')\"" } },
+    files: { "index.js": "" },
+  },
+};
+const project = {
+  scripts: { build: "compile" },
+  dependencies: { greeting: "^1.0.0" },
+  devDependencies: { compiler: "^1.0.0" },
+};
+const source: Files = {
+  "handler.js": "module.exports = require('./dist/out.js');",
+  "in.txt": "// made of it: ",
+  "package.json": JSON.stringify(project),
+};
+
+test("runs with the devDependencies, which are not in the image; an edit installs nothing", async () => {
+  const { npmConfig, requests } = await startNpmRegistry({ packages });
+  const { build, client, lines } = await given(source, { npmConfig });
+  await buildFunctionImage(build);
+  const asked = requests();
+  expect(asked).toBeGreaterThan(0);
+
+  write(build.source, { "in.txt": "// edited: " });
+  const edited = await buildFunctionImage({ ...build, scratch: temporaryDirectory() });
+  expect(requests()).toBe(asked);
+  expect(lines.filter((line) => line === "running the build script")).toHaveLength(2);
+  const dir = join(temporaryDirectory(), "image");
+  await pullImage(client, edited.image, dir);
+  const home = join(dir, "usr/src/app/function");
+  expect(readFileSync(join(home, "dist/out.js"), "utf8")).toBe("// edited: hello");
+  expect(readdirSync(join(home, "node_modules"))).toEqual(["greeting"]);
+});
+
+test("needs no dependencies, and fails in the author's words", async () => {
+  const files = {
+    "handler.js": "",
+    "package.json": '{"scripts":{"build":"echo made > made.txt"}}',
+  };
+  const { build, client } = await given(files);
+  const dir = join(temporaryDirectory(), "image");
+  await pullImage(client, (await buildFunctionImage(build)).image, dir);
+  expect(readFileSync(join(dir, "usr/src/app/function/made.txt"), "utf8")).toBe("made\n");
+
+  write(build.source, {
+    "package.json": '{"scripts":{"build":"echo in.ts: no such type; exit 3"}}',
+  });
+  const again = { ...build, scratch: temporaryDirectory() };
+  const failure = await buildFunctionImage(again).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(UserError);
+  expect(messageOf(failure)).toMatch(
+    /^running the build script: npm run build ended with 3\n.*no such type/s,
+  );
+});
+
+test.each([
+  { setting: "", ran: true },
+  { setting: "ignore-scripts=true\n", ran: false },
+])("install scripts run: $ran, with the setting '$setting'", async ({ setting, ran }) => {
+  const { npmConfig } = await startNpmRegistry({ packages });
+  const { build, client } = await given({
+    "handler.js": "",
+    ".npmrc": `${setting}${readFileSync(npmConfig, "utf8")}`,
+    "package.json": '{"dependencies":{"scripted":"1"}}',
+  });
+  const dir = join(temporaryDirectory(), "image");
+  await pullImage(client, (await buildFunctionImage(build)).image, dir);
+  const found = existsSync(join(dir, "usr/src/app/function/node_modules/scripted/ran"));
+  expect(found).toBe(ran);
+});
+
+test("a failure is told without npm's advice for other situations", () => {
+  const said = `npm warn deprecated thing@1: use another
+npm error code E404
+npm error 404 Not Found - GET http://127.0.0.1/nothing - not found
+npm error 404
+npm error 404  'nothing@1' is not in this registry.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git folder.
+npm notice New major version of npm available!
+npm error A complete log of this run can be found in: /x/.npm/_logs/1-debug-0.log`;
+  expect(meaningfulLines(said).split("\n")).toEqual([
+    "code E404",
+    "Not Found - GET http://127.0.0.1/nothing - not found",
+    "'nothing@1' is not in this registry.",
+  ]);
+});
