@@ -4,6 +4,7 @@ import { Admission } from "./admission.ts";
 import { FunctionRequest } from "./function-request.ts";
 import { FunctionResponse } from "./function-response.ts";
 import { type Invocation, invoke } from "./invoke.ts";
+import { isTraced } from "./is-traced.ts";
 import { logError } from "./log.ts";
 import { hasBody, isLeftUnread, parseBody, readBody } from "./request-body.ts";
 import { type Tracing } from "./tracing/tracing.ts";
@@ -45,14 +46,6 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     },
   );
   return server;
-}
-
-function isTraced({ headers }: FunctionRequest): boolean {
-  return (
-    headers["traceparent"] !== undefined ||
-    headers["x-b3-traceid"] !== undefined ||
-    headers["b3"] !== undefined
-  );
 }
 
 /** Only for who is traced: most Functions never are. */

@@ -4,32 +4,37 @@ import { type Span } from "./span.ts";
 /** By which OpenTelemetry's API finds the span in a context. */
 const spanKey = Symbol.for("OpenTelemetry Context Key SPAN");
 
-/** OpenTelemetry's Context: immutable. */
+/** OpenTelemetry's Context: immutable, each one value more than the one that it was made of. */
 export class Context {
-  readonly #values: ReadonlyMap<symbol, unknown>;
+  readonly #parent: Context | undefined;
+  readonly #key: symbol | undefined;
+  readonly #value: unknown;
 
-  constructor(values: ReadonlyMap<symbol, unknown> = new Map()) {
-    this.#values = values;
+  constructor(parent?: Context, key?: symbol, value?: unknown) {
+    this.#parent = parent;
+    this.#key = key;
+    this.#value = value;
   }
 
   getValue(key: symbol): unknown {
-    return this.#values.get(key);
+    return this.#key === key ? this.#value : this.#parent?.getValue(key);
   }
 
   setValue(key: symbol, value: unknown): Context {
-    return new Context(new Map(this.#values).set(key, value));
+    return new Context(this, key, value);
   }
 
   deleteValue(key: symbol): Context {
-    return new Context(new Map([...this.#values].filter(([each]) => each !== key)));
+    return new Context(this, key, undefined);
   }
 }
 
-const root = new Context();
+/** With nothing in it. */
+export const rootContext = new Context();
 const storage = new AsyncLocalStorage<Context>();
 
 export function activeContext(): Context {
-  return storage.getStore() ?? root;
+  return storage.getStore() ?? rootContext;
 }
 
 export function spanOf(context: Context): Span | undefined {

@@ -1,9 +1,13 @@
 import { logError } from "../log.ts";
+import { toOtlpJson } from "./otlp-json.ts";
 import { type Span } from "./span.ts";
 
 const limits = { queued: 4096, perRequest: 512, intervalMs: 1000, timeoutMs: 10_000 };
 
-/** Sends spans in batches, in OTLP's JSON form over HTTP. Drops what the collector does not take. */
+/**
+ * Sends spans in batches, in OTLP's JSON form over HTTP: at most 4096 a second, which is as much as
+ * leaves the Function its processor. Drops what is more, and what the collector does not take.
+ */
 export class SpanExporter {
   readonly #url: URL;
   readonly #serviceName: string;
@@ -18,8 +22,13 @@ export class SpanExporter {
     setInterval(() => void this.flush(), limits.intervalMs).unref();
   }
 
+  /** Whether a span that begins now would be sent, as far as one can know. */
+  get hasRoom(): boolean {
+    return this.#queue.length < (this.#hasFailed ? limits.perRequest : limits.queued);
+  }
+
   readonly add = (span: Span): void => {
-    if (this.#queue.length < limits.queued) this.#queue.push(span);
+    if (this.hasRoom) this.#queue.push(span);
   };
 
   /** Sends all that is queued; settles when that is done, or has failed. */
@@ -28,16 +37,19 @@ export class SpanExporter {
     await this.#sending;
   }
 
+  /** Those that are there now. */
   async #sendAll(): Promise<void> {
-    while (this.#queue.length > 0) {
-      const spans = this.#queue.splice(0, limits.perRequest);
+    const queue = this.#queue;
+    this.#queue = [];
+    for (let sent = 0; sent < queue.length; sent += limits.perRequest) {
+      const spans = queue.slice(sent, sent + limits.perRequest);
       try {
-        await post(this.#url, JSON.stringify(toOtlp(spans, this.#serviceName)));
+        await post(this.#url, toOtlpJson(spans, this.#serviceName));
         this.#hasFailed = false;
       } catch (error) {
-        this.#queue = [];
         if (!this.#hasFailed) logError(`exporting spans to ${this.#url.href}`, error);
         this.#hasFailed = true;
+        return;
       }
     }
   }
@@ -60,45 +72,4 @@ async function post(url: URL, body: string): Promise<void> {
     outgoing.once("error", reject);
     outgoing.end(body);
   });
-}
-
-function toOtlp(spans: Span[], serviceName: string) {
-  const resource = { attributes: keyValues({ "service.name": serviceName }) };
-  const scope = { name: "io.kyma-project.serverless" };
-  return { resourceSpans: [{ resource, scopeSpans: [{ scope, spans: spans.map(otlpSpan) }] }] };
-}
-
-function otlpSpan(span: Span) {
-  const { traceId, spanId, tracestate } = span.spanContext();
-  return {
-    traceId,
-    spanId,
-    ...(tracestate && { traceState: tracestate }),
-    ...(span.parentSpanId && { parentSpanId: span.parentSpanId }),
-    name: span.name,
-    kind: span.kind,
-    startTimeUnixNano: nanoseconds(span.startMs),
-    endTimeUnixNano: nanoseconds(span.endMs ?? span.startMs),
-    attributes: keyValues(span.attributes),
-    events: span.events.map(({ name, timeMs, attributes }) => {
-      return { name, timeUnixNano: nanoseconds(timeMs), attributes: keyValues(attributes) };
-    }),
-    status: span.status,
-  };
-}
-
-function nanoseconds(ms: number): string {
-  return String(BigInt(Math.round(ms * 1000)) * 1000n);
-}
-
-function keyValues(attributes: Record<string, unknown>) {
-  return Object.entries(attributes).map(([key, value]) => ({ key, value: anyValue(value) }));
-}
-
-function anyValue(value: unknown): object {
-  if (typeof value === "boolean") return { boolValue: value };
-  if (typeof value === "number")
-    return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
-  if (Array.isArray(value)) return { arrayValue: { values: value.map(anyValue) } };
-  return { stringValue: String(value) };
 }

@@ -20,7 +20,7 @@ export class Span {
   readonly kind: number;
   readonly parentSpanId: string | undefined;
   readonly startMs: number;
-  readonly attributes: Attributes = {};
+  readonly attributes: Attributes;
   readonly events: SpanEvent[] = [];
   /** OpenTelemetry's: 0 unset, 1 ok, 2 error. */
   status: { code: number; message?: string } = { code: 0 };
@@ -45,7 +45,7 @@ export class Span {
     this.parentSpanId = options.parentSpanId;
     this.startMs = milliseconds(options.startTime);
     this.#onEnd = context.traceFlags === 1 ? options.onEnd : undefined;
-    if (options.attributes) this.setAttributes(options.attributes);
+    this.attributes = options.attributes ?? {};
   }
 
   spanContext(): SpanContext {

@@ -3,9 +3,9 @@ import { Span } from "./span.ts";
 import { randomId, type SpanContext } from "./trace-context.ts";
 
 interface SpanOptions {
-  kind?: number;
-  attributes?: Record<string, unknown>;
-  startTime?: number | Date | [number, number];
+  kind?: number | undefined;
+  attributes?: Record<string, unknown> | undefined;
+  startTime?: number | Date | [number, number] | undefined;
   root?: boolean;
 }
 
@@ -24,21 +24,20 @@ export class Tracer {
       traceFlags: parent?.traceFlags ?? 1,
       tracestate: parent?.tracestate,
     };
-    return new Span(name, context, {
-      ...options,
-      parentSpanId: parent?.spanId,
-      onEnd: this.#onEnd,
-    });
+    const { kind, startTime, attributes } = options;
+    const [parentSpanId, onEnd] = [parent?.spanId, this.#onEnd];
+    return new Span(name, context, { kind, startTime, attributes, parentSpanId, onEnd });
   }
 
   /** OpenTelemetry counts kinds from 0, its protocol from 1. */
   readonly startSpan = (
     name: string,
-    { kind = 0, ...options }: SpanOptions = {},
+    { kind = 0, attributes, startTime, root }: SpanOptions = {},
     context: Context = activeContext(),
   ): Span => {
-    const parent = options.root ? undefined : spanOf(context)?.spanContext();
-    return this.create(name, parent, { ...options, kind: kind + 1 });
+    const parent = root ? undefined : spanOf(context)?.spanContext();
+    const span = this.create(name, parent, { kind: kind + 1, startTime });
+    return attributes ? span.setAttributes(attributes) : span;
   };
 
   /** `startActiveSpan(name[, options[, context]], fn)`: what `fn` returns. */

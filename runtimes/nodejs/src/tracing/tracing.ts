@@ -3,13 +3,14 @@ import { type ClientRequest } from "node:http";
 import { atStop } from "../background-work.ts";
 import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
+import { isTraced } from "../is-traced.ts";
 import { type Settings } from "../settings.ts";
 import { useTracer } from "../tracer.ts";
-import { activeContext, type Context, runWith, spanOf, withSpan } from "./context.ts";
+import { activeContext, type Context, rootContext, runWith, spanOf, withSpan } from "./context.ts";
 import { provideOpenTelemetry } from "./opentelemetry.ts";
 import { Span, spanKinds } from "./span.ts";
 import { SpanExporter } from "./span-exporter.ts";
-import { readTraceContext, traceHeaders } from "./trace-context.ts";
+import { randomId, readTraceContext, type SpanContext, traceHeaders } from "./trace-context.ts";
 import { Tracer } from "./tracer.ts";
 
 /**
@@ -18,6 +19,7 @@ import { Tracer } from "./tracer.ts";
  */
 export class Tracing {
   readonly #tracer: Tracer | undefined;
+  readonly #exporter: SpanExporter | undefined;
 
   constructor({ traceEndpoint, functionName }: Settings) {
     subscribe("http.client.request.created", addToClientRequest);
@@ -25,18 +27,20 @@ export class Tracing {
     if (!traceEndpoint) return;
     const exporter = new SpanExporter(traceEndpoint, functionName);
     atStop(() => exporter.flush());
+    this.#exporter = exporter;
     this.#tracer = new Tracer(exporter.add);
     useTracer(this.#tracer);
     provideOpenTelemetry(this.#tracer);
   }
 
   run(request: FunctionRequest, response: FunctionResponse, answer: () => void): void {
-    const parent = readTraceContext(request.headers);
-    if (!this.#tracer) {
+    const parent = isTraced(request) ? readTraceContext(request.headers) : undefined;
+    if (!this.#tracer || !this.#exporter) {
       if (!parent) return answer();
       // Nobody records a span of ours: the caller's stays the parent.
-      return runWith(withSpan(activeContext(), new Span("caller", parent)), answer);
+      return runWith(withSpan(rootContext, new Span("caller", parent)), answer);
     }
+    if (!this.#exporter.hasRoom) return this.#runUnrecorded(parent, answer);
     const span = this.#tracer.create(request.method ?? "GET", parent, {
       kind: spanKinds.server,
       attributes: {
@@ -51,7 +55,13 @@ export class Tracing {
       if (response.statusCode >= 500) span.setStatus({ code: 2 });
       span.end();
     });
-    runWith(withSpan(activeContext(), span), answer);
+    runWith(withSpan(rootContext, span), answer);
+  }
+
+  /** More than can be sent. A trace that would begin here is not recorded anywhere, rather than in parts. */
+  #runUnrecorded(parent: SpanContext | undefined, answer: () => void): void {
+    const context = parent ?? { traceId: randomId(16), spanId: randomId(8), traceFlags: 0 };
+    runWith(withSpan(rootContext, new Span("unrecorded", context)), answer);
   }
 }
 
