@@ -4,6 +4,7 @@
  */
 import { closeSync, realpathSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { monotonicMs } from "./clock.ts";
 import { functionsFramework } from "./functions-framework.ts";
 import { LoadError } from "./load-error.ts";
 import { loadHandler } from "./load-handler.ts";
@@ -19,10 +20,13 @@ import { readSettings, type Settings } from "./settings.ts";
 import { shutDownOnSignal } from "./shutdown.ts";
 
 async function main(): Promise<void> {
+  const isWarm = process.env["SPRY_WARM_FD"] !== undefined;
+  const directory = await functionDirectory();
+  // Of a process that waited for its Function, since it was handed over.
+  const began = monotonicMs() - (isWarm ? 0 : process.uptime() * 1000);
   const settings = readSettings(process.env);
   // Ours to write to: the Function must not find it.
   delete process.env["SPRY_READY_FD"];
-  const directory = join(dirname(realpathSync(process.argv[1] ?? ".")), "function");
   const publisher = new Publisher(settings.publisherAddress);
   provideWebClasses();
   provideModules(
@@ -45,11 +49,20 @@ async function main(): Promise<void> {
     handler.websocket &&
     (await import("./websocket/accept-websockets.ts")).acceptWebSockets(server, invocation);
   await listen(server, settings);
-  metrics.startSeconds = process.uptime();
+  metrics.startSeconds = (monotonicMs() - began) / 1000;
   shutDownOnSignal(server, settings.shutdownDelayMs, closeWebSockets);
   if (settings.readyDescriptor !== undefined) sayReady(settings.readyDescriptor);
   // When the start is over, and its first requests have been answered.
   setTimeout(() => void watch(settings), 1000).unref();
+}
+
+/** Beside this file; or, for a process that waits for its Function, wherever it is told. */
+async function functionDirectory(): Promise<string> {
+  const descriptor = process.env["SPRY_WARM_FD"];
+  if (descriptor === undefined)
+    return join(dirname(realpathSync(process.argv[1] ?? ".")), "function");
+  const directory = await (await import("./warm-process.ts")).becomeFunction(Number(descriptor));
+  return directory ?? process.exit(0);
 }
 
 /** In time to say where it hangs when a liveness probe has given up: that one's SIGTERM goes unheard. */

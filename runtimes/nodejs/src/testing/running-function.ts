@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Readable } from "node:stream";
+import { type Readable, type Writable } from "node:stream";
 import { buildSync } from "esbuild";
 import { onTestFinished } from "vitest";
 import { entry } from "../index.ts";
@@ -22,6 +22,8 @@ const bundle = buildSync({
 export interface RunningFunction {
   url: string;
   process: ChildProcess;
+  /** Of the Function's files. */
+  directory: string;
   stderr: () => string;
   stdout: () => string;
 }
@@ -55,15 +57,8 @@ export async function failToStart(files: Files | string, env: Record<string, str
 let nextPort = 20_000 + ((process.pid * 97) % 12_000);
 
 function spawnFunction(files: Files | string, env: Record<string, string>) {
-  const dir = mkdtempSync(join(tmpdir(), "spry-runtime-"));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  writeFileSync(join(dir, "server.cjs"), bundle ?? "");
-  mkdirSync(join(dir, "function"));
-  const all = typeof files === "string" ? { "handler.js": files } : files;
-  for (const [name, content] of Object.entries(all)) {
-    mkdirSync(dirname(join(dir, "function", name)), { recursive: true });
-    writeFileSync(join(dir, "function", name), content);
-  }
+  const dir = newDirectory();
+  writeFunction(dir, files);
   const port = nextPort++;
   const child = spawn(process.execPath, [join(dir, "server.cjs")], {
     cwd: join(dir, "function"),
@@ -84,7 +79,48 @@ function spawnFunction(files: Files | string, env: Record<string, string>) {
   let err = "";
   child.stdout?.on("data", (chunk: Buffer) => (out += chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => (err += chunk.toString()));
-  return { process: child, port, stdout: () => out, stderr: () => err };
+  const directory = join(dir, "function");
+  return { process: child, port, directory, stdout: () => out, stderr: () => err };
+}
+
+/** A process that waits for its Function; `hand` gives it one, and waits until it is ready. */
+export function startWarmProcess() {
+  const dir = newDirectory();
+  const child = spawn(process.execPath, [join(dir, "server.cjs")], {
+    cwd: dir,
+    env: { SPRY_WARM_FD: "4" },
+    stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let err = "";
+  child.stderr?.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  const [, , , ready, handing] = child.stdio as [null, null, null, Readable, Writable];
+  const write = (line: string) => void handing.end(line);
+  const hand = async (files: Files | string, env: Record<string, string>): Promise<string> => {
+    const port = nextPort++;
+    writeFunction(dir, files);
+    const all = { FUNC_PORT: String(port), SERVER_HOST: "127.0.0.1", SPRY_READY_FD: "3", ...env };
+    write(`${JSON.stringify({ directory: join(dir, "function"), env: all })}\n`);
+    await once(ready, "data");
+    return `http://127.0.0.1:${port}`;
+  };
+  return { process: child, hand, write, stderr: () => err };
+}
+
+function newDirectory(): string {
+  const dir = mkdtempSync(join(tmpdir(), "spry-runtime-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  writeFileSync(join(dir, "server.cjs"), bundle ?? "");
+  mkdirSync(join(dir, "function"));
+  return dir;
+}
+
+function writeFunction(dir: string, files: Files | string): void {
+  const all = typeof files === "string" ? { "handler.js": files } : files;
+  for (const [name, content] of Object.entries(all)) {
+    mkdirSync(dirname(join(dir, "function", name)), { recursive: true });
+    writeFileSync(join(dir, "function", name), content);
+  }
 }
 
 /** One request as it goes over the wire; `fetch` would not send every method and header. */

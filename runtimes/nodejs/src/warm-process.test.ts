@@ -1,0 +1,53 @@
+import { once } from "node:events";
+import { describe, expect, test } from "vitest";
+import { send, startWarmProcess } from "./testing/running-function.ts";
+
+describe("a warm process", () => {
+  test("becomes the Function that it is handed, with that one's environment and nothing else", async () => {
+    const warm = startWarmProcess();
+    const url = await warm.hand(
+      { "handler.mjs": "export const main = () => ({ env: process.env, cwd: process.cwd() });" },
+      { FUNC_NAME: "late", MY_SETTING: "x", FUNC_TIMEOUT: "9" },
+    );
+    const { env, cwd } = JSON.parse((await send(url)).body) as {
+      env: Record<string, string>;
+      cwd: string;
+    };
+    expect(Object.keys(env).toSorted()).toEqual([
+      "FUNC_NAME",
+      "FUNC_PORT",
+      "FUNC_TIMEOUT",
+      "MY_SETTING",
+      "SERVER_HOST",
+    ]);
+    expect(cwd).toMatch(/function$/);
+    // What it did to warm up is nobody's.
+    expect((await send(`${url}/metrics`)).body).toMatch(/^function_calls_total 1$/m);
+  });
+
+  test("ends when nobody has a Function for it", async () => {
+    const warm = startWarmProcess();
+    warm.write("");
+    const [code] = (await once(warm.process, "exit")) as [number];
+    expect({ code, stderr: warm.stderr() }).toEqual({ code: 0, stderr: "" });
+  });
+
+  const mistakes = [
+    { name: "no JSON", line: "{", says: /JSON/ },
+    { name: "no directory", line: '{"env":{}}', says: /its directory is no absolute path/ },
+    { name: "a relative directory", line: '{"directory":"a","env":{}}', says: /no absolute path/ },
+    { name: "no environment", line: '{"directory":"/"}', says: /its environment is no object/ },
+    {
+      name: "what counts only at the start",
+      line: '{"directory":"/","env":{"NODE_OPTIONS":"--no-warnings"}}',
+      says: /NODE_OPTIONS counts only at the start of a process/,
+    },
+  ];
+  test.each(mistakes)("says why it cannot be one: $name", async ({ line, says }) => {
+    const warm = startWarmProcess();
+    warm.write(`${line}\n`);
+    const [code] = (await once(warm.process, "close")) as [number];
+    expect(code).toBe(1);
+    expect(warm.stderr()).toMatch(says);
+  });
+});
