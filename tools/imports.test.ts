@@ -22,7 +22,10 @@ const table: Record<string, Room> = {
     },
   },
   "packages/function": { rooms: ["@spry/kube"], dependencies: {} },
-  "packages/image": { rooms: [], dependencies: {} },
+  "packages/image": {
+    rooms: [],
+    dependencies: { bcryptjs: "checks the registry's passwords, of which it keeps only hashes" },
+  },
   "packages/apiserver": {
     rooms: ["@spry/kube"],
     dependencies: {

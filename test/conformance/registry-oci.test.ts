@@ -3,7 +3,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createRegistry } from "@spry/image";
+import { createRegistry, writeHtpasswd } from "@spry/image";
 import { expect, onTestFinished, test } from "vitest";
 import { root } from "../support/platform.ts";
 
@@ -16,7 +16,9 @@ test.skipIf(!hasGo)(
     const dir = mkdtempSync(path.join(tmpdir(), "spry-oci-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
     const credentials = { username: "somebody", password: "secret" };
-    const registry = createRegistry({ dir: path.join(dir, "registry"), credentials });
+    const htpasswd = path.join(dir, "htpasswd");
+    await writeHtpasswd(htpasswd, credentials);
+    const registry = createRegistry({ dir: path.join(dir, "registry"), htpasswd });
     onTestFinished(() => registry.close());
     const server = await registry.listen({ host: "127.0.0.1", port: 0 });
     onTestFinished(() => server.close());

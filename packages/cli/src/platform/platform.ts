@@ -12,7 +12,7 @@ import {
   DamagedStoreError,
 } from "@spry/apiserver";
 import { startFunctionController } from "@spry/controller";
-import { createRegistry, RegistryClient } from "@spry/image";
+import { createRegistry, RegistryClient, writeHtpasswd } from "@spry/image";
 import { KubeClient, type Logger, resources, type Transport } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
 import { type SandboxKind } from "../sandbox-kinds.ts";
@@ -96,7 +96,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca }),
       ),
       occupying("registry", options.registryPort, "--registry-port", async (port) => {
-        const server = createRegistry({ dir: dataDir.registry, credentials: registryUser });
+        const htpasswd = path.join(dataDir.registry, "htpasswd");
+        await writeHtpasswd(htpasswd, registryUser);
+        const server = createRegistry({ dir: dataDir.registry, htpasswd });
         teardown.push(() => server.close());
         return server.listen({ host, port });
       }),

@@ -23,7 +23,10 @@ export async function serveBlob(
   }
   allowOnly(request.method, "GET", "HEAD", "DELETE");
   // A client asks before it sends: what it finds must still be there when its manifest comes.
-  if (request.method === "HEAD") stores.blobs.touch(digest);
+  if (request.method === "HEAD") {
+    stores.blobs.touch(digest);
+    stores.repositories.touchBlob(repository, digest);
+  }
   const range = rangeIn(request.headers.range, size);
   const { start, end } = range ?? { start: 0, end: size - 1 };
   response.writeHead(range ? 206 : 200, {

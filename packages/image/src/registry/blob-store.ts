@@ -1,17 +1,12 @@
-import {
-  createReadStream,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-} from "node:fs";
+import { createReadStream, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Readable } from "node:stream";
 import { algorithmOf, type Digest, digestOfHex, hexOf } from "../digest.ts";
-import { moveDurably, writeDurably } from "./durable-file.ts";
+import { type ImageIndex, type ImageManifest } from "../manifest.ts";
+import { type Clock } from "../clock.ts";
+import { markAsUsed, moveDurably, writeDurably } from "./durable-file.ts";
+import { type StorageQuota } from "./storage-quota.ts";
 
 const algorithms = ["sha256", "sha512"] as const;
 
@@ -24,7 +19,12 @@ export class BlobStore {
   /** For files in the making; on the same file system, so that a rename is enough. */
   readonly scratch: string;
 
-  constructor(dir: string) {
+  readonly #quota: StorageQuota;
+  readonly #clock: Clock;
+
+  constructor(dir: string, quota: StorageQuota, clock: Clock) {
+    this.#quota = quota;
+    this.#clock = clock;
     this.#blobs = join(dir, "blobs");
     this.scratch = join(dir, "scratch");
     for (const algorithm of algorithms)
@@ -44,6 +44,24 @@ export class BlobStore {
     return statSync(this.#fileOf(digest), { throwIfNoEntry: false })?.size;
   }
 
+  /** Counts anew what is there; what comes or goes meanwhile may be counted wrongly until the next time. */
+  async count(): Promise<void> {
+    let blobs = 0;
+    let bytes = 0;
+    for await (const { size } of this.list()) {
+      blobs++;
+      bytes += size;
+    }
+    this.#quota.blobs = blobs;
+    this.#quota.stored = bytes;
+  }
+
+  /** A stored manifest, or undefined when its content is not there. */
+  readManifest(digest: Digest): ImageManifest | ImageIndex | undefined {
+    if (this.sizeOf(digest) === undefined) return undefined;
+    return JSON.parse(this.read(digest).toString()) as ImageManifest | ImageIndex;
+  }
+
   /** The whole of a small blob. */
   read(digest: Digest): Buffer {
     return readFileSync(this.#fileOf(digest));
@@ -57,23 +75,37 @@ export class BlobStore {
   /** Stores content whose digest has been verified. */
   async write(content: Uint8Array, digest: Digest): Promise<void> {
     const file = this.#fileOf(digest);
-    if (!existsSync(file)) await writeDurably(file, content, this.scratch);
+    if (existsSync(file)) return this.touch(digest);
+    await writeDurably(file, content, this.scratch);
+    this.touch(digest);
+    this.#quota.add(content.length);
   }
 
   /** Takes over a finished file of the scratch directory whose digest has been verified. */
-  async adopt(file: string, digest: Digest): Promise<void> {
+  async adopt(file: string, digest: Digest, size: number): Promise<void> {
     const target = this.#fileOf(digest);
-    if (existsSync(target)) rmSync(file, { force: true });
-    else await moveDurably(file, target);
+    if (existsSync(target)) {
+      this.touch(digest);
+      rmSync(file, { force: true });
+      return;
+    }
+    await moveDurably(file, target);
+    this.touch(digest);
+    this.#quota.add(size);
   }
 
   /** Marks as wanted just now, which garbage collection respects. */
   touch(digest: Digest): void {
-    const now = new Date();
-    utimesSync(this.#fileOf(digest), now, now);
+    markAsUsed(this.#fileOf(digest), this.#clock);
+  }
+
+  /** When it was last written or asked for, in milliseconds since the epoch; 0 when it is not there. */
+  usedAt(digest: Digest): number {
+    return statSync(this.#fileOf(digest), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   }
 
   delete(digest: Digest): void {
+    this.#quota.remove(this.sizeOf(digest) ?? 0);
     rmSync(this.#fileOf(digest), { force: true });
   }
 
@@ -83,9 +115,11 @@ export class BlobStore {
       const directory = join(this.#blobs, algorithm);
       for (const shard of await readdir(directory)) {
         for (const hex of await readdir(join(directory, shard))) {
-          const { size, mtimeMs } = await stat(join(directory, shard, hex));
           const digest = digestOfHex(hex);
-          if (digest) yield { digest, size, usedAt: mtimeMs };
+          const found = await stat(join(directory, shard, hex)).catch(() => undefined);
+          if (!digest || !found) continue;
+          const { size, mtimeMs } = found;
+          yield { digest, size, usedAt: mtimeMs };
         }
       }
     }

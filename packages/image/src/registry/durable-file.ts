@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, utimesSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { type Clock } from "../clock.ts";
 
 /**
  * Writes a file so that a crash leaves the old content or the new, never a part: a temporary file
@@ -30,6 +31,16 @@ export async function moveDurably(from: string, to: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   await rename(from, to);
   await syncDirectory(directory);
+}
+
+/** Sets when a file was last used, which is what its modification time stands for here. */
+export function markAsUsed(file: string, clock: Clock): void {
+  const seconds = clock.now() / 1000;
+  try {
+    utimesSync(file, seconds, seconds);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
 }
 
 /** Forces the names in a directory to disk; one that is not there has none. */

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type BlobStore } from "./blob-store.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 import { type RepositoryStore } from "./repository-store.ts";
+import { type StorageQuota } from "./storage-quota.ts";
 import { type Uploads } from "./upload.ts";
 
 /** What a registry keeps. */
@@ -9,6 +10,7 @@ export interface Stores {
   blobs: BlobStore;
   repositories: RepositoryStore;
   uploads: Uploads;
+  quota: StorageQuota;
 }
 
 /** One request with all that answering it takes. */

@@ -1,46 +1,60 @@
-import { type Clock } from "../clock.ts";
 import { type Digest } from "../digest.ts";
-import { type ImageIndex, type ImageManifest } from "../manifest.ts";
-import { requirementsOf } from "./manifest-check.ts";
 import { type Stores } from "./exchange.ts";
+import { requirementsOf } from "./manifest-check.ts";
+
+/** Files handled between two looks at what else there is to do: requests go on during a sweep. */
+const batch = 32;
 
 /**
- * Mark and sweep. A blob is needed when it is a manifest of some repository, or such a manifest
- * refers to it; anything else goes once nobody has written or asked for it during the grace period.
+ * Mark and sweep. A blob is needed when it is a manifest of some repository, or such a manifest refers
+ * to it; anything else goes once nobody has written or asked for it since `oldest` (milliseconds since the
+ * epoch, in the past).
+ *
+ * Requests come in between, and none is harmed: whatever relies on a blob (a push, a mount, a question
+ * whether it is there, a manifest that names it) first marks it as used, and every file is looked at once
+ * more in the moment in which it goes. Killed at any point, the sweep leaves a registry that is whole: a
+ * blob goes last, after everything that led to it.
  */
 export async function collectGarbage(
   stores: Stores,
-  clock: Clock,
-  graceMs: number,
+  oldest: number,
 ): Promise<{ blobs: number; bytes: number }> {
-  await stores.uploads.removeExpired();
-  const oldest = clock.now() - graceMs;
-  const garbage: { digest: Digest; size: number }[] = [];
-  for await (const blob of stores.blobs.list()) if (blob.usedAt < oldest) garbage.push(blob);
+  const { blobs, repositories } = stores;
+  const needed = new Set<Digest>();
+  const pause = pauses();
+  for (const repository of repositories.list()) {
+    const here = new Set<Digest>();
+    for (const digest of repositories.manifests(repository)) {
+      here.add(digest);
+      const manifest = blobs.readManifest(digest);
+      if (manifest) for (const blob of requirementsOf(manifest).blobs) here.add(blob.digest);
+      await pause();
+    }
+    for (const digest of repositories.blobs(repository)) {
+      if (!here.has(digest) && repositories.blobUsedAt(repository, digest) < oldest)
+        repositories.removeBlob(repository, digest);
+      await pause();
+    }
+    for (const digest of here) needed.add(digest);
+    repositories.removeIfEmpty(repository);
+  }
 
-  // From here on without a pause: a push that comes in between can neither be missed nor harmed.
-  const needed = neededBlobs(stores);
   const collected = { blobs: 0, bytes: 0 };
-  for (const { digest, size } of garbage) {
-    if (needed.has(digest)) continue;
-    for (const repository of stores.repositories.list())
-      stores.repositories.removeBlob(repository, digest);
-    stores.blobs.delete(digest);
+  for await (const { digest, size, usedAt } of blobs.list()) {
+    if (needed.has(digest) || usedAt >= oldest || blobs.usedAt(digest) >= oldest) continue;
+    blobs.delete(digest);
     collected.blobs++;
     collected.bytes += size;
+    await pause();
   }
+  await blobs.count();
   return collected;
 }
 
-function neededBlobs({ blobs, repositories }: Stores): Set<Digest> {
-  const needed = new Set<Digest>();
-  for (const repository of repositories.list()) {
-    for (const digest of repositories.manifests(repository)) {
-      needed.add(digest);
-      if (blobs.sizeOf(digest) === undefined) continue;
-      const manifest = JSON.parse(blobs.read(digest).toString()) as ImageManifest | ImageIndex;
-      for (const reference of requirementsOf(manifest).blobs) needed.add(reference.digest);
-    }
-  }
-  return needed;
+function pauses(): () => Promise<void> | undefined {
+  let count = 0;
+  return () => {
+    if (++count % batch !== 0) return undefined;
+    return new Promise((resolve) => setImmediate(resolve));
+  };
 }

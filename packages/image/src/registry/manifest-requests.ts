@@ -27,6 +27,7 @@ export async function serveManifest(exchange: Exchange, target: Target): Promise
   if (method === "DELETE") return deleteManifest(exchange, target);
   allowOnly(method, "GET", "HEAD", "PUT", "DELETE");
   const { digest, mediaType } = find(exchange.stores, target);
+  exchange.stores.repositories.touchManifest(target.repository, digest);
   const bytes = exchange.stores.blobs.read(digest);
   exchange.response.writeHead(200, {
     "content-type": mediaType,
@@ -102,12 +103,18 @@ function requireReferences(
   manifest: ImageManifest | ImageIndex,
 ): void {
   const required = requirementsOf(manifest);
-  for (const { digest, size } of required.blobs)
-    if (!repositories.hasBlob(repository, digest) || blobs.sizeOf(digest) !== size)
+  for (const { digest, size } of required.blobs) {
+    const isThere = repositories.hasBlob(repository, digest) && blobs.sizeOf(digest) === size;
+    // Until the manifest itself is stored, a sweep goes by this.
+    if (isThere) {
+      blobs.touch(digest);
+      repositories.touchBlob(repository, digest);
+    } else
       throw new RegistryFailure(
         "MANIFEST_BLOB_UNKNOWN",
         `no blob ${digest} of ${size} bytes in ${repository}`,
       );
+  }
   for (const { digest } of required.manifests)
     if (!repositories.manifest(repository, digest))
       throw new RegistryFailure("MANIFEST_BLOB_UNKNOWN", `no manifest ${digest} in ${repository}`);

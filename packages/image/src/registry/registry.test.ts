@@ -376,16 +376,4 @@ describe("a registry", () => {
     expect(await (await fetch(`${url}/v2/a/manifests/v1`)).text()).toBe(pushed.body);
     expect(readdirSync(join(dir, "scratch"))).toEqual([]);
   });
-
-  test("collects what no manifest needs, and nothing else", async () => {
-    const { registry, url } = await startRegistry();
-    const config = await put(url, "a");
-    const unused = await put(url, "a", Buffer.from("unused"));
-    await putManifest(url, "a", "v1", { config, layers: [] });
-    expect(await registry.collectGarbage()).toEqual({ blobs: 0, bytes: 0 });
-    expect(await registry.collectGarbage({ graceMs: -1000 })).toEqual({ blobs: 1, bytes: 6 });
-    expect((await fetch(`${url}/v2/a/blobs/${unused.digest}`)).status).toBe(404);
-    expect((await fetch(`${url}/v2/a/manifests/v1`)).status).toBe(200);
-    expect((await fetch(`${url}/v2/a/blobs/${config.digest}`)).status).toBe(200);
-  });
 });

@@ -2,27 +2,34 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo } from "node:net";
 import { type Clock, systemClock } from "../clock.ts";
 import { type Logger, silentLogger } from "../log.ts";
-import { accessCheck } from "./access.ts";
-import { type Exchange, sendJson } from "./exchange.ts";
+import { accessCheck, type AccessOptions } from "./access.ts";
+import { allowOnly, type Exchange, sendJson } from "./exchange.ts";
 import { serveBlob, startUpload, continueUpload } from "./blob-requests.ts";
 import { BlobStore } from "./blob-store.ts";
-import { collectGarbage } from "./garbage-collection.ts";
+import { clean, type CleaningResult } from "./cleaning.ts";
 import { serveManifest } from "./manifest-requests.ts";
 import { listReferrers, listRepositories, listTags } from "./list-requests.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 import { RepositoryStore } from "./repository-store.ts";
+import { RegistryMetrics } from "./metrics.ts";
+import { defaultRetention, type ImagesInUse, type RetentionPolicy } from "./retention.ts";
 import { routeOf } from "./routes.ts";
+import { StorageQuota } from "./storage-quota.ts";
 import { Uploads } from "./upload.ts";
 
-export interface RegistryOptions {
+export interface RegistryOptions extends AccessOptions {
   /** Where everything is kept; made when it is not there. One process at a time. */
   dir: string;
-  /** When given, every request must carry them (HTTP Basic). */
-  credentials?: { username: string; password: string } | undefined;
   /** Largest blob in bytes. Default 8 GiB. */
   blobSizeLimit?: number;
   /** An upload that nobody has touched for so long is removed. Default one hour. */
   uploadExpiryMs?: number;
+  /** How much may be stored, in bytes; beyond it uploads are refused with DENIED. Default 20 GiB. */
+  quotaBytes?: number;
+  /** Called, often, while so much is stored that a cleaning is due. */
+  onPressure?: () => void;
+  /** What a cleaning leaves beside what is in use. */
+  retention?: Partial<RetentionPolicy>;
   log?: Logger;
   clock?: Clock;
 }
@@ -32,39 +39,73 @@ export interface Registry {
   /** For a `node:http` server: bodies are streamed both ways. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   listen(o: { host: string; port: number }): Promise<{ port: number; close(): Promise<void> }>;
-  /** Deletes blobs that no manifest needs any more; those younger than `graceMs` (a push may be under way) stay. */
-  collectGarbage(options?: { graceMs?: number }): Promise<{ blobs: number; bytes: number }>;
+  /**
+   * Removes images, dependency layers and content that nobody needs any more (`RetentionPolicy`). Requests go
+   * on meanwhile; it may be killed at any point. One at a time: a call during another shares its result.
+   */
+  clean(inUse: ImagesInUse): Promise<CleaningResult>;
   close(): Promise<void>;
 }
 
 export function createRegistry(options: RegistryOptions): Registry {
-  const { dir, credentials, clock = systemClock, log = silentLogger } = options;
-  const blobs = new BlobStore(dir);
-  const uploads = new Uploads(blobs, {
+  const { dir, clock = systemClock, log = silentLogger } = options;
+  const quota = new StorageQuota(options.quotaBytes ?? 20 * 1024 ** 3, options.onPressure);
+  const blobs = new BlobStore(dir, quota, clock);
+  const uploads = new Uploads(blobs, quota, {
     clock,
     sizeLimit: options.blobSizeLimit ?? 8 * 1024 ** 3,
     expiryMs: options.uploadExpiryMs ?? 3_600_000,
   });
-  const stores = { blobs, repositories: new RepositoryStore(dir, blobs.scratch), uploads };
-  const checkAccess = accessCheck(credentials);
+  const repositories = new RepositoryStore(dir, blobs.scratch, clock);
+  const stores = { blobs, repositories, uploads, quota };
+  const policy = { ...defaultRetention, ...options.retention };
+  const metrics = new RegistryMetrics(stores);
+  const checkAccess = accessCheck(options);
+  const counting = blobs.count().catch((error: unknown) => log.error({ error }, "counting blobs"));
+  let cleaning: Promise<CleaningResult> | undefined;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.setHeader("docker-distribution-api-version", "registry/2.0");
+    response.once("close", () => metrics.answered(request.method, response.statusCode));
     try {
-      checkAccess(request);
+      await checkAccess(request);
       const url = new URL(request.url ?? "/", "http://registry.internal");
+      if (url.pathname === "/metrics") return sendMetrics(request, response, metrics);
       await dispatch({ request, response, query: url.searchParams, stores }, url.pathname);
     } catch (error) {
-      refuse(request, response, error, log);
+      refuse(request, response, diskFull(error) ?? error, log);
     }
   }
 
   return {
     handle,
     listen: (o) => listen(handle, o),
-    collectGarbage: (o = {}) => collectGarbage(stores, clock, o.graceMs ?? 3_600_000),
+    clean: (inUse) =>
+      (cleaning ??= counting
+        .then(() => clean(stores, inUse, policy, clock))
+        .finally(() => (cleaning = undefined))
+        .then(
+          (result) => {
+            metrics.cleaned(result);
+            return result;
+          },
+          (error: unknown) => {
+            metrics.cleaned(undefined);
+            throw error;
+          },
+        )),
     close: () => uploads.close(),
   };
+}
+
+function sendMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  metrics: RegistryMetrics,
+): void {
+  allowOnly(request.method, "GET", "HEAD");
+  response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
+  response.end(request.method === "HEAD" ? undefined : metrics.render());
 }
 
 async function dispatch(exchange: Exchange, pathname: string): Promise<void> {
@@ -89,6 +130,12 @@ async function dispatch(exchange: Exchange, pathname: string): Promise<void> {
     case undefined:
       throw new RegistryFailure("UNSUPPORTED", "no such endpoint", { status: 404 });
   }
+}
+
+/** The disk may be smaller than the quota. */
+function diskFull(error: unknown): RegistryFailure | undefined {
+  if (!["ENOSPC", "EDQUOT"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+  return new RegistryFailure("DENIED", "the disk of the registry is full: make room on it");
 }
 
 function refuse(

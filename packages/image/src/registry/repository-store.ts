@@ -4,14 +4,17 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { type Clock } from "../clock.ts";
 import { type Digest, digestOfHex, hexOf, isDigest } from "../digest.ts";
 import { isRepository, isTag } from "../image-name.ts";
 import { type Descriptor } from "../manifest.ts";
-import { syncDirectory, writeDurably } from "./durable-file.ts";
+import { markAsUsed, syncDirectory, writeDurably } from "./durable-file.ts";
 
 /** What a repository knows of a manifest beside its content. */
 export interface ManifestRecord {
@@ -28,8 +31,10 @@ export interface ManifestRecord {
 export class RepositoryStore {
   readonly #dir: string;
   readonly #scratch: string;
+  readonly #clock: Clock;
 
-  constructor(dir: string, scratch: string) {
+  constructor(dir: string, scratch: string, clock: Clock) {
+    this.#clock = clock;
     this.#dir = join(dir, "repositories");
     this.#scratch = scratch;
     mkdirSync(this.#dir, { recursive: true });
@@ -50,6 +55,20 @@ export class RepositoryStore {
   addBlob(repository: string, digest: Digest): void {
     mkdirSync(this.#path(repository, "_blobs"), { recursive: true });
     writeFileSync(this.#path(repository, "_blobs", hexOf(digest)), "");
+    this.touchBlob(repository, digest);
+  }
+
+  blobs(repository: string): Digest[] {
+    return digestsIn(this.#names(repository, "_blobs"));
+  }
+
+  /** When the repository last got the blob, or was asked for it, in milliseconds since the epoch. */
+  blobUsedAt(repository: string, digest: Digest): number {
+    return this.#usedAt(repository, "_blobs", hexOf(digest));
+  }
+
+  touchBlob(repository: string, digest: Digest): void {
+    this.#touch(repository, "_blobs", hexOf(digest));
   }
 
   removeBlob(repository: string, digest: Digest): void {
@@ -64,11 +83,24 @@ export class RepositoryStore {
   async addManifest(repository: string, digest: Digest, record: ManifestRecord): Promise<void> {
     await syncDirectory(this.#path(repository, "_blobs"));
     await this.#write(JSON.stringify(record), repository, "_manifests", hexOf(digest));
+    this.touchManifest(repository, digest);
   }
 
-  /** Removes a manifest with every tag that points to it and its entry in its subject's referrers. */
-  removeManifest(repository: string, digest: Digest): void {
-    for (const tag of this.tags(repository))
+  /** When the manifest was last pushed or pulled, in milliseconds since the epoch; 0 when it is not there. */
+  manifestUsedAt(repository: string, digest: Digest): number {
+    return this.#usedAt(repository, "_manifests", hexOf(digest));
+  }
+
+  touchManifest(repository: string, digest: Digest): void {
+    this.#touch(repository, "_manifests", hexOf(digest));
+  }
+
+  /**
+   * Removes a manifest with every tag that points to it and its entry in its subject's referrers.
+   * `tags` are those to look at, by default all of the repository.
+   */
+  removeManifest(repository: string, digest: Digest, tags = this.tags(repository)): void {
+    for (const tag of tags)
       if (this.tag(repository, tag) === digest) this.removeTag(repository, tag);
     const subject = this.manifest(repository, digest)?.subject;
     if (subject)
@@ -77,9 +109,7 @@ export class RepositoryStore {
   }
 
   manifests(repository: string): Digest[] {
-    return this.#names(repository, "_manifests")
-      .map(digestOfHex)
-      .filter((digest) => digest !== undefined);
+    return digestsIn(this.#names(repository, "_manifests"));
   }
 
   /** What a tag points to. */
@@ -129,6 +159,35 @@ export class RepositoryStore {
     return found.sort();
   }
 
+  /** Forces what has been removed to disk. */
+  async sync(repository: string): Promise<void> {
+    for (const part of ["_tags", "_manifests"]) await syncDirectory(this.#path(repository, part));
+  }
+
+  /** A repository without blobs and manifests is none. */
+  removeIfEmpty(repository: string): void {
+    if (this.blobs(repository).length > 0 || this.manifests(repository).length > 0) return;
+    const parts = ["_blobs", "_manifests", "_tags", "_referrers"];
+    for (const part of parts)
+      rmSync(this.#path(repository, part), { recursive: true, force: true });
+    for (let path = repository; path !== "."; path = dirname(path)) {
+      try {
+        rmdirSync(this.#path(path));
+      } catch {
+        // Others live below it.
+        return;
+      }
+    }
+  }
+
+  #usedAt(...parts: string[]): number {
+    return statSync(this.#path(...parts), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  }
+
+  #touch(...parts: string[]): void {
+    markAsUsed(this.#path(...parts), this.#clock);
+  }
+
   #path(...parts: string[]): string {
     return join(this.#dir, ...parts);
   }
@@ -154,6 +213,10 @@ export class RepositoryStore {
       throw error;
     }
   }
+}
+
+function digestsIn(names: string[]): Digest[] {
+  return names.map(digestOfHex).filter((digest) => digest !== undefined);
 }
 
 function directoriesIn(path: string): string[] {

@@ -6,6 +6,7 @@ import { type Clock } from "../clock.ts";
 import { algorithmOf, type Digest, digestFrom } from "../digest.ts";
 import { type BlobStore } from "./blob-store.ts";
 import { RegistryFailure } from "./registry-failure.ts";
+import { type StorageQuota } from "./storage-quota.ts";
 
 interface Upload {
   readonly repository: string;
@@ -14,6 +15,8 @@ interface Upload {
   /** Of what has been written: digests are known when the last byte is. */
   readonly hash: Hash;
   size: number;
+  /** Bytes of the quota that it holds. */
+  reserved: number;
   busy: boolean;
   touchedAt: number;
 }
@@ -25,12 +28,18 @@ const uploadLimit = 256;
 export class Uploads {
   readonly #open = new Map<string, Upload>();
   readonly #blobs: BlobStore;
+  readonly #quota: StorageQuota;
   readonly #clock: Clock;
   readonly #sizeLimit: number;
   readonly #expiryMs: number;
 
-  constructor(blobs: BlobStore, options: { clock: Clock; sizeLimit: number; expiryMs: number }) {
+  constructor(
+    blobs: BlobStore,
+    quota: StorageQuota,
+    options: { clock: Clock; sizeLimit: number; expiryMs: number },
+  ) {
     this.#blobs = blobs;
+    this.#quota = quota;
     this.#clock = options.clock;
     this.#sizeLimit = options.sizeLimit;
     this.#expiryMs = options.expiryMs;
@@ -39,8 +48,7 @@ export class Uploads {
   async create(repository: string): Promise<string> {
     await this.removeExpired();
     if (this.#open.size >= uploadLimit)
-      throw new RegistryFailure("BLOB_UPLOAD_INVALID", "too many uploads are open; try later", {
-        status: 429,
+      throw new RegistryFailure("TOOMANYREQUESTS", "too many uploads are open; try later", {
         headers: { "retry-after": "1" },
       });
     const id = randomUUID();
@@ -48,8 +56,22 @@ export class Uploads {
     const handle = await open(file, "wx", 0o644);
     const touchedAt = this.#clock.now();
     const hash = createHash("sha256");
-    this.#open.set(id, { repository, file, handle, hash, size: 0, busy: false, touchedAt });
+    this.#open.set(id, {
+      repository,
+      file,
+      handle,
+      hash,
+      size: 0,
+      reserved: 0,
+      busy: false,
+      touchedAt,
+    });
     return id;
+  }
+
+  /** How many are open. */
+  get count(): number {
+    return this.#open.size;
   }
 
   /** Bytes received so far. */
@@ -85,6 +107,8 @@ export class Uploads {
           throw new RegistryFailure("SIZE_INVALID", `a blob may have ${this.#sizeLimit} bytes`, {
             status: 413,
           });
+        this.#quota.reserve(chunk.length);
+        upload.reserved += chunk.length;
         await upload.handle.writeFile(chunk);
         upload.hash.update(chunk);
         upload.size += chunk.length;
@@ -109,9 +133,10 @@ export class Uploads {
         );
       await upload.handle.datasync();
       await upload.handle.close();
-      await this.#blobs.adopt(upload.file, digest);
+      this.#release(upload);
+      await this.#blobs.adopt(upload.file, digest, upload.size);
     } catch (error) {
-      await discard(upload);
+      await this.#discard(upload);
       throw error;
     }
   }
@@ -121,7 +146,7 @@ export class Uploads {
     const upload = this.#open.get(id);
     if (upload?.repository !== repository) return;
     this.#open.delete(id);
-    await discard(upload);
+    await this.#discard(upload);
   }
 
   async removeExpired(): Promise<void> {
@@ -129,14 +154,25 @@ export class Uploads {
     for (const [id, upload] of this.#open) {
       if (upload.busy || upload.touchedAt > oldest) continue;
       this.#open.delete(id);
-      await discard(upload);
+      await this.#discard(upload);
     }
   }
 
   async close(): Promise<void> {
     const open = [...this.#open.values()];
     this.#open.clear();
-    await Promise.all(open.map(discard));
+    await Promise.all(open.map((upload) => this.#discard(upload)));
+  }
+
+  #release(upload: Upload): void {
+    this.#quota.release(upload.reserved);
+    upload.reserved = 0;
+  }
+
+  async #discard(upload: Upload): Promise<void> {
+    this.#release(upload);
+    await upload.handle.close().catch(() => undefined);
+    rmSync(upload.file, { force: true });
   }
 
   #get(repository: string, id: string): Upload {
@@ -158,9 +194,4 @@ async function contentDigest(upload: Upload, expected: Digest): Promise<Digest> 
   const hash = createHash(algorithm);
   for await (const chunk of createReadStream(upload.file)) hash.update(chunk as Buffer);
   return digestFrom(hash, algorithm);
-}
-
-async function discard(upload: Upload): Promise<void> {
-  await upload.handle.close().catch(() => undefined);
-  rmSync(upload.file, { force: true });
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { writeHtpasswd } from "../registry/htpasswd.ts";
 import { createRegistry, type Registry, type RegistryOptions } from "../registry/registry.ts";
 
 /** A directory that is gone after the test. */
@@ -12,11 +13,16 @@ export function temporaryDirectory(): string {
 }
 
 /** A registry on a free port of this machine, for one test. */
-export async function startRegistry(
-  options: Partial<RegistryOptions> = {},
-): Promise<{ registry: Registry; host: string; url: string; dir: string }> {
+export async function startRegistry({
+  credentials,
+  ...options
+}: Partial<RegistryOptions> & {
+  credentials?: { username: string; password: string };
+} = {}): Promise<{ registry: Registry; host: string; url: string; dir: string }> {
   const dir = options.dir ?? temporaryDirectory();
-  const registry = createRegistry({ ...options, dir });
+  const htpasswd = credentials ? join(dir, "htpasswd") : options.htpasswd;
+  if (credentials && htpasswd) await writeHtpasswd(htpasswd, credentials);
+  const registry = createRegistry({ ...options, dir, htpasswd });
   const server = await registry.listen({ host: "127.0.0.1", port: 0 });
   onTestFinished(async () => {
     await server.close();

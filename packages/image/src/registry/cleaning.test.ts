@@ -1,0 +1,231 @@
+import { describe, expect, test } from "vitest";
+import { digestOf, mediaTypes, type RegistryOptions } from "../index.ts";
+import { startRegistry } from "../testing/registry.ts";
+
+const hour = 3_600_000;
+
+type Old = Awaited<ReturnType<typeof oldRegistry>>;
+
+/** A registry in which time passes with `elapse` alone, and by `aheadMs` after each manifest. */
+async function oldRegistry(options: Partial<RegistryOptions> & { aheadMs?: number } = {}) {
+  const { aheadMs = hour, ...rest } = options;
+  let now = Date.parse("2026-01-01");
+  const elapse = (ms: number) => void (now += ms);
+  const clock = { now: () => now };
+  const started = await startRegistry({ clock, ...rest });
+  const { url } = started;
+
+  async function putBlob(repository: string, text: string) {
+    const digest = digestOf(text);
+    const uploads = `${url}/v2/${repository}/blobs/uploads/?digest=${digest}`;
+    const answer = await fetch(uploads, { method: "POST", body: text });
+    return { answer, descriptor: { mediaType: mediaTypes.layer, digest, size: text.length } };
+  }
+  async function putManifest(repository: string, tag: string | undefined, content: object) {
+    const mediaType = "manifests" in content ? mediaTypes.index : mediaTypes.manifest;
+    const body = JSON.stringify({ schemaVersion: 2, mediaType, ...content });
+    const digest = digestOf(body);
+    const answer = await fetch(`${url}/v2/${repository}/manifests/${tag ?? digest}`, {
+      method: "PUT",
+      headers: { "content-type": mediaType },
+      body,
+    });
+    expect(answer.status).toBe(201);
+    elapse(aheadMs);
+    return { mediaType, digest, size: body.length };
+  }
+  /** An image whose only layer has this text. */
+  async function putImage(repository: string, tag: string | undefined, text = `${tag}`) {
+    const { descriptor: config } = await putBlob(repository, "{}");
+    const { descriptor: layer } = await putBlob(repository, text);
+    return putManifest(repository, tag, { config, layers: [layer] });
+  }
+  const has = async (repository: string, digest: string, kind = "manifests") =>
+    (await fetch(`${url}/v2/${repository}/${kind}/${digest}`, { method: "HEAD" })).status === 200;
+  const tagsOf = async (repository: string) => {
+    const answer = await fetch(`${url}/v2/${repository}/tags/list`);
+    return answer.ok ? ((await answer.json()) as { tags: string[] }).tags : undefined;
+  };
+  return { ...started, putBlob, putImage, putManifest, has, tagsOf, elapse };
+}
+
+const key = (n: number) => n.toString(16).repeat(64).slice(0, 64);
+
+describe("cleaning", () => {
+  test("leaves of a Function what is in use and the newest images before it", async () => {
+    const { registry, putImage, has, tagsOf } = await oldRegistry({
+      retention: { previousImages: 2 },
+    });
+    const images = [];
+    for (let n = 1; n <= 6; n++) images.push(await putImage("ns-fn", key(n)));
+    const used = images[1]?.digest ?? "";
+    const result = await registry.clean({ references: [`ns-fn@${used}`], functions: ["ns-fn"] });
+    expect(result).toMatchObject({ manifests: 3, blobs: 6 });
+    expect(await tagsOf("ns-fn")).toEqual([key(2), key(5), key(6)]);
+    expect(await has("ns-fn", used)).toBe(true);
+    expect(await has("ns-fn", digestOf(key(2)), "blobs")).toBe(true);
+    expect(await has("ns-fn", digestOf(key(1)), "blobs")).toBe(false);
+  });
+
+  test("frees everything of a Function that is gone", async () => {
+    const { registry, url, putImage } = await oldRegistry();
+    await putImage("ns-fn", key(1));
+    await putImage("ns-fn", undefined, "untagged");
+    expect(await registry.clean({ references: [], functions: [] })).toMatchObject({ blobs: 5 });
+    const catalog = await (await fetch(`${url}/v2/_catalog`)).json();
+    expect(catalog).toEqual({ repositories: [] });
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain("spry_registry_blobs 0");
+  });
+
+  const others = [
+    { repository: "my/base", tag: "v1", stays: true, why: "is somebody's own" },
+    { repository: "base", tag: "v1", stays: true, why: "has a tag that no build gives" },
+    { repository: "spry/nodejs24", tag: "used", stays: true, why: "is what builds start from" },
+    { repository: "spry/nodejs24", tag: "old", stays: false, why: "is what builds started from" },
+    { repository: "spry-cache/nodejs24", tag: "k", stays: true, why: "is a dependency layer" },
+    {
+      repository: "spry-cache/nodejs24",
+      tag: "k",
+      stays: false,
+      aheadMs: 31 * 24 * hour,
+      why: "is a dependency layer that nobody has used for a month",
+    },
+  ];
+  test.each(others)(
+    "$stays: $repository:$tag $why",
+    async ({ repository, tag, stays, ...rest }) => {
+      const { registry, putImage, has } = await oldRegistry(rest);
+      const { digest } = await putImage(repository, tag);
+      await registry.clean({ references: ["spry/nodejs24:used"], functions: [] });
+      expect(await has(repository, digest)).toBe(stays);
+    },
+  );
+
+  test("what stays takes along the entries of its index and what is about it", async () => {
+    const { registry, putBlob, putImage, putManifest, has } = await oldRegistry();
+    const entry = await putImage("ns-fn", undefined, "entry");
+    const index = await putManifest("ns-fn", key(1), { manifests: [entry] });
+    const { descriptor: config } = await putBlob("ns-fn", "{}");
+    const about = { config, layers: [], subject: index };
+    const statement = await putManifest("ns-fn", undefined, about);
+    const lost = await putManifest("ns-fn", undefined, { ...about, subject: config });
+    await registry.clean({ references: [`ns-fn:${key(1)}`], functions: [] });
+    for (const { digest } of [entry, index, statement])
+      expect(await has("ns-fn", digest)).toBe(true);
+    expect(await has("ns-fn", lost.digest)).toBe(false);
+  });
+
+  test("nothing goes that was pushed or asked for a moment ago", async () => {
+    const { registry, putBlob, putImage, has } = await oldRegistry({ aheadMs: 0 });
+    const { digest } = await putImage("ns-fn", key(1));
+    const { descriptor: blob } = await putBlob("ns-fn", "waits for its manifest");
+    expect(await registry.clean({ references: [], functions: [] })).toMatchObject({ blobs: 0 });
+    expect(await has("ns-fn", digest)).toBe(true);
+    expect(await has("ns-fn", blob.digest, "blobs")).toBe(true);
+  });
+
+  // A push is several requests, and a sweep may come between any two of them.
+  const pushes: { how: string; begin: (of: Old, digest: string) => Promise<Response> }[] = [
+    {
+      how: "asks whether the blob is there",
+      begin: ({ url }, digest) => fetch(`${url}/v2/ns-fn/blobs/${digest}`, { method: "HEAD" }),
+    },
+    {
+      how: "mounts the blob",
+      begin: ({ url }, digest) =>
+        fetch(`${url}/v2/ns-fn/blobs/uploads/?mount=${digest}&from=other/one`, { method: "POST" }),
+    },
+    {
+      how: "sends the blob once more",
+      begin: async ({ putBlob }) => (await putBlob("ns-fn", "content")).answer,
+    },
+  ];
+  test.each(pushes)("a push that $how finds it after a sweep", async ({ begin }) => {
+    const old = await oldRegistry({ aheadMs: 0 });
+    const { registry, url, putBlob, putManifest, has, elapse } = old;
+    const { descriptor: layer } = await putBlob("ns-fn", "content");
+    await putBlob("other/one", "content");
+    elapse(hour);
+    expect((await begin(old, layer.digest)).ok).toBe(true);
+    const upload = await fetch(`${url}/v2/ns-fn/blobs/uploads/`, { method: "POST", body: "" });
+    expect(await registry.clean({ references: [], functions: [] })).toMatchObject({ blobs: 0 });
+    const { descriptor: config } = await putBlob("ns-fn", "{}");
+    const { digest } = await putManifest("ns-fn", key(1), { config, layers: [layer] });
+    await registry.clean({ references: [], functions: [] });
+    expect(await has("ns-fn", digest)).toBe(true);
+    expect(await has("ns-fn", layer.digest, "blobs")).toBe(true);
+    const location = url + (upload.headers.get("location") ?? "");
+    const end = await fetch(`${location}?digest=${digestOf("late")}`, {
+      method: "PUT",
+      body: "late",
+    });
+    expect(end.status).toBe(201);
+  });
+
+  test("a pull keeps an image for a while", async () => {
+    const { registry, url, putImage, has, elapse } = await oldRegistry({ aheadMs: 0 });
+    const { digest } = await putImage("ns-fn", key(1));
+    elapse(hour);
+    await fetch(`${url}/v2/ns-fn/manifests/${digest}`);
+    await registry.clean({ references: [], functions: [] });
+    expect(await has("ns-fn", digest)).toBe(true);
+    elapse(hour);
+    await registry.clean({ references: [], functions: [] });
+    expect(await has("ns-fn", digest)).toBe(false);
+  });
+});
+
+describe("a registry's quota", () => {
+  const quota = { quotaBytes: 10_000 };
+
+  test("refuses what would exceed it, in words, and says that it is time to clean", async () => {
+    let pressure = 0;
+    const { putBlob, registry, elapse } = await oldRegistry({
+      ...quota,
+      onPressure: () => pressure++,
+    });
+    expect((await putBlob("ns-fn", "a".repeat(7000))).answer.status).toBe(201);
+    expect(pressure).toBe(0);
+    const { answer } = await putBlob("ns-fn", "b".repeat(4000));
+    expect(answer.status).toBe(403);
+    const { errors } = (await answer.json()) as { errors: { code: string; message: string }[] };
+    expect(errors[0]?.code).toBe("DENIED");
+    expect(errors[0]?.message).toMatch(/^the registry is full: .* delete Functions/);
+    expect(pressure).toBe(1);
+    elapse(hour);
+    await registry.clean({ references: [], functions: [] });
+    expect((await putBlob("ns-fn", "b".repeat(4000))).answer.status).toBe(201);
+  });
+
+  test("counts again after a restart", async () => {
+    const before = await oldRegistry(quota);
+    await before.putBlob("ns-fn", "a".repeat(7000));
+    const { url } = await startRegistry({ dir: before.dir, ...quota });
+    await expect
+      .poll(async () => (await fetch(`${url}/metrics`)).text())
+      .toContain("spry_registry_storage_bytes 7000");
+  });
+
+  test("a broken upload gives back what it held", async () => {
+    const { url, putBlob } = await oldRegistry(quota);
+    const opened = await fetch(`${url}/v2/a/blobs/uploads/`, { method: "POST" });
+    const upload = url + (opened.headers.get("location") ?? "");
+    await fetch(upload, { method: "PATCH", body: "a".repeat(9000) });
+    expect((await putBlob("a", "b".repeat(2000))).answer.status).toBe(403);
+    await fetch(upload, { method: "DELETE" });
+    expect((await putBlob("a", "b".repeat(2000))).answer.status).toBe(201);
+  });
+
+  test("takes dispensable images only for room, those first that are longest unused", async () => {
+    const { registry, putImage, tagsOf } = await oldRegistry(quota);
+    for (const [n, letter] of ["a", "b", "c"].entries())
+      await putImage("ns-fn", key(n + 1), letter.repeat(1000));
+    await putImage("spry-cache/nodejs24", "dependencies", "d".repeat(1000));
+    const inUse = { references: [], functions: ["ns-fn"] };
+    expect(await registry.clean(inUse)).toMatchObject({ manifests: 0 });
+    await putImage("my/base", "v1", "e".repeat(3000));
+    await registry.clean(inUse);
+    expect(await tagsOf("ns-fn")).toEqual([key(2), key(3)]);
+    expect(await tagsOf("spry-cache/nodejs24")).toEqual(["dependencies"]);
+  });
+});

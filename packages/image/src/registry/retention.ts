@@ -1,0 +1,118 @@
+import { type Digest } from "../digest.ts";
+import { isIndex } from "../manifest.ts";
+import { type Stores } from "./exchange.ts";
+
+/** What is in use outside of the registry: whoever knows the cluster says so. */
+export interface ImagesInUse {
+  /** `<repository>@<digest>` and `<repository>:<tag>` of everything that may be started or built from. */
+  references: readonly string[];
+  /** The repositories of all Functions that there are. */
+  functions: readonly string[];
+}
+
+export interface RetentionPolicy {
+  /** Images of each Function that stay beside those in use. Default 3. */
+  previousImages: number;
+  /** Dependency layers that no build has asked for in so long go. Default 30 days. */
+  cacheMaxAgeMs: number;
+  /** What was pushed or asked for within this time stays: a push, or its news, may be on the way. Default 30 minutes. */
+  graceMs: number;
+}
+
+export const defaultRetention: RetentionPolicy = {
+  previousImages: 3,
+  cacheMaxAgeMs: 30 * 24 * 3_600_000,
+  graceMs: 30 * 60_000,
+};
+
+/** A manifest that may go: at once, or (`spare`) only when room is needed. */
+export interface Removable {
+  repository: string;
+  digest: Digest;
+  tags: string[];
+  usedAt: number;
+  spare: boolean;
+}
+
+interface Entry extends Removable {
+  subject: Digest | undefined;
+}
+
+/**
+ * What of a repository may go. Only repositories of Spry's own naming are looked at: `<namespace>-<function>`
+ * with build keys as tags, `spry/…` with what builds start from, `spry-cache/…` with dependency layers. What
+ * anybody else has pushed is theirs.
+ */
+export function removableManifests(
+  stores: Stores,
+  repository: string,
+  inUse: ImagesInUse,
+  policy: RetentionPolicy,
+  now: number,
+): Removable[] {
+  const kind = kindOf(repository);
+  if (kind === "foreign") return [];
+  const entries = entriesOf(stores, repository);
+  const references = new Set(inUse.references);
+  const kept = new Set<Digest>();
+  const spare = new Set<Digest>();
+  for (const { digest, tags, usedAt } of entries) {
+    const referred =
+      references.has(`${repository}@${digest}`) ||
+      tags.some((tag) => references.has(`${repository}:${tag}`));
+    const foreign = kind === "function" && !tags.every((tag) => buildKeyPattern.test(tag));
+    if (referred || foreign || usedAt >= now - policy.graceMs) kept.add(digest);
+    else if (kind === "cache" && usedAt >= now - policy.cacheMaxAgeMs) spare.add(digest);
+  }
+  if (kind === "function" && inUse.functions.includes(repository)) {
+    const images = entries.filter(({ digest, subject }) => !subject && !isReferred(digest));
+    const newest = images.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, policy.previousImages);
+    for (const { digest } of newest) if (!kept.has(digest)) spare.add(digest);
+  }
+  follow(stores, entries, kept);
+  follow(stores, entries, spare);
+  return entries
+    .filter(({ digest }) => !kept.has(digest))
+    .map((entry) => ({ ...entry, spare: spare.has(entry.digest) }));
+
+  function isReferred(digest: Digest): boolean {
+    return references.has(`${repository}@${digest}`);
+  }
+}
+
+/** As the Function Controller makes them: the tag of a Function's image says what it was built from. */
+const buildKeyPattern = /^[0-9a-f]{64}$/;
+
+function kindOf(repository: string): "function" | "system" | "cache" | "foreign" {
+  if (repository.startsWith("spry/")) return "system";
+  if (repository.startsWith("spry-cache/")) return "cache";
+  return repository.includes("/") ? "foreign" : "function";
+}
+
+function entriesOf({ repositories }: Stores, repository: string): Entry[] {
+  const tagsOf = new Map<Digest, string[]>();
+  for (const tag of repositories.tags(repository)) {
+    const digest = repositories.tag(repository, tag);
+    if (digest) tagsOf.set(digest, [...(tagsOf.get(digest) ?? []), tag]);
+  }
+  return repositories.manifests(repository).map((digest) => ({
+    repository,
+    digest,
+    tags: tagsOf.get(digest) ?? [],
+    usedAt: repositories.manifestUsedAt(repository, digest),
+    spare: false,
+    subject: repositories.manifest(repository, digest)?.subject,
+  }));
+}
+
+/** What stays takes along the entries of its index, and whatever is about it. */
+function follow({ blobs }: Stores, entries: Entry[], kept: Set<Digest>): void {
+  const present = new Set(entries.map(({ digest }) => digest));
+  // A set that grows while it is walked is walked to its new end.
+  for (const digest of kept) {
+    const manifest = present.has(digest) ? blobs.readManifest(digest) : undefined;
+    if (manifest && isIndex(manifest))
+      for (const entry of manifest.manifests) kept.add(entry.digest);
+    for (const { digest: about, subject } of entries) if (subject === digest) kept.add(about);
+  }
+}
