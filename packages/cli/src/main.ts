@@ -1,6 +1,6 @@
 /** Program: the `spry` command. Each command's code is loaded only when it is the one asked for. */
 import { Command, Option } from "commander";
-import { messageOf, StatusError } from "@spry/kube";
+import { messageOf, quantityValue, StatusError } from "@spry/kube";
 import { sandboxKinds } from "./sandbox-kinds.ts";
 import { UserError } from "./user-error.ts";
 import { version } from "./version.ts";
@@ -9,6 +9,15 @@ const port = (text: string): number => {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 0 && value <= 65535) return value;
   throw new UserError(`${text} is no port`, "use a number from 0 (any free port) to 65535");
+};
+const bytes = (text: string): number => {
+  try {
+    const value = quantityValue(text);
+    if (value > 0) return value;
+  } catch {
+    // Said below.
+  }
+  throw new UserError(`${text} is no size`, "use a Kubernetes quantity, such as 500Mi or 20Gi");
 };
 const collect = (value: string, all: string[] = []): string[] => [...all, value];
 
@@ -29,6 +38,11 @@ program
   .option("--api-port <port>", "port of the Kubernetes API", port, 6443)
   .option("--gateway-port <port>", "port on which Functions answer", port, 8080)
   .option("--registry-port <port>", "port of the image registry", port, 5000)
+  .addOption(
+    new Option("--registry-quota <size>", "what the image registry may hold")
+      .argParser(bytes)
+      .default(bytes("20Gi"), "20Gi"),
+  )
   .addOption(
     new Option("--sandbox <kind>", "how Functions run: as plain processes, or in OCI containers")
       .choices(sandboxKinds)

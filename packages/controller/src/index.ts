@@ -7,3 +7,9 @@ export {
   admissionConfigurations,
   type WebhookLocation,
 } from "./admission/admission-configurations.ts";
+export { type ImagesInUse, imagesInUse } from "./images/images-in-use.ts";
+export {
+  type RegistryCleaning,
+  type RegistryCleaningOptions,
+  startRegistryCleaning,
+} from "./images/registry-cleaning.ts";

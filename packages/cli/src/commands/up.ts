@@ -17,6 +17,8 @@ export interface UpOptions {
   apiPort: number;
   gatewayPort: number;
   registryPort: number;
+  /** What the registry may hold, in bytes. */
+  registryQuota: number;
   sandbox: SandboxKind;
   example: boolean;
 }

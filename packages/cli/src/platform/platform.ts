@@ -2,7 +2,7 @@
  * The composition root of the embedded platform: wires the rooms of one machine together, in the
  * order in which they need each other, and takes them down in reverse.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import {
@@ -12,7 +12,7 @@ import {
   DamagedStoreError,
 } from "@spry/apiserver";
 import { startFunctionController } from "@spry/controller";
-import { createRegistry, RegistryClient, writeHtpasswd } from "@spry/image";
+import { RegistryClient } from "@spry/image";
 import { KubeClient, type Logger, resources, type Transport } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
 import { type SandboxKind } from "../sandbox-kinds.ts";
@@ -20,12 +20,13 @@ import { UserError } from "../user-error.ts";
 import { version } from "../version.ts";
 import { ensureCertificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
-import { type DataDir, readJson, writeAtomically } from "./data-dir.ts";
+import { type DataDir, writeAtomically } from "./data-dir.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
 import { writePipSettings } from "./pip-settings.ts";
+import { openRegistry } from "./registry.ts";
 import { openSandbox } from "./sandbox.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects, type RegistryAccess } from "./system-objects.ts";
@@ -36,6 +37,8 @@ export interface PlatformOptions {
   apiPort: number;
   gatewayPort: number;
   registryPort: number;
+  /** What the registry may hold, in bytes. */
+  registryQuota: number;
   sandbox: SandboxKind;
   log: Logger;
 }
@@ -79,29 +82,29 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const nodes = new Map<string, MachineNode>();
     const kubelet = (name: string): Transport | undefined => nodes.get(name)?.kubelet;
 
-    const registryUser = registryCredentials(dataDir);
     const issued = ensureCertificates(dataDir.pki);
-    const [certificates, api] = await Promise.all([
+    const [certificates, api, ownRegistry] = await Promise.all([
       issued,
       openApiServer(dataDir, {
         log: log.child({ room: "apiserver" }),
         kubelet,
         rootCa: issued.then(({ ca }) => ca),
       }),
+      openRegistry(dataDir, {
+        quotaBytes: options.registryQuota,
+        log: log.child({ room: "registry" }),
+      }),
     ]);
+    teardown.push(() => ownRegistry.close());
     teardown.push(() => api.close());
 
     const [apiListener, registry] = await Promise.all([
       occupying("API server", options.apiPort, "--api-port", (port) =>
         api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca }),
       ),
-      occupying("registry", options.registryPort, "--registry-port", async (port) => {
-        const htpasswd = path.join(dataDir.registry, "htpasswd");
-        await writeHtpasswd(htpasswd, registryUser);
-        const server = createRegistry({ dir: dataDir.registry, htpasswd });
-        teardown.push(() => server.close());
-        return server.listen({ host, port });
-      }),
+      occupying("registry", options.registryPort, "--registry-port", (port) =>
+        ownRegistry.listen({ host, port }),
+      ),
     ]);
     teardown.push(() => apiListener.close());
     teardown.push(() => registry.close());
@@ -110,11 +113,11 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const apiServer = `https://${host}:${apiListener.port}`;
     const registryUrl = `http://${host}:${registry.port}`;
     const access: RegistryAccess = {
-      ...registryUser,
+      ...ownRegistry.user,
       pullAddress,
       pushAddress: `${host}:${registry.port}`,
     };
-    const mirror = { url: registryUrl, ...registryUser };
+    const mirror = { url: registryUrl, ...ownRegistry.user };
 
     // The gateway is another process: it starts while everything else here is prepared.
     const gatewayKubeconfig = path.join(dataDir.root, "gateway.kubeconfig");
@@ -189,6 +192,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log: log.child({ room: "controller" }),
         signal: running.signal,
       }),
+      ownRegistry.keepClean({ client, config, signal: running.signal }),
       node.run(running.signal),
     ];
     teardown.push(async () => {
@@ -249,19 +253,6 @@ async function settled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A,
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
-}
-
-/** The registry's own user: made once, kept with the data. */
-function registryCredentials(dataDir: DataDir): { username: string; password: string } {
-  const file = path.join(dataDir.root, "registry.json");
-  const known = readJson<{ username: string; password: string }>(file);
-  if (known) return known;
-  const made = {
-    username: randomBytes(10).toString("hex"),
-    password: randomBytes(20).toString("hex"),
-  };
-  writeAtomically(file, JSON.stringify(made), 0o600);
-  return made;
 }
 
 /** Turns "port in use" into a sentence that names the port, what wanted it and the flag that changes it. */
