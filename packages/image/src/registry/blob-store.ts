@@ -21,6 +21,7 @@ export class BlobStore {
 
   readonly #quota: StorageQuota;
   readonly #clock: Clock;
+  #counting: Map<Digest, number> | undefined;
 
   constructor(dir: string, quota: StorageQuota, clock: Clock) {
     this.#quota = quota;
@@ -44,16 +45,18 @@ export class BlobStore {
     return statSync(this.#fileOf(digest), { throwIfNoEntry: false })?.size;
   }
 
-  /** Counts anew what is there; what comes or goes meanwhile may be counted wrongly until the next time. */
+  /** Counts anew what is there, while more comes in. */
   async count(): Promise<void> {
-    let blobs = 0;
-    let bytes = 0;
-    for await (const { size } of this.list()) {
-      blobs++;
-      bytes += size;
-    }
-    this.#quota.blobs = blobs;
-    this.#quota.stored = bytes;
+    const sizes = (this.#counting = new Map<Digest, number>());
+    for await (const { digest, size } of this.list()) sizes.set(digest, size);
+    this.#counting = undefined;
+    this.#quota.counted([...sizes.values()]);
+  }
+
+  #added(digest: Digest, size: number): void {
+    this.touch(digest);
+    this.#counting?.set(digest, size);
+    this.#quota.add(size);
   }
 
   /** A stored manifest, or undefined when its content is not there. */
@@ -77,8 +80,7 @@ export class BlobStore {
     const file = this.#fileOf(digest);
     if (existsSync(file)) return this.touch(digest);
     await writeDurably(file, content, this.scratch);
-    this.touch(digest);
-    this.#quota.add(content.length);
+    this.#added(digest, content.length);
   }
 
   /** Takes over a finished file of the scratch directory whose digest has been verified. */
@@ -90,8 +92,7 @@ export class BlobStore {
       return;
     }
     await moveDurably(file, target);
-    this.touch(digest);
-    this.#quota.add(size);
+    this.#added(digest, size);
   }
 
   /** Marks as wanted just now, which garbage collection respects. */
@@ -105,6 +106,7 @@ export class BlobStore {
   }
 
   delete(digest: Digest): void {
+    this.#counting?.delete(digest);
     this.#quota.remove(this.sizeOf(digest) ?? 0);
     rmSync(this.#fileOf(digest), { force: true });
   }

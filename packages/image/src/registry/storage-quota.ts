@@ -33,7 +33,7 @@ export class StorageQuota {
       this.#onPressure();
       throw new RegistryFailure(
         "DENIED",
-        `the registry is full: ${inGiB(this.stored)} of ${inGiB(this.limit)} GiB are in use; ` +
+        `the registry is full: ${inWords(this.stored + this.incoming)} of ${inWords(this.limit)} are in use; ` +
           "delete Functions that are no longer needed, or give the registry a larger quota",
       );
     }
@@ -42,6 +42,12 @@ export class StorageQuota {
 
   release(bytes: number): void {
     this.incoming -= bytes;
+  }
+
+  /** Sets the count by the sizes of all blobs. */
+  counted(sizes: number[]): void {
+    this.blobs = sizes.length;
+    this.stored = sizes.reduce((sum, size) => sum + size, 0);
   }
 
   add(bytes: number): void {
@@ -56,7 +62,7 @@ export class StorageQuota {
   }
 }
 
-function inGiB(bytes: number): string {
+function inWords(bytes: number): string {
   const gib = bytes / 1024 ** 3;
-  return gib >= 10 ? gib.toFixed(0) : gib.toPrecision(2);
+  return gib >= 1 ? `${gib.toFixed(1)} GiB` : `${(gib * 1024).toFixed(1)} MiB`;
 }
