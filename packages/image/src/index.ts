@@ -32,6 +32,7 @@ export { readDockerConfig } from "./client/docker-config.ts";
 /** From files to an image in a registry. */
 export { createLayer, type Layer, type LayerFile } from "./layer.ts";
 export { type AssembledImage, assembleImage, type BaseImage } from "./assemble-image.ts";
+export { type Artifact, attachArtifacts } from "./attach-artifact.ts";
 export { type LayoutImage, readImageLayout, writeImageLayout } from "./image-layout.ts";
 export { type LayerSource, pushImage, type PushResult } from "./push-image.ts";
 /** From files to a directory that other tools read. */

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { assembleImage } from "../assemble-image.ts";
+import { attachArtifacts } from "../attach-artifact.ts";
 import { type RegistryClient } from "../client/registry-client.ts";
 import { formatImageName, parseImageName } from "../image-name.ts";
 import { createLayer, type Layer, type LayerFile } from "../layer.ts";
 import { type ContainerConfig } from "../manifest.ts";
 import { type LayerSource, pushImage } from "../push-image.ts";
+import { attestationsOf, type Component } from "./attestations.ts";
 import { type Base, openBase } from "./base.ts";
 import { dependencyLayer, type DependencyRequest } from "./dependencies.ts";
 import { readSource, sourceDigest, type SourceFile } from "./function-source.ts";
@@ -89,9 +91,11 @@ export async function buildFunctionImage(
   };
   const sources: LayerSource[] = base.source ? [base.source] : [];
   const layers: Layer[] = [];
+  const components: Component[] = [];
   if (installation) {
     const dependencies = await dependencyLayer(client, { ...request, installation });
     layers.push(dependencies.layer);
+    components.push(...dependencies.components);
     sources.push(dependencies.source);
   }
   const source = unbuilt ?? (await builtLayer(files, options, request));
@@ -112,8 +116,24 @@ export async function buildFunctionImage(
     if (layer === source)
       report(`pushing source layer ${(layer.descriptor.size / 1024).toFixed(1)} KiB`);
   };
-  const { digest, sentBytes } = await pushImage(client, image, target, { sources, onSend });
   const { host, repository } = target;
+  const { title, runtime, origin } = options;
+  const attestations = attestationsOf({
+    digest: image.digest,
+    repository,
+    title,
+    runtime,
+    created: origin?.created,
+    components,
+    source: { digest: actual, url: origin?.url, revision: origin?.revision },
+    base: { digest: base.digest, name: options.baseName },
+  });
+  const subject = { mediaType: image.mediaType, digest: image.digest, size: image.bytes.length };
+  // Side by side: documents may come before what they are about, and nothing waits for them alone.
+  const [{ digest, sentBytes }] = await Promise.all([
+    pushImage(client, image, target, { sources, onSend }),
+    attachArtifacts(client, subject, target, attestations),
+  ]);
   return { image: formatImageName({ host, repository, digest }), sentBytes };
 }
 

@@ -7,6 +7,8 @@ import { type ImageName, parseImageName } from "../image-name.ts";
 import { createLayer, type Layer } from "../layer.ts";
 import { type Platform } from "../manifest.ts";
 import { type LayerSource, pushImage } from "../push-image.ts";
+import { type Component } from "./attestations.ts";
+import { decodeComponents, encodeComponents } from "./components.ts";
 import { type Installation } from "./installer.ts";
 
 export interface DependencyRequest {
@@ -27,18 +29,29 @@ export interface DependencyRequest {
 export async function dependencyLayer(
   client: RegistryClient,
   request: DependencyRequest,
-): Promise<{ layer: Layer; source: LayerSource }> {
+): Promise<{ layer: Layer; components: Component[]; source: LayerSource }> {
   const name = parseImageName(`${request.cache}:${dependencyKey(request)}`);
-  const layer = (await findLayer(client, name)) ?? (await installLayer(client, name, request));
-  return { layer, source: { name, digests: new Set([layer.descriptor.digest]) } };
+  const found = (await findLayer(client, name)) ?? (await installLayer(client, name, request));
+  const { layer } = found;
+  return { ...found, source: { name, digests: new Set([layer.descriptor.digest]) } };
 }
 
-async function findLayer(client: RegistryClient, name: ImageName): Promise<Layer | undefined> {
+interface FoundLayer {
+  layer: Layer;
+  components: Component[];
+}
+
+/** Beside the layer, so that whoever reuses it can tell what is in it. */
+const componentsLabel = "io.spry.components";
+
+async function findLayer(client: RegistryClient, name: ImageName): Promise<FoundLayer | undefined> {
   try {
     const { manifest, config } = await client.resolveImage(name);
     const [descriptor] = manifest.layers;
     const [diffId] = config.rootfs.diff_ids;
-    return descriptor && diffId ? { descriptor, diffId } : undefined;
+    if (!descriptor || !diffId) return undefined;
+    const components = decodeComponents(config.config?.Labels?.[componentsLabel]);
+    return { layer: { descriptor, diffId }, components };
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
@@ -49,16 +62,17 @@ async function installLayer(
   client: RegistryClient,
   name: ImageName,
   { installation, platform, scratch, report }: DependencyRequest,
-): Promise<Layer> {
+): Promise<FoundLayer> {
   report("installing dependencies");
-  const { files, size } = await installation.run(scratch);
+  const { files, size, components } = await installation.run(scratch);
   report(`packing ${files.length} files of dependencies, ${(size / 1024 / 1024).toFixed(1)} MiB`);
   const scratchFile = join(scratch, `${name.tag}.tar.gz`);
   const layer = await createLayer(files, { scratchFile });
   const onSend = () =>
     report(`pushing dependency layer ${(layer.descriptor.size / 1024 / 1024).toFixed(1)} MiB`);
-  await pushImage(client, assembleImage({ layers: [layer], platform }), name, { onSend });
-  return layer;
+  const config = { Labels: { [componentsLabel]: encodeComponents(components) } };
+  await pushImage(client, assembleImage({ layers: [layer], platform, config }), name, { onSend });
+  return { layer, components };
 }
 
 function dependencyKey({ installation, runtime, platform }: DependencyRequest): string {

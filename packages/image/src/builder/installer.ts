@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { type LayerFile } from "../layer.ts";
+import { type Component } from "./attestations.ts";
 
 /** What a source says about its dependencies, and how they are installed. */
 export interface Installation {
@@ -14,6 +15,8 @@ export interface InstalledFiles {
   files: LayerFile[];
   /** Bytes. */
   size: number;
+  /** The packages that they are of. */
+  components: Component[];
 }
 
 export interface InstallerRun {

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { npmComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
 import { readModules } from "./module-tree.ts";
@@ -38,7 +39,8 @@ export function nodeDependencies(
     ],
     async run(scratch) {
       const modules = join(await install(files, scratch, { npmConfig, withDev }), "node_modules");
-      return existsSync(modules) ? readModules(modules, prefix) : { files: [], size: 0 };
+      if (!existsSync(modules)) return { files: [], size: 0, components: [] };
+      return { ...readModules(modules, prefix), components: npmComponents(modules) };
     },
   };
 }

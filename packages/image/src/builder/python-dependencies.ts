@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
+import { pythonComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation, runInstaller, shownLine } from "./installer.ts";
 import { readModules } from "./module-tree.ts";
@@ -37,7 +38,7 @@ export function pythonDependencies(
     async run(scratch) {
       const target = await install(requirements, scratch, pipConfig);
       await compile(target, `/${prefix}`, join(scratch, "home"));
-      return readModules(target, prefix);
+      return { ...readModules(target, prefix), components: pythonComponents(target) };
     },
   };
 }

@@ -111,6 +111,41 @@ export class RegistryClient {
     return digest;
   }
 
+  /**
+   * Stores a manifest that has a subject. Where the registry keeps no list of a subject's referrers,
+   * the list is an index under a tag (distribution specification 1.1, "Unavailable Referrers API").
+   */
+  async putReferrer(name: ImageName, manifest: ImageManifest): Promise<void> {
+    const bytes = Buffer.from(JSON.stringify(manifest));
+    const digest = digestOf(bytes);
+    const mediaType = manifest.mediaType ?? mediaTypes.manifest;
+    const answer = await this.#connection.call("PUT", name, `manifests/${digest}`, {
+      headers: { "content-type": mediaType },
+      body: bodyOf(bytes),
+      expect: [201, 200],
+      scopes: push(name),
+    });
+    answer.resume();
+    const { subject, artifactType, annotations } = manifest;
+    if (!subject || answer.headers["oci-subject"] !== undefined) return;
+    const list: ImageName = { ...name, tag: subject.digest.replace(":", "-") };
+    const before = await this.getManifest(list).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+    const known = before && isIndex(before.manifest) ? before.manifest.manifests : [];
+    if (known.some((entry) => entry.digest === digest)) return;
+    const entry: Descriptor = {
+      mediaType,
+      digest,
+      size: bytes.length,
+      ...(artifactType ? { artifactType } : {}),
+      ...(annotations ? { annotations } : {}),
+    };
+    const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [...known, entry] };
+    await this.putManifest(list, Buffer.from(JSON.stringify(index)), mediaTypes.index);
+  }
+
   async deleteManifest(name: ImageName): Promise<void> {
     const answer = await this.#connection.call("DELETE", name, `manifests/${referenceOf(name)}`, {
       expect: [202, 200, 404],
