@@ -23,8 +23,14 @@ test.each([
   expect(matchesFields(parseFieldSelector(text), valueOf)).toBe(matches);
 });
 
-test.each(["metadata.name", "=a", "a=b\\", "a=b\\x"])("%j is refused", (text) => {
-  expect(() => parseFieldSelector(text)).toThrow("invalid field selector");
+test.each([
+  ["metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
+  ["=a", "can't understand '=a'"],
+  ["a=b\\", "invalid field selector: invalid escape sequence"],
+  ["a=b\\x", "invalid field selector: invalid escape sequence: \\x"],
+  ["a=b=c", "invalid field selector: unescaped character in value: 61"],
+])("%j is refused: %s", (text, problem) => {
+  expect(() => parseFieldSelector(text)).toThrow(problem);
 });
 
 test("a field selector read back from its text is the same", () => {

@@ -15,17 +15,23 @@ const maxSelectorLength = 16 * 1024;
  * for the second character; empty terms are passed over. Throws a `StatusError` 400.
  */
 export function parseFieldSelector(text: string): FieldRequirement[] {
-  if (text.length > maxSelectorLength) throw badSelector(text);
+  if (text.length > maxSelectorLength) {
+    throw refusal(`invalid selector: it must not be longer than ${maxSelectorLength} characters`);
+  }
   if (text.trim() === "") return [];
   return (text.match(/(?:\\.|[^,])+/gs) ?? []).map((term) => {
-    const match = /^\s*([A-Za-z0-9_.\-/[\]]+)(!=|==?)((?:\\[\\,=]|[^\\=])*)$/s.exec(term);
-    if (!match) throw badSelector(text);
+    const match = /^\s*([A-Za-z0-9_.\-/[\]]+)(!=|==?)(.*)$/s.exec(term);
+    if (!match) throw refusal(`invalid selector: '${text}'; can't understand '${term}'`);
     const [, field = "", sign, value = ""] = match;
-    return {
-      field,
-      operator: sign === "!=" ? "!=" : "=",
-      value: value.replace(/\\(.)/gs, "$1"),
-    };
+    return { field, operator: sign === "!=" ? "!=" : "=", value: unescaped(value) };
+  });
+}
+
+function unescaped(value: string): string {
+  return value.replace(/\\(.?)|=/gs, (found, second: string | undefined) => {
+    if (found === "=") throw refusal("invalid field selector: unescaped character in value: 61");
+    if (second && "\\,=".includes(second)) return second;
+    throw refusal(`invalid field selector: invalid escape sequence: ${found}`);
   });
 }
 
@@ -46,10 +52,6 @@ export function matchesFields(
   );
 }
 
-function badSelector(text: string): StatusError {
-  const shown = JSON.stringify(text.slice(0, 200));
-  return new StatusError({
-    code: 400,
-    message: `invalid field selector ${shown}: must be terms like metadata.name=a, joined by commas`,
-  });
+function refusal(message: string): StatusError {
+  return new StatusError({ code: 400, message });
 }

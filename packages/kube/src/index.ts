@@ -1,6 +1,7 @@
 /** Kubernetes machinery: what any controller or client of the Kubernetes API needs, and nothing of Spry. */
 
 // What travels: objects, kinds, errors.
+export { labelKeyProblems, labelValueProblems } from "./label-selector-parser.ts";
 export {
   keyOf,
   type KubeList,

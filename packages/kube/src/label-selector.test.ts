@@ -42,20 +42,21 @@ describe("a label selector", () => {
   });
 
   test.each([
-    "app in web",
-    "app in (web",
-    "app)",
-    "app in ((web))",
-    "=web",
-    "app=we b",
-    "app>x",
-    "-app",
-    "app=web,",
-    "a/b/c=d",
-    `${"x".repeat(64)}=y`,
-    "x".repeat(20_000),
-  ])("%j is refused", (text) => {
-    expect(() => parseLabelSelector(text)).toThrow("unable to parse selector");
+    ["app in web", "unable to parse requirement: found 'web' expected: '('"],
+    ["app in (web", "unable to parse requirement: found '', expected: ',' or ')'"],
+    ["app)", "unable to parse requirement: found ')', expected: in, notin, =, ==, !=, gt, lt"],
+    ["app in ((web))", "unable to parse requirement: found '(', expected: ',', or identifier"],
+    ["=web", "found '=', expected: !, identifier, or 'end of string'"],
+    ["app=we b", "found 'b', expected: ',' or 'end of string'"],
+    ["app>x", "values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators"],
+    ["-app", '<nil>: Invalid value: "-app": name part must consist of'],
+    ["app=web,", "found '', expected: identifier after ','"],
+    ["a/b/c=d", '<nil>: Invalid value: "a/b/c": a valid label key'],
+    ["app=-", 'values[0][app]: Invalid value: "-": a valid label'],
+    [`${"x".repeat(64)}=y`, "name part must be no more than 63 bytes"],
+    ["x".repeat(20_000), "must not be longer than 16384 characters"],
+  ])("%j is refused: %s", (text, problem) => {
+    expect(() => parseLabelSelector(text)).toThrow(problem);
   });
 
   test("in its structured form needs every term, and matches nothing when it is missing", () => {

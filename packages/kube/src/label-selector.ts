@@ -1,4 +1,5 @@
 import { StatusError } from "./errors.ts";
+import { parseRequirements } from "./label-selector-parser.ts";
 
 /** One term of a selector; all terms of a selector must hold. */
 export interface LabelRequirement {
@@ -15,7 +16,6 @@ export interface LabelSelector {
 
 type Labels = Record<string, string> | undefined;
 
-const maxSelectorLength = 16 * 1024;
 const keyPattern =
   /^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const valuePattern = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
@@ -35,10 +35,7 @@ export function isLabelValue(value: string): boolean {
  * Throws a `StatusError` 400 that says which part is wrong.
  */
 export function parseLabelSelector(text: string): LabelRequirement[] {
-  if (text.length > maxSelectorLength) {
-    throw badSelector(text, `must not be longer than ${maxSelectorLength} characters`);
-  }
-  return splitTerms(text).map((term) => checked(parseTerm(term, text), text));
+  return parseRequirements(text);
 }
 
 /** The terms of a structured selector. An empty selector has none, and so selects everything. */
@@ -86,47 +83,6 @@ function matchesRequirement({ key, operator, values }: LabelRequirement, labels:
       return operator === "Gt" ? BigInt(value) > bound : BigInt(value) < bound;
     }
   }
-}
-
-/** Splits at the commas outside of parentheses. */
-function splitTerms(text: string): string[] {
-  const terms: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let i = 0; i <= text.length; i++) {
-    const char = text[i];
-    if (char === "(") depth++;
-    else if (char === ")") depth--;
-    if (depth < 0 || depth > 1) throw badSelector(text, `has an unexpected "${char}"`);
-    if (i === text.length || (char === "," && depth === 0)) {
-      terms.push(text.slice(start, i).trim());
-      start = i + 1;
-    }
-  }
-  if (depth > 0) throw badSelector(text, 'has no ")" for its "("');
-  if (terms.length === 1 && terms[0] === "") return [];
-  return terms;
-}
-
-function parseTerm(term: string, text: string): LabelRequirement {
-  const set = /^(\S+)\s+(in|notin)\s*\(([^()]*)\)$/.exec(term);
-  if (set) {
-    const [, key = "", operator, list = ""] = set;
-    const values = [...new Set(list.split(",").map((value) => value.trim()))].sort();
-    return { key, operator: operator === "in" ? "In" : "NotIn", values };
-  }
-  const comparison = /^([^\s=!<>]+)\s*(==|=|!=|>|<)\s*([^\s=!<>]*)$/.exec(term);
-  if (comparison) {
-    const [, key = "", sign = "", value = ""] = comparison;
-    const operator = ({ "!=": "NotIn", ">": "Gt", "<": "Lt" } as const)[sign] ?? "In";
-    return { key, operator, values: [value] };
-  }
-  const existence = /^(!?)\s*([^\s=!<>()]+)$/.exec(term);
-  if (existence) {
-    const [, not, key = ""] = existence;
-    return { key, operator: not ? "DoesNotExist" : "Exists", values: [] };
-  }
-  throw badSelector(text, `has a term that cannot be read: ${JSON.stringify(term)}`);
 }
 
 function checked(requirement: LabelRequirement, text: string): LabelRequirement {

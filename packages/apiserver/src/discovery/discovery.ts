@@ -57,7 +57,10 @@ export class Discovery {
       return version === undefined ? this.#resources("", group) : undefined;
     }
     if (group === undefined) return aggregated ? this.#aggregated(false) : this.#groups();
-    if (version === undefined) return this.#groups().groups.find((each) => each.name === group);
+    if (version === undefined) {
+      const found = this.#groups().groups.find((each) => each.name === group);
+      return found && { kind: "APIGroup", apiVersion: "v1", ...found };
+    }
     return this.#resources(group, version);
   }
 
@@ -74,7 +77,7 @@ export class Discovery {
 
   #groupNames(): string[] {
     const names = new Set([...this.#catalog.all(), ...virtualResources].map((type) => type.group));
-    return [...names].filter((name) => name !== "");
+    return [...names].filter((name) => name !== "").sort();
   }
 
   #groups() {
@@ -83,7 +86,7 @@ export class Discovery {
         groupVersion: `${name}/${version}`,
         version,
       }));
-      return { kind: "APIGroup", apiVersion: "v1", name, versions, preferredVersion: versions[0] };
+      return { name, versions, preferredVersion: versions[0] };
     });
     return { kind: "APIGroupList", apiVersion: "v1", groups };
   }
@@ -121,11 +124,13 @@ export class Discovery {
       verbs: ["create"],
     }));
     const groupVersion = groupVersionOf({ group, version });
+    const resources = [...stored, ...asked].sort((a, b) => (a.name < b.name ? -1 : 1));
+    // The oldest of these documents has no version.
     return {
       kind: "APIResourceList",
-      apiVersion: "v1",
+      ...(group !== "" && { apiVersion: "v1" }),
       groupVersion,
-      resources: [...stored, ...asked],
+      resources,
     };
   }
 
@@ -134,7 +139,7 @@ export class Discovery {
     const items = (core ? [""] : this.#groupNames()).map((name) => {
       const types = this.#types(name);
       return {
-        metadata: { name, creationTimestamp: null },
+        metadata: name === "" ? {} : { name },
         versions: this.#versions(name).map((version) => ({
           version,
           freshness: "Current",
@@ -143,7 +148,7 @@ export class Discovery {
             ...virtualResources
               .filter((each) => each.group === name && each.version === version)
               .map(aggregatedVirtual),
-          ],
+          ].sort((a, b) => (a.resource < b.resource ? -1 : 1)),
         })),
       };
     });
@@ -184,7 +189,7 @@ function aggregatedVirtual({
   };
 }
 
-function aggregatedResource(type: ResourceType): object {
+function aggregatedResource(type: ResourceType) {
   const { group, version, kind } = type;
   const subresources = subresourcesOf(type).map((each) => ({
     subresource: each.name,

@@ -4,6 +4,7 @@ import { type Engine, presented, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, invalidOptions, notFound } from "../errors.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { StaleWriteError } from "../store/store.ts";
+import { integerOf } from "./list-options.ts";
 import { selectionOf } from "./selection.ts";
 import { placeOf } from "./write.ts";
 
@@ -28,10 +29,10 @@ const foregroundFinalizer = "foregroundDeletion";
 
 /** Options from the body and, where that is silent, from the query. */
 export function deleteOptionsOf(body: DeleteOptions, query: URLSearchParams): DeleteOptions {
-  const grace = query.get("gracePeriodSeconds");
+  const grace = integerOf(query, "gracePeriodSeconds");
   const policy = query.get("propagationPolicy");
   const options = { ...body };
-  if (grace !== null) options.gracePeriodSeconds ??= Number(grace);
+  if (grace !== undefined) options.gracePeriodSeconds ??= grace;
   if (policy !== null) options.propagationPolicy ??= policy;
   if (query.get("orphanDependents") === "true") options.orphanDependents ??= true;
   const { gracePeriodSeconds, propagationPolicy } = options;
@@ -132,12 +133,16 @@ async function tryDelete(
   const next = stored.copy();
   const { metadata } = next;
   const grace = graceOf(type.kind, next, options);
-  const finalizers = finalizersAfter(metadata.finalizers ?? [], options);
+  const finalizers = finalizersAfter(metadata.finalizers ?? [], effective(request, options));
   if (finalizers.length > 0) metadata.finalizers = finalizers;
   else delete metadata.finalizers;
   const waits = finalizers.length > 0 || grace > 0 || holdsNamespace(next);
   const copied = presented(type, next);
-  if (request.dryRun) return { object: copied, gone: !waits };
+  if (!waits || request.dryRun) {
+    // Pods and what waits are told with the time of their deletion.
+    if (waits || type.kind === "Pod") mark(engine, next, grace, stored.object);
+  }
+  if (request.dryRun) return { object: presented(type, next), gone: !waits };
   if (!waits) {
     if (type.collection === "/services") engine.addresses.release(next);
     const removed = await engine.store.remove(stored, next);
@@ -151,6 +156,14 @@ async function tryDelete(
   return { object: presented(type, written.object), gone: false };
 }
 
+/** The options with the kind's own policy, where the client names none. */
+function effective({ type, warnings }: ResourceRequest, options: DeleteOptions): DeleteOptions {
+  const own = type.strategy.deletionPolicy;
+  if (!own || options.propagationPolicy || options.orphanDependents !== undefined) return options;
+  if (!warnings.includes(own.warning)) warnings.push(own.warning);
+  return { ...options, propagationPolicy: own.policy };
+}
+
 /** Sets the time of deletion; false when nothing new is said. A grace period only ever shrinks. */
 function mark(engine: Engine, next: UnknownObject, grace: number, old: UnknownObject): boolean {
   const { metadata } = next;
@@ -160,7 +173,8 @@ function mark(engine: Engine, next: UnknownObject, grace: number, old: UnknownOb
     ? Date.parse(old.metadata.deletionTimestamp) - (previous ?? 0) * 1000
     : engine.clock.now();
   metadata.deletionTimestamp = timestampOf(begun + grace * 1000);
-  metadata.deletionGracePeriodSeconds = grace;
+  // A namespace goes when it is empty, whatever time that takes.
+  if (next.kind !== "Namespace") metadata.deletionGracePeriodSeconds = grace;
   if (metadata.generation) metadata.generation++;
   if (next.kind === "Namespace") next.status = { ...(next.status as object), phase: "Terminating" };
   return true;

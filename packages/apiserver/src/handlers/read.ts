@@ -1,7 +1,15 @@
+import { isGone, StatusError } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
-import { badRequest, gone, notFound } from "../errors.ts";
+import { notFound } from "../errors.ts";
 import { textResponse } from "../http/responses.ts";
 import { type StoredObject } from "../store/stored-object.ts";
+import {
+  continueToken,
+  leastRevisionOf,
+  type ListOptions,
+  listOptionsOf,
+  tooLargeVersion,
+} from "./list-options.ts";
 import { type Presentation } from "./presentation.ts";
 import { selectionOf } from "./selection.ts";
 import { placeOf } from "./write.ts";
@@ -11,79 +19,83 @@ export async function getObject(
   request: ResourceRequest,
   presentation: Presentation,
 ): Promise<Response> {
+  const least = leastRevisionOf(request.query);
   await engine.store.settled();
+  if (least > engine.store.revision) throw tooLargeVersion(least, engine.store.revision);
   const stored = engine.store.get(placeOf(request));
   if (!stored) throw notFound(request.type, request.name);
   return textResponse(presentation.one(stored), 200, request.warnings);
 }
 
 /**
- * A page of a collection. Pages show each object as it is when the page is read; a watch from the
- * list's resourceVersion (that of its first page) tells every change since.
+ * A page of a collection in the state of one revision: the latest, that of the first page, or with
+ * `resourceVersionMatch=Exact` the one that the client names.
  */
 export async function listObjects(
   engine: Engine,
   request: ResourceRequest,
   presentation: Presentation,
 ): Promise<Response> {
-  const { query, type, namespace } = request;
-  await engine.store.settled();
+  const options = listOptionsOf(request.query);
+  const { limit, position } = options;
   const selection = selectionOf(request);
-  const position = positionOf(query, engine.store.revision);
-  const limit = limitOf(query);
-  checkExactVersion(query, engine.store.revision);
+  await engine.store.settled();
+  const { objects, revision } = stateOf(engine, request, options);
   const found: StoredObject[] = [];
   let rest = 0;
-  for (const stored of engine.store.list(type.collection, namespace)) {
-    if (position.after !== undefined && stored.key <= position.after) continue;
+  for (const stored of objects) {
+    if (position && stored.key <= position.after) continue;
     if (!selection.matches(stored)) continue;
     if (limit > 0 && found.length >= limit) rest++;
     else found.push(stored);
   }
   const last = found.at(-1);
   const metadata = {
-    resourceVersion: String(position.revision),
-    ...(rest > 0 && last && { continue: continueToken(position.revision, last.key) }),
+    resourceVersion: String(revision),
+    ...(rest > 0 && last && { continue: continueToken(revision, last.key) }),
     // With a selector the rest is not known to a cluster either.
     ...(rest > 0 && selection.all && { remainingItemCount: rest }),
   };
   return textResponse(presentation.list(found, metadata), 200, request.warnings);
 }
 
-interface Position {
+interface State {
+  objects: StoredObject[];
   revision: number;
-  after?: string;
 }
 
-function positionOf(query: URLSearchParams, revision: number): Position {
-  const token = query.get("continue");
-  if (!token) return { revision };
-  try {
-    const { rv, start } = JSON.parse(Buffer.from(token, "base64url").toString()) as {
-      rv: number;
-      start: string;
-    };
-    if (Number.isSafeInteger(rv) && typeof start === "string")
-      return { revision: rv, after: start };
-  } catch {
-    // Told below.
+/** The collection as the options want it. Throws a `StatusError` 410 when that state is forgotten, 504 when it is yet to come. */
+function stateOf(
+  { store }: Engine,
+  { type, namespace }: ResourceRequest,
+  { position, revision = 0, match }: ListOptions,
+): State {
+  const latest = store.revision;
+  if (Math.max(revision, position?.revision ?? 0) > latest) {
+    throw tooLargeVersion(position?.revision ?? revision, latest);
   }
-  throw badRequest("continue key is not valid: it is not one that this server gave out");
+  const wanted = position?.revision ?? (match === "Exact" ? revision : latest);
+  if (wanted === -1 || wanted === latest) {
+    return { objects: store.list(type.collection, namespace), revision: latest };
+  }
+  try {
+    return { objects: store.listAt(type.collection, wanted, namespace), revision: wanted };
+  } catch (cause) {
+    if (!isGone(cause)) throw cause;
+    throw forgotten(position?.after);
+  }
 }
 
-function continueToken(rv: number, start: string): string {
-  return Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv, start })).toString("base64url");
-}
-
-function limitOf(query: URLSearchParams): number {
-  const limit = Number(query.get("limit") ?? 0);
-  if (!Number.isSafeInteger(limit))
-    throw badRequest(`limit: ${query.get("limit")} is not a number`);
-  return limit;
-}
-
-function checkExactVersion(query: URLSearchParams, revision: number): void {
-  const version = query.get("resourceVersion") ?? "";
-  if (query.get("resourceVersionMatch") !== "Exact" || query.has("continue")) return;
-  if (Number(version) !== revision) throw gone(Number(version), revision);
+function forgotten(after: string | undefined): StatusError {
+  if (after === undefined) {
+    const message = "The resourceVersion for the provided list is too old.";
+    return new StatusError({ code: 410, message });
+  }
+  // With this token a client can go on, in whatever state there is.
+  return new StatusError({
+    code: 410,
+    message:
+      "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+    metadata: { continue: continueToken(-1, after) },
+  });
 }

@@ -4,6 +4,7 @@ import { requestToken } from "../authentication/token-request.ts";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import {
   badRequest,
+  conflict,
   invalidObject,
   invalidOptions,
   methodNotAllowed,
@@ -18,6 +19,7 @@ import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts
 import { DecodingError } from "../schema/decoding.ts";
 import { checkFields, type FieldValidation } from "../schema/field-validation.ts";
 import { type DeleteOptions, deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
+import { isTrue } from "./list-options.ts";
 import { patchObject } from "./patch.ts";
 import { bindPod, evictPod, podLog } from "./pod-subresources.ts";
 import { presentationOf } from "./presentation.ts";
@@ -66,7 +68,7 @@ async function handleCollection(
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   switch (http.method) {
     case "GET":
-      if (isWatch(request.query)) return watchObjects(engine, request, presentation);
+      if (isTrue(request.query, "watch")) return watchObjects(engine, request, presentation);
       return listObjects(engine, request, presentation);
     case "POST": {
       if (request.type.namespaced && !request.namespace) throw methodNotAllowed();
@@ -98,7 +100,6 @@ async function handleObject(
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   switch (http.method) {
     case "GET":
-      if (isWatch(request.query)) return watchObjects(engine, request, presentation);
       return getObject(engine, request, presentation);
     case "PUT":
       return replace(engine, request, http);
@@ -163,7 +164,22 @@ async function replace(engine: Engine, request: ResourceRequest, http: Request):
       "the namespace of the provided object does not match the namespace sent on the request",
     );
   }
-  if (!engine.store.get(placeOf(request))) throw notFound(type, name);
+  const stored = engine.store.get(placeOf(request));
+  if (!stored) throw notFound(type, name);
+  const { uid } = stored.object.metadata;
+  if (metadata.name !== undefined && metadata.name !== name) {
+    throw badRequest(
+      `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
+    );
+  }
+  if (metadata.uid && metadata.uid !== uid) {
+    const key = `/registry/${type.custom ? `${type.group}/` : ""}${type.plural}/${[namespace, name].filter(Boolean).join("/")}`;
+    throw conflict(
+      type,
+      name,
+      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`,
+    );
+  }
   const conditional = type.custom !== undefined || type.strategy.conditionalUpdate;
   if (conditional && !metadata.resourceVersion) throw missingVersion(request);
   const updated = await updateObject(engine, request, {
@@ -230,11 +246,6 @@ async function handlePod(
 
 /** Served on connections that are no longer HTTP; see `streaming/upgrade.ts`. */
 const podStreams = new Set(["exec", "attach", "portforward"]);
-
-function isWatch(query: URLSearchParams): boolean {
-  const value = query.get("watch");
-  return value === "true" || value === "1";
-}
 
 async function bodyObject(request: ResourceRequest, http: Request): Promise<UnknownObject> {
   const { type } = request;

@@ -66,7 +66,10 @@ function partition(fields: FieldRequirement[]): [FieldRequirement[], FieldRequir
 
 function checkField(type: ResourceType, field: string): void {
   if (isNameField(field) || type.strategy.selectableFields?.includes(field)) return;
-  throw badRequest(`field label not supported: ${field}`);
+  if (type.strategy.selectableFields) throw badRequest(`field label not supported: ${field}`);
+  throw badRequest(
+    `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
+  );
 }
 
 /** Fields whose name in a selector is not their path. */

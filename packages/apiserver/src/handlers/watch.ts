@@ -1,9 +1,9 @@
 import { messageOf, StatusError } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
-import { badRequest } from "../errors.ts";
 import { streamResponse } from "../http/responses.ts";
 import { type StoreEvent } from "../store/event-log.ts";
-import { type StoredObject } from "../store/stored-object.ts";
+import { StoredObject } from "../store/stored-object.ts";
+import { tooLargeVersion, type WatchOptions, watchOptionsOf } from "./list-options.ts";
 import { type Presentation } from "./presentation.ts";
 import { type Selection, selectionOf } from "./selection.ts";
 
@@ -33,9 +33,13 @@ export function watchObjects(
   if (openWatches >= maxWatches) {
     throw new StatusError({ code: 429, message: `there are ${maxWatches} watches already` });
   }
+  const options = watchOptionsOf(request.query);
+  if (options.revision > engine.store.revision) {
+    throw tooLargeVersion(options.revision, engine.store.revision);
+  }
   const selection = selectionOf(request);
   const stream = new ReadableStream<Uint8Array>(
-    new WatchSource(engine, request, presentation, selection),
+    new WatchSource(engine, request, presentation, selection, options),
     new ByteLengthQueuingStrategy({ highWaterMark: maxWaitingBytes }),
   );
   return streamResponse(stream, presentation.encoding.contentType);
@@ -46,6 +50,7 @@ class WatchSource {
   readonly #request: ResourceRequest;
   readonly #presentation: Presentation;
   readonly #selection: Selection;
+  readonly #options: WatchOptions;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #stops: (() => void)[] = [];
 
@@ -54,25 +59,27 @@ class WatchSource {
     request: ResourceRequest,
     presentation: Presentation,
     selection: Selection,
+    options: WatchOptions,
   ) {
     this.#engine = engine;
     this.#request = request;
     this.#presentation = presentation;
     this.#selection = selection;
+    this.#options = options;
   }
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.#controller = controller;
     openWatches++;
     this.#stops.push(() => openWatches--);
-    const { query, signal } = this.#request;
+    const { signal } = this.#request;
     const end = () => this.#end();
     for (const each of [signal, this.#engine.closing]) {
       if (each.aborted) return this.#end();
       each.addEventListener("abort", end, { once: true });
       this.#stops.push(() => each.removeEventListener("abort", end));
     }
-    const timeoutMs = Number(query.get("timeoutSeconds") ?? 0) * 1000 || defaultTimeoutMs;
+    const timeoutMs = this.#options.timeoutSeconds * 1000 || defaultTimeoutMs;
     this.#stops.push(this.#engine.clock.after(timeoutMs, end));
     try {
       this.#begin();
@@ -90,34 +97,20 @@ class WatchSource {
 
   #begin(): void {
     const { store } = this.#engine;
-    const { type, query, namespace } = this.#request;
-    const asked = query.get("resourceVersion") ?? "";
-    const initial = query.get("sendInitialEvents");
-    let since = Number(asked || 0);
-    if (!Number.isSafeInteger(since) || since < 0) {
-      throw badRequest(`invalid resource version ${JSON.stringify(asked.slice(0, 40))}`);
-    }
+    const { type, namespace } = this.#request;
+    const { initialEvents, bookmarks } = this.#options;
+    let since = this.#options.revision;
     // Without a version (or with 0) the objects that are there come first, as additions.
-    if (since === 0 ? initial !== "false" : initial === "true") {
+    if (initialEvents ?? since === 0) {
       since = store.revision;
       for (const stored of store.list(type.collection, namespace)) {
         if (stored.revision <= since && this.#selection.matches(stored))
           this.#tell("ADDED", stored);
       }
-      if (initial === "true") this.#bookmark({ "k8s.io/initial-events-end": "true" });
+      if (initialEvents && bookmarks) this.#bookmark({ "k8s.io/initial-events-end": "true" });
     } else if (since === 0) since = store.revision;
-    if (since > store.revision) {
-      throw new StatusError({
-        code: 504,
-        message: `Too large resource version: ${since}, current: ${store.revision}`,
-        details: {
-          causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
-          retryAfterSeconds: 1,
-        },
-      });
-    }
     this.#stops.push(store.watch(type.collection, since, (event) => this.#hear(event)));
-    if (query.get("allowWatchBookmarks") === "true") this.#scheduleBookmark();
+    if (bookmarks) this.#scheduleBookmark();
   }
 
   /** One object that cannot be shown must not disturb the store or the other watchers. */
@@ -139,7 +132,7 @@ class WatchSource {
     }
     const after = this.#selection.matches(current);
     if (after) this.#tell(before ? "MODIFIED" : "ADDED", current);
-    else if (before) this.#tell("DELETED", current);
+    else if (before) this.#tell("DELETED", lastSelected(previous, current));
   }
 
   #tell(type: EventType, stored: StoredObject): void {
@@ -162,12 +155,8 @@ class WatchSource {
     const { type } = this.#request;
     const apiVersion = type.group ? `${type.group}/${type.version}` : type.version;
     const resourceVersion = String(this.#engine.store.committed);
-    const metadata = {
-      resourceVersion,
-      creationTimestamp: null,
-      ...(annotations && { annotations }),
-    };
-    const object = this.#presentation.object({ kind: type.kind, apiVersion, metadata } as never);
+    const metadata = { resourceVersion, ...(annotations && { annotations }) };
+    const object = this.#presentation.object({ kind: type.kind, apiVersion, metadata });
     this.#send(this.#presentation.encoding.event("BOOKMARK", JSON.stringify(object)));
   }
 
@@ -187,6 +176,13 @@ class WatchSource {
       // Cancelled by the reader: closed already.
     }
   }
+}
+
+/** An object that is no longer selected is told as it was, with the revision of the change. */
+function lastSelected(previous: StoredObject, current: StoredObject): StoredObject {
+  const object = previous.copy();
+  object.metadata.resourceVersion = String(current.revision);
+  return new StoredObject(previous, current.revision, JSON.stringify(object), object);
 }
 
 function lineOf(type: EventType, stored: StoredObject, presentation: Presentation): Uint8Array {

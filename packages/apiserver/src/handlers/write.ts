@@ -3,7 +3,7 @@ import { deepEqual, timestamp, type UnknownObject } from "@spry/kube";
 import { managedFieldsAfterUpdate, sameManagedFields } from "../apply/managed-fields.ts";
 import { preventEscalation } from "../authorization/escalation.ts";
 import { type Engine, presented, type ResourceRequest } from "../engine.ts";
-import { alreadyExists, badRequest, conflict, notFound } from "../errors.ts";
+import { alreadyExists, badRequest, conflict, notFound, plainFailure } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { validateMetadata } from "../resources/metadata.ts";
@@ -35,7 +35,7 @@ export async function createObject(
   const { metadata } = object;
   engine.admission.checkNamespace(request);
   if (metadata.resourceVersion) {
-    throw badRequest("resourceVersion should not be set on objects to be created");
+    throw plainFailure("resourceVersion should not be set on objects to be created");
   }
   if (type.namespaced) {
     if ((metadata.namespace ??= request.namespace) !== request.namespace) {
@@ -48,7 +48,7 @@ export async function createObject(
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.uid;
   delete metadata.creationTimestamp;
-  delete metadata.generation;
+  delete (metadata as { selfLink?: string }).selfLink;
   if (type.custom && type.hasStatus) delete object.status;
   const wanted = completed(type, object);
   // What admission and the server itself set from here on belongs to nobody.
@@ -186,14 +186,10 @@ function checkIdentity(request: ResourceRequest, wanted: UnknownObject, old: Unk
     );
   }
   metadata.name = name;
-  if (metadata.uid && metadata.uid !== old.metadata.uid) {
-    throw conflict(
-      type,
-      name,
-      `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.metadata.uid}`,
-    );
-  }
   const version = metadata.resourceVersion;
+  if (version && !/^\d+$/.test(version)) {
+    throw plainFailure(`strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`);
+  }
   if (version && version !== "0" && version !== old.metadata.resourceVersion) {
     throw conflict(type, name);
   }
@@ -205,7 +201,6 @@ function checkIdentity(request: ResourceRequest, wanted: UnknownObject, old: Unk
 }
 
 const systemFields = [
-  "uid",
   "creationTimestamp",
   "deletionTimestamp",
   "deletionGracePeriodSeconds",
@@ -222,6 +217,7 @@ function keepSystemFields(
   old: UnknownObject,
   subresource: string,
 ): void {
+  next.metadata.uid ||= old.metadata.uid ?? "";
   for (const field of systemFields) {
     if (old.metadata[field] === undefined) delete next.metadata[field];
     else Object.assign(next.metadata, { [field]: old.metadata[field] });
@@ -244,6 +240,8 @@ function keepSystemFields(
 
 function changesGeneration(type: ResourceType, next: UnknownObject, old: UnknownObject): boolean {
   if (next.metadata.deletionTimestamp !== old.metadata.deletionTimestamp) return true;
+  const { generationOf = [] } = type.strategy;
+  if (generationOf.some((key) => !deepEqual(next.metadata[key], old.metadata[key]))) return true;
   return [...new Set([...Object.keys(next), ...Object.keys(old)])].some(
     (key) =>
       key !== "metadata" &&

@@ -26,6 +26,11 @@ const nameLabel = "batch.kubernetes.io/job-name";
 export const jobStrategy: Strategy = {
   generation: true,
   selectableFields: ["status.successful"],
+  deletionPolicy: {
+    policy: "Orphan",
+    warning:
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
+  },
   defaults: (object) => setJobDefaults(object.spec as Spec | undefined),
   prepare(object, { old }) {
     if (old) return;

@@ -50,6 +50,7 @@ const addressTypes = ["FQDN", "IPv4", "IPv6"];
 /** `pkg/apis/discovery/v1/defaults.go` and `pkg/apis/discovery/validation`. */
 export const endpointSliceStrategy: Strategy = {
   generation: true,
+  generationOf: ["labels", "annotations"],
   defaults(object) {
     for (const port of (object as EndpointSlice).ports ?? []) {
       port.name ??= "";

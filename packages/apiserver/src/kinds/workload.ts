@@ -10,6 +10,7 @@ type Spec = NonNullable<Deployment["spec"]>;
 /** `pkg/apis/apps/v1/defaults.go` and `pkg/apis/apps/validation`. */
 export const deploymentStrategy: Strategy = {
   generation: true,
+  generationOf: ["annotations"],
   defaults(object) {
     const spec = object.spec as Spec | undefined;
     if (!spec) return;
@@ -63,7 +64,6 @@ export const deploymentStrategy: Strategy = {
 
 export const replicaSetStrategy: Strategy = {
   generation: true,
-  selectableFields: ["status.replicas"],
   defaults(object) {
     const spec = object.spec as Spec | undefined;
     if (!spec) return;

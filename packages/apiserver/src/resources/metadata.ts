@@ -1,4 +1,4 @@
-import { deepEqual, isLabelKey, isLabelValue, type ObjectMeta } from "@spry/kube";
+import { labelKeyProblems, labelValueProblems, type ObjectMeta } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
 import { type ResourceType } from "./resource-type.ts";
 
@@ -23,9 +23,6 @@ const serviceDetail =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 export const qualifiedNameDetail =
   "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const labelValueDetail =
-  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-
 /** The problems of a name under a rule, in Kubernetes' words; none when it is fine. */
 export function nameProblems(
   name: string,
@@ -41,7 +38,10 @@ export function nameProblems(
   const max = rule === "subdomain" ? 253 : 63;
   if (name.length > max) problems.push(`must be no more than ${max} bytes`);
   if (rule === "subdomain" && !subdomainPattern.test(name)) problems.push(subdomainDetail);
-  if (rule === "label" && !labelPattern.test(name)) problems.push(labelDetail);
+  if (rule === "label" && !labelPattern.test(name)) {
+    // A good subdomain that is no label has dots.
+    problems.push(subdomainPattern.test(name) ? "must not contain dots" : labelDetail);
+  }
   if (rule === "service" && !serviceNamePattern.test(name)) problems.push(serviceDetail);
   return problems;
 }
@@ -55,33 +55,41 @@ export function validateMetadata(
 ): void {
   if (!old) validateNames(type, metadata, errors);
   else {
-    const before = new Set(old.finalizers);
-    const added = (metadata.finalizers ?? []).filter((each) => !before.has(each));
-    if (old.deletionTimestamp && added.length > 0) {
-      errors.forbidden(
-        "metadata.finalizers",
-        `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((each) => JSON.stringify(each)).join(", ")}}`,
-      );
-    }
+    // Kubernetes looks at the metadata of an update twice: for all kinds, and for this one.
+    validateUpdate(metadata, old, errors);
+    validateUpdate(metadata, old, errors);
   }
-  if (!old || !deepEqual(metadata.labels, old.labels)) {
-    validateLabels(metadata.labels, "metadata.labels", errors);
-  }
+  validateLabels(metadata.labels, "metadata.labels", errors);
   validateAnnotations(metadata.annotations, errors);
   validateOwners(metadata, errors);
   if ((metadata.finalizers?.length ?? 0) > maxFinalizers) {
     errors.tooMany("metadata.finalizers", metadata.finalizers?.length ?? 0, maxFinalizers);
   }
   for (const [index, finalizer] of (metadata.finalizers ?? []).entries()) {
-    if (!isLabelKey(finalizer)) {
-      errors.invalid(`metadata.finalizers[${index}]`, finalizer, qualifiedNameDetail);
-    } else if (!type.custom && !finalizer.includes("/") && !standardFinalizers.has(finalizer)) {
+    for (const problem of labelKeyProblems(finalizer)) {
+      errors.invalid("metadata.finalizers", finalizer, problem);
+    }
+    if (!type.custom && !finalizer.includes("/") && !standardFinalizers.has(finalizer)) {
       errors.invalid(
         `metadata.finalizers[${index}]`,
         finalizer,
         "name is neither a standard finalizer name nor is it fully qualified",
       );
     }
+  }
+}
+
+function validateUpdate(metadata: ObjectMeta, old: ObjectMeta, errors: FieldErrors): void {
+  const before = new Set(old.finalizers);
+  const added = (metadata.finalizers ?? []).filter((each) => !before.has(each));
+  if (old.deletionTimestamp && added.length > 0) {
+    errors.forbidden(
+      "metadata.finalizers",
+      `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((each) => JSON.stringify(each)).join(", ")}}`,
+    );
+  }
+  if (metadata.uid && metadata.uid !== old.uid) {
+    errors.invalid("metadata.uid", metadata.uid, "field is immutable");
   }
 }
 
@@ -106,14 +114,10 @@ export function validateLabels(
   path: string,
   errors: FieldErrors,
 ): void {
-  for (const [key, value] of Object.entries(labels ?? {})) {
-    if (!isLabelKey(key)) errors.invalid(path, key, qualifiedNameDetail);
-    if (typeof value !== "string" || isLabelValue(value)) continue;
-    errors.invalid(
-      path,
-      value,
-      value.length > 63 ? "must be no more than 63 bytes" : labelValueDetail,
-    );
+  for (const [key, value] of sortedEntries(labels)) {
+    for (const problem of labelKeyProblems(key)) errors.invalid(path, key, problem);
+    if (typeof value !== "string") continue;
+    for (const problem of labelValueProblems(value)) errors.invalid(path, value, problem);
   }
 }
 
@@ -122,25 +126,29 @@ function validateAnnotations(
   errors: FieldErrors,
 ): void {
   let size = 0;
-  for (const [key, value] of Object.entries(annotations ?? {})) {
-    if (!isLabelKey(key.toLowerCase())) {
-      errors.invalid("metadata.annotations", key, qualifiedNameDetail);
+  for (const [key, value] of sortedEntries(annotations)) {
+    for (const problem of labelKeyProblems(key.toLowerCase())) {
+      errors.invalid("metadata.annotations", key, problem);
     }
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
   if (size > maxAnnotationBytes) errors.tooLong("metadata.annotations", maxAnnotationBytes);
 }
 
+function sortedEntries(map: Record<string, string> | undefined): [string, string][] {
+  return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
 function validateOwners(metadata: ObjectMeta, errors: FieldErrors): void {
   let controllers = 0;
-  for (const [index, owner] of (metadata.ownerReferences ?? []).entries()) {
-    const path = `metadata.ownerReferences[${index}]`;
+  const path = "metadata.ownerReferences";
+  for (const owner of metadata.ownerReferences ?? []) {
     for (const field of ["apiVersion", "kind", "name", "uid"] as const) {
       if (!owner[field]) {
         errors.invalid(
           `${path}.${field}`,
           owner[field] ?? "",
-          `${field === "apiVersion" ? "version" : field} must not be empty`,
+          field === "apiVersion" ? "version must not be empty" : "must not be empty",
         );
       }
     }

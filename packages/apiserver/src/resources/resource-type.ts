@@ -30,6 +30,10 @@ export interface Strategy {
   nameRule?: "subdomain" | "label" | "service" | "path";
   /** Whether `metadata.generation` counts changes of what is not status. */
   generation?: boolean;
+  /** Metadata that it counts as well. */
+  generationOf?: ("labels" | "annotations")[];
+  /** What a deletion without a policy does about dependents: `Background` unless said otherwise. */
+  deletionPolicy?: { policy: "Orphan"; warning: string };
   /** Whether an update has to name the resourceVersion that it replaces. */
   conditionalUpdate?: boolean;
   /** Fields for `?fieldSelector=` besides name and namespace. */

@@ -83,6 +83,20 @@ export class Store {
     return result;
   }
 
+  /** The same in the state after a revision. Throws a `StatusError` 410 when that is too long ago. */
+  listAt(collection: string, revision: number, namespace?: string): StoredObject[] {
+    const now = this.list(collection, namespace);
+    const since = this.#collection(collection).log.after(revision);
+    if (since.length === 0) return now;
+    const then = new Map(now.map((stored) => [stored.key, stored]));
+    for (const { current, previous } of since.toReversed()) {
+      if (namespace && current.namespace !== namespace) continue;
+      if (previous) then.set(current.key, previous);
+      else then.delete(current.key);
+    }
+    return [...then.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
   /** Collections that hold anything. */
   collections(): string[] {
     return [...this.#collections].filter(([, { objects }]) => objects.size > 0).map(([key]) => key);

@@ -49,7 +49,7 @@ function subjectNames(subjects: unknown, kind: string): string {
   const all = (subjects ?? []) as { kind: string; name: string; namespace?: string }[];
   return all
     .filter((each) => each.kind === kind)
-    .map(({ name, namespace }) => (namespace ? `${namespace}/${name}` : name))
+    .map(({ name, namespace = "" }) => (kind === "ServiceAccount" ? `${namespace}/${name}` : name))
     .join(", ");
 }
 
@@ -57,6 +57,25 @@ const storageClass = column(
   "StorageClass",
   (object: Any) => text(spec(object).storageClassName) ?? "",
 );
+const attributesClass = column(
+  "VolumeAttributesClass",
+  (object: Any) => text(spec(object).volumeAttributesClassName) ?? "<unset>",
+);
+const modeNames: Record<string, string> = {
+  ReadWriteOnce: "RWO",
+  ReadOnlyMany: "ROX",
+  ReadWriteMany: "RWX",
+  ReadWriteOncePod: "RWOP",
+};
+
+function accessModes(modes: unknown): string {
+  const given = new Set((modes ?? []) as string[]);
+  return Object.keys(modeNames)
+    .filter((mode) => given.has(mode))
+    .map((mode) => modeNames[mode])
+    .join(",");
+}
+
 const volumeMode = column("VolumeMode", (object: Any) => text(spec(object).volumeMode), wide);
 
 function capacity(value: unknown): string {
@@ -134,14 +153,15 @@ export const clusterColumns: Record<string, Column[]> = {
     column("Status", (object: Any) => text(status(object).phase) ?? ""),
     column("Volume", (object: Any) => text(spec(object).volumeName) ?? ""),
     column("Capacity", (object: Any) => capacity(status(object).capacity)),
-    column("Access Modes", (object: Any) => text(spec(object).accessModes) ?? ""),
+    column("Access Modes", (object: Any) => accessModes(status(object).accessModes)),
     storageClass,
+    attributesClass,
     ageColumn,
     volumeMode,
   ],
   PersistentVolume: [
     column("Capacity", (object: Any) => capacity(spec(object).capacity)),
-    column("Access Modes", (object: Any) => text(spec(object).accessModes) ?? ""),
+    column("Access Modes", (object: Any) => accessModes(spec(object).accessModes)),
     column(
       "Reclaim Policy",
       (object: Any) => text(spec(object).persistentVolumeReclaimPolicy) ?? "",
@@ -185,19 +205,16 @@ export const eventColumns: Column[] = [
   column("Message", (event: Any) => (text(event.message ?? event.note) ?? "").trim()),
   column<Event>(
     "First Seen",
-    (event) =>
-      since(
-        text(event.firstTimestamp) ?? text(event.eventTime) ?? event.metadata.creationTimestamp,
-      ),
+    (event) => since(text(event.firstTimestamp) ?? text(event.eventTime)),
     wide,
   ),
   column(
     "Count",
     (event: Any) => {
       const series = event.series as { count?: number } | undefined;
-      return Number(series?.count ?? event.count ?? event.deprecatedCount ?? 1);
+      return Number((series?.count ?? event.count ?? event.deprecatedCount) || 1);
     },
-    { ...integer, wide: true },
+    wide,
   ),
   { ...nameColumn, priority: 1 },
 ];
@@ -207,8 +224,8 @@ function eventTime(event: Event): string | undefined {
   return (
     text(series?.lastObservedTime) ??
     text(event.lastTimestamp) ??
-    text(event.eventTime) ??
-    event.metadata.creationTimestamp
+    text(event.firstTimestamp) ??
+    text(event.eventTime)
   );
 }
 

@@ -30,6 +30,28 @@ const containerColumns: Column[] = [
   ),
   column<Templated>("Images", ({ spec }) => names(spec?.template?.spec?.containers, "image"), wide),
 ];
+interface Scheduled {
+  spec?: { jobTemplate?: { spec?: Templated["spec"] } };
+}
+
+/** The same, and the selector, of the Jobs that a CronJob makes. */
+const jobTemplateColumns: Column[] = [
+  column<Scheduled>(
+    "Containers",
+    ({ spec }) => names(spec?.jobTemplate?.spec?.template?.spec?.containers, "name"),
+    wide,
+  ),
+  column<Scheduled>(
+    "Images",
+    ({ spec }) => names(spec?.jobTemplate?.spec?.template?.spec?.containers, "image"),
+    wide,
+  ),
+  column<Scheduled>(
+    "Selector",
+    ({ spec }) => selectorText(spec?.jobTemplate?.spec?.selector),
+    wide,
+  ),
+];
 const selectorColumn = column<Templated>(
   "Selector",
   ({ spec }) => selectorText(spec?.selector),
@@ -108,6 +130,7 @@ export const workloadColumns: Record<string, Column[]> = {
       return last && since(last);
     }),
     ageColumn,
+    ...jobTemplateColumns,
   ],
   HorizontalPodAutoscaler: [
     column<HorizontalPodAutoscaler>(
@@ -116,10 +139,8 @@ export const workloadColumns: Record<string, Column[]> = {
     ),
     column<HorizontalPodAutoscaler>("Targets", autoscalerTargets),
     column<HorizontalPodAutoscaler>("MinPods", ({ spec }) => String(spec?.minReplicas ?? 1)),
-    column<HorizontalPodAutoscaler>("MaxPods", ({ spec }) => String(spec?.maxReplicas ?? 0)),
-    column<HorizontalPodAutoscaler>("Replicas", ({ status }) =>
-      String(status?.currentReplicas ?? 0),
-    ),
+    column<HorizontalPodAutoscaler>("MaxPods", ({ spec }) => spec?.maxReplicas ?? 0),
+    column<HorizontalPodAutoscaler>("Replicas", ({ status }) => status?.currentReplicas ?? 0),
     ageColumn,
   ],
 };
