@@ -50,6 +50,8 @@ async function startPod(name: string, image: string, more: object = {}): Promise
     metadata: { name, namespace: "default" },
     spec: {
       nodeName: "here",
+      // Nobody is here who would make what its volume needs.
+      automountServiceAccountToken: false,
       terminationGracePeriodSeconds: 0,
       restartPolicy: "Never",
       volumes: [{ name: "data", emptyDir: {} }],

@@ -103,11 +103,26 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   };
 }
 
+/** With its ServiceAccount, so that the first Pods need not wait for a controller. */
 async function ensureNamespace(transport: Transport, engine: Engine, name: string): Promise<void> {
-  if (engine.store.get({ collection: "/namespaces", namespace: "", name })) return;
-  const body = JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  await ensure(transport, engine, "Namespace", { plural: "namespaces", namespace: "", name });
+  const account = { plural: "serviceaccounts", namespace: name, name: "default" };
+  await ensure(transport, engine, "ServiceAccount", account);
+}
+
+async function ensure(
+  transport: Transport,
+  { store }: Engine,
+  kind: string,
+  { plural, namespace, name }: { plural: string; namespace: string; name: string },
+): Promise<void> {
+  if (store.get({ collection: `/${plural}`, namespace, name })) return;
+  const body = JSON.stringify({ apiVersion: "v1", kind, metadata: { name } });
   const headers = { "content-type": "application/json", "user-agent": "spry-apiserver" };
-  const url = "http://kubernetes.internal/api/v1/namespaces";
+  const scope = namespace ? `namespaces/${namespace}/` : "";
+  const url = `http://kubernetes.internal/api/v1/${scope}${plural}`;
   const response = await transport(new Request(url, { method: "POST", headers, body }));
-  if (!response.ok) throw new Error(`creating namespace ${name}: ${await response.text()}`);
+  // A Namespace that was being deleted at the last end goes on with that.
+  if (response.ok || response.status === 403) return;
+  throw new Error(`creating ${kind} ${name}: ${await response.text()}`);
 }

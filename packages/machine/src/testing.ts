@@ -92,6 +92,9 @@ export interface TestMachine {
   restartNode(): MachineNode;
 }
 
+/** What `kube-root-ca.crt` holds: nobody connects here. */
+const rootCa = "no certificate";
+
 /** A whole machine: API server, controllers, a registry, and a node that runs real processes. */
 export async function startMachine(options: { clock?: Clock } = {}): Promise<TestMachine> {
   const { clock } = options;
@@ -116,7 +119,13 @@ export async function startMachine(options: { clock?: Clock } = {}): Promise<Tes
     await server.close();
   });
   startNode();
-  await startControllers({ client, kubelet, signal: ending.signal, ...(clock ? { clock } : {}) });
+  await startControllers({
+    client,
+    kubelet,
+    rootCa,
+    signal: ending.signal,
+    ...(clock ? { clock } : {}),
+  });
   const machine = { client, registry, server, dataDir, restartNode: startNode };
   return Object.defineProperty(machine, "node", { get: () => node }) as TestMachine;
 }

@@ -1,4 +1,5 @@
 import { type Clock, type Logger, type UnknownObject } from "@spry/kube";
+import { admitServiceAccount } from "../authentication/service-account-admission.ts";
 import { type ResourceRequest } from "../engine.ts";
 import { forbidden, notFound } from "../errors.ts";
 import { type Catalog } from "../resources/catalog.ts";
@@ -88,6 +89,8 @@ export class Admission {
     reinvocation: Reinvocation,
   ): Promise<UnknownObject | undefined> {
     this.#limits.mutate(attributes);
+    const { request, operation, object } = attributes;
+    if (operation === "CREATE" && object) await admitServiceAccount(this.#store, request, object);
     reinvocation.noteInput(attributes.object);
     return this.#webhooks.mutate(attributes, reinvocation);
   }

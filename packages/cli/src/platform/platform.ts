@@ -175,6 +175,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log: log.child({ room: "sandbox" }),
       }),
       mirrors: { [pullAddress]: mirror },
+      apiServer: { host, port: apiListener.port },
       log: log.child({ room: "node" }),
     });
     nodes.set(nodeName, node);

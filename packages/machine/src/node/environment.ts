@@ -10,16 +10,20 @@ import {
   type Secret,
 } from "@spry/kube";
 
+import { type PodTokens } from "./pod-tokens.ts";
+
 /** A container's configuration cannot be made up yet: shown as `CreateContainerConfigError`. */
 export class ContainerConfigError extends Error {}
 
 /** Reads ConfigMaps and Secrets of one Pod, each once per pass. */
 export class PodObjects {
+  readonly tokens: PodTokens;
   readonly #client: KubeClient;
   readonly #namespace: string | undefined;
   readonly #read = new Map<string, Promise<ConfigMap | Secret | undefined>>();
 
-  constructor(client: KubeClient, namespace: string | undefined) {
+  constructor(client: KubeClient, namespace: string | undefined, tokens: PodTokens) {
+    this.tokens = tokens;
     this.#client = client;
     this.#namespace = namespace;
   }
@@ -69,11 +73,13 @@ export interface PodPlace {
   nodeName: string;
   /** Cores and bytes: what a container without a limit may use. */
   allocatable: { cpu: number; memory: number };
+  /** Where the Pod's containers reach the API server. */
+  apiServer?: { host: string; port: number } | undefined;
 }
 
 /**
- * The environment that image and Pod say: the image's, then `envFrom`, then `env` with `$(VAR)`
- * expanded. Throws a `ContainerConfigError` that names what is missing.
+ * The environment that image and Pod say: the image's, where the API server is, then `envFrom`, then
+ * `env` with `$(VAR)` expanded. Throws a `ContainerConfigError` that names what is missing.
  */
 export async function environmentOf(
   pod: Pod,
@@ -87,7 +93,7 @@ export async function environmentOf(
     const at = entry.indexOf("=");
     if (at > 0) env.set(entry.slice(0, at), entry.slice(at + 1));
   }
-  const declared = new Map<string, string>();
+  const declared = new Map(apiServerVariables(place));
   for (const source of container.envFrom ?? []) {
     const { configMapRef, secretRef, prefix = "" } = source;
     const reference = configMapRef ?? secretRef;
@@ -103,6 +109,17 @@ export async function environmentOf(
     if (value !== undefined) declared.set(variable.name, value);
   }
   return Object.fromEntries([...env, ...declared]);
+}
+
+/** By these, programs in a Pod know that they are in a cluster, and where its API is. */
+function apiServerVariables({ apiServer }: PodPlace): [string, string][] {
+  if (!apiServer) return [];
+  const port = String(apiServer.port);
+  return [
+    ["KUBERNETES_SERVICE_HOST", apiServer.host],
+    ["KUBERNETES_SERVICE_PORT", port],
+    ["KUBERNETES_SERVICE_PORT_HTTPS", port],
+  ];
 }
 
 async function valueOf(

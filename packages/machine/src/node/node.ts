@@ -40,6 +40,8 @@ export interface NodeOptions {
   sandbox: Sandbox;
   /** Registry host in an image name → where to pull. */
   mirrors: Record<string, RegistryEndpoint>;
+  /** Where containers reach the API server: `KUBERNETES_SERVICE_HOST` and `_PORT`. */
+  apiServer?: { host: string; port: number };
   clock?: Clock;
   log?: Logger;
 }
@@ -64,7 +66,7 @@ export function createNode(options: NodeOptions): MachineNode {
 
 class NodeAgent implements MachineNode {
   readonly kubelet: Transport;
-  readonly #options: Required<NodeOptions>;
+  readonly #options: Required<Omit<NodeOptions, "apiServer">> & Pick<NodeOptions, "apiServer">;
   readonly #images: ImageStore;
   readonly #events: EventRecorder;
   readonly #pods: Informer<Pod>;
@@ -138,7 +140,7 @@ class NodeAgent implements MachineNode {
     if (this.#ending.signal.aborted || this.#done.has(uid)) return;
     const known = this.#workers.get(uid);
     if (known) return known.update(pod);
-    const { client, sandbox, clock, log, name } = this.#options;
+    const { client, sandbox, clock, log, name, apiServer } = this.#options;
     const worker = new PodWorker(pod, {
       client,
       sandbox,
@@ -146,7 +148,7 @@ class NodeAgent implements MachineNode {
       events: this.#events,
       clock,
       log,
-      place: { hostIp, nodeName: name, allocatable: allocatable() },
+      place: { hostIp, nodeName: name, allocatable: allocatable(), apiServer },
       recovered,
       onEnd: () => {
         this.#workers.delete(uid);

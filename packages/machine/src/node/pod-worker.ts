@@ -23,6 +23,7 @@ import { ContainerConfigError, PodObjects, type PodPlace } from "./environment.t
 import { ImagePulls } from "./image-pulls.ts";
 import { type ImageStore } from "./images.ts";
 import { isDone, mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
+import { PodTokens } from "./pod-tokens.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { VolumeError, writeVolumes } from "./volumes.ts";
 
@@ -57,6 +58,7 @@ export class PodWorker {
   readonly #containers: ContainerRun[];
   readonly #pulls: ImagePulls;
   readonly #status: StatusWriter;
+  readonly #tokens: PodTokens;
   readonly #startTime: string;
   #pod: Pod;
   #place: PodSandbox | undefined;
@@ -77,6 +79,7 @@ export class PodWorker {
     const { client, clock, log, images, sandbox, recovered } = options;
     this.#startTime = (pod.status?.startTime as unknown as string) ?? timestamp(clock);
     this.#status = new StatusWriter({ client, clock, log, pod });
+    this.#tokens = new PodTokens(client, clock, pod);
     const note = this.#note;
     const wake = () => this.wake();
     this.#pulls = new ImagePulls({ images, sandbox, clock, note, wake });
@@ -202,7 +205,7 @@ export class PodWorker {
     const { client, sandbox } = this.#options;
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
     this.#place ??= await sandbox.openPod({ uid, namespace, name });
-    const objects = new PodObjects(client, namespace);
+    const objects = new PodObjects(client, namespace, this.#tokens);
     if (!(await this.#writeVolumes(this.#place, objects))) return;
     for (const container of this.#nextToRun())
       await this.#startIfDue(container, this.#place, objects);
@@ -289,7 +292,11 @@ export class PodWorker {
 
   /** Returns false while the volumes are not there: no container can be started then. */
   async #writeVolumes(place: PodSandbox, objects: PodObjects): Promise<boolean> {
-    if (this.#volumesWritten) return true;
+    const isDue = this.#tokens.msUntilRefresh <= 0;
+    if (this.#volumesWritten && !isDue) {
+      this.#wakeAfter(this.#tokens.msUntilRefresh);
+      return true;
+    }
     // Set before the work: a change during it asks for another round.
     this.#volumesWritten = true;
     const running = this.#containers.some(({ isRunning }) => isRunning);
@@ -298,6 +305,7 @@ export class PodWorker {
         ...this.#options.place,
         podIp: place.ip,
       });
+      this.#wakeAfter(this.#tokens.msUntilRefresh);
       return true;
     } catch (error) {
       if (!(error instanceof VolumeError)) throw error;

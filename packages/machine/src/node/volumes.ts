@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import path from "node:path";
-import { type Container, type Pod, type Volume } from "@spry/kube";
+import { type Container, type Pod, StatusError, type Volume } from "@spry/kube";
 import { type Mount } from "../sandbox/sandbox.ts";
 import { type Files, writeAtomicDirectory } from "./atomic-directory.ts";
 import {
@@ -11,6 +11,8 @@ import {
   type PodPlace,
   resourceValue,
 } from "./environment.ts";
+
+import { type TokenProjection } from "./pod-tokens.ts";
 
 /** A volume cannot be set up (yet): the Pod waits, and an Event `FailedMount` says why. */
 export class VolumeError extends Error {}
@@ -103,7 +105,8 @@ async function projectedFiles(
   objects: PodObjects,
   place: PodPlace,
 ): Promise<Files> {
-  const { configMap, secret, downwardAPI } = source;
+  const { configMap, secret, downwardAPI, serviceAccountToken } = source;
+  if (serviceAccountToken) return tokenFile(serviceAccountToken, defaultMode, objects);
   if (configMap)
     return configMapFiles(configMap.name ?? "", { ...configMap, defaultMode }, objects);
   if (secret) return secretFiles(secret.name ?? "", { ...secret, defaultMode }, objects);
@@ -111,6 +114,20 @@ async function projectedFiles(
   throw new VolumeError(
     `projected sources of type ${Object.keys(source)[0]} are not supported by this node`,
   );
+}
+
+async function tokenFile(
+  projection: TokenProjection & { path: string },
+  mode: number = defaultMode,
+  { tokens }: PodObjects,
+): Promise<Files> {
+  try {
+    const content = Buffer.from(await tokens.token(projection));
+    return new Map([[checkedPath(projection.path), { content, mode }]]);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    throw new VolumeError(`failed to fetch token: ${error.message}`);
+  }
 }
 
 interface Projection {

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { type Clock } from "@spry/kube";
 import { type ServiceFiles } from "../network/service-files.ts";
+import { inClusterConfig } from "./in-cluster-config.ts";
 import { interpreterLabel, type Interpreters, interpretersIn } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
 import { ProcessContainer } from "./process-container.ts";
@@ -53,6 +54,8 @@ export class ProcessPod implements PodSandbox {
     const rewriter = new PathRewriter(spec.image.rootDir, spec.mounts);
     const cwd = await this.#workingDir(spec, rewriter, root);
     const env = this.#environment(spec, rewriter, root);
+    const kubeconfig = await inClusterConfig(dir, spec.mounts, env);
+    if (kubeconfig) env["KUBECONFIG"] = kubeconfig;
     const argv = spec.argv.map((argument) => rewriter.rewrite(argument));
     const id = randomBytes(32).toString("hex");
     const left = exitFile(this.dir, spec.name);
