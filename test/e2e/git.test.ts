@@ -113,6 +113,24 @@ describe("a Function from Git", () => {
     expect(await platform.call("calm.default")).toMatchObject({ status: 200, body: "three" });
   });
 
+  test("is checked at once when its server says that there was a push", async () => {
+    await secretOf("serverless-git-webhook", { token: "of the webhook" });
+    repository.commit({ "functions/hello/handler.js": answering("pushed") });
+    const push = (token: string) =>
+      fetch(`${platform.endpoints.webhooks}/git/default`, {
+        method: "POST",
+        headers: { "x-gitlab-token": token },
+        body: JSON.stringify({ ref: "refs/heads/main", repository: `${open.origin}/shop` }),
+      });
+    expect((await push("of somebody else")).status).toBe(401);
+    const answer = await push("of the webhook");
+    expect(await answer.json()).toMatchObject({ functions: ["calm", "fresh"] });
+    await platform.callUntil("calm.default", ({ body }) => body === "pushed");
+    repository.commit({ "functions/hello/handler.js": answering("three") });
+    expect((await push("of the webhook")).status).toBe(200);
+    await platform.callUntil("calm.default", ({ body }) => body === "three");
+  });
+
   test("installs what its package.json wants", async () => {
     const handler = `const isNumber = require("is-number");\nmodule.exports = { main: () => String(isNumber("5")) };`;
     repository.commit(

@@ -77,7 +77,13 @@ export class Platform {
     return this.#child?.pid ?? 0;
   }
 
-  get endpoints(): { apiServer: string; gateway: string; registry: string; pid: number } {
+  get endpoints(): {
+    apiServer: string;
+    gateway: string;
+    registry: string;
+    webhooks: string;
+    pid: number;
+  } {
     return JSON.parse(readFileSync(path.join(this.dataDir, "endpoints.json"), "utf8"));
   }
 

@@ -37,6 +37,7 @@ program
   .option("--data-dir <dir>", "where everything is kept", ".spry")
   .option("--api-port <port>", "port of the Kubernetes API", port, 6443)
   .option("--gateway-port <port>", "port on which Functions answer", port, 8080)
+  .option("--webhook-port <port>", "port for pushes of Git servers, 0: any free one", port, 0)
   .option("--registry-port <port>", "port of the image registry", port, 5000)
   .addOption(
     new Option("--registry-quota <size>", "what the image registry may hold")

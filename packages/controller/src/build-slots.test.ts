@@ -17,10 +17,10 @@ class Jobs implements JobCache {
     return () => {};
   }
 
-  set(name: string, conditions: { type: string; status: string }[] = []): void {
+  set(name: string, conditions: { type: string; status: string }[] = [], namespace = "shop"): void {
     const labels = { "serverless.kyma-project.io/function-name": name };
-    const object: Job = { metadata: { name, namespace: "shop", labels }, status: { conditions } };
-    this.#jobs.set(name, object);
+    const object: Job = { metadata: { name, namespace, labels }, status: { conditions } };
+    this.#jobs.set(`${namespace}/${name}`, object);
     for (const listener of this.#listeners) listener({ type: "added", object });
   }
 
@@ -119,5 +119,26 @@ describe("build slots", () => {
     functions.jobs.set("a");
     expect(functions.slots.tryEnter("shop/a")).toBe(true);
     expect(functions.slots.tryEnter("shop/b")).toBe(false);
+  });
+
+  test("let a namespace with few builds go before one with many", () => {
+    const jobs = new Jobs();
+    const granted: string[] = [];
+    const slots: BuildSlots = new BuildSlots(2, jobs, (key) => {
+      if (slots.tryEnter(key)) granted.push(key);
+    });
+    const come = (key: string) => {
+      if (slots.tryEnter(key)) granted.push(key);
+    };
+    for (let i = 0; i < 50; i++) come(`many/fn-${i}`);
+    for (const key of ["few/a", "few/b", "one/a"]) come(key);
+    expect(granted).toEqual(["many/fn-0", "many/fn-1"]);
+    for (let next = 0; next < 5; next++) {
+      const [namespace = "", name = ""] = (granted[next] ?? "").split("/");
+      jobs.set(name, [], namespace);
+      jobs.set(name, [{ type: "Complete", status: "True" }], namespace);
+    }
+    // Each in turn; within a namespace, who came first.
+    expect(granted.slice(2)).toEqual(["few/a", "one/a", "many/fn-2", "few/b", "many/fn-3"]);
   });
 });

@@ -5,9 +5,11 @@ import { functionKeyOf } from "./caches.ts";
 export type JobCache = Pick<Informer<Job>, "list" | "onChange">;
 
 /**
- * At most `max` builds at a time, first come first served. Builds under way are the unfinished Jobs
- * that the cache shows, plus the places given away whose Job the cache does not show yet. All of
- * this is synchronous, so several workers cannot take one place twice.
+ * At most `max` builds at a time, first come first served within a namespace. Between namespaces the
+ * one with the fewest builds under way has its turn, of those the one whose last turn is longest
+ * ago: nobody who applies hundreds of Functions keeps the others waiting. Builds under way are the unfinished Jobs that the cache shows, plus the places given away
+ * whose Job the cache does not show yet. All of this is synchronous, so several workers cannot take
+ * one place twice.
  */
 export class BuildSlots {
   readonly #max: number;
@@ -16,6 +18,9 @@ export class BuildSlots {
   /** In the order in which they came. */
   readonly #waiting = new Set<ObjectKey>();
   readonly #given = new Set<ObjectKey>();
+  /** When a namespace had its last turn, as a count of turns. */
+  readonly #lastTurn = new Map<string, number>();
+  #turns = 0;
 
   /** `wake` is told which Function may try again. */
   constructor(max: number, jobs: JobCache, wake: (key: ObjectKey) => void) {
@@ -37,15 +42,11 @@ export class BuildSlots {
   tryEnter(key: ObjectKey): boolean {
     if (this.#given.has(key)) return true;
     this.#waiting.add(key);
-    let free = this.#free(key);
-    for (const next of this.#waiting) {
-      if (free-- <= 0) return false;
-      if (next !== key) continue;
-      this.#waiting.delete(key);
-      this.#given.add(key);
-      return true;
-    }
-    return false;
+    if (!this.#next(this.#busy(key)).includes(key)) return false;
+    this.#waiting.delete(key);
+    this.#given.add(key);
+    this.#lastTurn.set(namespaceOf(key), ++this.#turns);
+    return true;
   }
 
   /** Gives place or turn back: the Function needs no build any more. */
@@ -55,22 +56,47 @@ export class BuildSlots {
   }
 
   #wakeNext(): void {
-    let free = this.#free();
-    for (const key of this.#waiting) {
-      if (free-- <= 0) return;
-      this.#wake(key);
-    }
+    for (const key of this.#next(this.#busy())) this.#wake(key);
   }
 
-  /** Free places; a Function's own build does not stand in its way, because it will be replaced. */
-  #free(except?: ObjectKey): number {
+  /** Who of those waiting would get the free places, one after the other. */
+  #next(busy: ReadonlySet<ObjectKey>): ObjectKey[] {
+    const load = new Map<string, number>();
+    const count = (namespace: string) => load.set(namespace, (load.get(namespace) ?? 0) + 1);
+    for (const key of busy) count(namespaceOf(key));
+    const queues = Map.groupBy(this.#waiting, namespaceOf);
+    for (const namespace of this.#lastTurn.keys())
+      if (!queues.has(namespace) && !load.has(namespace)) this.#lastTurn.delete(namespace);
+    const turns = new Map(this.#lastTurn);
+    const chosen: ObjectKey[] = [];
+    for (let free = this.#max - busy.size; free > 0 && queues.size > 0; free--) {
+      // Maps keep the order in which their keys came, and sorting what is equal keeps it too.
+      const [namespace = ""] = [...queues.keys()].sort(
+        (a, b) =>
+          (load.get(a) ?? 0) - (load.get(b) ?? 0) || (turns.get(a) ?? 0) - (turns.get(b) ?? 0),
+      );
+      const queue = queues.get(namespace) ?? [];
+      chosen.push(...queue.splice(0, 1));
+      count(namespace);
+      turns.set(namespace, this.#turns + chosen.length);
+      if (queue.length === 0) queues.delete(namespace);
+    }
+    return chosen;
+  }
+
+  /** Whose builds are under way; a Function's own does not stand in its way, because it will be replaced. */
+  #busy(except?: ObjectKey): Set<ObjectKey> {
     const busy = new Set(this.#given);
     for (const job of this.#jobs.list()) {
       if (!isFinished(job) && !job.metadata.deletionTimestamp) busy.add(functionKeyOf(job));
     }
     if (except !== undefined) busy.delete(except);
-    return this.#max - busy.size;
+    return busy;
   }
+}
+
+function namespaceOf(key: ObjectKey): string {
+  return key.slice(0, key.indexOf("/"));
 }
 
 export function isFinished(job: Job): boolean {

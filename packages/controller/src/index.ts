@@ -2,6 +2,7 @@
 export { type ControllerConfig } from "./config.ts";
 export { type FunctionControllerOptions, startFunctionController } from "./start.ts";
 export { sourceFetcherEntry } from "./git/fetcher-entry.ts";
+export { createPushWebhook, type PushWebhookOptions } from "./git/push/push-webhook.ts";
 export { createAdmission } from "./admission/admission.ts";
 export {
   admissionConfigurations,

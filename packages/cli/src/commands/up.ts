@@ -16,6 +16,7 @@ export interface UpOptions {
   dataDir: string;
   apiPort: number;
   gatewayPort: number;
+  webhookPort: number;
   registryPort: number;
   /** What the registry may hold, in bytes. */
   registryQuota: number;

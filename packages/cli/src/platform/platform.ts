@@ -28,6 +28,7 @@ import { writeNpmSettings } from "./npm-settings.ts";
 import { writePipSettings } from "./pip-settings.ts";
 import { openRegistry } from "./registry.ts";
 import { openSandbox } from "./sandbox.ts";
+import { startPushServer } from "./push-server.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects, type RegistryAccess } from "./system-objects.ts";
 import { startWebhookServer } from "./webhook-server.ts";
@@ -36,6 +37,7 @@ export interface PlatformOptions {
   dataDir: DataDir;
   apiPort: number;
   gatewayPort: number;
+  webhookPort: number;
   registryPort: number;
   /** What the registry may hold, in bytes. */
   registryQuota: number;
@@ -48,6 +50,8 @@ export interface Endpoints {
   apiServer: string;
   gateway: string;
   registry: string;
+  /** Git servers send pushes to `<URL>/git/<namespace>`. */
+  webhooks: string;
   dashboard: string | null;
   pid: number;
 }
@@ -204,11 +208,16 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     for (const one of work)
       one.catch((error: unknown) => log.error({ error }, "a part of the platform ended"));
 
+    const pushes = await occupying("Git webhooks", options.webhookPort, "--webhook-port", (port) =>
+      startPushServer({ client, host, port, log: log.child({ room: "git" }) }),
+    );
+    teardown.push(() => pushes.close());
     await nodeReady(client);
     const endpoints: Endpoints = {
       apiServer,
       gateway: `http://localhost:${gateway.port}`,
       registry: registryUrl,
+      webhooks: `http://${host}:${pushes.port}`,
       dashboard: null,
       pid: process.pid,
     };
