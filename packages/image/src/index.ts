@@ -27,7 +27,7 @@ export {
   type ResolvedImage,
 } from "./client/registry-client.ts";
 export { RegistryError } from "./client/registry-error.ts";
-export { readDockerConfig } from "./client/docker-config.ts";
+export { readCertificates, readDockerConfig } from "./client/docker-config.ts";
 
 /** From files to an image in a registry. */
 export { createLayer, type Layer, type LayerFile } from "./layer.ts";

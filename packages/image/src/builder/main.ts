@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { readDockerConfig } from "../client/docker-config.ts";
+import { readCertificates, readDockerConfig } from "../client/docker-config.ts";
 import { RegistryClient } from "../client/registry-client.ts";
 import { buildFunctionImage } from "./build-function-image.ts";
 import { messageOf, UserError } from "./user-error.ts";
@@ -48,7 +48,10 @@ async function build(): Promise<number> {
         revision: flags["source-revision"],
         created: commitDate(flags.scratch),
       },
-      client: new RegistryClient({ credentials: readDockerConfig(dockerConfigDirectory()) }),
+      client: new RegistryClient({
+        credentials: readDockerConfig(dockerConfigDirectory()),
+        certificates: readCertificates(dockerConfigDirectory()),
+      }),
       npmConfig: configured(".npmrc"),
       pipConfig: configured("pip.conf"),
       scratch,

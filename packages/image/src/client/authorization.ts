@@ -33,6 +33,7 @@ export async function fetchToken(
   challenge: Challenge,
   scopes: readonly string[],
   credentials: Credentials | undefined,
+  certificates?: (host: string) => string | undefined,
 ): Promise<{ token: string; expiresInMs: number }> {
   const { realm = "", service } = challenge.parameters;
   if (!URL.canParse(realm))
@@ -43,7 +44,7 @@ export async function fetchToken(
   if (service) url.searchParams.set("service", service);
   for (const scope of scopes) url.searchParams.append("scope", scope);
   const headers = credentials ? { authorization: basicAuthorization(credentials) } : {};
-  const answer = await send({ method: "GET", url, headers });
+  const answer = await send({ method: "GET", url, headers, ca: certificates?.(url.host) });
   const body = await readAll(answer, 256 * 1024);
   const status = answer.statusCode ?? 0;
   if (status !== 200)

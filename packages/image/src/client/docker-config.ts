@@ -1,30 +1,72 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Credentials } from "./authorization.ts";
+import { askCredentialHelper } from "./credential-helper.ts";
 
 interface DockerConfig {
   auths?: Record<string, { auth?: string; username?: string; password?: string }>;
+  /** Registry host → the helper that knows it: `docker-credential-<name>`. */
+  credHelpers?: Record<string, string>;
+  /** The helper for all others. */
+  credsStore?: string;
 }
 
+/** Looks up who we are at a registry's host. */
+export type CredentialSource = (host: string) => Promise<Credentials | undefined>;
+
 /**
- * Credentials of a docker `config.json` in `directory`, by registry host. A missing file means none.
- * Keys may be hosts or URLs, as `docker login` and Kubernetes' Secrets write them.
+ * Credentials of a docker `config.json` in `directory`, by registry host: from its `auths`, or from the credential
+ * helpers that it names, asked once for each host. A missing file means none. Keys may be hosts or URLs, as
+ * `docker login` and Kubernetes' Secrets write them.
  */
-export function readDockerConfig(directory: string): (host: string) => Credentials | undefined {
+export function readDockerConfig(directory: string): CredentialSource {
   const file = join(directory, "config.json");
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return () => undefined;
-    throw new Error(`reading registry credentials ${file}`, { cause });
-  }
+  const text = readIfThere(file);
+  if (text === undefined) return () => Promise.resolve(undefined);
+  const { auths = {}, credHelpers = {}, credsStore } = parse(text, file);
   const credentials = new Map<string, Credentials>();
-  for (const [key, entry] of Object.entries(parse(text, file).auths ?? {})) {
+  for (const [key, entry] of Object.entries(auths)) {
     const read = credentialsOf(entry);
     if (read) credentials.set(hostOf(key), read);
   }
-  return (host) => credentials.get(host === "docker.io" ? "index.docker.io" : host);
+  // Helpers know what they were told: the key as it is in the file.
+  const keys = new Map(Object.keys({ ...auths, ...credHelpers }).map((key) => [hostOf(key), key]));
+  const asked = new Map<string, Promise<Credentials | undefined>>();
+  return (name) => {
+    const host = name === "docker.io" ? "index.docker.io" : name;
+    const key = keys.get(host);
+    const helper = credHelpers[key ?? host] ?? credsStore;
+    const known = credentials.get(host);
+    if (helper === undefined || (known && !credHelpers[key ?? host])) return Promise.resolve(known);
+    let answer = asked.get(host);
+    if (!answer) asked.set(host, (answer = askCredentialHelper(helper, key ?? host)));
+    return answer;
+  };
+}
+
+/**
+ * Certificates (PEM) of private authorities by registry host, in Docker's layout: `certs.d/<host>/ca.crt`; for
+ * all hosts without one, `ca.crt` in the directory itself.
+ */
+export function readCertificates(directory: string): (host: string) => string | undefined {
+  const read = new Map<string, string | undefined>();
+  return (host) => {
+    // A host comes from an image's name, whose grammar has neither `/` nor `..`.
+    if (!read.has(host)) {
+      const own = readIfThere(join(directory, "certs.d", host, "ca.crt"));
+      read.set(host, own ?? readIfThere(join(directory, "ca.crt")));
+    }
+    return read.get(host);
+  };
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new Error(`reading registry settings ${file}`, { cause });
+  }
 }
 
 function parse(text: string, file: string): DockerConfig {
@@ -32,7 +74,7 @@ function parse(text: string, file: string): DockerConfig {
     return JSON.parse(text) as DockerConfig;
   } catch {
     // The parser's message quotes the text, which holds passwords.
-    throw new Error(`reading registry credentials ${file}: no JSON`);
+    throw new Error(`reading registry settings ${file}: no JSON`);
   }
 }
 

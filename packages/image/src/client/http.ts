@@ -1,4 +1,5 @@
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { type Agent as HttpsAgent } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { RegistryError } from "./registry-error.ts";
@@ -18,6 +19,8 @@ export interface HttpRequest {
   headers?: OutgoingHttpHeaders;
   body?: Body | undefined;
   signal?: AbortSignal | undefined;
+  /** Certificates (PEM) of a private authority to trust beside the public ones. */
+  ca?: string | undefined;
 }
 
 /** No byte in either direction for so long means that the other side is gone. */
@@ -44,6 +47,7 @@ async function exchange({
   headers,
   body,
   signal,
+  ca,
 }: HttpRequest): Promise<IncomingMessage> {
   const secure = url.protocol === "https:";
   // TLS is only loaded where a registry needs it: a loopback registry never does.
@@ -62,7 +66,7 @@ async function exchange({
       ...headers,
       ...(body ? { "content-length": body.size } : {}),
     },
-    ...(secure ? {} : { agent: plainAgent }),
+    agent: secure ? await secureAgent(ca) : plainAgent,
     ...(secure && url.hostname.endsWith("localhost") ? { servername: url.hostname } : {}),
     ...(signal ? { signal } : {}),
   });
@@ -81,6 +85,26 @@ async function exchange({
   const sent = pipeline(Readable.from(content), outgoing);
   const [answer] = await Promise.all([answered, sent.catch(() => answered)]);
   return answer;
+}
+
+const secureAgents = new Map<string, HttpsAgent>();
+
+/** One for each authority: connections are kept, and must not be mistaken for each other. */
+async function secureAgent(ca: string | undefined): Promise<HttpsAgent> {
+  const known = secureAgents.get(ca ?? "");
+  if (known) return known;
+  const [{ Agent }, { getCACertificates }] = await Promise.all([
+    import("node:https"),
+    import("node:tls"),
+  ]);
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: 16,
+    timeout: idleTimeoutMs,
+    ...(ca === undefined ? {} : { ca: [...getCACertificates(), ca] }),
+  });
+  secureAgents.set(ca ?? "", agent);
+  return agent;
 }
 
 /** `*.localhost` is this machine by RFC 6761, also where the system's resolver does not know it. */

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -222,8 +222,71 @@ describe("a registry client", () => {
   });
 });
 
+describe("an upload that breaks", () => {
+  const large = Buffer.alloc(9 * 1024 * 1024, "0123456789");
+  const pieces = async function* () {
+    for (let at = 0; at < large.length; at += 65_536)
+      yield await Promise.resolve(large.subarray(at, at + 65_536));
+  };
+
+  test("goes on where it broke", async () => {
+    const methods: string[] = [];
+    let breaks = 2;
+    let received = 0;
+    const host = await registryBehind((request) => {
+      methods.push(`${request.method} ${request.headers["content-range"] ?? ""}`.trim());
+      if (request.method !== "PATCH") return false;
+      const { socket } = request;
+      const before = socket.bytesRead;
+      const look = setInterval(() => {
+        if (breaks === 0 || socket.bytesRead - before < 3_000_000) return;
+        breaks--;
+        socket.destroy();
+      }, 0);
+      socket.once("close", () => {
+        received += socket.bytesRead;
+        clearInterval(look);
+      });
+      request.once("end", () => clearInterval(look));
+      return false;
+    });
+    const name = parseImageName(`${host}/a`);
+    const client = new RegistryClient();
+    await client.putBlob(name, digestOf(large), { size: large.length, open: pieces });
+    expect(await client.hasBlob(name, digestOf(large))).toBe(true);
+    expect(methods.filter((each) => each.startsWith("POST"))).toHaveLength(1);
+    const starts = methods
+      .filter((each) => each.startsWith("PATCH"))
+      .map((each) => Number(/(\d+)-/.exec(each)?.[1]));
+    expect(starts).toHaveLength(3);
+    expect(starts[1]).toBeGreaterThan(0);
+    expect(starts[2]).toBeGreaterThan(starts[1] ?? 0);
+    expect(received).toBeGreaterThan(0);
+    expect(received).toBeLessThan(large.length * 1.5);
+  });
+
+  test("begins anew when the registry has forgotten it", async () => {
+    let patches = 0;
+    const host = await registryBehind((request, response) => {
+      if (request.method === "PATCH" && ++patches === 1) {
+        request.destroy();
+        return true;
+      }
+      if (request.method === "GET" && request.url?.includes("/uploads/")) {
+        response.writeHead(404).end();
+        return true;
+      }
+      return false;
+    });
+    const name = parseImageName(`${host}/a`);
+    const client = new RegistryClient();
+    await client.putBlob(name, digestOf(large), { size: large.length, open: () => large });
+    expect(await client.hasBlob(name, digestOf(large))).toBe(true);
+  });
+});
+
 describe("registry credentials", () => {
-  test("come from a docker configuration, in every form it has", () => {
+  test("come from a docker configuration, in every form it has", async () => {
     const dir = temporaryDirectory();
     mkdirSync(dir, { recursive: true });
     const auths = {
@@ -234,13 +297,47 @@ describe("registry credentials", () => {
     };
     writeFileSync(join(dir, "config.json"), JSON.stringify({ auths }));
     const credentials = readDockerConfig(dir);
-    expect(credentials("a.io:5000")).toEqual({ username: "u", password: "p:q" });
-    expect(credentials("b.io")).toEqual({ username: "u", password: "p" });
-    expect(credentials("docker.io")).toEqual({ username: "hub", password: "p" });
-    expect(credentials("c.io")).toBeUndefined();
-    expect(readDockerConfig(join(dir, "none"))("a.io:5000")).toBeUndefined();
+    expect(await credentials("a.io:5000")).toEqual({ username: "u", password: "p:q" });
+    expect(await credentials("b.io")).toEqual({ username: "u", password: "p" });
+    expect(await credentials("docker.io")).toEqual({ username: "hub", password: "p" });
+    expect(await credentials("c.io")).toBeUndefined();
+    expect(await readDockerConfig(join(dir, "none"))("a.io:5000")).toBeUndefined();
     writeFileSync(join(dir, "config.json"), '{"auths": secret');
     expect(() => readDockerConfig(dir)).toThrow(/config\.json: no JSON$/);
+  });
+
+  test("come from the helpers that the configuration names", async () => {
+    const dir = temporaryDirectory();
+    const helper = (name: string, script: string) =>
+      writeFileSync(join(dir, `docker-credential-${name}`), `#!/bin/sh\n${script}\n`, {
+        mode: 0o755,
+      });
+    helper(
+      "store",
+      'read host; echo asked >> "$0.log"; echo "{\\"Username\\":\\"u\\",\\"Secret\\":\\"for $host\\"}"',
+    );
+    helper("empty", "echo credentials not found in native keychain; exit 1");
+    helper("broken", "echo secret-token; exit 0");
+    const { PATH } = process.env;
+    process.env["PATH"] = `${dir}:${PATH}`;
+    onTestFinished(() => void (process.env["PATH"] = PATH));
+    const config = {
+      auths: { "https://a.io/v1/": {} },
+      credsStore: "store",
+      credHelpers: { "b.io": "empty", "c.io": "missing", "d.io": "../sh", "e.io": "broken" },
+    };
+    writeFileSync(join(dir, "config.json"), JSON.stringify(config));
+    const credentials = readDockerConfig(dir);
+    const known = { username: "u", password: "for https://a.io/v1/" };
+    expect(await credentials("a.io")).toEqual(known);
+    expect(await credentials("a.io")).toEqual(known);
+    expect(readFileSync(join(dir, "docker-credential-store.log"), "utf8")).toBe("asked\n");
+    expect(await credentials("other.io")).toEqual({ username: "u", password: "for other.io" });
+    expect(await credentials("b.io")).toBeUndefined();
+    await expect(credentials("c.io")).rejects.toThrow(/no such program on the PATH/);
+    await expect(credentials("d.io")).rejects.toThrow(/a credential helper's name/);
+    const failure: unknown = await credentials("e.io").catch((error: unknown) => error);
+    expect(String(failure)).toMatch(/the answer has no Username and Secret$/);
   });
 
   test("are asked for by a challenge that is read leniently", () => {

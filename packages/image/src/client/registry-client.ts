@@ -12,6 +12,7 @@ import {
   type Platform,
   selectPlatform,
 } from "../manifest.ts";
+import { uploadBlob } from "./blob-upload.ts";
 import { type Body, readAll } from "./http.ts";
 import { RegistryConnection, type RegistryClientOptions } from "./registry-connection.ts";
 import { isNotFound } from "./registry-error.ts";
@@ -27,8 +28,6 @@ export interface ResolvedImage {
   config: ImageConfig;
 }
 
-/** Up to this size a blob goes out with the request that opens the upload. */
-const singleRequestLimit = 256 * 1024;
 const configSizeLimit = 4 * 1024 * 1024;
 
 /** A client of the OCI distribution specification 1.1. Image names are full: `host/repository:tag`. */
@@ -209,30 +208,9 @@ export class RegistryClient {
     return false;
   }
 
-  /** Sends a blob; one that breaks in the middle is sent again from the start. */
-  async putBlob(name: ImageName, digest: Digest, body: Body): Promise<void> {
-    await this.#connection.retry(async () => {
-      const single = body.size <= singleRequestLimit;
-      const query = single ? `?digest=${encodeURIComponent(digest)}` : "";
-      const opened = await this.#connection.request("POST", name, `blobs/uploads/${query}`, {
-        headers: single ? { "content-type": "application/octet-stream" } : { "content-length": 0 },
-        ...(single ? { body } : {}),
-        expect: [202, 201],
-        scopes: push(name),
-      });
-      opened.resume();
-      // Some registries do not take it in one request and open an upload as if nothing were there.
-      if (opened.statusCode === 201) return;
-      const url = this.#connection.locationOf(name, opened);
-      url.searchParams.set("digest", digest);
-      const closed = await this.#connection.request("PUT", name, url, {
-        headers: { "content-type": "application/octet-stream" },
-        body,
-        expect: [201],
-        scopes: push(name),
-      });
-      closed.resume();
-    });
+  /** Sends a blob; a large one that breaks in the middle goes on where it broke. */
+  putBlob(name: ImageName, digest: Digest, body: Body): Promise<void> {
+    return uploadBlob(this.#connection, name, digest, body);
   }
 }
 

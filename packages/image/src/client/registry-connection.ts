@@ -21,7 +21,9 @@ export interface RegistryClientOptions {
   /** Registry host of an image name → where it is; undefined means at the host itself. */
   resolve?: (host: string) => RegistryEndpoint | undefined;
   /** Credentials by host, such as from `readDockerConfig`. */
-  credentials?: (host: string) => Credentials | undefined;
+  credentials?: (host: string) => Credentials | undefined | Promise<Credentials | undefined>;
+  /** Certificates (PEM) of private authorities by host, such as from `readCertificates`. */
+  certificates?: (host: string) => string | undefined;
   /** Attempts in all for what may pass: no answer, 5xx, 429. Default 5, within about three seconds. */
   attempts?: number;
 }
@@ -54,7 +56,7 @@ export class RegistryConnection {
 
   /** Where an answer's `Location` points, which may be relative. */
   locationOf(name: ImageName, answer: IncomingMessage): URL {
-    return new URL(answer.headers.location ?? "", this.#endpoint(name.host).url);
+    return new URL(answer.headers.location ?? "", this.#urlOf(name.host));
   }
 
   async retry<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -80,45 +82,52 @@ export class RegistryConnection {
     to: string | URL,
     call: Call,
   ): Promise<IncomingMessage> {
-    const endpoint = this.#endpoint(name.host);
-    const url = typeof to === "string" ? new URL(`/v2/${name.repository}/${to}`, endpoint.url) : to;
-    const origin = new URL(endpoint.url).origin;
-    const credentials = credentialsOf(endpoint);
-    const tokenKey = `${endpoint.url} ${call.scopes.join(" ")}`;
+    const home = this.#urlOf(name.host);
+    const url = typeof to === "string" ? new URL(`/v2/${name.repository}/${to}`, home) : to;
+    const { origin } = new URL(home);
+    const credentials = await this.#credentialsOf(name.host);
+    const { certificates } = this.#options;
+    const tokenKey = `${home} ${call.scopes.join(" ")}`;
     const token = this.#tokens.get(tokenKey);
     let authorization = credentials && basicAuthorization(credentials);
     if (token && token.until > Date.now()) authorization = token.authorization;
 
-    let answer = await follow(method, url, call, { origin, authorization });
+    let answer = await follow(method, url, call, { origin, authorization, certificates });
     const challenge =
       answer.statusCode === 401
         ? parseChallenge(answer.headers["www-authenticate"] ?? "")
         : undefined;
     if (challenge?.scheme === "bearer") {
       answer.resume();
-      const fetched = await fetchToken(challenge, call.scopes, credentials);
+      const fetched = await fetchToken(challenge, call.scopes, credentials, certificates);
       authorization = `Bearer ${fetched.token}`;
       // Ten seconds early, so that it does not run out on the way.
       const until = Date.now() + fetched.expiresInMs - 10_000;
       this.#tokens.set(tokenKey, { authorization, until });
-      answer = await follow(method, url, call, { origin, authorization });
+      answer = await follow(method, url, call, { origin, authorization, certificates });
     }
     if (call.expect.includes(answer.statusCode ?? 0)) return answer;
     throw await errorOf(answer, method, url);
   }
 
-  /** The endpoint of a host in image names. */
-  #endpoint(host: string): RegistryEndpoint {
+  /**
+   * Where a host in image names is. On this machine registries are spoken to without TLS, unless there are
+   * certificates for them.
+   */
+  #urlOf(host: string): string {
     const resolved = this.#options.resolve?.(host);
-    if (resolved) return resolved;
-    const credentials = this.#options.credentials?.(host);
+    if (resolved) return resolved.url;
     const address = host === "docker.io" ? "registry-1.docker.io" : host;
-    return { url: `${isLoopback(host) ? "http" : "https"}://${address}`, ...credentials };
+    const isPlain = isLoopback(host) && this.#options.certificates?.(host) === undefined;
+    return `${isPlain ? "http" : "https"}://${address}`;
   }
-}
 
-function credentialsOf({ username, password }: RegistryEndpoint): Credentials | undefined {
-  return username !== undefined && password !== undefined ? { username, password } : undefined;
+  async #credentialsOf(host: string): Promise<Credentials | undefined> {
+    const resolved = this.#options.resolve?.(host);
+    if (!resolved) return this.#options.credentials?.(host);
+    const { username, password } = resolved;
+    return username !== undefined && password !== undefined ? { username, password } : undefined;
+  }
 }
 
 /**
@@ -129,12 +138,27 @@ async function follow(
   method: string,
   url: URL,
   { headers, body, signal }: Call,
-  { origin, authorization }: { origin: string; authorization: string | undefined },
+  {
+    origin,
+    authorization,
+    certificates,
+  }: {
+    origin: string;
+    authorization: string | undefined;
+    certificates: ((host: string) => string | undefined) | undefined;
+  },
 ): Promise<IncomingMessage> {
   const redirects = method === "GET" || method === "HEAD" ? [301, 302, 303, 307, 308] : [307, 308];
   for (let at = url, hops = 0; ; hops++) {
     const ours = at.origin === origin && authorization !== undefined ? { authorization } : {};
-    const answer = await send({ method, url: at, headers: { ...headers, ...ours }, body, signal });
+    const answer = await send({
+      method,
+      url: at,
+      headers: { ...headers, ...ours },
+      body,
+      signal,
+      ca: certificates?.(at.host),
+    });
     const { location } = answer.headers;
     if (!redirects.includes(answer.statusCode ?? 0) || !location) return answer;
     answer.resume();

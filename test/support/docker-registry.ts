@@ -1,0 +1,98 @@
+/** Debian's docker-registry on loopback: a registry that nobody here wrote. */
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { createServer } from "node:net";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { writeHtpasswd } from "@spry/image";
+import { pause } from "./platform.ts";
+
+export const hasDockerRegistry = spawnSync("docker-registry", ["--version"]).status === 0;
+
+export interface DockerRegistry {
+  /** `127.0.0.1:<port>`. */
+  host: string;
+  /** With TLS: the authority that signed its certificate, PEM. */
+  ca: string;
+  stop(): Promise<void>;
+}
+
+export async function startDockerRegistry(options: {
+  username: string;
+  password: string;
+  tls?: boolean;
+}): Promise<DockerRegistry> {
+  const dir = mkdtempSync(path.join(tmpdir(), "docker-registry-"));
+  const at = (name: string) => path.join(dir, name);
+  await writeHtpasswd(at("htpasswd"), options);
+  const tls = options.tls ? certificate(dir) : undefined;
+  const port = await freePort();
+  const config = {
+    version: 0.1,
+    log: { level: "error", accesslog: { disabled: true } },
+    storage: { filesystem: { rootdirectory: at("data") }, delete: { enabled: true } },
+    auth: { htpasswd: { realm: "test", path: at("htpasswd") } },
+    http: {
+      addr: `127.0.0.1:${port}`,
+      secret: "shared by nobody",
+      ...(tls ? { tls: { certificate: tls.cert, key: tls.key } } : {}),
+    },
+  };
+  // JSON is YAML.
+  writeFileSync(at("config.yml"), JSON.stringify(config));
+  const child = spawn("docker-registry", ["serve", at("config.yml")], {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: { PATH: process.env["PATH"], OTEL_TRACES_EXPORTER: "none" },
+  });
+  let output = "";
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  for (let attempt = 0; !(await isListening(port)); attempt++) {
+    if (child.exitCode !== null || attempt > 400)
+      throw new Error(`docker-registry did not start:\n${output}`);
+    await pause(25);
+  }
+  return {
+    host: `127.0.0.1:${port}`,
+    ca: tls ? readFileSync(tls.ca, "utf8") : "",
+    async stop() {
+      child.kill("SIGKILL");
+      await ended;
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** An authority of its own, and a certificate for 127.0.0.1 that it signed. */
+function certificate(dir: string): { ca: string; cert: string; key: string } {
+  mkdirSync(path.join(dir, "pki"));
+  const at = (name: string) => path.join(dir, "pki", name);
+  const openssl = (command: string) =>
+    execFileSync("openssl", command.split(" "), { stdio: "ignore", cwd: path.join(dir, "pki") });
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+  openssl(`req -x509 ${key} -subj /CN=authority -days 2 -keyout ca.key -out ca.crt`);
+  openssl(`req ${key} -subj /CN=registry -keyout tls.key -out tls.csr`);
+  writeFileSync(at("san"), "subjectAltName=IP:127.0.0.1");
+  openssl("x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -days 2 -extfile san -out tls.crt");
+  return { ca: at("ca.crt"), cert: at("tls.crt"), key: at("tls.key") };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const { connect } = await import("node:net");
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}
