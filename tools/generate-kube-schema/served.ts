@@ -30,6 +30,8 @@ export const served: Record<string, string[]> = {
   "admissionregistration.k8s.io/v1": [
     "mutatingwebhookconfigurations",
     "validatingwebhookconfigurations",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
   ],
 };
 

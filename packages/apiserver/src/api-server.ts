@@ -51,12 +51,13 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const catalog = new Catalog();
   const resolver = new RuleResolver(store);
   const tokens = new ServiceAccountTokens(store, openSigningKey(options.dataDir), clock);
-  const admission = new Admission({ store, catalog, clock, log });
+  const authorizer = new Authorizer(resolver);
+  const admission = new Admission({ store, catalog, authorizer, clock, log });
   const engine: Engine = {
     store,
     catalog,
     admission,
-    authorizer: new Authorizer(resolver),
+    authorizer,
     authenticator: new Authenticator(tokens),
     addresses: new ClusterAddresses(),
     clock,

@@ -1,5 +1,7 @@
 import { type Case } from "../step.ts";
 import { limits } from "./admission/limits.ts";
+import { policies } from "./admission/policies.ts";
+import { podSecurity } from "./admission/pod-security.ts";
 import { quotas } from "./admission/quotas.ts";
 import { webhooks } from "./admission/webhooks.ts";
 import { customResources } from "./custom-resources.ts";
@@ -18,5 +20,7 @@ export const cases: Case[] = [
   ...generated,
   ...limits,
   ...quotas,
+  ...policies,
+  ...podSecurity,
   ...webhooks,
 ];

@@ -6,8 +6,12 @@ import { type Catalog } from "../resources/catalog.ts";
 import { type Store } from "../store/store.ts";
 import { type AdmissionAttributes, type Operation } from "./attributes.ts";
 import { LimitRanger } from "./limits/limit-range.ts";
+import { type Decider } from "./expressions/cel-authorizer.ts";
 import { Matcher } from "./matching.ts";
 import { ObjectVersions } from "./object-versions.ts";
+import { ParamSource } from "./policies/params.ts";
+import { ValidatingPolicies } from "./policies/validating-policies.ts";
+import { PodSecurity } from "./pod-security/pod-security.ts";
 import { QuotaAdmission } from "./quota/resource-quota.ts";
 import { Reinvocation } from "./reinvocation.ts";
 import { WebhookCaller } from "./webhooks/webhook-caller.ts";
@@ -20,6 +24,7 @@ const immortalNamespaces = ["default", "kube-system", "kube-public"];
 interface Surroundings {
   store: Store;
   catalog: Catalog;
+  authorizer: Decider;
   clock: Clock;
   log: Logger;
 }
@@ -31,15 +36,21 @@ export class Admission {
   readonly #webhooks: WebhookCaller;
   readonly #limits: LimitRanger;
   readonly #quota: QuotaAdmission;
+  readonly #podSecurity: PodSecurity;
+  readonly #validatingPolicies: ValidatingPolicies;
 
-  constructor({ store, catalog, clock, log }: Surroundings) {
+  constructor({ store, catalog, authorizer, clock, log }: Surroundings) {
     this.#store = store;
     this.#limits = new LimitRanger(store);
+    this.#podSecurity = new PodSecurity(store);
     this.#quota = new QuotaAdmission(store, catalog, clock);
     this.#connections = new WebhookConnections(store, clock);
     const matcher = new Matcher(store, catalog);
     const versions = new ObjectVersions();
     const connections = this.#connections;
+    const params = new ParamSource(store, catalog, versions);
+    const policies = { store, matcher, versions, params, authorizer, log };
+    this.#validatingPolicies = new ValidatingPolicies(policies);
     this.#webhooks = new WebhookCaller({ store, catalog, matcher, versions, connections, log });
   }
 
@@ -105,6 +116,8 @@ export class Admission {
   ): Promise<void> {
     const attributes = { request, operation, object, old, deletion };
     this.#limits.validate(attributes);
+    this.#podSecurity.validate(attributes);
+    await this.#validatingPolicies.validate(attributes);
     await this.#webhooks.validate(attributes);
   }
 

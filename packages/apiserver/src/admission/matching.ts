@@ -23,8 +23,10 @@ export interface Rule {
 /** What a webhook or policy wants to see. */
 export interface MatchCriteria {
   rules: Rule[];
+  /** No rules at all mean everything, not nothing. */
+  allWithoutRules?: boolean;
   /** Not to be seen although a rule says so. */
-  excluded?: Rule[];
+  excluded?: Rule[] | undefined;
   matchPolicy: "Exact" | "Equivalent" | undefined;
   namespaceSelector: LabelSelector | undefined;
   objectSelector: LabelSelector | undefined;
@@ -66,12 +68,13 @@ export class Matcher {
     const { type } = attributes.request;
     const candidates = [type];
     if (matchPolicy === "Equivalent") {
-      if (!rules.some((rule) => couldMatch(rule, attributes))) return undefined;
+      if (rules.length > 0 && !rules.some((rule) => couldMatch(rule, attributes))) return undefined;
       candidates.push(...this.#equivalents(type));
     }
     const matches = (list: Rule[]) =>
       candidates.find((each) => list.some((rule) => ruleMatches(rule, each, attributes)));
-    return matches(excluded) ? undefined : matches(rules);
+    if (matches(excluded)) return undefined;
+    return criteria.allWithoutRules && rules.length === 0 ? type : matches(rules);
   }
 
   #equivalents(type: ResourceType): ResourceType[] {

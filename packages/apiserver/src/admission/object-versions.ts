@@ -18,6 +18,13 @@ export class ObjectVersions {
     };
   }
 
+  /** An object as it is stored, in a version that is served. */
+  async fromStorage(object: UnknownObject, type: ResourceType): Promise<UnknownObject> {
+    const copy = copyOf(object);
+    type.convert?.fromStorage(copy);
+    return copy;
+  }
+
   /** The same object when the versions are the same, else a new one. */
   async convert(
     object: UnknownObject,

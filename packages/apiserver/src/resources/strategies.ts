@@ -1,4 +1,8 @@
 import { limitRangeStrategy } from "../admission/limits/validation.ts";
+import {
+  validatingPolicyBindingStrategy,
+  validatingPolicyStrategy,
+} from "../admission/policies/validation.ts";
 import { resourceQuotaStrategy } from "../admission/quota/validation.ts";
 import {
   clusterRoleBindingStrategy,
@@ -38,6 +42,8 @@ export const strategies: Record<string, Strategy> = {
   CustomResourceDefinition: definitionStrategy,
   MutatingWebhookConfiguration: webhookConfigurationStrategy,
   ValidatingWebhookConfiguration: webhookConfigurationStrategy,
+  ValidatingAdmissionPolicy: validatingPolicyStrategy,
+  ValidatingAdmissionPolicyBinding: validatingPolicyBindingStrategy,
   Event: eventStrategy,
   Node: { selectableFields: ["spec.unschedulable"] },
   Ingress: ingressStrategy,

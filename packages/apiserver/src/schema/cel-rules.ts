@@ -273,7 +273,8 @@ export function nestedLoops(node: ASTNode): number {
   return deepest + (isLoop ? 1 : 0);
 }
 
-function mentions(node: ASTNode, name: string): boolean {
+/** Whether an expression names a variable. */
+export function mentions(node: ASTNode, name: string): boolean {
   if (node.op === "id" && node.args === name) return true;
   return children(node.args).some((child) => mentions(child, name));
 }

@@ -1,6 +1,7 @@
 import { type ParseResult } from "@marcbachmann/cel-js";
-import { parseRule } from "../../schema/cel-environment.ts";
-import { longestList, nestedLoops } from "../../schema/cel-rules.ts";
+import { celEnvironment, parseRule } from "../../schema/cel-environment.ts";
+import { registerAuthorizer } from "./cel-authorizer.ts";
+import { longestList, mentions, nestedLoops } from "../../schema/cel-rules.ts";
 
 /** What an expression can name; values as CEL has them. */
 export type Bindings = Record<string, unknown>;
@@ -23,6 +24,14 @@ interface Compiled {
   loops: number;
 }
 
+let isReady = false;
+
+/** The functions that only admission has. */
+function prepare(): void {
+  if (!isReady) registerAuthorizer(celEnvironment());
+  isReady = true;
+}
+
 const compiled = new Map<string, Compiled | Error>();
 /** Far more than a cluster's policies have; what is thrown out is only parsed again. */
 const maxCompiled = 2000;
@@ -30,6 +39,7 @@ const maxCompiled = 2000;
 function compile(expression: string): Compiled | Error {
   let found = compiled.get(expression);
   if (!found) {
+    prepare();
     if (compiled.size >= maxCompiled) compiled.clear();
     try {
       const evaluate = parseRule(expression);
@@ -46,6 +56,20 @@ function compile(expression: string): Compiled | Error {
 export function syntaxProblem(expression: string): string | undefined {
   const found = compile(expression);
   return found instanceof Error ? firstLine(found) : undefined;
+}
+
+/** Names whose members have types that only the original knows of. */
+const typedNames = ["request", "variables", "namespaceObject", "authorizer"];
+
+/** What type of value an expression gives; undefined when that is not known. */
+export function resultType(expression: string): string | undefined {
+  const found = compile(expression);
+  if (found instanceof Error) return undefined;
+  const { valid, type } = found.evaluate.check();
+  if (!valid || type === undefined) return undefined;
+  if (type === "dyn" && typedNames.some((name) => mentions(found.evaluate.ast, name)))
+    return undefined;
+  return type === "null" ? "null_type" : type;
 }
 
 /** The value of an expression. Throws an Error with the words of Kubernetes when it has none. */
@@ -67,7 +91,8 @@ export function evaluate(expression: string, bindings: Bindings, budget: Budget)
 }
 
 function longestBinding(bindings: Bindings): number {
-  return Math.max(...Object.values(bindings).map(longestList));
+  const { variables: _, authorizer: __, ...values } = bindings;
+  return Math.max(...Object.values(values).map(longestList));
 }
 
 function firstLine(error: Error): string {

@@ -1,7 +1,7 @@
 import { isLabelKey } from "@spry/kube";
 import { type FieldErrors } from "../../field-errors.ts";
 import { qualifiedNameDetail } from "../../resources/metadata.ts";
-import { syntaxProblem } from "./expression.ts";
+import { resultType, syntaxProblem } from "./expression.ts";
 import { type MatchCondition } from "./match-conditions.ts";
 
 const maxConditions = 64;
@@ -18,7 +18,7 @@ export function validateMatchConditions(
   for (const [index, { name, expression }] of (conditions ?? []).entries()) {
     const at = `${path}[${index}]`;
     if (!expression?.trim()) errors.required(`${at}.expression`);
-    else validateExpression(expression.trim(), `${at}.expression`, errors);
+    else validateExpression(expression.trim(), `${at}.expression`, errors, ["bool"]);
     if (!name) errors.required(`${at}.name`);
     else if (!isLabelKey(name)) errors.invalid(`${at}.name`, name, qualifiedNameDetail);
     if (name && names.has(name)) errors.duplicate(`${at}.name`, name);
@@ -26,7 +26,17 @@ export function validateMatchConditions(
   }
 }
 
-export function validateExpression(expression: string, path: string, errors: FieldErrors): void {
+/** Of an expression that must evaluate to one of these types, as CEL names them. */
+export function validateExpression(
+  expression: string,
+  path: string,
+  errors: FieldErrors,
+  types: string[] = [],
+): void {
   const problem = syntaxProblem(expression);
-  if (problem) errors.invalid(path, expression, `compilation failed: ${problem}`);
+  if (problem) return errors.invalid(path, expression, `compilation failed: ${problem}`);
+  const type = resultType(expression);
+  if (type === undefined || types.length === 0 || types.includes(type)) return;
+  const wanted = types.length === 1 ? types[0] : `one of [${types.join(" ")}]`;
+  errors.invalid(path, expression, `must evaluate to ${wanted} but got ${type}`);
 }
