@@ -1,5 +1,6 @@
 import { type Clock, type Logger, silentLogger, systemClock, type Transport } from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
+import { systemClasses } from "./admission/priority/validation.ts";
 import { Authenticator } from "./authentication/authenticator.ts";
 import { impersonationOf, joinedHeaders } from "./authentication/impersonation.ts";
 import { LegacyTokenKeeper } from "./authentication/legacy-token-keeper.ts";
@@ -76,6 +77,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       return dispatcher.handle(request, user, impersonation);
     };
   await Promise.all(initialNamespaces.map((name) => ensureNamespace(transport(), engine, name)));
+  await ensurePriorityClasses(transport(), engine);
   await ensureBootstrapPolicy(store, clock);
   const aggregation = new AggregationKeeper(store, log);
   await aggregation.start();
@@ -109,6 +111,21 @@ async function ensureNamespace(transport: Transport, engine: Engine, name: strin
   await ensure(transport, engine, "Namespace", { plural: "namespaces", namespace: "", name });
   const account = { plural: "serviceaccounts", namespace: name, name: "default" };
   await ensure(transport, engine, "ServiceAccount", account);
+}
+
+/** Names that Pods may rely on. */
+async function ensurePriorityClasses(transport: Transport, { store }: Engine): Promise<void> {
+  const path = "/apis/scheduling.k8s.io/v1/priorityclasses";
+  for (const { name, value, description } of systemClasses) {
+    const collection = "scheduling.k8s.io/priorityclasses";
+    if (store.get({ collection, namespace: "", name })) continue;
+    const object = { kind: "PriorityClass", metadata: { name }, value, description };
+    const headers = { "content-type": "application/json", "user-agent": "spry-apiserver" };
+    const url = `http://kubernetes.internal${path}`;
+    const body = JSON.stringify({ apiVersion: "scheduling.k8s.io/v1", ...object });
+    const response = await transport(new Request(url, { method: "POST", headers, body }));
+    if (!response.ok) throw new Error(`creating ${name}: ${await response.text()}`);
+  }
 }
 
 async function ensure(

@@ -2,6 +2,7 @@ import { type Case } from "../step.ts";
 import { limits } from "./admission/limits.ts";
 import { policies } from "./admission/policies.ts";
 import { podSecurity } from "./admission/pod-security.ts";
+import { priorities } from "./admission/priorities.ts";
 import { quotas } from "./admission/quotas.ts";
 import { webhooks } from "./admission/webhooks.ts";
 import { customResources } from "./custom-resources.ts";
@@ -20,6 +21,7 @@ export const cases: Case[] = [
   ...generated,
   ...limits,
   ...quotas,
+  ...priorities,
   ...policies,
   ...podSecurity,
   ...webhooks,

@@ -12,6 +12,7 @@ import { ObjectVersions } from "./object-versions.ts";
 import { ParamSource } from "./policies/params.ts";
 import { ValidatingPolicies } from "./policies/validating-policies.ts";
 import { PodSecurity } from "./pod-security/pod-security.ts";
+import { PriorityAdmission } from "./priority/priority.ts";
 import { QuotaAdmission } from "./quota/resource-quota.ts";
 import { Reinvocation } from "./reinvocation.ts";
 import { WebhookCaller } from "./webhooks/webhook-caller.ts";
@@ -37,11 +38,13 @@ export class Admission {
   readonly #limits: LimitRanger;
   readonly #quota: QuotaAdmission;
   readonly #podSecurity: PodSecurity;
+  readonly #priorities: PriorityAdmission;
   readonly #validatingPolicies: ValidatingPolicies;
 
   constructor({ store, catalog, authorizer, clock, log }: Surroundings) {
     this.#store = store;
     this.#limits = new LimitRanger(store);
+    this.#priorities = new PriorityAdmission(store);
     this.#podSecurity = new PodSecurity(store);
     this.#quota = new QuotaAdmission(store, catalog, clock);
     this.#connections = new WebhookConnections(store, clock);
@@ -102,6 +105,7 @@ export class Admission {
     this.#limits.mutate(attributes);
     const { request, operation, object } = attributes;
     if (operation === "CREATE" && object) await admitServiceAccount(this.#store, request, object);
+    this.#priorities.mutate(attributes);
     reinvocation.noteInput(attributes.object);
     return this.#webhooks.mutate(attributes, reinvocation);
   }
@@ -117,6 +121,7 @@ export class Admission {
     const attributes = { request, operation, object, old, deletion };
     this.#limits.validate(attributes);
     this.#podSecurity.validate(attributes);
+    this.#priorities.validate(attributes);
     await this.#validatingPolicies.validate(attributes);
     await this.#webhooks.validate(attributes);
   }

@@ -28,8 +28,6 @@ export const podStrategy: Strategy = {
     const pod = object as unknown as Pod;
     object.status = { phase: "Pending", qosClass: qosClassOf(pod) };
     if (!pod.spec) return;
-    pod.spec.preemptionPolicy ??= "PreemptLowerPriority";
-    pod.spec.priority ??= 0;
     pod.spec.serviceAccountName ??= "default";
     pod.spec.serviceAccount ??= pod.spec.serviceAccountName;
     tolerateBriefly(pod.spec);

@@ -3,6 +3,7 @@ import {
   validatingPolicyBindingStrategy,
   validatingPolicyStrategy,
 } from "../admission/policies/validation.ts";
+import { priorityClassStrategy } from "../admission/priority/validation.ts";
 import { resourceQuotaStrategy } from "../admission/quota/validation.ts";
 import {
   clusterRoleBindingStrategy,
@@ -54,6 +55,7 @@ export const strategies: Record<string, Strategy> = {
   Lease: leaseStrategy,
   ResourceQuota: resourceQuotaStrategy,
   LimitRange: limitRangeStrategy,
+  PriorityClass: priorityClassStrategy,
   ClusterRole: clusterRoleStrategy,
   ClusterRoleBinding: clusterRoleBindingStrategy,
   Role: roleStrategy,

@@ -61,7 +61,7 @@ export interface Check {
   until?: number;
   /** The check of the weaker level that it stands for. */
   overrides?: string;
-  check(pod: CheckedPod): Violation | undefined;
+  check: (pod: CheckedPod) => Violation | undefined;
 }
 
 export function containersOf({ spec }: CheckedPod): CheckedContainer[] {

@@ -1,4 +1,4 @@
-import { KubeClient, type Pod, resources, transportOrigin } from "@spry/kube";
+import { KubeClient, resources, transportOrigin } from "@spry/kube";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ApiServer, createApiServer } from "../../index.ts";
 

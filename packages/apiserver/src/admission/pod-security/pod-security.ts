@@ -1,4 +1,4 @@
-import { controllerOf, type KubeObject, type UnknownObject } from "@spry/kube";
+import { controllerOf, type UnknownObject } from "@spry/kube";
 import { forbidden } from "../../errors.ts";
 import { type Store } from "../../store/store.ts";
 import { type AdmissionAttributes, nameOf } from "../attributes.ts";

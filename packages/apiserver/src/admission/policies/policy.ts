@@ -1,5 +1,4 @@
 import { type LabelSelector } from "@spry/kube";
-import { type StoredObject } from "../../store/stored-object.ts";
 import { type Store } from "../../store/store.ts";
 import { type MatchCondition } from "../expressions/match-conditions.ts";
 import { type MatchCriteria, type Rule } from "../matching.ts";
@@ -81,19 +80,15 @@ export function boundPolicies<S extends PolicySpec>(
   if (policies.length === 0) return [];
   const bindings = store.list(`${group}/${kind}admissionpolicybindings`).map((stored) => ({
     name: stored.name,
-    spec: specOf<BindingSpec>(stored),
+    spec: (stored.object.spec ?? {}) as BindingSpec,
   }));
   return policies
     .map((stored) => ({
       name: stored.name,
-      spec: specOf<S>(stored),
+      spec: (stored.object.spec ?? {}) as S,
       bindings: bindings.filter(({ spec }) => spec.policyName === stored.name),
     }))
     .filter((policy) => policy.bindings.length > 0);
-}
-
-function specOf<T>({ object }: StoredObject): T {
-  return (object.spec ?? {}) as T;
 }
 
 /** Without rules, a binding is for all that its policy is for. */
