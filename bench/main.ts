@@ -3,6 +3,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   api: () => import("./api.ts"),
   deploy: () => import("./deploy.ts"),
   runtime: () => import("./runtime.ts"),
+  soak: () => import("./soak.ts"),
 };
 
 const [name = ""] = process.argv.slice(2);

@@ -1,5 +1,6 @@
 import { type FunctionRequest } from "./function-request.ts";
 import { type FunctionResponse } from "./function-response.ts";
+import { logInfo } from "./log.ts";
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -11,9 +12,9 @@ export function accessLogger(request: FunctionRequest, response: FunctionRespons
   response.once("close", () => {
     const length = String(response.getHeader("content-length") ?? "-");
     const referrer = quoted(headers.referer);
-    process.stdout.write(
+    logInfo(
       `${address} - - [${time}] ${quoted(`${method} ${url} HTTP/${httpVersion}`)} ` +
-        `${response.statusCode} ${length} ${referrer} ${quoted(headers["user-agent"])}\n`,
+        `${response.statusCode} ${length} ${referrer} ${quoted(headers["user-agent"])}`,
     );
   });
 }

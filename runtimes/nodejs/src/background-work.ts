@@ -12,12 +12,13 @@ export function runInBackground(work: unknown): void {
 
 const lastWork: (() => Promise<void>)[] = [];
 
-/** For what is to be done when all else has been. */
+/** For what is to be done when all else has been, one after the other. */
 export function atStop(work: () => Promise<void>): void {
   lastWork.push(work);
 }
 
 export async function backgroundWork(): Promise<void> {
   while (running.size > 0) await Promise.all(running);
-  await Promise.all(lastWork.map((work) => work()));
+  for (const work of lastWork)
+    await work().catch((error: unknown) => logError("stopping the Function", error));
 }

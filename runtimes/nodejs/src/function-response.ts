@@ -8,13 +8,15 @@ import { type FunctionRequest } from "./function-request.ts";
 import { mediaTypeOf, withCharset } from "./media-type.ts";
 import { formatCookie, type CookieOptions } from "./set-cookie.ts";
 
-/** The contract lets pages of every origin read every answer. */
+/** The contract lets pages of every origin read every answer, unless the Function's owner says no. */
 const anyOrigin = Object.freeze({ "Access-Control-Allow-Origin": "*" });
 
 type HeaderValue = OutgoingHttpHeader | boolean;
 
 /** `event.extensions.response`: Node.js' response with the members of Express' that Functions use. */
 export class FunctionResponse extends ServerResponse<FunctionRequest> {
+  /** Of the process: it has one Function. */
+  static cors = true;
   #locals: Record<string, unknown> | undefined;
 
   get locals(): Record<string, unknown> {
@@ -26,7 +28,7 @@ export class FunctionResponse extends ServerResponse<FunctionRequest> {
    * tenth cheaper, over a whole request, than setting it beforehand.
    */
   override writeHead(status: number, ...rest: unknown[]): this {
-    const isSet = this.hasHeader("access-control-allow-origin");
+    const isSet = !FunctionResponse.cors || this.hasHeader("access-control-allow-origin");
     if (!isSet && rest.length === 0) return super.writeHead(status, anyOrigin);
     if (!isSet) this.set(anyOrigin);
     return super.writeHead(status, ...(rest as [OutgoingHttpHeaders]));

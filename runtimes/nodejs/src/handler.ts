@@ -12,7 +12,10 @@ export interface FunctionHandler {
    */
   call(request: FunctionRequest, response: FunctionResponse): unknown;
   /** `websocket(socket, request)`, called for each connection when the Function exports it. */
-  websocket?: UserFunction;
+  websocket?: UserFunction | undefined;
+  /** Called once: before the first request, and after the last. */
+  start?: UserFunction | undefined;
+  stop?: UserFunction | undefined;
 }
 
 /** A function of the user's, as it came out of the module. */

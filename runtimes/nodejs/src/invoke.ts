@@ -15,6 +15,8 @@ export interface Invocation {
   metrics: Metrics;
   /** There when spans are exported, or since the first request that was part of a trace. */
   tracing?: Tracing;
+  /** There when lines of the log carry their invocation: runs what answers a request. */
+  follow?: (request: FunctionRequest, answer: () => void) => void;
 }
 
 /**

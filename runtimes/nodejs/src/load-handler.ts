@@ -24,12 +24,12 @@ export async function loadHandler(
   } catch (cause) {
     throw new LoadError(`loading ${name}: ${sentenceOf(cause)}`, { cause });
   }
-  const handler = await handlerOf(module, settings, publisher);
-  const webSocket = exportOf(module, "websocket");
-  if (typeof webSocket === "function") {
-    return { ...(handler ?? webSocketsOnly), websocket: webSocket as UserFunction };
+  const websocket = functionOf(module, "websocket");
+  const handler = (await handlerOf(module, settings, publisher)) ?? (websocket && webSocketsOnly);
+  if (handler) {
+    const [start, stop] = [functionOf(module, "start"), functionOf(module, "stop")];
+    return { ...handler, websocket, start, stop };
   }
-  if (handler) return handler;
   const found = Object.keys(module).filter((key) => key !== "module.exports");
   throw new LoadError(
     `loading ${name}: it exports no function ${handlerName}; ` +
@@ -55,6 +55,11 @@ async function handlerOf(
   // The contract's own form is what nearly all have: the others' code is looked at only now.
   if (settings.handlerName !== "main") return undefined;
   return await (await import("./recognise-handler.ts")).recogniseHandler(module, settings);
+}
+
+function functionOf(module: Exports, name: string): UserFunction | undefined {
+  const found = exportOf(module, name);
+  return typeof found === "function" ? (found as UserFunction) : undefined;
 }
 
 /** `module.exports = { main }`, `export function main`, `export default { main }`. */

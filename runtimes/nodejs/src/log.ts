@@ -1,7 +1,22 @@
 import { inspect } from "node:util";
+import { describeError } from "./stack.ts";
+
+type Line = (level: "info" | "error", text: string) => string;
+
+let line: Line = (_level, text) => `${text}\n`;
+
+/** From now on lines of the log look like this. */
+export function formatLog(made: Line): void {
+  line = made;
+}
 
 /** To stderr with stack and causes, as a person debugging the Function wants it. */
 export function logError(what: string, error: unknown): void {
-  const text = error instanceof Error ? inspect(error) : `threw ${inspect(error)}`;
-  process.stderr.write(`${what}: ${text}\n`);
+  const text = error instanceof Error ? describeError(error) : `threw ${inspect(error)}`;
+  process.stderr.write(line("error", `${what}: ${text}`));
+}
+
+/** To stdout. */
+export function logInfo(text: string): void {
+  process.stdout.write(line("info", text));
 }

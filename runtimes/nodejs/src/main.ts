@@ -4,8 +4,11 @@
  */
 import { closeSync, realpathSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { inspect } from "node:util";
+import { atStop } from "./background-work.ts";
 import { monotonicMs } from "./clock.ts";
 import { functionsFramework } from "./functions-framework.ts";
+import { type FunctionHandler } from "./handler.ts";
 import { LoadError } from "./load-error.ts";
 import { loadHandler } from "./load-handler.ts";
 import { type Invocation } from "./invoke.ts";
@@ -18,6 +21,7 @@ import { createSdk } from "./sdk.ts";
 import { createFunctionServer, loadTracing, type FunctionServer } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { shutDownOnSignal } from "./shutdown.ts";
+import { describeLoadError } from "./stack.ts";
 
 async function main(): Promise<void> {
   const isWarm = process.env["SPRY_WARM_FD"] !== undefined;
@@ -27,6 +31,12 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env);
   // Ours to write to: the Function must not find it.
   delete process.env["SPRY_READY_FD"];
+  if (settings.hotReload && (await import("node:cluster")).default.isPrimary) {
+    const { superviseReloads } = await import("./development/hot-reload.ts");
+    return await superviseReloads(directory, () => sayReady(settings));
+  }
+  const openInspector = await inspecting(settings);
+  openInspector?.();
   const publisher = new Publisher(settings.publisherAddress);
   provideWebClasses();
   provideModules(
@@ -40,18 +50,29 @@ async function main(): Promise<void> {
   Error.stackTraceLimit = 30;
   const handler = await loadHandler(directory, settings, publisher);
   Error.stackTraceLimit = 10;
+  await runStart(handler);
   surviveErrors();
   const metrics = new Metrics(settings.functionName);
   const invocation: Invocation = { handler, settings, metrics };
   const server = createFunctionServer(invocation);
+  if (handler.stop) atStop(async () => void (await handler.stop?.()));
   if (settings.traceEndpoint) await loadTracing(invocation);
+  if (settings.logFormat) {
+    const { formatLogs, runInvocation } = await import("./invocation-log.ts");
+    formatLogs(settings.logFormat);
+    invocation.follow = runInvocation;
+  }
   const closeWebSockets =
     handler.websocket &&
     (await import("./websocket/accept-websockets.ts")).acceptWebSockets(server, invocation);
   await listen(server, settings);
   metrics.startSeconds = (monotonicMs() - began) / 1000;
   shutDownOnSignal(server, settings.shutdownDelayMs, closeWebSockets);
-  if (settings.readyDescriptor !== undefined) sayReady(settings.readyDescriptor);
+  if (settings.hotReload)
+    (await import("./development/reloaded.ts")).serveReloaded(server, () => openInspector?.());
+  else sayReady(settings);
+  // A debugger that holds the process blocks nothing that anybody waits for.
+  if (openInspector) return;
   // When the start is over, and its first requests have been answered.
   setTimeout(() => void watch(settings), 1000).unref();
 }
@@ -63,6 +84,22 @@ async function functionDirectory(): Promise<string> {
     return join(dirname(realpathSync(process.argv[1] ?? ".")), "function");
   const directory = await (await import("./warm-process.ts")).becomeFunction(Number(descriptor));
   return directory ?? process.exit(0);
+}
+
+/** What opens the inspector, if it is asked for: more than once, as its port may be another version's. */
+async function inspecting({ inspect }: Settings): Promise<(() => void) | undefined> {
+  if (!inspect) return undefined;
+  const { openInspector } = await import("./development/inspector.ts");
+  return () => openInspector(inspect);
+}
+
+async function runStart({ start }: FunctionHandler): Promise<void> {
+  try {
+    await start?.();
+  } catch (cause) {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    throw new LoadError(`starting the Function: ${text}`, { cause });
+  }
 }
 
 /** In time to say where it hangs when a liveness probe has given up: that one's SIGTERM goes unheard. */
@@ -85,29 +122,33 @@ async function listen(server: FunctionServer, { host, port }: Settings): Promise
 }
 
 /** Whoever started us may have gone since, and then nobody waits for it. */
-function sayReady(descriptor: number): void {
+function sayReady({ readyDescriptor }: Settings): void {
+  if (readyDescriptor === undefined) return;
   try {
-    writeSync(descriptor, "ready\n");
-    closeSync(descriptor);
+    writeSync(readyDescriptor, "ready\n");
+    closeSync(readyDescriptor);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
   }
 }
 
-/**
- * Ends with 1 and the reason on stderr. The Function's own error is left to Node.js, which alone
- * knows the line of a syntax error in an ES module.
- */
+/** Ends with 1 and the reason on stderr. */
 function fail(error: unknown): void {
   if (!(error instanceof LoadError)) {
     logError("starting the runtime", error);
     process.exit(1);
   }
   process.stderr.write(`${error.message}\n`);
-  if (error.cause === undefined) process.exit(1);
+  const { cause } = error;
+  if (cause === undefined) process.exit(1);
+  const text = cause instanceof Error ? describeLoadError(cause) : inspect(cause);
+  if (text !== undefined) {
+    process.stderr.write(`${text}\n`);
+    process.exit(1);
+  }
   process.removeAllListeners("uncaughtException");
   setImmediate(() => {
-    throw error.cause;
+    throw cause;
   });
 }
 

@@ -21,6 +21,7 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       ? new Admission(settings.concurrency, settings.queueLength)
       : undefined;
   const log = settings.accessLog ? accessLogger : undefined;
+  FunctionResponse.cors = settings.cors;
   const server = createServer(
     {
       IncomingMessage: FunctionRequest,
@@ -40,11 +41,15 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       log?.(request, response);
       if (answerItself(request, response, invocation)) return;
       const go = () => answer(request, response, invocation, timeoutMs, admission);
-      if (invocation.tracing) invocation.tracing.run(request, response, go);
-      else if (!isTraced(request)) go();
-      else void loadTracing(invocation).then((tracing) => tracing.run(request, response, go));
+      if (invocation.follow) return invocation.follow(request, () => trace(request, response, go));
+      trace(request, response, go);
     },
   );
+  const trace = (request: FunctionRequest, response: FunctionResponse, go: () => void) => {
+    if (invocation.tracing) invocation.tracing.run(request, response, go);
+    else if (!isTraced(request)) go();
+    else void loadTracing(invocation).then((tracing) => tracing.run(request, response, go));
+  };
   return server;
 }
 
@@ -58,9 +63,9 @@ export async function loadTracing(invocation: Invocation): Promise<Tracing> {
 function answerItself(
   request: FunctionRequest,
   response: FunctionResponse,
-  { metrics }: Invocation,
+  { metrics, settings }: Invocation,
 ): boolean {
-  if (request.method === "OPTIONS") {
+  if (settings.cors && request.method === "OPTIONS") {
     const { "access-control-request-method": method, "access-control-request-headers": headers } =
       request.headers;
     if (method) response.setHeader("Access-Control-Allow-Methods", method);

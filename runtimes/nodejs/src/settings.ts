@@ -20,6 +20,14 @@ export interface Settings {
   /** Where spans are sent, by OTLP over HTTP; empty when there is nowhere. */
   traceEndpoint: string;
   accessLog: boolean;
+  /** Lines with time, level and invocation; undefined for what `console` writes as it is. */
+  logFormat: "json" | "text" | undefined;
+  /** Pages of every origin may read the answers, and ask for it beforehand. */
+  cors: boolean;
+  /** For development: new code is loaded when a file changes. */
+  hotReload: boolean;
+  /** Where Node.js' inspector listens; empty for nowhere. */
+  inspect: string;
   /** Descriptor that readiness is written to. */
   readyDescriptor: number | undefined;
   /** How long a stopping runtime goes on accepting, until nobody sends it requests any more. */
@@ -45,6 +53,10 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     publisherAddress: env["PUBLISHER_PROXY_ADDRESS"] ?? "",
     traceEndpoint: env["TRACE_COLLECTOR_ENDPOINT"] ?? "",
     accessLog: Boolean(env["SERVER_INTERNAL_LOGGER"] || env["KYMA_INTERNAL_LOGGER_ENABLED"]),
+    logFormat: choice(env, "FUNC_LOG_FORMAT", ["json", "text"]),
+    cors: isOn(env, "FUNC_CORS", true),
+    hotReload: isOn(env, "FUNC_HOT_RELOAD", false),
+    inspect: env["FUNC_INSPECT"] ?? "",
     readyDescriptor: env["SPRY_READY_FD"] ? number(env, ["SPRY_READY_FD"], 3, 0, 1024) : undefined,
     shutdownDelayMs: number(env, ["FUNC_SHUTDOWN_DELAY_MS"], 2000, 0, 60_000),
   };
@@ -62,4 +74,21 @@ function number(
   const value = Number(env[name]);
   if (value >= min && value <= max) return value;
   throw new Error(`${name}=${env[name]}: expected a number from ${min} to ${max}`);
+}
+
+function choice<T extends string>(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  choices: readonly T[],
+): T | undefined {
+  const value = env[name];
+  if (!value) return undefined;
+  const found = choices.find((each) => each === value.toLowerCase());
+  if (found) return found;
+  throw new Error(`${name}=${value}: expected ${choices.join(" or ")}`);
+}
+
+function isOn(env: NodeJS.ProcessEnv, name: string, otherwise: boolean): boolean {
+  const value = choice(env, name, ["true", "1", "on", "false", "0", "off"]);
+  return value === undefined ? otherwise : ["true", "1", "on"].includes(value);
 }

@@ -1,0 +1,96 @@
+/**
+ * For local development (`FUNC_HOT_RELOAD`): this process keeps the port and watches the Function's
+ * files; a child serves, with nothing of the code before it. When a file changes the next child loads the new code: if it can, it takes over
+ * and the last one finishes what it has; if it cannot, the last one goes on and says so in its answers.
+ */
+import cluster, { type Worker } from "node:cluster";
+import { watch } from "node:fs";
+
+/** What the processes say to each other. */
+export type Message = "ready" | "retire" | "retired" | "current" | { failed: string };
+
+const settleMs = 60;
+
+/** Serves until the process ends. `ready` is called when the first child serves. */
+export async function superviseReloads(directory: string, ready: () => void): Promise<void> {
+  // Nobody is accepted here: the children have the port itself.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
+  cluster.setupPrimary({ stdio: ["ignore", "inherit", "pipe", "ipc"] });
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    process.on(signal, () => {
+      isStopping = true;
+      current?.process.kill(signal);
+    });
+  const first = cluster.fork();
+  current = first;
+  if ((await outcome(first)) !== undefined) process.exit(1);
+  keep(first);
+  onChange(directory, reload);
+  ready();
+}
+
+let current: Worker | undefined;
+let isStopping = false;
+
+/** One at a time; changes meanwhile are the next one's. */
+async function reload(): Promise<void> {
+  const begin = Date.now();
+  const next = cluster.fork();
+  const failure = await outcome(next);
+  if (isStopping) return void next.process.kill("SIGKILL");
+  if (failure !== undefined) {
+    process.stderr.write("the new code cannot be loaded; the last that could goes on serving\n");
+    return tell(current, { failed: failure });
+  }
+  const last = current;
+  keep(next);
+  tell(last, "retire");
+  await said(last, "retired");
+  tell(next, "current");
+  process.stderr.write(`reloaded in ${Date.now() - begin} ms\n`);
+}
+
+/** Undefined when it serves, else why not: the first line that it said. */
+async function outcome(child: Worker): Promise<string | undefined> {
+  let log = "";
+  child.process.stderr?.on("data", (chunk: Buffer) => {
+    if (log.length < 1000) log += chunk.toString();
+    process.stderr.write(chunk);
+  });
+  const isReady = await new Promise<boolean>((resolve) => {
+    child.on("message", (message) => message === "ready" && resolve(true));
+    child.process.once("close", () => resolve(false));
+  });
+  return isReady ? undefined : (log.split("\n")[0] ?? "");
+}
+
+/** From now on its end is the Function's. */
+function keep(child: Worker): void {
+  current = child;
+  child.once("exit", (code) => child === current && process.exit(code ?? 1));
+}
+
+function tell(child: Worker | undefined, message: Message): void {
+  if (child?.isConnected()) child.send(message);
+}
+
+async function said(child: Worker | undefined, message: Message): Promise<void> {
+  if (!child) return;
+  await new Promise<void>((resolve) => {
+    child.on("message", (each) => each === message && resolve());
+    child.once("exit", () => resolve());
+  });
+}
+
+/** Editors write a file in several steps: acts when they have been quiet for a moment. */
+function onChange(directory: string, act: () => Promise<void>): void {
+  let timer: NodeJS.Timeout | undefined;
+  let running = Promise.resolve();
+  watch(directory, { recursive: true }, (_event, name) => {
+    if (name !== null && /(?:^|\/)(?:node_modules|\.git)(?:\/|$)/.test(name)) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      running = running.then(act);
+    }, settleMs);
+  });
+}

@@ -1,0 +1,60 @@
+import { readFileSync, statSync } from "node:fs";
+import { SourceMap, type SourceMapPayload } from "node:module";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const limits = { fileBytes: 32 * 1024 * 1024, files: 100 };
+const framePattern = /(?<=[( ])(?:file:\/\/)?(\/[^\n():]+):(\d+):(\d+)/g;
+const commentPattern = /^\/\/[#@] sourceMappingURL=(\S+)\s*$/gm;
+
+/**
+ * The text of an error with the places in its stack where the author wrote them, for bundled or
+ * compiled code that says where its source map is. Maps are read when they are first needed: Node.js'
+ * own `--enable-source-maps` would read them at every start.
+ */
+export function atSource(text: string): string {
+  return text.replace(framePattern, (place, file: string, line: string, column: string) => {
+    const map = mapOf(decodeURI(file));
+    const entry = map?.sourceMap.findEntry(Number(line) - 1, Number(column) - 1);
+    if (!map || !entry || !("originalSource" in entry)) return place;
+    const source = entry.originalSource.replace(/^file:\/\//, "");
+    const origin = resolve(map.directory, source);
+    return `${origin}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+  });
+}
+
+interface Found {
+  sourceMap: SourceMap;
+  directory: string;
+}
+
+const maps = new Map<string, Found | undefined>();
+
+function mapOf(file: string): Found | undefined {
+  if (maps.has(file)) return maps.get(file);
+  if (maps.size >= limits.files) maps.clear();
+  const found = readMap(file);
+  maps.set(file, found);
+  return found;
+}
+
+/** Undefined also when there is something wrong with it: a stack with other places is better than none. */
+function readMap(file: string): Found | undefined {
+  try {
+    const [, url] = [...read(file).matchAll(commentPattern)].at(-1) ?? [];
+    if (url === undefined) return undefined;
+    const [, encoding, data = ""] = /^data:[^,]*?(;base64)?,(.*)$/.exec(url) ?? [];
+    const isInline = url.startsWith("data:");
+    const path = url.startsWith("file:") ? fileURLToPath(url) : resolve(dirname(file), url);
+    const text = isInline ? Buffer.from(data, encoding ? "base64" : "utf8").toString() : read(path);
+    const payload = JSON.parse(text) as SourceMapPayload;
+    return { sourceMap: new SourceMap(payload), directory: dirname(isInline ? file : path) };
+  } catch {
+    return undefined;
+  }
+}
+
+function read(file: string): string {
+  if (statSync(file).size > limits.fileBytes) throw new Error(`${file} is too large`);
+  return readFileSync(file, "utf8");
+}

@@ -1,0 +1,65 @@
+import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
+import { atSource } from "./source-map.ts";
+
+const runtimeFile = process.argv[1] ?? "";
+/** That many characters of the line that an error came from are shown. */
+const frameWidth = 160;
+
+/** An error with its causes, at the places that its author knows, without the frames of the runtime. */
+export function describeError(error: Error): string {
+  const lines = atSource(inspect(error)).split("\n");
+  return lines.filter((line) => !isFrameOf(line, runtimeFile)).join("\n");
+}
+
+/**
+ * Why the Function's code cannot be loaded: the line that it failed at and the stack, without the frames
+ * of Node.js' loader. Undefined when only Node.js knows the line: of a syntax error in an ES module, whose
+ * stack is then its author's alone.
+ */
+export function describeLoadError(error: Error): string | undefined {
+  const { name, code } = error as NodeJS.ErrnoException;
+  cutStack(error);
+  const { stack = String(error) } = error;
+  // It begins with the place and the line already.
+  if (/^(?:file:\/\/)?\/[^\n]*:\d+\n/.test(stack)) return stack;
+  if (name === "SyntaxError") return undefined;
+  const text = atSource(isNotFound(code) ? stack : inspect(error));
+  return `${codeFrame(text)}${text}`;
+}
+
+/** Its message has the list of files, and the properties have it once more. */
+function isNotFound(code: string | undefined): boolean {
+  return code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND";
+}
+
+function cutStack(error: unknown, depth = 0): void {
+  if (!(error instanceof Error) || depth > 8) return;
+  const lines = (error.stack ?? "").split("\n");
+  const own = lines.filter((line) => !isFrameOf(line, runtimeFile) && !isFrameOf(line, "node:"));
+  try {
+    error.stack = own.join("\n");
+  } catch {
+    // It is frozen: then all of it is shown.
+  }
+  cutStack(error.cause, depth + 1);
+}
+
+function isFrameOf(line: string, file: string): boolean {
+  return /^\s+at /.test(line) && (line.includes(`(${file}`) || line.includes(` ${file}`));
+}
+
+/** The first frame's line with a mark below its column; empty when it cannot be read. */
+function codeFrame(stack: string): string {
+  const [, file, line = "", column = ""] =
+    /^\s+at (?:.*[( ])?(?:file:\/\/)?(\/[^\n():]+):(\d+):(\d+)\)?$/m.exec(stack) ?? [];
+  if (file === undefined) return "";
+  try {
+    const text = readFileSync(file, "utf8").split("\n")[Number(line) - 1] ?? "";
+    if (text.length > frameWidth) return "";
+    const indent = text.slice(0, Number(column) - 1).replaceAll(/[^\t]/g, " ");
+    return `${file}:${line}\n${text}\n${indent}^\n\n`;
+  } catch {
+    return "";
+  }
+}
