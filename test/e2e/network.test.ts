@@ -15,6 +15,7 @@ const caller = `module.exports = { async main(event) {
       let body = "";
       answer.on("data", (chunk) => (body += chunk)).on("end", () => resolve(body));
     }).on("error", reject)),
+    brief: async () => (await fetch(url, { signal: AbortSignal.timeout(1000), headers: { connection: "close" } })).text(),
     lookup: async () => JSON.stringify(await require("node:dns").promises.lookup(new URL(url).hostname)),
   };
   try { return await ways[how](); } catch (error) { return "failed: " + (error.cause?.code ?? error.code ?? error.message); }
@@ -159,6 +160,12 @@ describe("a Function calls", () => {
       .toMatch(/ECONNREFUSED/);
   });
 
+  test("the API server", async () => {
+    // Its certificate is signed by an authority that a Function trusts only when told to.
+    const answer = await called("https://kubernetes.default.svc/version");
+    expect(answer).toMatch(/^failed: (SELF_SIGNED_CERT|UNABLE_TO_VERIFY)/);
+  });
+
   test("other machines", async () => {
     expect(await called("http://no-such-host.invalid/")).toBe("failed: ENOTFOUND");
     expect(await called("http://localhost:1/", "http")).toBe("failed: ECONNREFUSED");
@@ -195,6 +202,59 @@ describe.skipIf(!python)(python ? "Python" : "skipped: Python 3.12 is not on thi
     );
   });
 });
+
+const isOci = process.env["SPRY_TEST_SANDBOX"] === "oci";
+
+describe.skipIf(!isOci)(
+  isOci ? "NetworkPolicies" : "skipped: only oci keeps NetworkPolicies",
+  () => {
+    const policy = (name: string, namespace: string, spec: object) =>
+      JSON.stringify({
+        apiVersion: "networking.k8s.io/v1",
+        kind: "NetworkPolicy",
+        metadata: { name, namespace },
+        spec: { podSelector: {}, ...spec },
+      });
+    /** What is dropped is noticed by nobody but the one who waits. */
+    const isHeard = async (url: string) =>
+      (
+        await platform.call("caller.default", {
+          path: `/?${new URLSearchParams({ url, how: "brief" }).toString()}`,
+        })
+      ).body === "far";
+    const eventually = (heard: boolean) =>
+      expect.poll(() => isHeard("http://far.shop/"), { timeout: 30_000 }).toBe(heard);
+
+    test("nobody is let in, then one namespace, then one port; the gateway always is", async () => {
+      await eventually(true);
+      await platform.k("apply -f -", policy("deny", "shop", {}));
+      await eventually(false);
+      expect(await platform.call("far.shop")).toMatchObject({ status: 200, body: "far" });
+      const from = [
+        { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } } },
+      ];
+      await platform.k(
+        "apply -f -",
+        policy("allow", "shop", { ingress: [{ from, ports: [{ port: 9 }] }] }),
+      );
+      expect(await isHeard("http://far.shop/")).toBe(false);
+      await platform.k(
+        "apply -f -",
+        policy("allow", "shop", { ingress: [{ from, ports: [{ port: 8080 }] }] }),
+      );
+      await eventually(true);
+      await platform.k("delete networkpolicy deny allow -n shop");
+    });
+
+    test("nobody is let out, but to the name server", async () => {
+      await platform.k("apply -f -", policy("closed", "default", { policyTypes: ["Egress"] }));
+      await eventually(false);
+      expect(JSON.parse(await called("http://far.shop/", "lookup"))).toMatchObject({ family: 4 });
+      await platform.k("delete networkpolicy closed");
+      await eventually(true);
+    });
+  },
+);
 
 /** The image of a Function: it has Node.js. */
 function imageOf(name: string, namespace: string): Promise<string> {

@@ -32,6 +32,7 @@ export {
   type Lease,
   type MutatingWebhookConfiguration,
   type Namespace,
+  type NetworkPolicy,
   type Node,
   pathOf,
   type Pod,

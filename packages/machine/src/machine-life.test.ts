@@ -198,12 +198,11 @@ test("a Pod that ignores SIGTERM is killed at the end of its grace period", asyn
   const machine = await startMachine();
   await createPod(
     machine,
-    `process.on("SIGTERM", () => {}); ${idle}`,
+    `process.on("SIGTERM", () => {}); console.log("deaf"); ${idle}`,
     {},
     { terminationGracePeriodSeconds: 1 },
   );
-  await untilRunning(machine.client);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await eventually(async () => expect(await logsOf(machine.client)).toContain("deaf"));
   const started = Date.now();
   await machine.client.delete(resources.pods, target("p"));
   await eventually(async () => expect(getPod(machine.client)).rejects.toSatisfy(isNotFound));

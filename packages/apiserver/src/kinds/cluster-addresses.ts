@@ -13,11 +13,13 @@ interface ServiceSpec {
 const networkPrefix = [10, 96];
 /** Addresses .0.0 and .255.255 are not given out, as in Kubernetes. */
 const addressCount = 256 * 256 - 2;
+/** Those below are for who names them: 10.96.0.1 is the API server's, 10.96.0.10 the name server's. */
+const firstFree = 16;
 
 /** Gives Services addresses of 10.96.0.0/16 that no other Service has. */
 export class ClusterAddresses {
   readonly #taken = new Map<string, string>();
-  #next = 1;
+  #next = firstFree;
 
   /** Counts the address of a Service that is there already. */
   adopt(service: UnknownObject): void {
@@ -72,7 +74,7 @@ export class ClusterAddresses {
   #free(): string {
     for (let tried = 0; tried < addressCount; tried++) {
       const address = [...networkPrefix, this.#next >> 8, this.#next & 255].join(".");
-      this.#next = (this.#next % addressCount) + 1;
+      this.#next = this.#next === addressCount ? firstFree : this.#next + 1;
       if (!this.#taken.has(address)) return address;
     }
     throw new Error("allocating a cluster IP: all addresses of 10.96.0.0/16 are taken");

@@ -113,15 +113,28 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     teardown.push(() => apiListener.close());
     teardown.push(() => registry.close());
 
+    const npmConfig = path.join(dataDir.root, "npmrc");
+    const pipConfig = path.join(dataDir.root, "pip.conf");
+    const sandbox = await openSandbox(options.sandbox, {
+      dataDir: dataDir.node,
+      npmCli: npmCli(),
+      npmConfig,
+      pipConfig,
+      log: log.child({ room: "sandbox" }),
+    });
+    teardown.push(() => sandbox.close());
+
     const client = new KubeClient(api.transport(), { fieldManager: "spry" });
     const apiServer = `https://${host}:${apiListener.port}`;
     const registryUrl = `http://${host}:${registry.port}`;
     const access: RegistryAccess = {
       ...ownRegistry.user,
       pullAddress,
-      pushAddress: `${host}:${registry.port}`,
+      // A Pod with a network of its own finds the registry under the same name elsewhere.
+      pushAddress: `${sandbox.hostAddress === host ? host : pullAddress}:${registry.port}`,
     };
     const mirror = { url: registryUrl, ...ownRegistry.user };
+    await Promise.all([sandbox.offer(registry.port), sandbox.offer(apiListener.port)]);
 
     // The gateway is another process: it starts while everything else here is prepared.
     const gatewayKubeconfig = path.join(dataDir.root, "gateway.kubeconfig");
@@ -163,21 +176,13 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     });
     teardown.push(() => webhook.close());
 
-    const npmConfig = path.join(dataDir.root, "npmrc");
     void writeNpmSettings(npmConfig, log);
-    const pipConfig = path.join(dataDir.root, "pip.conf");
     writePipSettings(pipConfig, log);
     const node = createNode({
       client,
       name: nodeName,
       dataDir: dataDir.node,
-      sandbox: await openSandbox(options.sandbox, {
-        dataDir: dataDir.node,
-        npmCli: npmCli(),
-        npmConfig,
-        pipConfig,
-        log: log.child({ room: "sandbox" }),
-      }),
+      sandbox,
       mirrors: { [pullAddress]: mirror },
       apiServer: { host, port: apiListener.port },
       log: log.child({ room: "node" }),

@@ -1,5 +1,7 @@
+import { lookup } from "node:dns";
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { type Agent as HttpsAgent } from "node:https";
+import { type LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { RegistryError } from "./registry-error.ts";
@@ -67,6 +69,7 @@ async function exchange({
       ...(body ? { "content-length": body.size } : {}),
     },
     agent: secure ? await secureAgent(ca) : plainAgent,
+    ...(hostname.endsWith(".localhost") ? { lookup: lookupLocalhost } : {}),
     ...(secure && url.hostname.endsWith("localhost") ? { servername: url.hostname } : {}),
     ...(signal ? { signal } : {}),
   });
@@ -107,11 +110,22 @@ async function secureAgent(ca: string | undefined): Promise<HttpsAgent> {
   return agent;
 }
 
-/** `*.localhost` is this machine by RFC 6761, also where the system's resolver does not know it. */
 function addressOf(hostname: string): string {
-  if (hostname === "localhost" || hostname.endsWith(".localhost")) return "127.0.0.1";
+  if (hostname === "localhost") return "127.0.0.1";
   return hostname.replace(/^\[(.*)\]$/, "$1");
 }
+
+/**
+ * `*.localhost` is this machine by RFC 6761, also where the system's resolver does not know it. In a
+ * Pod with a network of its own that is another address, which the Pod's `/etc/hosts` tells.
+ */
+const lookupLocalhost: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, family: 4 }, (error, address, family) => {
+    if (!error) callback(null, address, family);
+    else if (options.all) callback(null, [{ address: "127.0.0.1", family: 4 }]);
+    else callback(null, "127.0.0.1", 4);
+  });
+};
 
 /** Reads a whole answer, up to `limit` bytes. */
 export async function readAll(answer: IncomingMessage, limit: number): Promise<Buffer> {

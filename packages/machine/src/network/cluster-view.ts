@@ -1,4 +1,4 @@
-import { type EndpointSlice, type Service } from "@spry/kube";
+import { type EndpointSlice, type NetworkPolicy, type Pod, type Service } from "@spry/kube";
 
 /** Service addresses are from here (`--service-cluster-ip-range` of a real cluster). */
 export const serviceNetwork = "10.96.0.0/16";
@@ -32,6 +32,37 @@ export interface ServiceView {
   addresses: { ip: string; hostname?: string | undefined }[];
   /** A caller keeps its endpoint for so long (`sessionAffinity: ClientIP`). */
   affinitySeconds?: number | undefined;
+}
+
+/** A Pod as NetworkPolicies see it. */
+export interface PodView {
+  namespace: string;
+  labels: Readonly<Record<string, string>>;
+  ip: string;
+  ports: { name?: string | undefined; protocol: Protocol; port: number }[];
+}
+
+/** What the network of Pods follows from. */
+export interface ClusterView {
+  services: ServiceView[];
+  policies: NetworkPolicy[];
+  pods: PodView[];
+  /** Labels by name. */
+  namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>;
+}
+
+/** The API server's own Service has the first address of all. */
+export const apiServerIp = "10.96.0.1";
+
+/** The Service `kubernetes`, by which every Pod finds the API server. */
+export function apiServerView(endpoint: Endpoint): ServiceView {
+  return {
+    namespace: "default",
+    name: "kubernetes",
+    clusterIp: apiServerIp,
+    ports: [{ name: "https", protocol: "TCP", port: 443, endpoints: [endpoint] }],
+    addresses: [],
+  };
 }
 
 const serviceLabel = "kubernetes.io/service-name";
@@ -87,4 +118,18 @@ function servingEndpoints(slice: EndpointSlice) {
 function preferReady<T extends { ready: boolean }>(endpoints: T[]): T[] {
   const ready = endpoints.filter((each) => each.ready);
   return ready.length > 0 ? ready : endpoints;
+}
+
+/** A Pod as NetworkPolicies see it; nothing for one on the machine's network, to which none applies. */
+export function podView({ metadata, spec }: Pod, ip: string): PodView[] {
+  if (spec?.hostNetwork) return [];
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  const ports = containers.flatMap(({ ports = [] }) =>
+    ports.map(({ name, containerPort, protocol = "TCP" }) => ({
+      name,
+      protocol: protocol as Protocol,
+      port: containerPort,
+    })),
+  );
+  return [{ namespace: metadata.namespace ?? "", labels: metadata.labels ?? {}, ip, ports }];
 }

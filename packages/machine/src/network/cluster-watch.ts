@@ -4,67 +4,128 @@ import {
   Informer,
   type KubeClient,
   keyOf,
+  type KubeObject,
   type Logger,
   messageOf,
+  type Resource,
   resources,
   sleep,
 } from "@spry/kube";
-import { serviceOfSlice, serviceView, type ServiceView } from "./cluster-view.ts";
+import {
+  type ClusterView,
+  type PodView,
+  serviceOfSlice,
+  serviceView,
+  type ServiceView,
+} from "./cluster-view.ts";
 
 export interface ClusterWatchOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
+  /** The Pods of this machine. */
+  pods: () => PodView[];
+  /** Services that the API need not know of; where it does, its word counts. */
+  extra: ServiceView[];
   /** Takes what is so now. Never called again before it has resolved. */
-  apply: (services: ServiceView[]) => Promise<void>;
+  apply: (view: ClusterView) => Promise<void>;
 }
 
 /** Changes that come together are applied together. */
 const settleMs = 5;
 const retryMs = 1_000;
+/** A Pod does not wait longer for policies that cannot be applied. */
+const maxWaitMs = 2_000;
 const byService = "service";
 
-/** Keeps the names of this machine's Pods as the API has them. Ends with the signal. */
-export async function watchCluster(
-  options: ClusterWatchOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  const { client, clock, log, apply } = options;
-  const services = new Informer(client, resources.services, { clock, log });
-  const slices = new Informer<EndpointSlice>(client, resources.endpointSlices, {
-    clock,
-    log,
-    indexes: { [byService]: (slice) => [serviceOfSlice(slice)] },
-  });
-  let changed = Promise.withResolvers<void>();
-  for (const informer of [services, slices]) {
-    void informer.run(signal);
-    informer.onChange(() => changed.resolve());
-  }
-  signal.addEventListener("abort", () => changed.resolve(), { once: true });
-  await Promise.race([Promise.all([services.synced, slices.synced]), aborted(signal)]);
-  while (!signal.aborted) {
-    changed = Promise.withResolvers();
-    if (signal.aborted) return;
-    try {
-      await apply(
-        [...services.list()].map((each) =>
-          serviceView(each, slices.byIndex(byService, keyOf(each))),
-        ),
-      );
-    } catch (error) {
-      log.warn({ error: messageOf(error) }, "bringing the Pods' network up to date failed");
-      await sleep(clock, retryMs, signal);
-      continue;
-    }
-    await changed.promise;
-    await sleep(clock, settleMs, signal);
-  }
-}
+/** Keeps the network of this machine's Pods as the API has it. */
+export class ClusterWatch {
+  readonly #options: ClusterWatchOptions;
+  readonly #services;
+  readonly #slices;
+  readonly #policies;
+  readonly #namespaces;
+  #changed = Promise.withResolvers<void>();
+  /** Resolves with the end of the next round that begins. */
+  #nextRound = Promise.withResolvers<void>();
 
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  constructor(options: ClusterWatchOptions) {
+    this.#options = options;
+    const { client, clock, log } = options;
+    const informer = <T extends KubeObject>(resource: Resource<T>) =>
+      new Informer<T>(client, resource, { clock, log });
+    this.#services = informer(resources.services);
+    this.#policies = informer(resources.networkPolicies);
+    this.#namespaces = informer(resources.namespaces);
+    this.#slices = new Informer<EndpointSlice>(client, resources.endpointSlices, {
+      clock,
+      log,
+      indexes: { [byService]: (slice) => [serviceOfSlice(slice)] },
+    });
+  }
+
+  /** Something about the Pods of this machine is different. */
+  changed(): void {
+    this.#changed.resolve();
+  }
+
+  /** Resolves when a Pod that has just got its address is treated as policies say. */
+  async placed(namespace: string): Promise<void> {
+    this.changed();
+    const isFree = [...this.#policies.list()].every(
+      (each) => each.metadata.namespace !== namespace,
+    );
+    if (isFree) return;
+    await Promise.race([this.#nextRound.promise, sleep(this.#options.clock, maxWaitMs)]);
+  }
+
+  /** Ends with the signal. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log, apply } = this.#options;
+    for (const informer of [this.#services, this.#slices, this.#policies, this.#namespaces]) {
+      void informer.run(signal);
+      informer.onChange(() => this.changed());
+    }
+    const aborted = new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    signal.addEventListener("abort", () => this.changed(), { once: true });
+    await Promise.race([Promise.all([this.#services.synced, this.#slices.synced]), aborted]);
+    while (!signal.aborted) {
+      this.#changed = Promise.withResolvers();
+      const round = this.#nextRound;
+      this.#nextRound = Promise.withResolvers();
+      try {
+        await apply(this.#view());
+        round.resolve();
+      } catch (error) {
+        this.#nextRound = round;
+        log.warn({ error: messageOf(error) }, "bringing the Pods' network up to date failed");
+        await sleep(clock, retryMs, signal);
+        continue;
+      }
+      if (signal.aborted) return;
+      await this.#changed.promise;
+      await sleep(clock, settleMs, signal);
+    }
+  }
+
+  #view(): ClusterView {
+    const services = [...this.#services.list()].map((each) =>
+      serviceView(each, this.#slices.byIndex(byService, keyOf(each))),
+    );
+    const isThere = (each: ServiceView) => this.#services.get(`${each.namespace}/${each.name}`);
+    services.push(...this.#options.extra.filter((each) => !isThere(each)));
+    return {
+      services,
+      policies: [...this.#policies.list()],
+      pods: this.#options.pods(),
+      namespaces: new Map(
+        [...this.#namespaces.list()].map(({ metadata }) => [
+          metadata.name ?? "",
+          metadata.labels ?? {},
+        ]),
+      ),
+    };
+  }
 }

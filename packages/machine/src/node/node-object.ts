@@ -18,7 +18,6 @@ const leaseDurationSeconds = 40;
 export const leaseRenewMs = 10_000;
 /** More processes than this are more than one machine serves well. */
 const maxPods = 500;
-export const hostIp = "127.0.0.1";
 
 const architectures: Record<string, string> = { x64: "amd64" };
 const systems: Record<string, string> = { win32: "windows" };
@@ -49,14 +48,19 @@ export async function registerNode(
       throw error;
     });
   const node = created ?? (await client.patch(resources.nodes, { name }, { metadata }));
-  const status = nodeStatus(node, name, images, clock, { ready: true });
+  const status = nodeStatus(node, sandbox, images, clock, { ready: true });
   await client.patch(resources.nodes, { name }, { status }, { subresource: "status" });
 }
 
 /** On an orderly end: new Pods wait instead of being bound to a node that is away. */
-export async function markNotReady(client: KubeClient, name: string, clock: Clock): Promise<void> {
+export async function markNotReady(
+  client: KubeClient,
+  name: string,
+  sandbox: Sandbox,
+  clock: Clock,
+): Promise<void> {
   const node = await client.get(resources.nodes, { name });
-  const { conditions } = nodeStatus(node, name, [], clock, { ready: false });
+  const { conditions } = nodeStatus(node, sandbox, [], clock, { ready: false });
   await client.patch(
     resources.nodes,
     { name },
@@ -67,7 +71,7 @@ export async function markNotReady(client: KubeClient, name: string, clock: Cloc
 
 function nodeStatus(
   node: Node,
-  name: string,
+  sandbox: Sandbox,
   images: { names: string[]; sizeBytes: number }[],
   clock: Clock,
   { ready }: { ready: boolean },
@@ -98,8 +102,8 @@ function nodeStatus(
     allocatable: amounts,
     conditions: conditions,
     addresses: [
-      { type: "InternalIP", address: hostIp },
-      { type: "Hostname", address: name },
+      { type: "InternalIP", address: sandbox.hostAddress },
+      { type: "Hostname", address: node.metadata.name ?? "" },
     ],
     images,
     nodeInfo: {

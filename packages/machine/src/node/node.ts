@@ -17,13 +17,13 @@ import {
   systemClock,
   type Transport,
 } from "@spry/kube";
-import { watchCluster } from "../network/cluster-watch.ts";
+import { ClusterWatch } from "../network/cluster-watch.ts";
+import { apiServerIp, apiServerView, podView } from "../network/cluster-view.ts";
 import { type RecoveredPod, type Sandbox } from "../sandbox/sandbox.ts";
 import { ImageStore } from "./images.ts";
 import { createKubelet } from "./kubelet.ts";
 import {
   allocatable,
-  hostIp,
   leaseRenewMs,
   markNotReady,
   registerNode,
@@ -70,6 +70,7 @@ class NodeAgent implements MachineNode {
   readonly #images: ImageStore;
   readonly #events: EventRecorder;
   readonly #pods: Informer<Pod>;
+  readonly #cluster: ClusterWatch;
   /** By uid: a Pod made again under its name is another one, and both may be here for a while. */
   readonly #workers = new Map<string, PodWorker>();
   /** Pods that ended here and that others still keep in the API, by a finalizer. */
@@ -78,13 +79,27 @@ class NodeAgent implements MachineNode {
 
   constructor(options: NodeOptions) {
     this.#options = { clock: systemClock, log: silentLogger, ...options };
-    const { client, name, clock, log, mirrors, dataDir, sandbox } = this.#options;
+    const { client, name, clock, log, mirrors, dataDir, sandbox, apiServer } = this.#options;
     this.#images = new ImageStore({ dir: path.resolve(dataDir, "images"), mirrors, clock, log });
     this.#events = new EventRecorder({ client, component: "kubelet", host: name, clock, log });
     this.#pods = new Informer(client, resources.pods, {
       fieldSelector: `spec.nodeName=${name}`,
       clock,
       log,
+    });
+    this.#cluster = new ClusterWatch({
+      client,
+      clock,
+      log,
+      pods: () =>
+        [...this.#workers.values()].flatMap(({ pod, sandbox }) =>
+          sandbox ? podView(pod, sandbox.ip) : [],
+        ),
+      apply: (view) => sandbox.applyCluster(view),
+      extra:
+        apiServer === undefined
+          ? []
+          : [apiServerView({ ip: sandbox.hostAddress, port: apiServer.port })],
     });
     this.kubelet = createKubelet({
       sandbox,
@@ -95,7 +110,7 @@ class NodeAgent implements MachineNode {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { client, name, sandbox, clock, log } = this.#options;
+    const { client, name, sandbox, clock } = this.#options;
     const end = AbortSignal.any([signal, this.#ending.signal]);
     await this.#images.open();
     const recovered = new Map((await sandbox.recover()).map((pod) => [pod.uid, pod]));
@@ -109,10 +124,7 @@ class NodeAgent implements MachineNode {
     });
     recovered.clear();
     this.#watchObjects(end);
-    void watchCluster(
-      { client, clock, log, apply: (services) => sandbox.applyServices(services) },
-      end,
-    );
+    void this.#cluster.run(end);
     await this.#retrying(end, () =>
       registerNode(client, name, sandbox, this.#images.list(), clock),
     );
@@ -139,7 +151,11 @@ class NodeAgent implements MachineNode {
     const uid = pod.metadata.uid ?? "";
     if (this.#ending.signal.aborted || this.#done.has(uid)) return;
     const known = this.#workers.get(uid);
-    if (known) return known.update(pod);
+    if (known) {
+      known.update(pod);
+      this.#cluster.changed();
+      return;
+    }
     const { client, sandbox, clock, log, name, apiServer } = this.#options;
     const worker = new PodWorker(pod, {
       client,
@@ -148,16 +164,29 @@ class NodeAgent implements MachineNode {
       events: this.#events,
       clock,
       log,
-      place: { hostIp, nodeName: name, allocatable: allocatable(), apiServer },
+      place: {
+        hostIp: sandbox.hostAddress,
+        nodeName: name,
+        allocatable: allocatable(),
+        apiServer: apiServer && this.#apiServerFor(pod, apiServer),
+      },
       recovered,
+      onPlaced: () => this.#cluster.placed(pod.metadata.namespace ?? ""),
       onEnd: () => {
         this.#workers.delete(uid);
+        this.#cluster.changed();
         // Not after the informer has said that it is gone.
         if (this.#pods.get(keyOf(pod))?.metadata.uid === uid) this.#done.add(uid);
       },
     });
     this.#workers.set(uid, worker);
     worker.wake();
+  }
+
+  /** The machine's 127.0.0.1 is not that of a Pod with a network of its own. */
+  #apiServerFor(pod: Pod, apiServer: { host: string; port: number }) {
+    const isReached = pod.spec?.hostNetwork || this.#options.sandbox.hostAddress === apiServer.host;
+    return isReached ? apiServer : { host: apiServerIp, port: 443 };
   }
 
   #removed(pod: Pod): void {
@@ -228,15 +257,16 @@ class NodeAgent implements MachineNode {
 
   async stop({ pods }: { pods: "stop" | "leave" }): Promise<void> {
     if (this.#ending.signal.aborted) return;
-    const { client, name, clock, log } = this.#options;
+    const { client, name, clock, log, sandbox } = this.#options;
     this.#ending.abort();
     const workers = [...this.#workers.values()];
     if (pods === "leave") for (const worker of workers) worker.release();
     else await Promise.all(workers.map((worker) => worker.stop(stopCapMs)));
     if (pods === "stop")
-      await markNotReady(client, name, clock).catch((error: unknown) =>
+      await markNotReady(client, name, sandbox, clock).catch((error: unknown) =>
         log.debug({ error: messageOf(error) }, "marking the node not ready failed"),
       );
+    if (pods === "stop") await sandbox.close();
     await this.#events.flushed();
   }
 }

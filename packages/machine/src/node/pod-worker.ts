@@ -14,6 +14,8 @@ import {
 } from "@spry/kube";
 import {
   type LocalImage,
+  type PodIdentity,
+  type PodPlacement,
   type PodSandbox,
   type RecoveredPod,
   type Sandbox,
@@ -36,6 +38,8 @@ export interface PodWorkerOptions {
   log: Logger;
   place: Omit<PodPlace, "podIp">;
   recovered?: RecoveredPod | undefined;
+  /** The Pod has got its place; resolves when its network is as it should be. */
+  onPlaced: () => Promise<void>;
   /** The Pod is gone from this machine. */
   onEnd: () => void;
 }
@@ -204,7 +208,10 @@ export class PodWorker {
   async #advance(): Promise<void> {
     const { client, sandbox } = this.#options;
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
-    this.#place ??= await sandbox.openPod({ uid, namespace, name });
+    if (!this.#place) {
+      this.#place = await sandbox.openPod({ uid, namespace, name, ...networkOf(this.#pod) });
+      await this.#options.onPlaced();
+    }
     const objects = new PodObjects(client, namespace, this.#tokens);
     if (!(await this.#writeVolumes(this.#place, objects))) return;
     for (const container of this.#nextToRun())
@@ -467,5 +474,17 @@ export class PodWorker {
 
   readonly #note = (type: "Normal" | "Warning", reason: string, message: string): void => {
     this.#options.events.record(resources.pods, this.#pod, { type, reason, message });
+  };
+}
+
+/** What a Pod wants of the network, and of names in it. */
+function networkOf({ metadata, spec }: Pod): Omit<PodPlacement, keyof PodIdentity> {
+  const { dnsPolicy, dnsConfig, hostNetwork, hostname, subdomain, hostAliases = [] } = spec ?? {};
+  return {
+    hostName: hostname ?? metadata.name,
+    subdomain,
+    hostNetwork,
+    dns: { policy: dnsPolicy, config: dnsConfig },
+    hostAliases: hostAliases.map(({ ip = "", hostnames = [] }) => ({ ip, hostnames })),
   };
 }

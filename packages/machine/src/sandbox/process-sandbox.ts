@@ -2,7 +2,8 @@ import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
-import { type ServiceView } from "../network/cluster-view.ts";
+import { type ClusterView } from "../network/cluster-view.ts";
+import { PodNetwork } from "../network/pods/pod-network.ts";
 import { ServiceFiles } from "../network/service-files.ts";
 import { AddressPool } from "./addresses.ts";
 import { interpreterLabel, Interpreters, interpretersIn } from "./interpreters.ts";
@@ -32,7 +33,7 @@ import {
 import {
   type ContainerUsage,
   type LocalImage,
-  type PodIdentity,
+  type PodPlacement,
   type PodSandbox,
   type RecoveredPod,
   type Sandbox,
@@ -93,6 +94,7 @@ class ProcessSandbox implements Sandbox {
   async recover(): Promise<RecoveredPod[]> {
     // The platform may have run with another sandbox before.
     await removeOciContainers(this.#dataDir, this.#clock, this.#log);
+    if (process.platform === "linux") await PodNetwork.remove(this.#dataDir, this.#log);
     const recovered: RecoveredPod[] = [];
     for (const uid of listNames(podsDir(this.#dataDir))) {
       const dir = podDir(this.#dataDir, uid);
@@ -147,10 +149,11 @@ class ProcessSandbox implements Sandbox {
       await this.#interpreters.ensure(name, progress);
   }
 
-  openPod(pod: PodIdentity): Promise<PodSandbox> {
+  openPod(pod: PodPlacement): Promise<PodSandbox> {
     const known = this.#pods.get(pod.uid);
     if (known) return Promise.resolve(known);
-    const record: PodRecord = { ...pod, ip: this.#addresses.take() };
+    const { uid, namespace, name } = pod;
+    const record: PodRecord = { uid, namespace, name, ip: this.#addresses.take() };
     const dir = podDir(this.#dataDir, pod.uid);
     mkdirSync(path.join(dir, "tmp"), { recursive: true, mode: 0o700 });
     mkdirSync(path.join(dir, "home"), { recursive: true, mode: 0o700 });
@@ -177,8 +180,18 @@ class ProcessSandbox implements Sandbox {
     return pod;
   }
 
-  applyServices(services: readonly ServiceView[]): Promise<void> {
+  readonly hostAddress = "127.0.0.1";
+
+  offer(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  applyCluster({ services }: ClusterView): Promise<void> {
     return this.#services.apply(services);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
   }
 
   async usage(): Promise<ContainerUsage[]> {

@@ -11,6 +11,8 @@ import { type PodIdentity } from "./sandbox.ts";
  */
 export interface PodRecord extends PodIdentity {
   ip: string;
+  /** `own`: a network of its own, which the address belongs to. Otherwise it uses the machine's. */
+  network?: "own" | undefined;
 }
 
 export interface ProcessRecord {

@@ -1,6 +1,6 @@
 import { type Writable } from "node:stream";
 import { type ContainerConfig } from "@spry/image";
-import { type ServiceView } from "../network/cluster-view.ts";
+import { type ClusterView } from "../network/cluster-view.ts";
 import { type InputMode } from "./container-input.ts";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 
@@ -23,9 +23,15 @@ export interface Sandbox {
   /** Makes ready what the image needs besides itself, such as an interpreter. May take minutes. */
   prepare(image: LocalImage, progress: (message: string) => void): Promise<void>;
   /** The Pod's place on this machine; the same one when it is there already. */
-  openPod(pod: PodIdentity): Promise<PodSandbox>;
-  /** Lets Pods call these Services, and no others, by their names and addresses. */
-  applyServices(services: readonly ServiceView[]): Promise<void>;
+  openPod(pod: PodPlacement): Promise<PodSandbox>;
+  /** The machine's address, as its Pods see it. */
+  readonly hostAddress: string;
+  /** Lets Pods reach what listens on this port of 127.0.0.1, at `hostAddress`. */
+  offer(port: number): Promise<void>;
+  /** Lets Pods call these Services, and no others, by their names and addresses; keeps the policies, if it can. */
+  applyCluster(view: ClusterView): Promise<void>;
+  /** Removes what is not any Pod's, when no Pod is to run any more. */
+  close(): Promise<void>;
   /** CPU time and memory of everything that runs. */
   usage(): Promise<ContainerUsage[]>;
 }
@@ -34,6 +40,23 @@ export interface PodIdentity {
   uid: string;
   namespace: string;
   name: string;
+}
+
+/** What a Pod's place is made from. */
+export interface PodPlacement extends PodIdentity {
+  hostName?: string | undefined;
+  subdomain?: string | undefined;
+  /** Uses the machine's network. */
+  hostNetwork?: boolean | undefined;
+  dns?: { policy?: string | undefined; config?: DnsConfig | undefined } | undefined;
+  hostAliases?: { ip: string; hostnames: string[] }[] | undefined;
+}
+
+/** `spec.dnsConfig` of a Pod. */
+export interface DnsConfig {
+  nameservers?: string[] | undefined;
+  searches?: string[] | undefined;
+  options?: { name?: string | undefined; value?: string | undefined }[] | undefined;
 }
 
 /** An unpacked image. */

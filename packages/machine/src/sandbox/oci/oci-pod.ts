@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, existsSync, realpathSync } from "node:fs";
-import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { chownSync, existsSync, realpathSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { interpreterLabel } from "../interpreters.ts";
 import { exitFile, type PodRecord } from "../records.ts";
@@ -11,6 +11,7 @@ import { type HostFiles } from "./host-files.ts";
 import { OciContainer } from "./oci-container.ts";
 import { type OciSurroundings } from "./runtime-process.ts";
 import { bundleDir, type OciRecord, writeOciRecord } from "./oci-records.ts";
+import { nameMounts } from "./name-files.ts";
 import { bindMount, type OciMount, ociSpecOf } from "./oci-spec.ts";
 import { prepareRoot } from "./root-file-system.ts";
 
@@ -20,7 +21,9 @@ export interface OciPodOptions extends OciSurroundings {
   bases: BaseRoots;
   hostFiles: HostFiles;
   overlay: boolean;
-  onClose: () => void;
+  /** Path of its network namespace; nothing where it uses the machine's. */
+  networkNamespace?: string | undefined;
+  onClose: () => Promise<void>;
 }
 
 export class OciPod implements PodSandbox {
@@ -80,7 +83,7 @@ export class OciPod implements PodSandbox {
   }
 
   async #writeConfig(id: string, spec: ContainerSpec, bundle: string): Promise<void> {
-    const { bases, cgroups, overlay } = this.#options;
+    const { bases, cgroups, overlay, record, networkNamespace } = this.#options;
     const { rootDir, config } = spec.image;
     const interpreter = config.Labels?.[interpreterLabel];
     const base =
@@ -96,12 +99,14 @@ export class OciPod implements PodSandbox {
       user,
       rootMounts,
       cgroupMounts: cgroups.mounts(id),
-      hostMounts: await this.#hostMounts(spec.hostName, base !== undefined),
+      hostMounts: await this.#hostMounts(base !== undefined),
       volumeMounts: volumeMounts(spec.mounts, this.dir),
       cgroupsPath: cgroups.pathOf(id),
       cgroupVersion: cgroups.version,
+      networkNamespace,
       env: {
-        SERVER_HOST: this.ip,
+        // With others on the same network, only the Pod's own address is its own.
+        SERVER_HOST: record.network === "own" ? "0.0.0.0" : this.ip,
         SPRY_READY_FD: "3",
         ...(termination && { SPRY_TERMINATION_LOG: termination.mountPath }),
       },
@@ -111,28 +116,17 @@ export class OciPod implements PodSandbox {
   }
 
   /** Files of the Pod that come from the machine: names, and how npm reaches its registry. */
-  async #hostMounts(hostName: string, hasBase: boolean): Promise<OciMount[]> {
-    const dir = path.join(this.dir, "etc");
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    const at = (name: string) => path.join(dir, name);
-    if (!existsSync(at("hosts"))) {
-      await writeFile(at("hosts"), hostsFile(this.ip, hostName), { mode: 0o644 });
-      await copyFile("/etc/resolv.conf", at("resolv.conf")).catch(() =>
-        writeFile(at("resolv.conf"), ""),
-      );
-      for (const name of ["hosts", "resolv.conf"]) chmodSync(at(name), 0o644);
-    }
-    const names = ["hosts", "resolv.conf"].map((name) =>
-      bindMount(at(name), `/etc/${name}`, false),
-    );
-    return hasBase ? [...names, ...(await this.#options.hostFiles.mounts(dir))] : names;
+  async #hostMounts(hasBase: boolean): Promise<OciMount[]> {
+    const names = nameMounts(this.dir);
+    if (!hasBase) return names;
+    return [...names, ...(await this.#options.hostFiles.mounts(path.join(this.dir, "etc")))];
   }
 
   async close(): Promise<void> {
     for (const container of this.#running.values()) container.kill("SIGKILL");
     await Promise.all([...this.#running.values()].map(({ exited }) => exited));
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
-    this.#options.onClose();
+    await this.#options.onClose();
   }
 }
 
@@ -163,13 +157,4 @@ function volumeMounts(mounts: readonly Mount[], podDir: string): OciMount[] {
       return bindMount(sourceWithin(podDir, source), destination, readOnly);
     })
     .sort((a, b) => a.destination.split("/").length - b.destination.split("/").length);
-}
-
-function hostsFile(ip: string, hostName: string): string {
-  return [
-    "127.0.0.1\tlocalhost",
-    "::1\tlocalhost ip6-localhost ip6-loopback",
-    `${ip}\t${hostName}`,
-    "",
-  ].join("\n");
 }

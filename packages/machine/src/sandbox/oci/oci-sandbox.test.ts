@@ -125,6 +125,7 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     await sandbox.recover();
   });
   afterAll(async () => {
+    await sandbox.close();
     expect(leftovers(dataDir)).toEqual([]);
     const { rmSync } = await import("node:fs");
     rmSync(dataDir, { recursive: true, force: true });
@@ -316,13 +317,34 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     expect(used?.memoryBytes).toBeGreaterThan(5 * mebibyte);
   });
 
+  test("has an address and a loopback device of its own, and reaches its Pod alone there", async () => {
+    const server = (port: number) =>
+      `require("node:http").createServer((_, answer) => answer.end("mine")).listen(${port}, process.env.HOST, () => console.log("up"));`;
+    const first = await start(main(server(80)), { env: { HOST: "0.0.0.0" } });
+    const second = await start(main(server(80)), { env: { HOST: "127.0.0.1" } });
+    for (const { log } of [first, second]) await eventually(() => expect(log()).toContain("up"));
+    expect(await textFrom(`http://${first.place.ip}/`)).toBe("mine");
+    expect(second.place.ip).not.toBe(first.place.ip);
+    const ask = (host: string) => [
+      "node",
+      "-e",
+      `fetch("http://${host}").then((answer) => answer.text()).then(console.log, (error) => console.log(error.cause.code))`,
+    ];
+    const limits = { timeoutMs: 5_000 };
+    const heard = async (host: string) =>
+      (await second.container.exec(ask(host), limits)).output.trim();
+    expect(await heard("127.0.0.1")).toBe("mine");
+    expect(await heard(first.place.ip)).toBe("mine");
+    expect(await heard(second.place.ip)).toBe("ECONNREFUSED");
+  });
+
   test("a command runs beside it as the same user, and is ended when it takes too long", async () => {
     const { container } = await start(main("setTimeout(() => {}, 60_000)"));
     const limits = { timeoutMs: 5_000 };
     const show = ["node", "-p", "process.getuid() + process.env.SERVER_HOST"];
     expect(await container.exec(show, limits)).toEqual({
       exitCode: 0,
-      output: `1000${place.ip}\n`,
+      output: "10000.0.0.0\n",
     });
     expect(await container.exec(["sh", "-c", "exit 4"], limits)).toMatchObject({ exitCode: 4 });
     const endless = ["node", "-e", "setTimeout(() => {}, 60_000)"];
@@ -425,7 +447,7 @@ test.skipIf(why !== "")(
     const dataDir = path.join(temporaryDirectory(), "a,b");
     const sandbox = await openOciSandbox({ dataDir });
     const place = await sandbox.openPod(pod);
-    onTestFinished(() => place.close());
+    onTestFinished(() => place.close().then(() => sandbox.close()));
     const image = imageWith({
       "app/main.cjs": `
       const fs = require("node:fs");
@@ -449,7 +471,9 @@ describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
     const dataDir = temporaryDirectory();
     const image = imageWith({
       "app/main.cjs": `
-        console.log("started"); process.on("SIGTERM", () => process.exit(7)); setTimeout(() => {}, 60_000)`,
+        const server = require("node:http").createServer((_, answer) => answer.end("served"));
+        server.listen(0, () => console.log("started", server.address().port));
+        process.on("SIGTERM", () => process.exit(7)); setTimeout(() => {}, 60_000)`,
     });
     const agent = spawn(process.execPath, ["--input-type=module", "-e", agentProgram], {
       env: { DATA_DIR: dataDir, SPEC: JSON.stringify({ image, pod }), PATH: process.env["PATH"] },
@@ -464,11 +488,14 @@ describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
     });
     agent.kill("SIGKILL");
     const { dir, pid } = JSON.parse(said) as { dir: string; pid: number };
-    await eventually(() =>
-      expect(readFileSync(path.join(dir, "containers/main/0.log"), "utf8")).toContain("started"),
-    );
+    const port = await eventually(() => {
+      const log = readFileSync(path.join(dir, "containers/main/0.log"), "utf8");
+      expect(log).toMatch(/started \d+\n/);
+      return log.trim().split(" ")[1];
+    });
 
     const sandbox = await openOciSandbox({ dataDir });
+    onTestFinished(() => sandbox.close());
     const [recovered, ...others] = await sandbox.recover();
     expect(others).toEqual([]);
     expect(recovered).toMatchObject({ ...pod, containers: [{ name: "main", run: 0 }] });
@@ -477,6 +504,8 @@ describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
     expect(isAlive(container.record)).toBe(true);
     // The second container had no record any more: a stray.
     expect(readdirSync(path.join(dataDir, "oci", "containers"))).toEqual([container.id]);
+    // On the network that it had.
+    expect(await textFrom(`http://${recovered?.sandbox.ip}:${port}/`)).toBe("served");
     container.kill("SIGTERM");
     // Known beyond the agent's life, because the Pod asked for it.
     expect(await container.exited).toMatchObject({ exitCode: 7 });
@@ -508,6 +537,10 @@ const agentProgram = `
   const { record } = await begin("main");
   console.log(JSON.stringify({ dir: place.dir, pid: record.pid }));
 `;
+
+async function textFrom(url: string): Promise<string> {
+  return (await fetch(url)).text();
+}
 
 function librariesOf(program: string): string[] {
   const text = execFileSync("ldd", [program]).toString();

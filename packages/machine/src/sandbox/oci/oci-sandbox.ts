@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
-import { type ServiceView } from "../../network/cluster-view.ts";
+import { type Clock, type Logger, messageOf, silentLogger, systemClock } from "@spry/kube";
+import { type ClusterView } from "../../network/cluster-view.ts";
 import { AddressPool } from "../addresses.ts";
 import { interpreterLabel, Interpreters } from "../interpreters.ts";
 import { readExit } from "../process-container.ts";
@@ -24,7 +24,7 @@ import {
 import {
   type ContainerUsage,
   type LocalImage,
-  type PodIdentity,
+  type PodPlacement,
   type PodSandbox,
   type RecoveredPod,
   type Sandbox,
@@ -32,6 +32,8 @@ import {
 import { BaseRoots } from "./base-root.ts";
 import { HostFiles } from "./host-files.ts";
 import { type OciSurroundings } from "./runtime-process.ts";
+import { writeNameFiles } from "./name-files.ts";
+import { OciNetwork } from "./oci-network.ts";
 import { OciPod } from "./oci-pod.ts";
 import { readOciRecord } from "./oci-records.ts";
 import { findRuntime } from "./oci-runtime.ts";
@@ -68,10 +70,6 @@ export async function openOciSandbox(options: OciSandboxOptions): Promise<Sandbo
 
 class OciSandbox implements Sandbox {
   readonly name = "oci";
-  readonly annotations = {
-    "node.spry.io/resource-limits": "enforced: containers run in cgroups of their own",
-    "node.spry.io/network": "shared: every Pod has a loopback address of its own on this machine",
-  };
   readonly #dataDir: string;
   readonly #log: Logger;
   readonly #addresses: AddressPool;
@@ -80,6 +78,9 @@ class OciSandbox implements Sandbox {
   readonly #surroundings: OciSurroundings;
   readonly #pods = new Map<string, OciPod>();
   #overlay = true;
+  #network: OciNetwork | undefined;
+  /** Why Pods have no networks of their own. */
+  #withoutNetwork = "";
 
   constructor(options: OciSandboxOptions) {
     const { npmCli, npmConfig, pipConfig, clock = systemClock, log = silentLogger } = options;
@@ -100,13 +101,31 @@ class OciSandbox implements Sandbox {
     this.#surroundings = surroundingsOf(this.#dataDir, runtimeOf(options.runtime), clock);
   }
 
+  get annotations(): Record<string, string> {
+    const network = this.#network
+      ? `own: every Pod has a network namespace and an address of ${this.#network.pods.block.cidr}; NetworkPolicies are kept`
+      : `shared: every Pod has a loopback address of its own on this machine, Services are not known by name, and NetworkPolicies are not kept, because ${this.#withoutNetwork}`;
+    return {
+      "node.spry.io/resource-limits": "enforced: containers run in cgroups of their own",
+      "node.spry.io/network": network,
+    };
+  }
+
+  get hostAddress(): string {
+    return this.#network?.hostAddress ?? "127.0.0.1";
+  }
+
+  async offer(port: number): Promise<void> {
+    await this.#network?.offer(port);
+  }
+
   async recover(): Promise<RecoveredPod[]> {
     await killStrayRuntimes(this.#dataDir);
     const recovered: RecoveredPod[] = [];
     for (const uid of listNames(podsDir(this.#dataDir))) {
       const dir = podDir(this.#dataDir, uid);
       const record = readRecord(podFile(dir)) as PodRecord | undefined;
-      if (!record || record.uid !== uid) {
+      if (record?.uid !== uid || !(await this.#keepsNetwork(record))) {
         await rm(dir, { recursive: true, force: true });
         continue;
       }
@@ -122,10 +141,27 @@ class OciSandbox implements Sandbox {
     }
     const ids = new Set(this.#containers().map(({ container }) => container.id));
     await removeStrayContainers(this.#surroundings, ids, this.#log);
+    await this.#network?.pods.removeStrays();
     await this.#bases.ensure(Interpreters.own, () => {});
     const isIdle = recovered.every(({ containers }) => containers.length === 0);
     if (isIdle) await this.#bases.prune();
     return recovered;
+  }
+
+  /** Also those that have not been taken over yet. */
+  #hasContainers(): boolean {
+    return listNames(podsDir(this.#dataDir)).some((uid) => {
+      const dir = podDir(this.#dataDir, uid);
+      return listNames(path.join(dir, "containers")).some((name) => {
+        const known = readOciRecord(dir, name);
+        return known !== undefined && isAlive(known);
+      });
+    });
+  }
+
+  /** A Pod whose network is not to be had any more cannot go on: it gets a new place. */
+  async #keepsNetwork({ network, ip }: PodRecord): Promise<boolean> {
+    return network !== "own" || (await this.#network?.pods.keep(ip)) === true;
   }
 
   /** A container that still runs, or of whose end something is known. */
@@ -147,18 +183,28 @@ class OciSandbox implements Sandbox {
     if (interpreter) await this.#bases.ensure(interpreter, progress);
   }
 
-  openPod(pod: PodIdentity): Promise<PodSandbox> {
+  async openPod(pod: PodPlacement): Promise<PodSandbox> {
     const known = this.#pods.get(pod.uid);
-    if (known) return Promise.resolve(known);
-    const record: PodRecord = { ...pod, ip: this.#addresses.take() };
-    const dir = podDir(this.#dataDir, pod.uid);
+    if (known) return known;
+    const { uid, namespace, name, hostNetwork = false } = pod;
+    const record: PodRecord = { uid, namespace, name, ...(await this.#addressFor(hostNetwork)) };
+    const dir = podDir(this.#dataDir, uid);
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     writeRecord(podFile(dir), record);
-    return Promise.resolve(this.#add(record));
+    const hostAddress = this.#network?.hostAddress;
+    await writeNameFiles(dir, { pod, ip: record.ip, hostAddress });
+    return this.#add(record);
+  }
+
+  async #addressFor(hostNetwork: boolean): Promise<Pick<PodRecord, "ip" | "network">> {
+    if (!this.#network) return { ip: this.#addresses.take() };
+    if (hostNetwork) return { ip: this.#network.hostAddress };
+    return { ip: await this.#network.pods.take(), network: "own" };
   }
 
   #add(record: PodRecord): OciPod {
     this.#addresses.reserve(record.ip);
+    const network = record.network === "own" ? this.#network?.pods : undefined;
     const pod = new OciPod({
       ...this.#surroundings,
       dir: podDir(this.#dataDir, record.uid),
@@ -166,17 +212,26 @@ class OciSandbox implements Sandbox {
       bases: this.#bases,
       hostFiles: this.#hostFiles,
       overlay: this.#overlay,
-      onClose: () => {
+      networkNamespace: network?.namespaceOf(record.ip),
+      onClose: async () => {
         this.#pods.delete(record.uid);
         this.#addresses.release(record.ip);
+        await network?.release(record.ip);
       },
     });
     this.#pods.set(record.uid, pod);
     return pod;
   }
 
-  applyServices(_services: readonly ServiceView[]): Promise<void> {
-    return Promise.resolve();
+  async applyCluster(view: ClusterView): Promise<void> {
+    await this.#network?.apply(view);
+  }
+
+  async close(): Promise<void> {
+    const network = this.#network;
+    if (!network || this.#hasContainers()) return;
+    this.#goWithoutNetwork("the platform is being stopped");
+    await network.close();
   }
 
   usage(): Promise<ContainerUsage[]> {
@@ -196,7 +251,36 @@ class OciSandbox implements Sandbox {
 
   /** Runs the smallest container there is; without overlays if they are not to be had here. */
   async try(): Promise<void> {
-    await this.#bases.ensure(Interpreters.own, () => {});
+    await Promise.all([
+      this.#bases.ensure(Interpreters.own, () => {}),
+      this.#openNetwork().catch((error: unknown) => {
+        this.#goWithoutNetwork(messageOf(error));
+        this.#log.warn({ why: this.#withoutNetwork }, "Pods share the machine's network");
+      }),
+    ]);
+    try {
+      await this.#tryOverlay();
+    } catch (error) {
+      if (!this.#network) throw error;
+      const network = this.#network;
+      this.#goWithoutNetwork(messageOf(error));
+      await network.close();
+      await this.#tryOverlay();
+    }
+    await this.#network?.pods.prepare();
+  }
+
+  async #openNetwork(): Promise<void> {
+    this.#network = await OciNetwork.open(this.#dataDir, this.#log);
+  }
+
+  #goWithoutNetwork(why: string): void {
+    this.#network = undefined;
+    this.#withoutNetwork = why;
+  }
+
+  async #tryOverlay(): Promise<void> {
+    this.#overlay = true;
     try {
       await this.#runTrial();
     } catch {

@@ -32,11 +32,13 @@ export interface OciSpecOptions {
   cgroupMounts: readonly OciMount[];
   cgroupsPath: string;
   cgroupVersion: 1 | 2;
+  /** Path of the Pod's network namespace; nothing where it uses the machine's. */
+  networkNamespace?: string | undefined;
   /** What the sandbox adds to the environment. */
   env: Readonly<Record<string, string>>;
 }
 
-/** What containerd gives a container that asks for nothing, without raw sockets: the network is the host's. */
+/** What containerd gives a container that asks for nothing, without raw sockets. */
 const defaultCapabilities = [
   "CHOWN",
   "DAC_OVERRIDE",
@@ -107,11 +109,18 @@ export function ociSpecOf(options: OciSpecOptions): OciSpec {
   };
 }
 
-function linuxOf({ spec, cgroupsPath, cgroupVersion }: OciSpecOptions): OciSpec["linux"] {
+function linuxOf({
+  spec,
+  cgroupsPath,
+  cgroupVersion,
+  networkNamespace,
+}: OciSpecOptions): OciSpec["linux"] {
   const { isolation } = spec;
   return {
-    // The network is the machine's: a Pod has a loopback address of its own there.
-    namespaces: ["pid", "ipc", "uts", "mount", "cgroup"].map((type) => ({ type })),
+    namespaces: [
+      ...["pid", "ipc", "uts", "mount", "cgroup"].map((type) => ({ type })),
+      ...(networkNamespace === undefined ? [] : [{ type: "network", path: networkNamespace }]),
+    ],
     cgroupsPath,
     resources: resourcesOf(isolation, cgroupVersion),
     maskedPaths,

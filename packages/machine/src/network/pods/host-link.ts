@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { serviceNetwork } from "../cluster-view.ts";
+import { type AddressBlock } from "./address-block.ts";
+import { findProgram, runCommand } from "./commands.ts";
+
+export const namespaceDir = "/run/netns";
+/** Interfaces whose forwarding a platform has turned on, for the last one to turn off. */
+const forwardingDir = "/run/spry/forwarding";
+const hairpinMac = "ee:ee:ee:ee:ee:ee";
+export { hairpinMac as routerMac };
+
+export interface HostLinkOptions {
+  /** Name of the router's namespace and of the interface that leads to it. */
+  name: string;
+  block: AddressBlock;
+  ip: string;
+  nft: string;
+}
+
+/** What the machine itself gets: one interface, two routes, one nftables table. */
+export class HostLink {
+  readonly #options: HostLinkOptions;
+
+  constructor(options: HostLinkOptions) {
+    this.#options = options;
+  }
+
+  get #table(): string {
+    return this.#options.name.replace("-", "_");
+  }
+
+  get isUp(): boolean {
+    const { name } = this.#options;
+    return existsSync(path.join(namespaceDir, name)) && existsSync(`/sys/class/net/${name}`);
+  }
+
+  /** Makes the router's namespace and the way to it. */
+  async create(): Promise<void> {
+    const { name, block, ip } = this.#options;
+    const mtu = smallestMtu();
+    const commands = [
+      `netns add ${name}`,
+      `link add ${name} mtu ${mtu} type veth peer name host0 mtu ${mtu} netns ${name}`,
+      `address add ${block.host} peer ${block.router}/32 dev ${name}`,
+      `link set ${name} up`,
+      `route add ${block.cidr} via ${block.router} dev ${name}`,
+    ];
+    await runCommand(ip, ["-batch", "-"], `${commands.join("\n")}\n`);
+    const inside = [
+      "link set lo up",
+      `address add ${block.router} peer ${block.host}/32 dev host0`,
+      "link set host0 up",
+      `route add default via ${block.host} dev host0`,
+    ];
+    await this.inRouter("ip -batch - && echo 1 > /proc/sys/net/ipv4/ip_forward", inside);
+    // For the machine's own programs, and for Pods on its network. Another platform may have it already.
+    await runCommand(ip, ["route", "add", serviceNetwork, "via", block.router, "dev", name]).catch(
+      () => {},
+    );
+  }
+
+  /** A shell's line in the router's namespace. */
+  inRouter(line: string, input: readonly string[] = []): Promise<string> {
+    const { ip, name } = this.#options;
+    const args = ["netns", "exec", name, "/bin/sh", "-c", line];
+    return runCommand(ip, args, `${input.join("\n")}\n`);
+  }
+
+  /** Lets Pods out, and nobody in. Put anew at each start: the machine may have changed. */
+  async openMachine(): Promise<void> {
+    const { name, block, nft } = this.#options;
+    const turnedOn = this.#forward();
+    const others = turnedOn.map((each) => `"${each}"`).join(", ");
+    const table = `table ip ${this.#table}`;
+    const rules = `${table}
+delete ${table}
+${table} {
+  chain postrouting {
+    type nat hook postrouting priority 100; policy accept;
+    ip saddr ${block.cidr} oifname != "spry-*" masquerade
+  }
+  chain forward {
+    type filter hook forward priority 0; policy accept;
+    iifname "${name}" accept
+    oifname "${name}" ct state established,related accept
+    oifname "${name}" drop
+    ${others ? `iifname { ${others} } oifname != "spry-*" drop` : ""}
+  }
+  chain input {
+    type filter hook input priority 0; policy accept;
+    ip daddr ${block.host} iifname != { "lo", "${name}" } drop
+  }
+}
+`;
+    await runCommand(nft, ["-f", "-"], rules);
+    await this.#firewall("-I");
+  }
+
+  /** A firewall that forwards nothing by default (Docker's, for one) is told of the Pods. */
+  async #firewall(action: "-I" | "-D"): Promise<void> {
+    const { name } = this.#options;
+    const iptables = findProgram("iptables");
+    if (iptables === undefined) return;
+    const directions = [
+      ["FORWARD", "-i"],
+      ["FORWARD", "-o"],
+      ["INPUT", "-i"],
+    ];
+    for (const [chain = "", side = ""] of directions) {
+      const rule = [chain, side, name, "-j", "ACCEPT"];
+      const isThere = await runCommand(iptables, ["-C", ...rule]).then(
+        () => true,
+        () => false,
+      );
+      if (action === "-D" ? !isThere : isThere) continue;
+      const policy =
+        action === "-D" ? "" : await runCommand(iptables, ["-S", chain]).catch(() => "");
+      if (action === "-D" || policy.startsWith(`-P ${chain} DROP`))
+        await runCommand(iptables, [action, ...rule]).catch(() => {});
+    }
+  }
+
+  /** Turns on forwarding where it is off; returns the interfaces that forwarded nothing before. */
+  #forward(): string[] {
+    mkdirSync(forwardingDir, { recursive: true });
+    writeFileSync(forwardingFile(this.#options.name), "1");
+    for (const name of interfaces()) {
+      if (readFileSync(forwardingFile(name), "latin1").trim() === "1") continue;
+      writeFileSync(path.join(forwardingDir, name), "");
+      writeFileSync(forwardingFile(name), "1");
+    }
+    return readdirSync(forwardingDir);
+  }
+
+  /** Takes everything away again. */
+  async remove(): Promise<void> {
+    const { name, ip, nft } = this.#options;
+    await runCommand(nft, ["delete", "table", "ip", this.#table]).catch(() => {});
+    await this.#firewall("-D");
+    await runCommand(ip, ["link", "delete", name]).catch(() => {});
+    await runCommand(ip, ["netns", "delete", name]).catch(() => {});
+    if (interfaces("spry-").length > 0 || !existsSync(forwardingDir)) return;
+    for (const other of readdirSync(forwardingDir))
+      if (existsSync(forwardingFile(other))) writeFileSync(forwardingFile(other), "0");
+    rmSync(forwardingDir, { recursive: true });
+  }
+}
+
+const forwardingFile = (name: string) => `/proc/sys/net/ipv4/conf/${name}/forwarding`;
+
+/** Interfaces that routes lead to, without those to Pods; with a prefix, those of that name. */
+function interfaces(prefix?: string): string[] {
+  if (prefix !== undefined)
+    return readdirSync("/sys/class/net").filter((name) => name.startsWith(prefix));
+  const routes = readFileSync("/proc/net/route", "latin1").trim().split("\n").slice(1);
+  const names = new Set(routes.map((line) => line.split("\t")[0] ?? ""));
+  return [...names].filter((name) => name !== "" && name !== "lo" && !name.startsWith("spry-"));
+}
+
+function smallestMtu(): number {
+  const sizes = interfaces().map((name) =>
+    Number(readFileSync(`/sys/class/net/${name}/mtu`, "latin1")),
+  );
+  return Math.min(1500, ...sizes.filter((size) => size >= 576));
+}
