@@ -105,7 +105,7 @@ describe("a Function calls", () => {
       }),
       service("nobody", { selector: { app: "none" }, ports: [{ port: 80 }] }),
     ];
-    await platform.k("apply -f -", items.map((each) => JSON.stringify(each)).join("\n---\n"));
+    await platform.k("apply -f -", items.map((each) => JSON.stringify(each)).join("\n"));
     await platform.k("wait --for=condition=Ready pod/echo --timeout=60s");
     await eventuallyCalled("http://echo:4321/").toBe("echo");
     await eventuallyCalled("http://echo-pods:9000/").toBe("echo");
