@@ -2,7 +2,6 @@ import { type Clock, type Logger, silentLogger, systemClock, type Transport } fr
 import { Admission } from "./admission/admission.ts";
 import { systemClasses } from "./admission/priority/validation.ts";
 import { Authenticator } from "./authentication/authenticator.ts";
-import { impersonationOf, joinedHeaders } from "./authentication/impersonation.ts";
 import { LegacyTokenKeeper } from "./authentication/legacy-token-keeper.ts";
 import { ServiceAccountTokens } from "./authentication/service-account-tokens.ts";
 import { openSigningKey } from "./authentication/signing-key.ts";
@@ -72,10 +71,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const dispatcher = new Dispatcher(engine);
   const transport =
     (user: UserInfo = administrator): Transport =>
-    async (request) => {
-      const impersonation = impersonationOf(joinedHeaders(request.headers));
-      return dispatcher.handle(request, user, impersonation);
-    };
+    (request) =>
+      dispatcher.handle(request, user);
   await Promise.all(initialNamespaces.map((name) => ensureNamespace(transport(), engine, name)));
   await ensurePriorityClasses(transport(), engine);
   await ensureBootstrapPolicy(store, clock);

@@ -1,4 +1,5 @@
 import { type Case } from "../step.ts";
+import { access } from "./access.ts";
 import { limits } from "./admission/limits.ts";
 import { policies } from "./admission/policies.ts";
 import { podSecurity } from "./admission/pod-security.ts";
@@ -25,4 +26,5 @@ export const cases: Case[] = [
   ...policies,
   ...podSecurity,
   ...webhooks,
+  ...access,
 ];

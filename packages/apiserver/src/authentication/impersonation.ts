@@ -11,14 +11,15 @@ export interface Impersonation {
   extra: [key: string, value: string][];
 }
 
+/** Headers by their names in lower case, each with all of its values. */
+export type HeaderList = Iterable<readonly [name: string, values: readonly string[]]>;
+
 const extraPrefix = "impersonate-extra-";
 /** Each is authorized on its own. */
 const maxParts = 100;
 
 /** What the headers `Impersonate-*` ask for; undefined when there are none. Throws a `StatusError` 400. */
-export function impersonationOf(
-  headers: Iterable<readonly [name: string, values: readonly string[]]>,
-): Impersonation | undefined {
+export function impersonationOf(headers: HeaderList): Impersonation | undefined {
   const wish: Impersonation = { user: "", groups: [], uid: "", extra: [] };
   for (const [name, values] of headers) {
     if (name === "impersonate-user") wish.user = values[0] ?? "";

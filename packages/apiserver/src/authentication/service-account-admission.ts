@@ -72,7 +72,8 @@ async function accountOf(
 function mountToken(spec: NonNullable<Pod["spec"]>): void {
   const present = spec.volumes?.find(({ name }) => name.startsWith(volumePrefix))?.name;
   const name = present ?? volumePrefix + randomSuffix();
-  const without = [...(spec.initContainers ?? []), ...spec.containers].filter(
+  const containers = (spec.containers as typeof spec.containers | undefined) ?? [];
+  const without = [...(spec.initContainers ?? []), ...containers].filter(
     ({ volumeMounts }) => !volumeMounts?.some((mount) => mount.mountPath === mountPath),
   );
   for (const container of without) {

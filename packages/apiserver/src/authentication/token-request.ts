@@ -3,7 +3,7 @@ import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, notFound } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
-import { checkFields, type FieldValidation } from "../schema/field-validation.ts";
+import { checkBody } from "../schema/field-validation.ts";
 import { builtin } from "../schema/schema.ts";
 import { type Place } from "../store/store.ts";
 import { timestampOf } from "../timestamp.ts";
@@ -32,8 +32,7 @@ export async function requestToken(
   body: UnknownObject,
 ): Promise<object> {
   const { namespace, name } = request;
-  const mode = (request.query.get("fieldValidation") || "Warn") as FieldValidation;
-  request.warnings.push(...checkFields(tokenRequestType(request.type), body, mode));
+  request.warnings.push(...checkBody(tokenRequestType(request.type), body, request.query));
   const stored = engine.store.get({ collection: "/serviceaccounts", namespace, name });
   checkPlace(body, request);
   if (!stored) throw notFound(request.type, name);

@@ -61,7 +61,7 @@ export function reviewLocalAccess(question: Question): object {
   }
   if (spec.nonResourceAttributes) {
     const detail = "disallowed on this kind of request";
-    errors.invalid("spec.nonResourceAttributes", spec.nonResourceAttributes, detail);
+    errors.invalid("spec.nonResourceAttributes", goForm(spec.nonResourceAttributes), detail);
   }
   errors.throwIfAny("", "authorization.k8s.io", "");
   return { metadata, status: access(question, spec, subjectOf(spec)) };
@@ -124,12 +124,20 @@ function checkAttributes(
 ): void {
   if (resourceAttributes && nonResourceAttributes) {
     const detail = "cannot be specified in combination with resourceAttributes";
-    errors.invalid("spec.nonResourceAttributes", nonResourceAttributes, detail);
+    errors.invalid("spec.nonResourceAttributes", goForm(nonResourceAttributes), detail);
   }
   if (!resourceAttributes && !nonResourceAttributes) {
     const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
     errors.invalid("spec.resourceAttributes", null, detail);
   }
+}
+
+/** As Go prints the structure. */
+function goForm({
+  path = "",
+  verb = "",
+}: NonNullable<ReviewSpec["nonResourceAttributes"]>): object {
+  return { Path: path, Verb: verb };
 }
 
 function checkMetadata({ body }: Question, detail: string, errors: FieldErrors): void {

@@ -158,7 +158,7 @@ describe("a refusal says who cannot do what, where", () => {
     );
     expect(await response.json()).toMatchObject({
       message:
-        'pods is forbidden: User "joe" cannot list resource "pods" in API group "" in the namespace "other": RBAC: roles.rbac.authorization.k8s.io "nowhere" not found',
+        'pods is forbidden: User "joe" cannot list resource "pods" in API group "" in the namespace "other": RBAC: role.rbac.authorization.k8s.io "nowhere" not found',
     });
   });
 });

@@ -1,6 +1,6 @@
-import { deepEqual, type UnknownObject } from "@spry/kube";
+import { deepEqual, isNotFound, type UnknownObject } from "@spry/kube";
 import { type ResourceRequest, type UserInfo } from "../engine.ts";
-import { forbidden } from "../errors.ts";
+import { forbidden, notFound } from "../errors.ts";
 import { administrators, type Authorizer } from "./authorizer.ts";
 import { type PolicyRule } from "./policy-rule.ts";
 import { describeRules, listed, uncovered } from "./rule-coverage.ts";
@@ -47,9 +47,10 @@ function preventRole(
 
 function preventBinding(
   authorizer: Authorizer,
-  { type, user, namespace }: ResourceRequest,
+  request: ResourceRequest,
   next: UnknownObject,
 ): void {
+  const { type, user, namespace } = request;
   const roleRef = next.roleRef as RoleRef | undefined;
   // What refers to no role is refused by validation.
   if (!roleRef || !["Role", "ClusterRole"].includes(roleRef.kind)) return;
@@ -63,9 +64,22 @@ function preventBinding(
     name: roleRef.name,
   }).allowed;
   if (allowed) return;
-  const rules = authorizer.resolver.rulesOf(roleRef, namespace);
+  const rules = rulesToBind(authorizer, request, roleRef);
   const missing = missingOf(authorizer, user, namespace, rules);
   if (missing) throw forbidden(type, next.metadata.name ?? "", missing);
+}
+
+/** A role that is not there is told as if the binding were not: so does a real API server. */
+function rulesToBind(
+  { resolver }: Authorizer,
+  { type, namespace }: ResourceRequest,
+  roleRef: RoleRef,
+): PolicyRule[] {
+  try {
+    return resolver.rulesOf(roleRef, namespace);
+  } catch (error) {
+    throw isNotFound(error) ? notFound(type, roleRef.name) : error;
+  }
 }
 
 /** What the user lacks of these rights, as a sentence; undefined when it is nothing. */

@@ -48,7 +48,8 @@ function bindingStrategy(roleKinds: string[]): Strategy {
         checkSubject(subject, isNamespaced, `subjects[${index}]`, errors);
       }
       if (old && !deepEqual(old.roleRef, object.roleRef)) {
-        errors.invalid("roleRef", object.roleRef, "cannot change roleRef");
+        const { apiGroup: APIGroup, kind: Kind, name: Name } = roleRef;
+        errors.invalid("roleRef", { APIGroup, Kind, Name }, "cannot change roleRef");
       }
     },
   };
@@ -116,5 +117,5 @@ function checkSubject(
     if (apiGroup !== rbacGroup) errors.unsupported(`${path}.apiGroup`, apiGroup, [rbacGroup]);
     return;
   }
-  errors.unsupported(`${path}.kind`, kind, ["Group", "ServiceAccount", "User"]);
+  errors.unsupported(`${path}.kind`, kind, ["ServiceAccount", "User", "Group"]);
 }

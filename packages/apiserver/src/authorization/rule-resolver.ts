@@ -89,7 +89,7 @@ export class RuleResolver {
       namespace: kind === "Role" ? namespace : "",
       name,
     });
-    if (!stored) throw notFound({ group: rbacGroup, plural }, name);
+    if (!stored) throw notFound({ group: rbacGroup, plural: kind.toLowerCase() }, name);
     return (stored.object.rules as PolicyRule[] | null | undefined) ?? [];
   }
 

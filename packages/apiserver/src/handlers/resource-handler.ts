@@ -52,7 +52,8 @@ export async function handleResource(
   if (type.collection === "/pods") return handlePod(engine, request, http);
   if (type.collection === "/serviceaccounts" && subresource === "token") {
     if (http.method !== "POST") throw methodNotAllowed();
-    return jsonResponse(await requestToken(engine, request, await requiredObject(http)), 201);
+    const token = await requestToken(engine, request, await requiredObject(http));
+    return jsonResponse(token, 201, request.warnings);
   }
   if (type.collection === "/namespaces" && subresource === "finalize" && http.method === "PUT") {
     return replace(engine, request, http);

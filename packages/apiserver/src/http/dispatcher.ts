@@ -1,5 +1,10 @@
 import { messageOf, StatusError } from "@spry/kube";
-import { type Impersonation, impersonated } from "../authentication/impersonation.ts";
+import {
+  type HeaderList,
+  impersonated,
+  impersonationOf,
+  joinedHeaders,
+} from "../authentication/impersonation.ts";
 import { openIdDocument } from "../authentication/open-id.ts";
 import { attributesOf } from "../authorization/attributes.ts";
 import { Discovery } from "../discovery/discovery.ts";
@@ -9,7 +14,7 @@ import { handleResource } from "../handlers/resource-handler.ts";
 import { type ReviewKind, reviews } from "../handlers/reviews.ts";
 import { snapshotResponse } from "../handlers/snapshot.ts";
 import { OpenApi } from "../openapi/open-api.ts";
-import { checkFields, type FieldValidation } from "../schema/field-validation.ts";
+import { checkBody } from "../schema/field-validation.ts";
 import { builtin } from "../schema/schema.ts";
 import { type PodStream, podStreamOf } from "../streaming/pod-stream.ts";
 import { inPreferredEncoding } from "./protobuf-response.ts";
@@ -43,11 +48,11 @@ export class Dispatcher {
   async handle(
     request: Request,
     requester: UserInfo,
-    impersonation?: Impersonation,
+    headers: HeaderList = joinedHeaders(request.headers),
   ): Promise<Response> {
     const warnings: string[] = [];
     try {
-      const user = this.#actingUser(requester, impersonation);
+      const user = this.#actingUser(requester, headers);
       return await inPreferredEncoding(request, await this.#route(request, user, warnings));
     } catch (error) {
       if (error instanceof UnservedPathError) return plainText("404 page not found\n", 404);
@@ -64,8 +69,8 @@ export class Dispatcher {
   }
 
   /** What a request to change its connection's protocol is for. Throws a `StatusError`. */
-  stream(request: Request, requester: UserInfo, impersonation?: Impersonation): PodStream {
-    const user = this.#actingUser(requester, impersonation);
+  stream(request: Request, requester: UserInfo, headers: HeaderList): PodStream {
+    const user = this.#actingUser(requester, headers);
     if (request.url.length > maxUrlLength)
       throw new StatusError({ code: 414, message: "the URL is too long" });
     const url = new URL(request.url);
@@ -93,7 +98,8 @@ export class Dispatcher {
     return handleResource(this.#engine, resource, request);
   }
 
-  #actingUser(requester: UserInfo, wish: Impersonation | undefined): UserInfo {
+  #actingUser(requester: UserInfo, headers: HeaderList): UserInfo {
+    const wish = impersonationOf(headers);
     return wish ? impersonated(this.#engine.authorizer, requester, wish) : requester;
   }
 
@@ -112,8 +118,8 @@ export class Dispatcher {
     const type = this.#engine.catalog.reviews.find(
       (each) => each.kind === kind && each.group === group,
     );
-    const mode = new URL(request.url).searchParams.get("fieldValidation") || "Warn";
-    if (type && given) warnings.push(...checkFields(type, given as never, mode as FieldValidation));
+    const { searchParams } = new URL(request.url);
+    if (type && given) warnings.push(...checkBody(type, given, searchParams));
     const body = {
       ...given,
       kind,

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { type Duplex, Readable } from "node:stream";
 import { type Logger, messageOf, StatusError } from "@spry/kube";
 import { type Authenticator } from "../authentication/authenticator.ts";
-import { type Impersonation, impersonationOf } from "../authentication/impersonation.ts";
+import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../engine.ts";
 import { type Dispatcher } from "./dispatcher.ts";
 import { maxBodyBytes } from "./request-body.ts";
@@ -124,11 +124,11 @@ async function respond(
   incoming: IncomingMessage,
   signal: AbortSignal,
 ): Promise<Response> {
-  let sender: Sender;
+  let user: UserInfo;
   let body: Buffer | undefined;
   try {
     // Nobody's body is waited for before it is known who they are.
-    sender = await senderOf(serving, incoming);
+    user = await serving.authenticator.authenticate(incoming);
     body = await readBody(incoming);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
@@ -147,28 +147,19 @@ async function respond(
       new StatusError({ code: 400, message: "the request cannot be read" }, { cause }),
     );
   }
-  return serving.dispatcher.handle(request, sender.user, sender.impersonation);
+  return serving.dispatcher.handle(request, user, headerList(incoming));
 }
 
 async function findStream(serving: Serving, incoming: IncomingMessage): Promise<PodStream> {
-  const { user, impersonation } = await senderOf(serving, incoming);
+  const user = await serving.authenticator.authenticate(incoming);
   const { url = "/", method = "GET" } = incoming;
   const request = new Request(`https://kubernetes${url}`, { method });
-  return serving.dispatcher.stream(request, user, impersonation);
+  return serving.dispatcher.stream(request, user, headerList(incoming));
 }
 
-interface Sender {
-  user: UserInfo;
-  impersonation: Impersonation | undefined;
-}
-
-/** Who sends it, and as whom. Throws a `StatusError` 401 or 400. */
-async function senderOf({ authenticator }: Serving, incoming: IncomingMessage): Promise<Sender> {
-  const user = await authenticator.authenticate(incoming);
-  const headers = Object.entries(incoming.headersDistinct).map(
-    ([name, values]): [string, string[]] => [name, values ?? []],
-  );
-  return { user, impersonation: impersonationOf(headers) };
+/** With values that came in several headers apart. */
+function headerList({ headersDistinct }: IncomingMessage): HeaderList {
+  return Object.entries(headersDistinct).map(([name, values]) => [name, values ?? []]);
 }
 
 /** Only what handlers look at. */

@@ -1,4 +1,5 @@
 import { type UnknownObject } from "@spry/kube";
+import { badRequest } from "../errors.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
 import { Decoding, DecodingError } from "./decoding.ts";
 import { objectMetaSchema } from "./schema.ts";
@@ -27,6 +28,20 @@ export function checkFields(
   ].slice(0, maxReported);
   if (mode === "Warn" || texts.length === 0) return texts;
   throw new DecodingError(`strict decoding error: ${texts.join(", ")}`);
+}
+
+/** The same for what is answered and not stored: all that is wrong is a `StatusError` 400. */
+export function checkBody(type: ResourceType, body: object, query: URLSearchParams): string[] {
+  const mode = (query.get("fieldValidation") || "Warn") as FieldValidation;
+  try {
+    return checkFields(type, body as UnknownObject, mode);
+  } catch (error) {
+    if (!(error instanceof DecodingError)) throw error;
+    const { kind, version } = type;
+    throw badRequest(
+      `${kind} in version "${version}" cannot be handled as a ${kind}: ${error.message}`,
+    );
+  }
 }
 
 /** The same without a judgement: the paths of what was dropped. */
