@@ -1,6 +1,7 @@
 /** Program: `npm run bench -- <name>`. Every figure is also given in ν, the time of an empty Node.js process. */
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   api: () => import("./api.ts"),
+  build: () => import("./build.ts"),
   deploy: () => import("./deploy.ts"),
   runtime: () => import("./runtime.ts"),
   soak: () => import("./soak.ts"),

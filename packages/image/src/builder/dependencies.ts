@@ -10,6 +10,7 @@ import { type LayerSource, pushImage } from "../push-image.ts";
 import { type Component } from "./attestations.ts";
 import { decodeComponents, encodeComponents } from "./components.ts";
 import { type Installation } from "./installer.ts";
+import { assertNoSecrets } from "./secrets.ts";
 
 export interface DependencyRequest {
   installation: Installation;
@@ -65,6 +66,7 @@ async function installLayer(
 ): Promise<FoundLayer> {
   report("installing dependencies");
   const { files, size, components } = await installation.run(scratch);
+  assertNoSecrets(files, installation.secrets);
   report(`packing ${files.length} files of dependencies, ${(size / 1024 / 1024).toFixed(1)} MiB`);
   const scratchFile = join(scratch, `${name.tag}.tar.gz`);
   const layer = await createLayer(files, { scratchFile });

@@ -1,11 +1,17 @@
 import { spawn } from "node:child_process";
+import { lstatSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { type LayerFile } from "../layer.ts";
 import { type Component } from "./attestations.ts";
+import { withoutSecrets } from "./secrets.ts";
+import { UserError } from "./user-error.ts";
 
 /** What a source says about its dependencies, and how they are installed. */
 export interface Installation {
   /** All that determines the result besides runtime and platform: it names the layer. As JSON. */
   inputs: unknown;
+  /** What may be in none of its files. */
+  secrets: readonly string[];
   /** Installs in a directory of this build alone. Throws a `UserError` for what the author must change. */
   run(scratch: string): Promise<InstalledFiles>;
 }
@@ -25,6 +31,8 @@ export interface InstallerRun {
   /** Home and caches of the run, thrown away with the build. */
   home: string;
   env?: Readonly<Record<string, string>>;
+  /** Texts that its output may not show. */
+  secrets?: readonly string[];
 }
 
 export interface InstallerEnd {
@@ -36,12 +44,19 @@ export interface InstallerEnd {
 
 const timeoutMs = 15 * 60_000;
 const outputLimit = 64 * 1024;
+/** Of what an installation may have on disk while it runs, caches included. */
+const diskLimit = 6 * 1024 ** 3;
+const firstLookMs = 1000;
 
-/** Runs a package manager to its end, whatever that is; throws if it cannot be started. */
+/**
+ * Runs a package manager to its end, whatever that is. Throws if it cannot be started, and a
+ * `UserError` if it fills the disk (`maxBytes`).
+ */
 export function runInstaller(
   file: string,
   args: readonly string[],
-  { directory, home, env }: InstallerRun,
+  { directory, home, env, secrets = [] }: InstallerRun,
+  maxBytes = diskLimit,
 ): Promise<InstallerEnd> {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, {
@@ -58,12 +73,54 @@ export function runInstaller(
     child.stderr.on("data", collect);
     const stop = () => child.kill();
     process.once("SIGTERM", stop);
+    let isTooLarge = false;
+    const watch = watchSize([directory, home], maxBytes, () => {
+      isTooLarge = true;
+      child.kill("SIGKILL");
+    });
     child.once("error", (cause) => reject(new Error(`starting ${file}`, { cause })));
     child.once("close", (code, signal) => {
       process.removeListener("SIGTERM", stop);
-      resolve({ code: code ?? signal ?? "no code", output });
+      watch.stop();
+      const gib = (maxBytes / 1024 ** 3).toFixed(1);
+      if (isTooLarge)
+        reject(new UserError(`dependencies: more than ${gib} GiB while they were installed`));
+      else resolve({ code: code ?? signal ?? "no code", output: withoutSecrets(output, secrets) });
     });
   });
+}
+
+/** Looks from time to time how much is in the directories; the more there is to look at, the more seldom. */
+function watchSize(
+  directories: readonly string[],
+  limit: number,
+  onExceeded: () => void,
+): { stop(): void } {
+  let timer: NodeJS.Timeout;
+  const look = () => {
+    const begin = performance.now();
+    const seen = directories.reduce((sum, directory) => sum + sizeOf(directory), 0);
+    if (seen > limit) return onExceeded();
+    const cost = performance.now() - begin;
+    timer = setTimeout(look, Math.max(firstLookMs, 20 * cost));
+  };
+  timer = setTimeout(look, firstLookMs);
+  return { stop: () => clearTimeout(timer) };
+}
+
+/** Bytes of the files below; what vanishes meanwhile counts nothing. */
+function sizeOf(directory: string): number {
+  let size = 0;
+  try {
+    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+      const file = join(directory, entry.name);
+      if (entry.isDirectory()) size += sizeOf(file);
+      else size += lstatSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    }
+  } catch {
+    return size;
+  }
+  return size;
 }
 
 /** The way to Services by name, for package registries behind one. */

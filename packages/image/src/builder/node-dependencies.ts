@@ -4,8 +4,9 @@ import { npmComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
 import { readModules } from "./module-tree.ts";
-import { runNpm } from "./npm.ts";
+import { type NpmRun, runNpm } from "./npm.ts";
 import { dependencyInput, hasDependencies, readPackageJson } from "./package-json.ts";
+import { secretsIn } from "./secrets.ts";
 
 const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
 /** All that an installer gets to see of a source. */
@@ -28,7 +29,9 @@ export function nodeDependencies(
     files.filter(({ path }) => names.includes(path)).map(({ content }) => content.toString());
   const configs = contentsOf([".npmrc"]);
   if (npmConfig !== undefined) configs.push(readFileSync(npmConfig, "utf8"));
+  const secrets = secretsIn(configs);
   return {
+    secrets,
     inputs: [
       sortKeys(dependencyInput(packageJson)),
       contentsOf(lockFiles),
@@ -38,7 +41,10 @@ export function nodeDependencies(
       withDev,
     ],
     async run(scratch) {
-      const modules = join(await install(files, scratch, { npmConfig, withDev }), "node_modules");
+      const modules = join(
+        await install(files, scratch, { userConfig: npmConfig, withDev, secrets }),
+        "node_modules",
+      );
       if (!existsSync(modules)) return { files: [], size: 0, components: [] };
       return { ...readModules(modules, prefix), components: npmComponents(modules) };
     },
@@ -48,21 +54,16 @@ export function nodeDependencies(
 async function install(
   files: readonly SourceFile[],
   scratch: string,
-  { npmConfig, withDev }: { npmConfig: string | undefined; withDev: boolean },
+  options: Pick<NpmRun, "userConfig" | "withDev" | "secrets">,
 ): Promise<string> {
-  const directory = join(scratch, withDev ? "install-dev" : "install");
+  const directory = join(scratch, options.withDev ? "install-dev" : "install");
   const home = join(scratch, "home");
   mkdirSync(directory, { recursive: true });
   mkdirSync(home, { recursive: true });
   const inputs = files.filter(({ path }) => installerFiles.includes(path));
   for (const { path, content } of inputs) writeFileSync(join(directory, path), content);
   const isLocked = inputs.some(({ path }) => lockFiles.includes(path));
-  await runNpm(isLocked ? "ci" : "install", {
-    directory,
-    home,
-    userConfig: npmConfig,
-    withDev,
-  });
+  await runNpm(isLocked ? "ci" : "install", { ...options, directory, home });
   return directory;
 }
 

@@ -41,7 +41,8 @@ export async function runNpm(command: "ci" | "install", run: NpmRun): Promise<vo
     "--fetch-retry-maxtimeout=10000",
   ];
   if (run.userConfig !== undefined) flags.push(`--userconfig=${run.userConfig}`);
-  const env = { npm_config_cache: `${run.home}/.npm` };
+  // A cache of the person's own, if one is named: it is what makes a second build at a desk fast.
+  const env = { npm_config_cache: process.env["npm_config_cache"] ?? `${run.home}/.npm` };
   const { code, output } = await runInstaller("npm", [command, ...flags], { ...run, env });
   if (code === 0) return;
   const message = `installing dependencies: npm ${command} ended with ${code}\n${meaningfulLines(output)}`;

@@ -4,7 +4,8 @@ import { pythonComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation, runInstaller, shownLine } from "./installer.ts";
 import { readModules } from "./module-tree.ts";
-import { runPip } from "./pip.ts";
+import { type PipRun, runPip } from "./pip.ts";
+import { secretsIn } from "./secrets.ts";
 import { UserError } from "./user-error.ts";
 
 const requirementsFile = "requirements.txt";
@@ -32,11 +33,14 @@ export function pythonDependencies(
     return undefined;
   const prefix = `${functionDirectory}/lib.python${version}/site-packages`;
   const texts = requirements.map(({ path, content }) => [path, meaningful(content.toString())]);
-  const indexes = pipConfig === undefined ? [] : indexLines(readFileSync(pipConfig, "utf8"));
+  const config = pipConfig === undefined ? "" : readFileSync(pipConfig, "utf8");
+  const indexes = indexLines(config);
+  const secrets = secretsIn([config, ...requirements.map(({ content }) => content.toString())]);
   return {
+    secrets,
     inputs: [texts, indexes, prefix],
     async run(scratch) {
-      const target = await install(requirements, scratch, pipConfig);
+      const target = await install(requirements, scratch, { config: pipConfig, secrets });
       await compile(target, `/${prefix}`, join(scratch, "home"));
       return { ...readModules(target, prefix), components: pythonComponents(target) };
     },
@@ -81,7 +85,7 @@ function indexLines(text: string): string[] {
 async function install(
   requirements: readonly SourceFile[],
   scratch: string,
-  config: string | undefined,
+  options: Pick<PipRun, "config" | "secrets">,
 ): Promise<string> {
   const directory = join(scratch, "install");
   const home = join(scratch, "home");
@@ -91,7 +95,7 @@ async function install(
     mkdirSync(dirname(join(directory, path)), { recursive: true });
     writeFileSync(join(directory, path), content);
   }
-  await runPip({ directory, home, target, config });
+  await runPip({ ...options, directory, home, target });
   removeScripts(target);
   return target;
 }

@@ -1,0 +1,141 @@
+/** Credentials of package registries: in no byte of an image, in no word of a log, whatever packages do. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { buildFunctionImage } from "../index.ts";
+import { type Files, given, write } from "../testing/build.ts";
+import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
+import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
+import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
+import { runInstaller } from "./installer.ts";
+import { secretsIn } from "./secrets.ts";
+import { messageOf, UserError } from "./user-error.ts";
+
+const token = "npm_Zx81Qspectrum48k";
+
+/** Every byte that a registry has, as it is and decompressed, with the names of the files. */
+function everythingIn(dir: string): string {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => {
+      const bytes = readFileSync(join(entry.parentPath, entry.name));
+      const plain = bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
+      return `${entry.name}\n${plain.toString("latin1")}\n${bytes.toString("latin1")}`;
+    })
+    .join("\n");
+}
+
+async function givenPrivate(files: Files, packages: Record<string, NpmPackage>) {
+  const { npmConfig, address } = await startNpmRegistry({ packages, token });
+  const { dir, host } = await startRegistry();
+  const made = await given(files, { npmConfig });
+  const { base, client } = made.build;
+  // All that is built is in a registry of its own, whose bytes can be searched.
+  const build = {
+    ...made.build,
+    destination: `${host}/default-hello:1`,
+    dependencyCache: `${host}/spry-cache/nodejs24`,
+  };
+  return { ...made, build, base, client, dir, address };
+}
+
+const wants = (name: string): Files => ({
+  "handler.js": "",
+  "package.json": `{"dependencies":{"${name}":"1"}}`,
+});
+
+describe("credentials", () => {
+  test("for npm get private packages, and are nowhere afterwards", async () => {
+    const { build, dir, lines } = await givenPrivate(wants("secret-sauce"), {
+      "secret-sauce@1.0.0": { files: { "index.js": "module.exports = 'sauce'" } },
+    });
+    writeFileSync(join(build.source, ".npmrc"), `//other.example/:_authToken=${token}-of-source\n`);
+    await buildFunctionImage(build);
+    const everything = everythingIn(dir);
+    expect(everything).toContain("module.exports = 'sauce'");
+    expect(everything).toContain("application/vnd.cyclonedx+json");
+    expect(everything).not.toContain(token);
+    expect(lines.join("\n")).not.toContain(token);
+  });
+
+  test("that are wrong are told of without being told", async () => {
+    const { build } = await givenPrivate(wants("secret-sauce"), {});
+    const wrong = `${token}-wrong`;
+    const text = readFileSync(build.npmConfig ?? "", "utf8").replace(token, wrong);
+    writeFileSync(build.npmConfig ?? "", text);
+    const failure = messageOf(await buildFunctionImage(build).catch((error: unknown) => error));
+    expect(failure).toMatch(/^installing dependencies: npm install ended with 1\n.*401/s);
+    expect(failure).not.toContain(token);
+  });
+
+  test("that an install script prints are not shown", async () => {
+    const { build, lines } = await givenPrivate(wants("loud"), {
+      "loud@1.0.0": {
+        manifest: { scripts: { install: 'cat "$npm_config_userconfig" >&2; exit 1' } },
+        files: {},
+      },
+    });
+    const failure = messageOf(await buildFunctionImage(build).catch((error: unknown) => error));
+    expect(failure).toContain("_authToken=***");
+    expect(failure + lines.join()).not.toContain(token);
+  });
+
+  test("that an install script copies into the image stop the build", async () => {
+    const { build, dir } = await givenPrivate(wants("thief"), {
+      "thief@1.0.0": {
+        manifest: { scripts: { install: 'cp "$npm_config_userconfig" loot.txt' } },
+        files: {},
+      },
+    });
+    const failure: unknown = await buildFunctionImage(build).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(UserError);
+    expect(messageOf(failure)).toMatch(/node_modules\/thief\/loot\.txt holds a credential/);
+    expect(existsSync(dir) ? everythingIn(dir) : "").not.toContain(token);
+  });
+
+  const version = pythonOnThisMachine();
+  test.skipIf(!version)("for pip get private packages, and are nowhere afterwards", async () => {
+    const { pipConfig } = await startPythonIndex();
+    const { dir, host } = await startRegistry();
+    const { build, lines } = await given(
+      { "handler.py": "import greeting", "requirements.txt": "greeting\n" },
+      { pipConfig, runtime: `python${version?.replace(".", "")}` },
+    );
+    await buildFunctionImage({
+      ...build,
+      destination: `${host}/default-hello:1`,
+      dependencyCache: `${host}/spry-cache/python`,
+    });
+    const everything = everythingIn(dir);
+    expect(everything).toContain("pkg:pypi/greeting@1.2.3");
+    expect(everything + lines.join("\n")).not.toContain("secret-token");
+  });
+
+  test("are found in every form", () => {
+    const base64 = (text: string) => Buffer.from(text).toString("base64");
+    const npmrc = `//a/:_authToken = "${token}"\n_auth=${base64("me:pass-word")}\n//b/:_password=${base64("other-word")}
+//c/:_authToken=\${NPM_TOKEN}\n; //d/:_authToken=comment-only\nregistry=https://u:p%40ssw0rd@e/\n`;
+    const found = secretsIn([npmrc]);
+    for (const secret of [token, "pass-word", "other-word", "p@ssw0rd", "p%40ssw0rd"])
+      expect(found).toContain(secret);
+    expect(found.join()).not.toMatch(/NPM_TOKEN|comment/);
+  });
+});
+
+test("an installation that fills the disk is ended, with a word to the author", async () => {
+  const directory = temporaryDirectory();
+  const script =
+    "const fs = require('fs'); for (let i = 0;; i++) { fs.writeFileSync('f' + i, Buffer.alloc(65536)); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5); }";
+  const run = { directory, home: write(temporaryDirectory(), {}) };
+  const failure: unknown = await runInstaller(
+    process.execPath,
+    ["-e", script],
+    run,
+    1024 * 1024,
+  ).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(UserError);
+  expect(messageOf(failure)).toMatch(
+    /^dependencies: more than 0\.0 GiB while they were installed$/,
+  );
+});
