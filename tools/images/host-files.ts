@@ -1,0 +1,98 @@
+import { execFile } from "node:child_process";
+import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { type LayerFile } from "@spry/image";
+
+const lddTimeoutMs = 10_000;
+/** Older C libraries load these when the first name is looked up, without being linked to them. */
+const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
+const programDirs = ["/usr/bin", "/bin"];
+
+/** A program of this machine by its name; undefined when there is none. */
+export function onHost(program: string): string | undefined {
+  return programDirs.map((dir) => path.join(dir, program)).find(existsSync);
+}
+
+/** Files of this machine that become a layer. What `below` has already is left out. */
+export class HostFiles {
+  readonly #files = new Map<string, LayerFile>();
+  readonly #below: readonly HostFiles[];
+
+  constructor(...below: HostFiles[]) {
+    this.#below = below;
+  }
+
+  list(): LayerFile[] {
+    return [...this.#files.values()];
+  }
+
+  has(name: string): boolean {
+    const key = relative(name);
+    return this.#files.has(key) || this.#below.some((one) => one.has(key));
+  }
+
+  text(name: string, content: string | Uint8Array, mode = 0o644): void {
+    this.#files.set(relative(name), { path: relative(name), content, mode });
+  }
+
+  link(name: string, target: string): void {
+    this.#files.set(relative(name), { path: relative(name), link: target });
+  }
+
+  /** A file's content, whatever links lead to it. */
+  copy(source: string, name: string): void {
+    if (this.has(name)) return;
+    const file = realpathSync(source);
+    this.#files.set(relative(name), { path: relative(name), file, mode: statSync(file).mode });
+  }
+
+  /** A program and every shared library that it asks for, at the paths at which it looks for them. */
+  async program(source: string, name: string): Promise<void> {
+    this.copy(source, name);
+    await this.libraries(source);
+  }
+
+  async libraries(program: string): Promise<void> {
+    const libraries = await sharedLibrariesOf(program);
+    for (const library of libraries) this.copy(library, library);
+    const libc = libraries.find((library) => path.basename(library) === "libc.so.6");
+    if (!libc) return;
+    for (const name of lookupLibraries) {
+      const library = path.join(path.dirname(libc), name);
+      if (existsSync(library)) this.copy(library, library);
+    }
+  }
+
+  /** A directory, at a path of its own or another; entries with one of the names are left out wherever they are. */
+  directory(source: string, name: string, leftOut: ReadonlySet<string> = new Set()): void {
+    for (const entry of readdirSync(source, { withFileTypes: true })) {
+      if (leftOut.has(entry.name)) continue;
+      const from = path.join(source, entry.name);
+      const to = path.posix.join(name, entry.name);
+      if (entry.isDirectory()) this.directory(from, to, leftOut);
+      else if (entry.isSymbolicLink()) this.link(to, readlinkSync(from));
+      else if (lstatSync(from).isFile()) this.copy(from, to);
+    }
+  }
+}
+
+const relative = (name: string): string => name.replace(/^\/+/, "");
+
+/** By absolute path, its loader included; none for one that is linked statically, or no program at all. */
+async function sharedLibrariesOf(program: string): Promise<string[]> {
+  const options = { timeout: lddTimeoutMs, env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } };
+  const { stdout } = await promisify(execFile)("ldd", [program], options).catch(
+    (error: unknown) => {
+      const { stdout: said = "", stderr = "" } = error as { stdout?: string; stderr?: string };
+      if (/not a dynamic executable|not a valid dynamic program/i.test(said + stderr)) {
+        return { stdout: "" };
+      }
+      throw error;
+    },
+  );
+  return stdout.split("\n").flatMap((line) => {
+    const file = /(?:=>\s*|^\s*)(\/\S+)\s+\(0x[0-9a-f]+\)\s*$/.exec(line)?.[1];
+    return file === undefined ? [] : [file];
+  });
+}

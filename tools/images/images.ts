@@ -1,0 +1,178 @@
+/** Which images there are, and what each is made of. */
+import { type Runtime, runtimes } from "@spry/function";
+import { type ContainerConfig, createLayer, assembleImage, type AssembledImage } from "@spry/image";
+import { type Layer, type LayerFile } from "@spry/image";
+import { findPython } from "@spry/machine";
+import path from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { type HostFiles } from "./host-files.ts";
+import {
+  gitLayer,
+  nodeLayer,
+  npmLayer,
+  pipLayer,
+  pythonLayer,
+  systemLayer,
+  whyNoNode,
+} from "./layers.ts";
+import { bundle, type ProgramName } from "./programs.ts";
+
+const pythonSources = path.resolve(import.meta.dirname, "../../runtimes/python/spry_runtime");
+/** Spry's own programs run on this one, the project's. */
+const ownMajor = process.versions.node.split(".")[0] ?? "";
+
+/** One image to be made. */
+export interface ImageRecipe {
+  /** `spry/<name>` in the registry. */
+  name: string;
+  /** Why it cannot be made here; undefined when it can. */
+  whyNot: string | undefined;
+  make(kitchen: Kitchen): Promise<AssembledImage>;
+}
+
+/** Layers that several images share are made once. */
+export class Kitchen {
+  readonly #scratch: string;
+  readonly #files = new Map<string, Promise<HostFiles>>();
+  readonly #layers = new Map<string, Promise<Layer>>();
+
+  /** `scratch` takes the layers until all images are written. */
+  constructor(scratch: string) {
+    this.#scratch = scratch;
+  }
+
+  /** The files of a layer by its name: `system`, `node@24`, `npm`, `git`, `python@3.12`, `pip@3.12`. */
+  files(name: string): Promise<HostFiles> {
+    return remembered(this.#files, name, async () => {
+      const [kind, version = ""] = name.split("@");
+      if (kind === "system") return systemLayer();
+      if (kind === "npm") return npmLayer();
+      const system = await this.files("system");
+      if (kind === "node") return nodeLayer(version, system);
+      if (kind === "git") return gitLayer(system);
+      if (kind === "python") return pythonLayer(version, system);
+      if (kind === "pip") return pipLayer(version, system);
+      throw new Error(`making images: no layer ${name}`);
+    });
+  }
+
+  layer(name: string): Promise<Layer> {
+    return remembered(this.#layers, name, async () =>
+      this.#write(name, (await this.files(name)).list()),
+    );
+  }
+
+  /** A layer with one of our own programs. */
+  programs(files: Record<string, ProgramName>): Promise<Layer> {
+    const name = Object.values(files).join("-");
+    return remembered(this.#layers, `program-${name}`, async () => {
+      const list = Object.entries(files).map(async ([file, program]): Promise<LayerFile> => ({
+        path: file,
+        content: await bundle(program),
+      }));
+      return this.#write(`program-${name}`, await Promise.all(list));
+    });
+  }
+
+  pythonRuntime(): Promise<Layer> {
+    return remembered(this.#layers, "python-runtime", () => {
+      const files = globSync("**/*.py", { cwd: pythonSources }).map((file) => ({
+        path: `usr/src/app/spry_runtime/${file}`,
+        content: readFileSync(path.join(pythonSources, file)),
+      }));
+      return this.#write("python-runtime", files);
+    });
+  }
+
+  #write(name: string, files: readonly LayerFile[]): Promise<Layer> {
+    return createLayer(files, { scratchFile: path.join(this.#scratch, `${name}.tar.gz`) });
+  }
+}
+
+function remembered<T>(
+  map: Map<string, Promise<T>>,
+  key: string,
+  make: () => Promise<T>,
+): Promise<T> {
+  const made = map.get(key) ?? make();
+  map.set(key, made);
+  return made;
+}
+
+/** Every image of a checkout, the system's first. */
+export async function recipes(): Promise<ImageRecipe[]> {
+  return [
+    system("controller", ["git"]),
+    system("registry"),
+    system("gateway"),
+    builder("builder", ["npm"]),
+    ...(await Promise.all(runtimes.map(ofRuntime))).flat(),
+  ];
+}
+
+/** A program of ours at `/opt/spry/<name>.cjs`. */
+function system(name: "controller" | "registry" | "gateway", more: string[] = []): ImageRecipe {
+  const program = `opt/spry/${name}.cjs`;
+  const config = { Entrypoint: ["node", `/${program}`] };
+  return recipe(name, ["system", `node@${ownMajor}`, ...more], config, (kitchen) =>
+    kitchen.programs({ [program]: name }),
+  );
+}
+
+/** Builds and fetches sources; with the installer of a language. */
+function builder(name: string, more: string[], whyNot?: string): ImageRecipe {
+  const config = { Entrypoint: ["node", "/opt/spry/builder.cjs"] };
+  return recipe(
+    name,
+    ["system", `node@${ownMajor}`, ...more, "git"],
+    config,
+    (kitchen) =>
+      kitchen.programs({ "opt/spry/builder.cjs": "builder", "opt/spry/fetcher.cjs": "fetcher" }),
+    whyNot,
+  );
+}
+
+async function ofRuntime({ name, language, interpreter }: Runtime): Promise<ImageRecipe[]> {
+  const [, version = ""] = interpreter.split("@");
+  const inFunction = { WorkingDir: "/usr/src/app/function" };
+  if (language === "nodejs") {
+    const config = { Entrypoint: ["node", "/usr/src/app/server.cjs"], ...inFunction };
+    const own = (kitchen: Kitchen) => kitchen.programs({ "usr/src/app/server.cjs": "server" });
+    return [recipe(name, ["system", `node@${version}`], config, own, whyNoNode(version))];
+  }
+  const python = await findPython(version);
+  const whyNot = python ? undefined : `Python ${version} is not on this machine`;
+  const config = {
+    Entrypoint: ["python3", "/usr/src/app/spry_runtime/__main__.py"],
+    ...inFunction,
+  };
+  const layers = ["system", `python@${version}`];
+  return [
+    recipe(name, layers, config, (kitchen) => kitchen.pythonRuntime(), whyNot),
+    builder(
+      `builder-${name}`,
+      [`python@${version}`, `pip@${version}`],
+      whyNot ?? (python?.pip ? undefined : `Python ${version} has no pip here`),
+    ),
+  ];
+}
+
+function recipe(
+  name: string,
+  layers: string[],
+  config: ContainerConfig,
+  own: (kitchen: Kitchen) => Promise<Layer>,
+  whyNot?: string,
+): ImageRecipe {
+  return {
+    name,
+    whyNot,
+    async make(kitchen) {
+      const made: Layer[] = [];
+      for (const layer of layers) made.push(await kitchen.layer(layer));
+      made.push(await own(kitchen));
+      const env = ["PATH=/usr/local/bin:/usr/bin:/bin"];
+      return assembleImage({ layers: made, config: { User: "1000:1000", Env: env, ...config } });
+    },
+  };
+}
