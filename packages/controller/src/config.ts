@@ -27,6 +27,8 @@ export interface ControllerConfig {
    * `HTTPS_PROXY`, `npm_config_registry`, `npm_config_cafile`, `PIP_INDEX_URL`. Default none.
    */
   buildEnvironment?: Readonly<Record<string, string>>;
+  /** Registries (`host:port`) that builders speak to without TLS, besides the platform's own. Default none. */
+  plainRegistries?: readonly string[];
   /** How often the references of Git sources are checked, unless a Function says. Default 60. */
   gitCheckIntervalSeconds?: number;
   /** Git servers asked at a time. Default 4. */
@@ -58,6 +60,7 @@ export function settingsOf(config: ControllerConfig): Settings {
     defaultBuildPreset: "normal",
     builderImages: {},
     buildEnvironment: {},
+    plainRegistries: [],
     maxSimultaneousBuilds: 5,
     gitCheckIntervalSeconds: 60,
     maxSimultaneousGitChecks: 4,

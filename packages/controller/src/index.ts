@@ -1,6 +1,22 @@
 /** The Function Controller: turns Functions into running services, and checks them at admission. */
 export { type ControllerConfig } from "./config.ts";
 export { type FunctionControllerOptions, startFunctionController } from "./start.ts";
+/** The cluster's configuration in one object, and what keeps the Function Controller to it. */
+export {
+  type ServerlessControllerOptions,
+  startServerlessController,
+  watchConfiguration,
+} from "./serverless/start.ts";
+export { type Configuration } from "./serverless/configuration.ts";
+export { serverlessCrd } from "./serverless/crd.ts";
+export { internalRegistrySecret, type RegistryAccess } from "./serverless/registry-secret.ts";
+export {
+  deletionHook,
+  type Serverless,
+  serverlesses,
+  type ServerlessSpec,
+  type ServerlessStatus,
+} from "./serverless/types.ts";
 export { sourceFetcherEntry } from "./git/fetcher-entry.ts";
 export { createPushWebhook, type PushWebhookOptions } from "./git/push/push-webhook.ts";
 export { createAdmission } from "./admission/admission.ts";

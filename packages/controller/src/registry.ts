@@ -4,6 +4,8 @@ import { type Secret } from "@spry/kube";
 export interface RegistryAddresses {
   push: string;
   pull: string;
+  /** Of the platform itself, which speaks HTTP without TLS (contract, section 6.1). */
+  isInternal: boolean;
 }
 
 /** Reads them from the namespace's registry Secret; undefined if it names none. */
@@ -15,7 +17,8 @@ export function registryOf(secret: Secret | undefined): RegistryAddresses | unde
   const both = value("registryAddress");
   const push = value("pushRegAddr") || both;
   const pull = value("pullRegAddr") || both;
-  return push && pull ? { push, pull } : undefined;
+  const isInternal = value("isInternal") === "true";
+  return push && pull ? { push, pull, isInternal } : undefined;
 }
 
 /** The name by which a builder reaches an image that nodes know by its pull address. */

@@ -20,6 +20,7 @@ export interface NodeCommands {
 export function configureNode(dir: string, network: NodeNetwork, cgroup: string): NodeCommands {
   const file = (name: string) => path.join(dir, name);
   mkdirSync(file("cni"));
+  mkdirSync(file("registries"));
   writeFileSync(file("cni/10-bridge.conflist"), JSON.stringify(bridge(), undefined, 2));
   writeFileSync(file("resolv.conf"), resolvConf());
   writeFileSync(file("containerd.toml"), containerdConfig(dir));
@@ -55,7 +56,19 @@ restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "${cniDir()}"
 conf_dir = "${path.join(dir, "cni")}"
+
+[plugins."io.containerd.grpc.v1.cri".registry]
+config_path = "${path.join(dir, "registries")}"
 `;
+}
+
+/** From now on the node pulls from this registry (`host:port`) without TLS. */
+export function allowPlainRegistry(dir: string, host: string): void {
+  const place = path.join(dir, "registries", host);
+  mkdirSync(place, { recursive: true });
+  // containerd 1.6 takes no file without a table of hosts.
+  const table = `[host."http://${host}"]\ncapabilities = ["pull", "resolve"]\n`;
+  writeFileSync(path.join(place, "hosts.toml"), `server = "http://${host}"\n\n${table}`);
 }
 
 /** Pods of one node on one bridge, and behind the node's address when they call out. */

@@ -117,8 +117,13 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
     ["--title", name],
     ["--destination", `${repository}:${buildKey}`],
     ["--dependency-cache", `${registry.push}/spry-cache/${runtime}`],
+    ...plainRegistries(settings, registry).map((host) => ["--plain-registry", host]),
     ...sourceArguments(fn, inputs.commit),
   ].flat();
+}
+
+function plainRegistries(settings: Settings, registry: RegistryAddresses): string[] {
+  return [...(registry.isInternal ? [registry.push] : []), ...settings.plainRegistries];
 }
 
 /** What the source must be, or, since a commit is its own digest, what the image says of it. */

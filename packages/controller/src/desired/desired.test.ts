@@ -13,7 +13,7 @@ const ours = {
   "serverless.kyma-project.io/uuid": "uid-hello",
 };
 const inputs = { image: `pull.example/shop-hello@${digest}`, buildKey: "k".repeat(64) };
-const registry = { push: "push.example:5000", pull: "pull.example" };
+const registry = { push: "push.example:5000", pull: "pull.example", isInternal: true };
 
 const deploymentOf = (...spec: Parameters<typeof functionOf>) =>
   desiredDeployment(functionOf(...spec), settings, inputs);
@@ -180,6 +180,7 @@ describe("the build Job", () => {
       "--base": "push.example:5000/spry/nodejs24:1",
       "--destination": "push.example:5000/shop-hello:0123456789abcdef",
       "--dependency-cache": "push.example:5000/spry-cache/nodejs24",
+      "--plain-registry": "push.example:5000",
       "--source-digest": `sha256:${sha256(sums)}`,
     });
   });

@@ -22,6 +22,7 @@ const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destina
   --source-revision ID           commit that the image says it is of
   --base-name IMAGE              what the image calls its base
   --title TEXT                   what the image is called
+  --plain-registry HOST          a registry without TLS, such as the cluster's own (repeatable)
   --registry-config DIR          directory with an .npmrc, or a pip.conf
   --scratch DIR                  directory for temporary files`;
 
@@ -51,6 +52,7 @@ async function build(): Promise<number> {
       client: new RegistryClient({
         credentials: readDockerConfig(dockerConfigDirectory()),
         certificates: readCertificates(dockerConfigDirectory()),
+        plain: flags["plain-registry"],
       }),
       npmConfig: configured(".npmrc"),
       pipConfig: configured("pip.conf"),
@@ -86,6 +88,7 @@ function readFlags() {
       "source-revision": text,
       "base-name": text,
       title: text,
+      "plain-registry": { type: "string", multiple: true, default: [] },
       "registry-config": { ...text, default: `${root}/workspace/registry-config` },
       scratch: { ...text, default: `${root}/workspace/build` },
     },

@@ -24,6 +24,8 @@ export interface RegistryClientOptions {
   credentials?: (host: string) => Credentials | undefined | Promise<Credentials | undefined>;
   /** Certificates (PEM) of private authorities by host, such as from `readCertificates`. */
   certificates?: (host: string) => string | undefined;
+  /** Hosts that are spoken to without TLS, besides those on loopback. Default none. */
+  plain?: readonly string[];
   /** Attempts in all for what may pass: no answer, 5xx, 429. Default 5, within about three seconds. */
   attempts?: number;
 }
@@ -118,7 +120,8 @@ export class RegistryConnection {
     const resolved = this.#options.resolve?.(host);
     if (resolved) return resolved.url;
     const address = host === "docker.io" ? "registry-1.docker.io" : host;
-    const isPlain = isLoopback(host) && this.#options.certificates?.(host) === undefined;
+    const isLocal = isLoopback(host) || this.#options.plain?.includes(host);
+    const isPlain = isLocal && this.#options.certificates?.(host) === undefined;
     return `${isPlain ? "http" : "https"}://${address}`;
   }
 

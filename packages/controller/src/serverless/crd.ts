@@ -1,0 +1,105 @@
+import { apiVersionOf, type CustomResourceDefinition } from "@spry/kube";
+import { serverlesses } from "./types.ts";
+
+const text = { type: "string" };
+const endpoint = { type: "object", properties: { endpoint: text } };
+const texts = [
+  "targetCPUUtilizationPercentage",
+  "functionRequeueDuration",
+  "functionBuildExecutorArgs",
+  "functionBuildMaxSimultaneousJobs",
+  "healthzLivenessTimeout",
+  "defaultBuildJobPreset",
+  "defaultRuntimePodPreset",
+  "logLevel",
+  "logFormat",
+];
+const sameTexts = Object.fromEntries(texts.map((name) => [name, text]));
+
+/** The CustomResourceDefinition of the object that holds a cluster's configuration (contract, section 11.1). */
+export function serverlessCrd(): CustomResourceDefinition {
+  const { group, version, kind, plural } = serverlesses;
+  const column = (name: string, condition: string) => ({
+    name,
+    type: "string",
+    jsonPath: `.status.conditions[?(@.type=="${condition}")].status`,
+  });
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { kind, listKind: `${kind}List`, plural, singular: "serverless" },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: [
+            column("Configured", "Configured"),
+            column("Installed", "Installed"),
+            { name: "generation", type: "integer", jsonPath: ".metadata.generation" },
+            { name: "age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+            { name: "state", type: "string", jsonPath: ".status.state" },
+          ],
+          schema: { openAPIV3Schema: schema() },
+        },
+      ],
+    },
+  };
+}
+
+function schema() {
+  return {
+    description: `${apiVersionOf(serverlesses)} ${serverlesses.kind}: the configuration of a cluster's Functions.`,
+    type: "object" as const,
+    properties: {
+      apiVersion: text,
+      kind: text,
+      metadata: { type: "object" },
+      spec: {
+        type: "object",
+        properties: {
+          dockerRegistry: {
+            type: "object",
+            properties: { enableInternal: { type: "boolean" }, secretName: text },
+          },
+          tracing: endpoint,
+          eventing: endpoint,
+          enableNetworkPolicies: { type: "boolean" },
+          ...sameTexts,
+        },
+      },
+      status: {
+        type: "object",
+        properties: {
+          state: { type: "string", enum: ["Ready", "Processing", "Warning", "Error", "Deleting"] },
+          served: { type: "string", enum: ["True", "False"] },
+          dockerRegistry: text,
+          tracingEndpoint: text,
+          eventingEndpoint: text,
+          networkPoliciesEnabled: text,
+          ...sameTexts,
+          conditions: {
+            type: "array",
+            items: {
+              type: "object",
+              required: ["type", "status", "reason", "message", "lastTransitionTime"],
+              properties: {
+                type: text,
+                status: { type: "string", enum: ["True", "False", "Unknown"] },
+                reason: text,
+                message: text,
+                lastTransitionTime: { type: "string", format: "date-time" },
+                observedGeneration: { type: "integer", format: "int64" },
+              },
+            },
+          },
+        },
+      },
+    },
+  };
+}

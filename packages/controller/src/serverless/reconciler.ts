@@ -1,0 +1,227 @@
+import { functions, labels, names } from "@spry/function";
+import {
+  type Clock,
+  type Condition,
+  deepEqual,
+  type Informer,
+  isNotFound,
+  type KubeClient,
+  type Logger,
+  type ReconcileResult,
+  resources,
+  type Secret,
+  setCondition,
+} from "@spry/kube";
+import { type ControllerConfig } from "../config.ts";
+import { type Configuration, configurationOf } from "./configuration.ts";
+import { servedOf } from "./election.ts";
+import {
+  externalRegistrySecret,
+  internalRegistrySecret,
+  type RegistryAccess,
+} from "./registry-secret.ts";
+import {
+  deletionHook,
+  type Serverless,
+  serverlesses,
+  type ServerlessSpec,
+  type ServerlessStatus,
+} from "./types.ts";
+
+export interface ServerlessReconcilerDeps {
+  client: KubeClient;
+  informer: Informer<Serverless>;
+  base: ControllerConfig;
+  /** Where the base objects are. */
+  namespace: string;
+  internalRegistry: RegistryAccess | undefined;
+  /** Brings the Function Controller to this configuration. */
+  use: (config: ControllerConfig) => void;
+  clock: Clock;
+  log: Logger;
+}
+
+/** What decides about new Functions is looked at again after this: how many there are, what a Secret holds. */
+const lookAgainMs = 5_000;
+const secretCheckMs = 30_000;
+
+type Verdict = Pick<Condition, "status" | "reason" | "message">;
+
+/** One pass over all Serverless objects: the served one takes effect, the others are told that they do not. */
+export function serverlessReconciler(
+  deps: ServerlessReconcilerDeps,
+): () => Promise<ReconcileResult> {
+  const { client, informer, clock } = deps;
+
+  async function writeStatus(object: Serverless, status: ServerlessStatus): Promise<void> {
+    if (deepEqual(object.status, status)) return;
+    await client.update(serverlesses, { ...object, status }, { subresource: "status" });
+  }
+
+  /** With these conditions in place of those of their types. */
+  function withConditions(object: Serverless, verdicts: Record<string, Verdict>): Condition[] {
+    const observedGeneration = object.metadata.generation ?? 0;
+    let conditions = object.status?.conditions ?? [];
+    for (const [type, verdict] of Object.entries(verdicts)) {
+      conditions = setCondition(conditions, { type, observedGeneration, ...verdict }, clock);
+    }
+    return conditions;
+  }
+
+  async function setHook(object: Serverless, present: boolean): Promise<void> {
+    const { name = "", namespace, finalizers = [], resourceVersion } = object.metadata;
+    if (finalizers.includes(deletionHook) === present) return;
+    const others = finalizers.filter((each) => each !== deletionHook);
+    const wished = present ? [...others, deletionHook] : others;
+    await client.patch(
+      serverlesses,
+      { name, namespace },
+      {
+        metadata: { finalizers: wished, resourceVersion },
+      },
+    );
+  }
+
+  async function refuse(object: Serverless, served: Serverless): Promise<void> {
+    if (object.metadata.deletionTimestamp) return setHook(object, false);
+    const { namespace, name } = served.metadata;
+    const message = `only one Serverless object is in effect, which is ${namespace}/${name}`;
+    const verdict: Verdict = { status: "False", reason: "ServerlessDuplicated", message };
+    const conditions = withConditions(object, { Configured: verdict });
+    await writeStatus(object, { ...object.status, state: "Warning", served: "False", conditions });
+  }
+
+  /** Deletion waits until nobody needs it any more (contract, section 11.1). */
+  async function endServed(object: Serverless): Promise<ReconcileResult> {
+    const { items } = await client.list(functions, { limit: 500 });
+    if (items.length === 0) {
+      await setHook(object, false);
+      return {};
+    }
+    const message = `deletion waits until these Functions are deleted: ${listed(items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`))}`;
+    const verdict: Verdict = { status: "False", reason: "DeletionErr", message };
+    const conditions = withConditions(object, { Deleted: verdict });
+    await writeStatus(object, { ...object.status, state: "Warning", conditions });
+    return { requeueAfterMs: lookAgainMs };
+  }
+
+  async function serve(object: Serverless): Promise<ReconcileResult> {
+    if (!object.metadata.finalizers?.includes(deletionHook)) await setHook(object, true);
+    const spec = object.spec ?? {};
+    const result = configurationOf(deps.base, spec);
+    const registry = await ensureRegistry(deps, spec);
+    const errors = [
+      ...("errors" in result ? result.errors : []),
+      ...("error" in registry ? [registry.error] : []),
+    ];
+    if ("errors" in result || "error" in registry) {
+      const verdict: Verdict = {
+        status: "False",
+        reason: "ConfigurationErr",
+        message: errors.join("; "),
+      };
+      const conditions = withConditions(object, { Configured: verdict });
+      await writeStatus(object, { ...object.status, state: "Error", served: "True", conditions });
+      return { requeueAfterMs: secretCheckMs };
+    }
+    deps.use(result.configuration.config);
+    const configured = registry.warning ?? "Configuration ready";
+    await writeStatus(object, {
+      ...statusOf(result.configuration),
+      dockerRegistry: registry.address,
+      state: registry.warning ? "Warning" : "Ready",
+      served: "True",
+      conditions: withConditions(object, {
+        Configured: { status: "True", reason: "Configured", message: configured },
+        Installed: { status: "True", reason: "Installed", message: "Serverless installed" },
+      }),
+    });
+    return registry.watched ? { requeueAfterMs: secretCheckMs } : {};
+  }
+
+  return async () => {
+    const all = [...informer.list()];
+    const served = servedOf(all);
+    for (const object of all) if (served && object !== served) await refuse(object, served);
+    if (served?.metadata.deletionTimestamp) return endServed(served);
+    if (served) return serve(served);
+    // Without any object the installation's own configuration holds.
+    await ensureRegistry(deps, {});
+    deps.use(deps.base);
+    return {};
+  };
+}
+
+const listLimit = 5;
+
+function listed(all: string[]): string {
+  const more = all.length - listLimit;
+  return all.slice(0, listLimit).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+function statusOf({ effective }: Configuration): ServerlessStatus {
+  return Object.fromEntries(Object.entries(effective).filter(([, value]) => value !== ""));
+}
+
+type RegistryResult = { address: string; warning?: string; watched?: boolean } | { error: string };
+
+/** Sees to the Secret and the ServiceAccount that every namespace gets copies of. */
+async function ensureRegistry(
+  deps: ServerlessReconcilerDeps,
+  { dockerRegistry = {} }: ServerlessSpec,
+): Promise<RegistryResult> {
+  const { client, namespace, internalRegistry } = deps;
+  const { enableInternal, secretName } = dockerRegistry;
+  await ensureServiceAccount(deps);
+  if (enableInternal === true || (enableInternal === undefined && !secretName)) {
+    if (!internalRegistry) return { error: "there is no internal registry on this platform" };
+    await ensureSecret(deps, internalRegistrySecret(namespace, internalRegistry));
+    const warning = `the internal registry is used, Secret ${secretName} is not: spec.dockerRegistry names both`;
+    return { address: "internal", ...(secretName ? { warning } : {}) };
+  }
+  if (!secretName)
+    return { error: "spec.dockerRegistry: enableInternal is false, and secretName is missing" };
+  const given = await client
+    .get(resources.secrets, { namespace, name: secretName })
+    .catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  if (!given)
+    return { error: `spec.dockerRegistry: there is no Secret ${namespace}/${secretName}` };
+  const made = externalRegistrySecret(namespace, given, internalRegistry);
+  if ("error" in made) return { error: `spec.dockerRegistry: ${made.error}` };
+  await ensureSecret(deps, made.secret);
+  return { address: made.address, watched: true };
+}
+
+async function ensureSecret({ client }: ServerlessReconcilerDeps, wished: Secret): Promise<void> {
+  const { name = "", namespace } = wished.metadata;
+  const present = await client.get(resources.secrets, { name, namespace }).catch(missing);
+  const same = present && deepEqual(present.data, wished.data);
+  if (same && present.metadata.labels?.[labels.config] === "credentials") return;
+  await client.apply(resources.secrets, wished);
+}
+
+async function ensureServiceAccount({
+  client,
+  namespace,
+}: ServerlessReconcilerDeps): Promise<void> {
+  const metadata = {
+    name: names.serviceAccount,
+    namespace,
+    labels: { [labels.config]: "service-account" },
+  };
+  const target = { namespace, name: names.serviceAccount };
+  if (await client.get(resources.serviceAccounts, target).catch(missing)) return;
+  await client.apply(resources.serviceAccounts, {
+    metadata,
+    automountServiceAccountToken: false,
+    imagePullSecrets: [{ name: names.registrySecret }],
+  });
+}
+
+function missing(error: unknown): undefined {
+  if (isNotFound(error)) return undefined;
+  throw error;
+}

@@ -1,0 +1,85 @@
+import { names } from "@spry/function";
+import { type Secret } from "@spry/kube";
+
+/** Whom a registry lets in, and where it is. */
+export interface RegistryAccess {
+  /** Host (and port) that the builder pushes to. */
+  pushAddress: string;
+  /** Host in the names of images; nodes know where that is. */
+  pullAddress: string;
+  username: string;
+  password: string;
+}
+
+/** The Secret that every namespace gets (contract, section 6.2), for a registry of our own. */
+export function internalRegistrySecret(namespace: string, registry: RegistryAccess): Secret {
+  const { username, password, pushAddress, pullAddress } = registry;
+  const auth = authOf(username, password);
+  return secretOf(namespace, {
+    username,
+    password,
+    isInternal: "true",
+    pullRegAddr: pullAddress,
+    pushRegAddr: pushAddress,
+    ".dockerconfigjson": JSON.stringify({ auths: { [pushAddress]: auth, [pullAddress]: auth } }),
+  });
+}
+
+const required = ["registryAddress", "serverAddress"] as const;
+
+/**
+ * The same for somebody else's, from the Secret that the Serverless object names. `alsoAllow` is where base images
+ * may still come from. Errors name what the Secret lacks.
+ */
+export function externalRegistrySecret(
+  namespace: string,
+  given: Secret,
+  alsoAllow: RegistryAccess | undefined,
+): { secret: Secret; address: string } | { error: string } {
+  const value = (key: string) =>
+    Buffer.from(given.data?.[key] ?? "", "base64")
+      .toString()
+      .trim();
+  const missing = required.filter((key) => value(key) === "");
+  if (missing.length > 0) {
+    return { error: `Secret ${given.metadata.name} has no ${missing.join(" and no ")}` };
+  }
+  const username = value("username");
+  const password = value("password");
+  const registryAddress = value("registryAddress");
+  const serverAddress = value("serverAddress");
+  const auths: Record<string, { auth: string }> = {};
+  if (alsoAllow) {
+    const auth = authOf(alsoAllow.username, alsoAllow.password);
+    auths[alsoAllow.pushAddress] = auth;
+    auths[alsoAllow.pullAddress] = auth;
+  }
+  if (username || password) auths[serverAddress] = authOf(username, password);
+  const secret = secretOf(namespace, {
+    username,
+    password,
+    isInternal: "false",
+    registryAddress,
+    serverAddress,
+    ".dockerconfigjson": JSON.stringify({ auths }),
+  });
+  return { secret, address: registryAddress };
+}
+
+function secretOf(namespace: string, values: Record<string, string>): Secret {
+  return {
+    metadata: {
+      name: names.registrySecret,
+      namespace,
+      labels: { "serverless.kyma-project.io/config": "credentials" },
+    },
+    type: "kubernetes.io/dockerconfigjson",
+    data: Object.fromEntries(
+      Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
+    ),
+  };
+}
+
+function authOf(username: string, password: string): { auth: string } {
+  return { auth: Buffer.from(`${username}:${password}`).toString("base64") };
+}

@@ -1,0 +1,56 @@
+import { type Condition, type KubeObject, type Resource } from "@spry/kube";
+
+/** What an operator may set for the whole cluster (contract, section 11.1). Numbers and durations are texts there. */
+export interface ServerlessSpec {
+  dockerRegistry?: { enableInternal?: boolean; secretName?: string };
+  tracing?: { endpoint?: string };
+  eventing?: { endpoint?: string };
+  targetCPUUtilizationPercentage?: string;
+  functionRequeueDuration?: string;
+  functionBuildExecutorArgs?: string;
+  functionBuildMaxSimultaneousJobs?: string;
+  healthzLivenessTimeout?: string;
+  defaultBuildJobPreset?: string;
+  defaultRuntimePodPreset?: string;
+  logLevel?: string;
+  logFormat?: string;
+  enableNetworkPolicies?: boolean;
+}
+
+export type ServerlessState = "Ready" | "Processing" | "Warning" | "Error" | "Deleting";
+
+export interface ServerlessStatus {
+  state?: ServerlessState;
+  /** Whether this object is the one in effect; `True` or `False`. */
+  served?: "True" | "False";
+  conditions?: Condition[];
+  /** `internal`, or the address of the registry in use. */
+  dockerRegistry?: string;
+  tracingEndpoint?: string;
+  eventingEndpoint?: string;
+  targetCPUUtilizationPercentage?: string;
+  functionRequeueDuration?: string;
+  functionBuildExecutorArgs?: string;
+  functionBuildMaxSimultaneousJobs?: string;
+  healthzLivenessTimeout?: string;
+  defaultBuildJobPreset?: string;
+  defaultRuntimePodPreset?: string;
+  logLevel?: string;
+  logFormat?: string;
+  networkPoliciesEnabled?: string;
+}
+
+export interface Serverless extends KubeObject {
+  spec?: ServerlessSpec;
+  status?: ServerlessStatus;
+}
+
+export const serverlesses: Resource<Serverless> = {
+  group: "operator.kyma-project.io",
+  version: "v1alpha1",
+  kind: "Serverless",
+  plural: "serverlesses",
+  namespaced: true,
+};
+
+export const deletionHook = "serverless-operator.kyma-project.io/deletion-hook";
