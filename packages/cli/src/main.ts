@@ -128,6 +128,36 @@ program
     (await import("./commands/delete.ts")).remove(names, command.optsWithGlobals()),
   );
 
+program
+  .command("install")
+  .description("install Spry on a Kubernetes cluster, or bring an installation up to date")
+  .option(
+    "-f, --values <file>",
+    "images, registry, ... as for the Helm chart (repeatable)",
+    collect,
+    [],
+  )
+  .option("--dry-run", "print the objects and apply nothing")
+  .option("--no-wait", "return as soon as the objects are stored")
+  .option("--timeout <seconds>", "how long to wait until everything is ready", Number, 300)
+  .action(async (options, command) =>
+    (await import("./commands/install.ts")).install({ ...command.optsWithGlobals(), ...options }),
+  );
+
+program
+  .command("uninstall")
+  .description("remove Spry from a cluster; refuses while there are Functions")
+  .addOption(
+    new Option("--functions <what>", "what becomes of Functions").choices(["keep", "delete"]),
+  )
+  .option("--timeout <seconds>", "how long to wait until everything is gone", Number, 300)
+  .action(async (options, command) =>
+    (await import("./commands/uninstall.ts")).uninstall({
+      ...command.optsWithGlobals(),
+      ...options,
+    }),
+  );
+
 try {
   await program.parseAsync();
 } catch (error) {

@@ -3,9 +3,8 @@ import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { admissionConfigurations, type ControllerConfig, createAdmission } from "@spry/controller";
 import { type KubeClient, resources } from "@spry/kube";
+import { answerWith } from "../webhook-requests.ts";
 import { type KeyPair } from "./certificates.ts";
-
-const maxBodySize = 8 * 1024 * 1024;
 
 export async function startWebhookServer(options: {
   client: KubeClient;
@@ -16,26 +15,10 @@ export async function startWebhookServer(options: {
   ca: string;
 }): Promise<{ close(): Promise<void> }> {
   const admission = createAdmission(options.config);
-  const server = createServer(options.certificate, (request, response) => {
-    void (async () => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      for await (const chunk of request as AsyncIterable<Buffer>) {
-        size += chunk.length;
-        if (size > maxBodySize) return void response.writeHead(413).end();
-        chunks.push(chunk);
-      }
-      const answer = await admission.fetch(
-        new Request(`https://webhook${request.url}`, {
-          method: request.method ?? "POST",
-          headers: { "content-type": request.headers["content-type"] ?? "" },
-          ...(request.method === "POST" && { body: Buffer.concat(chunks) }),
-        }),
-      );
-      response.writeHead(answer.status, Object.fromEntries(answer.headers));
-      response.end(Buffer.from(await answer.arrayBuffer()));
-    })().catch(() => response.destroy());
-  });
+  const server = createServer(
+    options.certificate,
+    answerWith((request) => admission.fetch(request)),
+  );
   server.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -1,0 +1,125 @@
+import { dump } from "js-yaml";
+import { isNotFound, type KubeClient, resources, type UnknownObject } from "@spry/kube";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { controllerName } from "../install/controller.ts";
+import {
+  configurationObject,
+  definitionObjects,
+  namespaceObject,
+  platformObjects,
+} from "../install/objects.ts";
+import { commonLabels, type InstalledObject } from "../install/parts.ts";
+import { registryName } from "../install/registry.ts";
+import { type InstallValues, readValues } from "../install/values.ts";
+import { resourceOf } from "../manifests.ts";
+import { UserError } from "../user-error.ts";
+import { untilTrue } from "../until-true.ts";
+
+export interface InstallOptions extends GlobalOptions {
+  values: string[];
+  dryRun?: boolean;
+  wait: boolean;
+  timeout: number;
+}
+
+export const fieldManager = "spry-install";
+
+/**
+ * Applies everything to the cluster (server-side, so that it may be run again with a newer version), and waits until
+ * controller and registry are ready. The configuration is made once and the operator's from then on.
+ */
+export async function install(options: InstallOptions): Promise<void> {
+  const values = readValues(options.values, options.namespace);
+  if (options.dryRun) return print(values);
+  const { client } = await connect(options);
+  const { namespace } = values;
+  await applyNamespace(client, namespace);
+  for (const object of definitionObjects()) await applyObject(client, object);
+  const timeoutMs = options.timeout * 1000;
+  await untilTrue("the definitions are established", timeoutMs, () => areEstablished(client));
+  for (const object of platformObjects(values)) await applyObject(client, object);
+  await createConfiguration(client, configurationObject(values));
+  if (!options.wait) return;
+  const deployments = [controllerName, ...(values.registry.enabled ? [registryName] : [])];
+  for (const name of deployments) {
+    await untilTrue(`Deployment ${namespace}/${name} is ready`, timeoutMs, () =>
+      isRolledOut(client, namespace, name),
+    );
+    console.error(`deployment/${name} is ready`);
+  }
+  console.error(`\nSpry is installed in ${namespace}. Functions may be applied.`);
+}
+
+function print(values: InstallValues): void {
+  const objects = [
+    namespaceObject(values.namespace),
+    ...definitionObjects(),
+    ...platformObjects(values),
+    configurationObject(values),
+  ];
+  console.log(objects.map((object) => dump(object, { noRefs: true })).join("---\n"));
+}
+
+/** Somebody else's namespace is used as it is. */
+async function applyNamespace(client: KubeClient, name: string): Promise<void> {
+  const present = await client.get(resources.namespaces, { name }).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+  const part = "app.kubernetes.io/part-of";
+  if (present && present.metadata.labels?.[part] !== commonLabels[part]) {
+    console.error(`namespace/${name} is there already and stays as it is`);
+    return;
+  }
+  await applyObject(client, namespaceObject(name));
+}
+
+export async function applyObject(
+  client: KubeClient,
+  object: InstalledObject,
+): Promise<UnknownObject> {
+  const { kind, metadata } = object;
+  const resource = await resourceOf(client, { object, origin: `${kind} ${metadata.name}` });
+  const stored = await client.apply(resource, object, { fieldManager, force: true });
+  console.error(`${kind.toLowerCase()}/${metadata.name} applied`);
+  return stored;
+}
+
+async function createConfiguration(client: KubeClient, object: InstalledObject): Promise<void> {
+  const { kind, metadata } = object;
+  const resource = await resourceOf(client, { object, origin: kind });
+  const { items } = await client.list(resource);
+  if (items.length > 0) {
+    console.error(
+      `${kind.toLowerCase()}/${items[0]?.metadata.name} is there already and stays as it is`,
+    );
+    return;
+  }
+  await client.create(resource, object, { fieldManager });
+  console.error(`${kind.toLowerCase()}/${metadata.name} created`);
+}
+
+async function areEstablished(client: KubeClient): Promise<boolean> {
+  for (const { metadata } of definitionObjects()) {
+    const target = { name: metadata.name ?? "" };
+    const { status } = await client.get(resources.customResourceDefinitions, target);
+    const found = status?.conditions?.find(({ type }) => type === "Established");
+    if (found?.status !== "True") return false;
+  }
+  return true;
+}
+
+async function isRolledOut(client: KubeClient, namespace: string, name: string): Promise<boolean> {
+  const { metadata, spec, status } = await client.get(resources.deployments, { namespace, name });
+  const failure = status?.conditions?.find(({ type }) => type === "ReplicaFailure");
+  if (failure?.status === "True") {
+    throw new UserError(`Deployment ${namespace}/${name}: ${failure.message}`);
+  }
+  const wished = spec?.replicas ?? 1;
+  return (
+    (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) &&
+    (status?.updatedReplicas ?? 0) >= wished &&
+    (status?.readyReplicas ?? 0) >= wished &&
+    (status?.replicas ?? 0) === wished
+  );
+}

@@ -1,0 +1,162 @@
+import { deletionHook, type Serverless, serverlesses } from "@spry/controller";
+import { functions, labels, managedByUser } from "@spry/function";
+import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { defaultValues } from "../install/values.ts";
+import { definitionObjects, platformObjects } from "../install/objects.ts";
+import { commonLabels, type InstalledObject } from "../install/parts.ts";
+import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
+import { webhookSecretName } from "../in-cluster/webhook-certificate.ts";
+import { resourceOf } from "../manifests.ts";
+import { untilTrue } from "../until-true.ts";
+import { UserError } from "../user-error.ts";
+
+export interface UninstallOptions extends GlobalOptions {
+  /** What becomes of Functions, when there are any. */
+  functions?: "keep" | "delete";
+  timeout: number;
+}
+
+/**
+ * Removes an installation. While there are Functions it refuses, unless told what becomes of them: deleted with all
+ * that belongs to them, or kept, and running on without anybody who looks after them.
+ */
+export async function uninstall(options: UninstallOptions): Promise<void> {
+  const { client } = await connect(options);
+  const namespace = options.namespace ?? defaultValues.namespace;
+  const timeoutMs = options.timeout * 1000;
+  const present = await functionsIn(client);
+  if (present.length > 0 && !options.functions) {
+    const list = present
+      .slice(0, 5)
+      .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    const more = present.length > 5 ? ` and ${present.length - 5} more` : "";
+    throw new UserError(
+      `there are Functions: ${list.join(", ")}${more}`,
+      "delete them first, or say --functions delete, or --functions keep to let them run on",
+    );
+  }
+  const keep = present.length > 0 && options.functions === "keep";
+  if (!keep) await deleteFunctions(client, present, timeoutMs);
+  await endConfiguration(client, keep, timeoutMs);
+  const all = platformObjects({ ...defaultValues, namespace });
+  // First what asks the webhooks, so that nobody is refused because they are gone.
+  for (const object of all.toReversed()) await deleteObject(client, object);
+  const made = [webhookSecretName, registryCredentialsName];
+  for (const name of made) await remove(client, resources.secrets, { namespace, name });
+  if (!keep) {
+    await removeCopies(client);
+    for (const object of definitionObjects().toReversed()) await deleteObject(client, object);
+  }
+  await removeNamespace(client, namespace, keep, timeoutMs);
+  console.error(keep ? "\nSpry is gone; Functions run on as they are." : "\nSpry is gone.");
+}
+
+async function functionsIn(client: KubeClient) {
+  try {
+    return (await client.list(functions)).items;
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
+  }
+}
+
+async function deleteFunctions(
+  client: KubeClient,
+  present: KubeObject[],
+  timeoutMs: number,
+): Promise<void> {
+  for (const { metadata } of present) {
+    const { name = "", namespace } = metadata;
+    await client.delete(functions, { name, namespace }, { propagationPolicy: "Foreground" });
+  }
+  await untilTrue("all Functions are gone", timeoutMs, async () => {
+    return (await functionsIn(client)).length === 0;
+  });
+  if (present.length > 0) console.error(`${present.length} functions deleted`);
+}
+
+/** The controller would wait for the Functions that are kept. */
+async function endConfiguration(
+  client: KubeClient,
+  keep: boolean,
+  timeoutMs: number,
+): Promise<void> {
+  const list = async (): Promise<Serverless[]> => {
+    try {
+      return (await client.list(serverlesses)).items;
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
+  };
+  for (const { metadata } of await list()) {
+    const { name = "", namespace } = metadata;
+    await client.delete(serverlesses, { name, namespace });
+    if (!keep) continue;
+    const finalizers = metadata.finalizers?.filter((each) => each !== deletionHook) ?? [];
+    await client
+      .patch(serverlesses, { name, namespace }, { metadata: { finalizers } })
+      .catch(absent);
+  }
+  await untilTrue("the configuration is gone (its controller lets it go)", timeoutMs, async () => {
+    return (await list()).length === 0;
+  });
+}
+
+async function deleteObject(client: KubeClient, object: InstalledObject): Promise<void> {
+  const { kind, metadata } = object;
+  const { name = "", namespace } = metadata;
+  await remove(client, await resourceOf(client, { object, origin: kind }), { name, namespace });
+}
+
+async function remove(
+  client: KubeClient,
+  resource: Resource,
+  target: { name: string; namespace?: string | undefined },
+): Promise<void> {
+  try {
+    await client.delete(resource, target, { propagationPolicy: "Background" });
+    console.error(`${resource.kind.toLowerCase()}/${target.name} deleted`);
+  } catch (error) {
+    absent(error);
+  }
+}
+
+/** What every namespace got; what a person has made theirs stays. */
+async function removeCopies(client: KubeClient): Promise<void> {
+  const ours = `${labels.config} in (credentials,service-account),${labels.managedBy}!=${managedByUser}`;
+  for (const resource of [resources.secrets, resources.serviceAccounts]) {
+    const { items } = await client.list<KubeObject>(resource, { labelSelector: ours });
+    for (const { metadata } of items) {
+      const { name = "", namespace } = metadata;
+      await client.delete(resource, { name, namespace }).catch(absent);
+    }
+    if (items.length > 0) console.error(`${items.length} ${resource.plural} deleted`);
+  }
+}
+
+/** Only one that the installation has made, and when nothing in it is needed any more. */
+async function removeNamespace(
+  client: KubeClient,
+  name: string,
+  keep: boolean,
+  timeoutMs: number,
+): Promise<void> {
+  const present = await client.get(resources.namespaces, { name }).catch(absent);
+  const part = "app.kubernetes.io/part-of";
+  if (present?.metadata.labels?.[part] !== commonLabels[part]) return;
+  if (keep) {
+    console.error(`namespace/${name} stays: the registry's data may be in it`);
+    return;
+  }
+  await remove(client, resources.namespaces, { name });
+  await untilTrue(`namespace ${name} is gone`, timeoutMs, async () => {
+    return (await client.get(resources.namespaces, { name }).catch(absent)) === undefined;
+  });
+}
+
+function absent(error: unknown): undefined {
+  if (isNotFound(error)) return undefined;
+  throw error;
+}

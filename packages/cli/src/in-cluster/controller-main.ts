@@ -1,0 +1,164 @@
+/**
+ * Program: the controller in a cluster. Every replica answers the webhooks; one leads, which is the one that
+ * runs the Serverless and the Function Controller, and renews the webhooks' certificate.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  createAdmission,
+  startServerlessController,
+  watchConfiguration,
+  type ControllerConfig,
+} from "@spry/controller";
+import { defaultPresetsForNodes } from "@spry/function";
+import {
+  httpsTransport,
+  Informer,
+  KubeClient,
+  loadKubeconfig,
+  prometheusMetrics,
+  resources,
+  runAsLeader,
+  type Secret,
+} from "@spry/kube";
+import { createLogger } from "../logger.ts";
+import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
+import { ensureRegistryCredentials } from "./registry-credentials.ts";
+import { runProgram } from "./program.ts";
+import { startStatusServer } from "./status-server.ts";
+import {
+  certificateIn,
+  ensureWebhookCertificate,
+  webhookSecretName,
+} from "./webhook-certificate.ts";
+import { configureWebhooks } from "./webhook-configuration.ts";
+import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
+
+const leaseName = "serverless-controller-leader-election-helper";
+const ports = { webhook: 8443, metrics: 8080, health: 8090 };
+const renewEveryMs = 3_600_000;
+
+const log = createLogger({ name: "controller" });
+
+void runProgram(log, async (signal) => {
+  const environment = controllerEnvironment(process.env);
+  const { namespace, identity } = environment;
+  const client = new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry" });
+  const metrics = await prometheusMetrics();
+  const config = await installedConfig(client, environment);
+
+  let server: WebhookServer | undefined;
+  const isReady = () => server !== undefined;
+  const metricsServer = await startStatusServer({ port: ports.metrics, isReady, metrics });
+  const healthServer = await startStatusServer({ port: ports.health, isReady });
+
+  const secrets = new Informer<Secret>(client, resources.secrets, {
+    namespace,
+    fieldSelector: `metadata.name=${webhookSecretName}`,
+    log,
+  });
+  let admission = createAdmission(config);
+  secrets.onChange(({ type, object }) => {
+    const certificate = type === "deleted" ? undefined : certificateIn(object);
+    if (!certificate) return;
+    if (server) return server.use(certificate);
+    server = startWebhookServer({
+      port: ports.webhook,
+      certificate,
+      answer: (request) => admission.fetch(request),
+      log,
+    });
+  });
+  const watching = [
+    secrets.run(signal),
+    watchConfiguration({
+      client,
+      config,
+      log,
+      signal,
+      onChange: (current) => {
+        admission = createAdmission(current.config);
+        setLevel(current.logLevel);
+      },
+    }),
+  ];
+
+  await runAsLeader(
+    { client, namespace, name: leaseName, identity, log },
+    (leading) => lead({ client, environment, config, metrics, signal: leading }),
+    signal,
+  );
+  await Promise.all(watching);
+  server?.close();
+  metricsServer.close();
+  healthServer.close();
+});
+
+async function lead(options: {
+  client: KubeClient;
+  environment: ControllerEnvironment;
+  config: ControllerConfig;
+  metrics: Awaited<ReturnType<typeof prometheusMetrics>>;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { client, environment, config, metrics, signal } = options;
+  const { namespace, registry } = environment;
+  const access = { ...registry, ...(await ensureRegistryCredentials(client, namespace)) };
+  await configureWebhooks(
+    client,
+    await ensureWebhookCertificate({ client, namespace, log }),
+    namespace,
+  );
+  await Promise.all([
+    keepCertificate(client, namespace, signal),
+    startServerlessController({ client, config, internalRegistry: access, log, metrics, signal }),
+  ]);
+}
+
+async function keepCertificate(
+  client: KubeClient,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await pause(renewEveryMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    try {
+      const certificate = await ensureWebhookCertificate({ client, namespace, log });
+      await configureWebhooks(client, certificate, namespace);
+    } catch (error) {
+      // It is renewed a month before its end: an hour later is early enough.
+      log.error({ error }, "renewing the webhooks' certificate");
+    }
+  }
+}
+
+/** What the Deployment says, and the defaults for a cluster of this size. */
+async function installedConfig(
+  client: KubeClient,
+  { images, namespace, plainRegistries, buildEnvironment }: ControllerEnvironment,
+): Promise<ControllerConfig> {
+  const { items: nodes } = await client.list(resources.nodes);
+  const presets = defaultPresetsForNodes(nodes.length);
+  const named = Object.entries(images);
+  const runtime = /^(nodejs|python)\d+$/;
+  const builders = named.flatMap(([name, image]): [string, string][] =>
+    name.startsWith("builder-") ? [[name.slice("builder-".length), image]] : [],
+  );
+  const { builder } = images;
+  if (!builder) throw new Error("SPRY_IMAGES names no image of the builder");
+  return {
+    runtimeImages: Object.fromEntries(named.filter(([name]) => runtime.test(name))),
+    builderImage: builder,
+    builderImages: Object.fromEntries(builders),
+    baseNamespace: namespace,
+    plainRegistries,
+    buildEnvironment,
+    defaultFunctionPreset: presets.function,
+    defaultBuildPreset: presets.build,
+  };
+}
+
+/** pino has no names for some of the contract's levels. */
+function setLevel(level: string): void {
+  (log as { level?: string }).level = /panic/.test(level) ? "fatal" : level;
+}

@@ -1,0 +1,55 @@
+/** What a program in a cluster is told by its Pod: the Deployment's environment variables. */
+import { UserError } from "../user-error.ts";
+
+export interface ControllerEnvironment {
+  /** Where it runs, and where the base objects are. */
+  namespace: string;
+  /** Its Pod: who it is among the candidates for leadership. */
+  identity: string;
+  /** By the names of `npm run images`: `controller`, `builder`, `nodejs24`, ... Each by digest. */
+  images: Readonly<Record<string, string>>;
+  /** Registries that are spoken to without TLS. */
+  plainRegistries: readonly string[];
+  /** Environment variables of builds. */
+  buildEnvironment: Readonly<Record<string, string>>;
+  registry: {
+    /** The registry's Service within the cluster, `host:port`. */
+    pushAddress: string;
+    /** The same as nodes reach it. */
+    pullAddress: string;
+  };
+}
+
+/** Throws a `UserError` that names the variable which is missing or wrong. */
+export function controllerEnvironment(env: NodeJS.ProcessEnv): ControllerEnvironment {
+  const text = (name: string): string => {
+    const value = env[name];
+    if (value) return value;
+    throw new UserError(`the environment variable ${name} is not set`, "the Deployment sets it");
+  };
+  const map = (name: string): Record<string, string> => {
+    try {
+      const value: unknown = JSON.parse(env[name] || "{}");
+      if (isTextMap(value)) return value;
+    } catch {
+      // Said below.
+    }
+    throw new UserError(`${name} is no JSON object of texts`, "the Deployment sets it");
+  };
+  return {
+    namespace: text("POD_NAMESPACE"),
+    identity: text("POD_NAME"),
+    images: map("SPRY_IMAGES"),
+    plainRegistries: (env["SPRY_PLAIN_REGISTRIES"] ?? "").split(",").filter(Boolean),
+    buildEnvironment: map("SPRY_BUILD_ENVIRONMENT"),
+    registry: {
+      pushAddress: text("SPRY_REGISTRY_PUSH_ADDRESS"),
+      pullAddress: text("SPRY_REGISTRY_PULL_ADDRESS"),
+    },
+  };
+}
+
+function isTextMap(value: unknown): value is Record<string, string> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((each) => typeof each === "string");
+}

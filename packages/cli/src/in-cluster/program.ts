@@ -1,0 +1,32 @@
+/** What the programs of a cluster have in common: they end by signals, and say why when they cannot go on. */
+import { type Logger, messageOf } from "@spry/kube";
+
+/**
+ * Runs the work until it ends or the Pod is told to. A failure ends the process with 1, so that the Pod is
+ * started again; its last line of log says why.
+ */
+export async function runProgram(
+  log: Logger,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const stop = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    process.once(name, () => {
+      log.info({ signal: name }, "stopping");
+      stop.abort();
+    });
+  }
+  try {
+    await work(stop.signal);
+    process.exit(0);
+  } catch (error) {
+    log.error({ error: messageOf(error) }, "ended");
+    process.exit(1);
+  }
+}
+
+export const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });

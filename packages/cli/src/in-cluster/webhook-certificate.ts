@@ -1,0 +1,121 @@
+/**
+ * The certificate of the webhooks: an authority of our own and what it signs, kept in a Secret. The leader
+ * issues and renews; every replica serves what the Secret holds, and takes over what is new at once.
+ */
+import { X509Certificate } from "node:crypto";
+import {
+  type Clock,
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  type KubeClient,
+  type Logger,
+  resources,
+  type Secret,
+  systemClock,
+} from "@spry/kube";
+
+export const webhookSecretName = "serverless-webhook";
+export const webhookServiceName = "serverless-webhook";
+
+const day = 24 * 3600 * 1000;
+const lifetime = { authority: 3650 * day, leaf: 90 * day };
+/** How long before its end a certificate is replaced. */
+const renewal = { authority: 365 * day, leaf: 30 * day };
+
+export interface WebhookCertificate {
+  /** PEM. */
+  cert: string;
+  key: string;
+  /** PEM of the authorities that may have signed it, the newest first. */
+  ca: string;
+}
+
+/** What the Secret holds; undefined while it is not whole. */
+export function certificateIn(secret: Secret | undefined): WebhookCertificate | undefined {
+  const text = (key: string) => Buffer.from(secret?.data?.[key] ?? "", "base64").toString();
+  const found = { cert: text("tls.crt"), key: text("tls.key"), ca: text("ca.crt") };
+  return found.cert && found.key && found.ca ? found : undefined;
+}
+
+/**
+ * Issues what is missing or near its end, and stores it. Two that try at once end up with the same Secret.
+ * An authority that is replaced stays in `ca.crt` until it ends: who trusts it trusts its certificates.
+ */
+export async function ensureWebhookCertificate(options: {
+  client: KubeClient;
+  namespace: string;
+  log: Logger;
+  clock?: Clock;
+}): Promise<WebhookCertificate> {
+  const { client, namespace, log, clock = systemClock } = options;
+  const target = { namespace, name: webhookSecretName };
+  for (;;) {
+    const present = await client.get(resources.secrets, target).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+    const certificate = certificateIn(present);
+    if (certificate && isGood(certificate, clock.now())) return certificate;
+    const data = await issue(present, namespace, clock.now());
+    const secret: Secret = { metadata: { ...target }, type: "Opaque", data };
+    const version = present?.metadata.resourceVersion;
+    if (version) secret.metadata.resourceVersion = version;
+    try {
+      if (present) await client.update(resources.secrets, secret);
+      else await client.create(resources.secrets, secret);
+      log.info({ secret: webhookSecretName }, "issued the webhooks' certificate");
+    } catch (error) {
+      // Somebody else was faster: what is there now counts.
+      if (!isConflict(error) && !isAlreadyExists(error)) throw error;
+    }
+  }
+}
+
+const endOf = (pem: string): number => Date.parse(new X509Certificate(pem).validTo);
+
+function isGood({ cert, ca }: WebhookCertificate, now: number): boolean {
+  try {
+    return endOf(cert) - now > renewal.leaf && endOf(ca) - now > renewal.authority;
+  } catch {
+    return false;
+  }
+}
+
+async function issue(
+  present: Secret | undefined,
+  namespace: string,
+  now: number,
+): Promise<Record<string, string>> {
+  // The library is heavy, and needed once in a quarter of a year.
+  const { issueLeaf, newAuthority, readAuthority } = await import("../x509.ts");
+  const text = (key: string) => Buffer.from(present?.data?.[key] ?? "", "base64").toString();
+  const old = text("ca.crt");
+  const keep = old !== "" && safeEnd(old) - now > renewal.authority && text("ca.key") !== "";
+  const authority = keep
+    ? await readAuthority(old, text("ca.key"))
+    : await newAuthority("CN=serverless-webhook-ca", { now, lifetimeMs: lifetime.authority });
+  const host = `${webhookServiceName}.${namespace}.svc`;
+  const leaf = await issueLeaf(authority, {
+    subject: `CN=${host}`,
+    names: [host, `${host}.cluster.local`].map((value) => ({ type: "dns", value })),
+    now,
+    lifetimeMs: lifetime.leaf,
+  });
+  const bundle = keep || safeEnd(old) < now ? authority.cert : `${authority.cert}${old}`;
+  const encode = (value: string) => Buffer.from(value).toString("base64");
+  return {
+    "ca.crt": encode(keep ? old : bundle),
+    "ca.key": encode(authority.keyPem),
+    "tls.crt": encode(leaf.cert),
+    "tls.key": encode(leaf.key),
+  };
+}
+
+function safeEnd(pem: string): number {
+  try {
+    return endOf(pem);
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,122 @@
+/** Who may do what: the controller's own rights, and those that people get with the usual roles. */
+import { functions } from "@spry/function";
+import { serverlesses } from "@spry/controller";
+import { type InstalledObject, object } from "./parts.ts";
+
+const rbac = "rbac.authorization.k8s.io/v1";
+const group = "rbac.authorization.k8s.io";
+
+export const controllerAccount = "serverless-controller";
+
+export interface Rule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+  resourceNames?: string[];
+}
+
+const rule = (apiGroup: string, resources: string[], ...verbs: string[]): Rule => ({
+  apiGroups: [apiGroup],
+  resources,
+  verbs,
+});
+
+/** In the whole cluster: Functions may be in any namespace, and so may their children. */
+export const clusterRules: Rule[] = [
+  rule("", ["namespaces", "nodes"], "list", "watch"),
+  rule("", ["configmaps", "services"], "get", "list", "watch", "create", "patch", "delete"),
+  rule("", ["pods"], "list", "watch"),
+  rule("", ["secrets"], "get", "list", "watch", "create", "patch"),
+  rule("", ["serviceaccounts"], "list", "watch", "create", "patch"),
+  rule("", ["events"], "create", "patch"),
+  rule("apps", ["deployments"], "get", "list", "watch", "create", "patch", "delete"),
+  rule("batch", ["jobs"], "get", "list", "watch", "create", "patch", "delete"),
+  rule(
+    "autoscaling",
+    ["horizontalpodautoscalers"],
+    "get",
+    "list",
+    "watch",
+    "create",
+    "patch",
+    "delete",
+  ),
+  rule(functions.group, ["functions"], "list", "watch"),
+  rule(functions.group, ["functions/status"], "patch"),
+  rule(serverlesses.group, ["serverlesses"], "list", "watch", "patch"),
+  rule(serverlesses.group, ["serverlesses/status"], "update"),
+  {
+    ...rule(
+      "admissionregistration.k8s.io",
+      ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+      "patch",
+    ),
+    resourceNames: [
+      "defaulting.webhook.serverless.kyma-project.io",
+      "validation.webhook.serverless.kyma-project.io",
+    ],
+  },
+];
+
+/** In Spry's own namespace. */
+export const namespaceRules: Rule[] = [
+  rule("coordination.k8s.io", ["leases"], "get", "create", "update"),
+  rule("", ["secrets"], "update"),
+  rule("", ["serviceaccounts"], "get"),
+];
+
+export function accessObjects(namespace: string): InstalledObject[] {
+  const account = { name: controllerAccount, namespace };
+  const subjects = [{ kind: "ServiceAccount", ...account }];
+  const roleRef = (kind: string) => ({ apiGroup: group, kind, name: controllerAccount });
+  return [
+    object("v1", "ServiceAccount", account, { automountServiceAccountToken: false }),
+    object(rbac, "ClusterRole", { name: controllerAccount }, { rules: clusterRules }),
+    object(
+      rbac,
+      "ClusterRoleBinding",
+      { name: controllerAccount },
+      { roleRef: roleRef("ClusterRole"), subjects },
+    ),
+    object(rbac, "Role", account, { rules: namespaceRules }),
+    object(rbac, "RoleBinding", account, { roleRef: roleRef("Role"), subjects }),
+    ...aggregatedRoles(),
+  ];
+}
+
+const reading = ["get", "list", "watch"];
+const writing = ["create", "delete", "deletecollection", "patch", "update"];
+
+/** Whoever may view or edit a namespace may do so with Functions too (contract, section 11.3). */
+function aggregatedRoles(): InstalledObject[] {
+  const toView = "rbac.authorization.k8s.io/aggregate-to-view";
+  const toEdit = "rbac.authorization.k8s.io/aggregate-to-edit";
+  const toAdmin = "rbac.authorization.k8s.io/aggregate-to-admin";
+  const role = (name: string, targets: string[], rules: Rule[]) =>
+    object(
+      rbac,
+      "ClusterRole",
+      { name, labels: Object.fromEntries(targets.map((target) => [target, "true"])) },
+      { rules },
+    );
+  const all = [toView, toEdit, toAdmin];
+  const functionParts = ["functions", "functions/status", "functions/scale"];
+  const serverlessParts = ["serverlesses", "serverlesses/status"];
+  return [
+    role("kyma-functions-view", all, [rule(functions.group, functionParts, ...reading)]),
+    role(
+      "kyma-functions-edit",
+      [toEdit, toAdmin],
+      [
+        rule(functions.group, ["functions"], ...writing),
+        rule(functions.group, ["functions/scale"], "patch", "update"),
+      ],
+    ),
+    role("kyma-serverless-view", all, [rule(serverlesses.group, serverlessParts, ...reading)]),
+    role(
+      "kyma-serverless-edit",
+      [toEdit, toAdmin],
+      [rule(serverlesses.group, ["serverlesses"], ...writing)],
+    ),
+  ];
+}

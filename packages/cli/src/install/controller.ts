@@ -1,0 +1,125 @@
+/** The controller: its Deployment, Services, priority and webhooks. */
+import { admissionConfigurations } from "@spry/controller";
+import { webhookServiceName } from "../in-cluster/webhook-certificate.ts";
+import { controllerAccount } from "./access.ts";
+import {
+  containerSecurityContext,
+  type InstalledObject,
+  object,
+  podSecurityContext,
+} from "./parts.ts";
+import { registryAddresses } from "./registry.ts";
+import { type InstallValues } from "./values.ts";
+
+export const controllerName = "serverless-controller";
+export const controllerLabels = { "app.kubernetes.io/name": controllerName };
+const priorityClass = "serverless-priority";
+
+export function controllerObjects(values: InstallValues): InstalledObject[] {
+  const { namespace } = values;
+  const metadata = { name: controllerName, namespace, labels: controllerLabels };
+  const service = (name: string, ports: object[], annotations: Record<string, string> = {}) =>
+    object(
+      "v1",
+      "Service",
+      { name, namespace, labels: controllerLabels, annotations },
+      { spec: { selector: controllerLabels, ports } },
+    );
+  return [
+    object(
+      "scheduling.k8s.io/v1",
+      "PriorityClass",
+      { name: priorityClass },
+      { value: 2_000_000, globalDefault: false, description: "Spry's own Pods." },
+    ),
+    service(webhookServiceName, [{ name: "https", port: 443, targetPort: "webhook" }]),
+    service(
+      "serverless-controller-metrics",
+      [{ name: "http-metrics", port: 8080, targetPort: "metrics" }],
+      { "prometheus.io/scrape": "true", "prometheus.io/port": "8080" },
+    ),
+    object("apps/v1", "Deployment", metadata, { spec: deployment(values) }),
+  ];
+}
+
+/**
+ * Without the authority's certificate, which the controller adds: that it is not there yet is the same as nobody
+ * answering, and no Function is written unchecked.
+ */
+export function webhookObjects(namespace: string): InstalledObject[] {
+  const service = { name: webhookServiceName, namespace };
+  return admissionConfigurations({ caBundle: "", service }).map((configuration) => {
+    const { apiVersion = "", kind = "", metadata, webhooks = [] } = configuration;
+    const withoutBundle = webhooks.map(({ clientConfig: { service: where }, ...rest }) => ({
+      ...rest,
+      clientConfig: { service: where },
+    }));
+    return object(apiVersion, kind, metadata, { webhooks: withoutBundle });
+  });
+}
+
+function deployment(values: InstallValues) {
+  const { imagePullSecrets } = values;
+  return {
+    replicas: values.replicas,
+    selector: { matchLabels: controllerLabels },
+    // The new one answers the webhooks before the old one goes.
+    strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    template: {
+      metadata: {
+        labels: controllerLabels,
+        annotations: { "sidecar.istio.io/inject": "false" },
+      },
+      spec: {
+        serviceAccountName: controllerAccount,
+        automountServiceAccountToken: true,
+        enableServiceLinks: false,
+        priorityClassName: priorityClass,
+        terminationGracePeriodSeconds: 30,
+        securityContext: podSecurityContext,
+        imagePullSecrets: imagePullSecrets.map((name) => ({ name })),
+        containers: [container(values)],
+        volumes: [{ name: "tmp", emptyDir: { sizeLimit: "256Mi" } }],
+      },
+    },
+  };
+}
+
+function container(values: InstallValues) {
+  const { pushAddress, pullAddress } = registryAddresses(values);
+  const field = (name: string, fieldPath: string) => ({
+    name,
+    valueFrom: { fieldRef: { fieldPath } },
+  });
+  const probe = (path: string) => ({ httpGet: { path, port: "health" } });
+  return {
+    name: "controller",
+    image: values.images["controller"],
+    imagePullPolicy: "IfNotPresent",
+    env: [
+      field("POD_NAME", "metadata.name"),
+      field("POD_NAMESPACE", "metadata.namespace"),
+      // The heap keeps clear of the memory limit.
+      { name: "NODE_OPTIONS", value: "--max-old-space-size=96 --max-semi-space-size=2" },
+      { name: "SPRY_IMAGES", value: JSON.stringify(values.images) },
+      { name: "SPRY_REGISTRY_PUSH_ADDRESS", value: pushAddress },
+      { name: "SPRY_REGISTRY_PULL_ADDRESS", value: pullAddress },
+      { name: "SPRY_PLAIN_REGISTRIES", value: values.plainRegistries.join(",") },
+      { name: "SPRY_BUILD_ENVIRONMENT", value: JSON.stringify(values.buildEnvironment) },
+    ],
+    ports: [
+      { name: "webhook", containerPort: 8443 },
+      { name: "metrics", containerPort: 8080 },
+      { name: "health", containerPort: 8090 },
+    ],
+    startupProbe: { ...probe("/healthz"), periodSeconds: 1, failureThreshold: 60 },
+    readinessProbe: { ...probe("/readyz"), periodSeconds: 2 },
+    livenessProbe: { ...probe("/healthz"), periodSeconds: 20, timeoutSeconds: 10 },
+    resources: {
+      requests: { cpu: "50m", memory: "96Mi" },
+      limits: { cpu: "1", memory: "160Mi" },
+    },
+    securityContext: containerSecurityContext,
+    volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+  };
+}

@@ -1,0 +1,40 @@
+/** Who may talk to Spry's own Pods, and to whom they may: everything else is closed (contract, section 15). */
+import { controllerLabels } from "./controller.ts";
+import { type InstalledObject, object } from "./parts.ts";
+import { registryLabels } from "./registry.ts";
+import { type InstallValues } from "./values.ts";
+
+const prefix = "kyma-project.io--serverless";
+
+export function networkPolicies({ namespace, registry }: InstallValues): InstalledObject[] {
+  const policy = (name: string, labels: Record<string, string>, spec: object) =>
+    object(
+      "networking.k8s.io/v1",
+      "NetworkPolicy",
+      { name: `${prefix}-${name}`, namespace },
+      { spec: { podSelector: { matchLabels: labels }, ...spec } },
+    );
+  const ports = (...numbers: number[]) => numbers.map((port) => ({ port, protocol: "TCP" }));
+  return [
+    // The API server and the kubelet are no Pods: where they come from cannot be named.
+    policy("allow-webhook-and-metrics", controllerLabels, {
+      policyTypes: ["Ingress"],
+      ingress: [{ ports: ports(8443, 8080, 8090) }],
+    }),
+    // The API server, name servers, and Git servers, wherever those are.
+    policy("allow-egress", controllerLabels, {
+      policyTypes: ["Egress"],
+      egress: [{}],
+    }),
+    ...(registry.enabled
+      ? [
+          // Builders in every namespace push, and nodes pull.
+          policy("allow-to-registry", registryLabels, {
+            policyTypes: ["Ingress", "Egress"],
+            ingress: [{ ports: ports(5000) }],
+            egress: [],
+          }),
+        ]
+      : []),
+  ];
+}

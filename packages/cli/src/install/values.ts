@@ -1,0 +1,128 @@
+/** What an operator may say about an installation: the same names for `spry install --values` and for Helm. */
+import { readFileSync, statSync } from "node:fs";
+import { type ServerlessSpec } from "@spry/controller";
+import { load } from "js-yaml";
+import { UserError } from "../user-error.ts";
+
+export interface InstallValues {
+  /** Where Spry itself runs. */
+  namespace: string;
+  /** By the names of `npm run images`, each by digest. */
+  images: Record<string, string>;
+  /** Names of Secrets in the namespace, with which nodes pull the images above. */
+  imagePullSecrets: string[];
+  /** Replicas of the controller; one leads, all answer the webhooks. */
+  replicas: number;
+  registry: {
+    /** Whether there is a registry in the cluster. */
+    enabled: boolean;
+    /** The port of every node by which images are pulled, as `localhost:<port>`. */
+    nodePort: number;
+    storage: {
+      /** `hostPath` and `emptyDir` are for one node, and for trying out. */
+      kind: "persistentVolumeClaim" | "emptyDir" | "hostPath";
+      size: string;
+      /** Empty: the cluster's default class. */
+      storageClassName: string;
+      /** Of `hostPath`. */
+      path: string;
+    };
+  };
+  /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
+  plainRegistries: string[];
+  /** Environment variables of builds: proxies, mirrors. */
+  buildEnvironment: Record<string, string>;
+  /** The spec of the Serverless object that is made with the installation. */
+  serverless: ServerlessSpec;
+}
+
+export const defaultValues: InstallValues = {
+  namespace: "kyma-system",
+  images: {},
+  imagePullSecrets: [],
+  replicas: 1,
+  registry: {
+    enabled: true,
+    nodePort: 32137,
+    storage: { kind: "persistentVolumeClaim", size: "20Gi", storageClassName: "", path: "" },
+  },
+  plainRegistries: [],
+  buildEnvironment: {},
+  serverless: { dockerRegistry: { enableInternal: true } },
+};
+
+const maxFileSize = 1024 * 1024;
+const requiredImages = ["controller", "builder", "nodejs24"];
+
+/** Later files win over earlier ones, field by field. Throws a `UserError` for what cannot be installed. */
+export function readValues(files: readonly string[], namespace?: string): InstallValues {
+  let values: unknown = defaultValues;
+  for (const file of files) values = merged(values, parse(file), file);
+  const result = values as InstallValues;
+  if (namespace !== undefined) result.namespace = namespace;
+  check(result);
+  return result;
+}
+
+function parse(file: string): unknown {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (!stat) throw new UserError(`the values file ${file} does not exist`);
+  if (stat.size > maxFileSize) throw new UserError(`${file} is larger than ${maxFileSize} bytes`);
+  try {
+    return load(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new UserError(`${file} is no valid YAML: ${(error as Error).message}`);
+  }
+}
+
+/** Maps field by field; a field that nothing reads is a mistake, except in what is free by nature. */
+function merged(below: unknown, above: unknown, file: string, at = ""): unknown {
+  if (above === undefined || above === null) return below;
+  if (!isMap(below)) return above;
+  if (!isMap(above)) throw new UserError(`${file}: ${at || "the document"} is no map`);
+  const result: Record<string, unknown> = { ...below };
+  const free = ["images", "buildEnvironment", "serverless"].some((name) => at.startsWith(name));
+  for (const [name, value] of Object.entries(above)) {
+    const path = at ? `${at}.${name}` : name;
+    if (!free && !Object.hasOwn(below, name)) {
+      const known = Object.keys(below).join(", ");
+      throw new UserError(`${file}: nothing is called ${path}`, `there is ${known}`);
+    }
+    result[name] = merged(below[name], value, file, path);
+  }
+  return result;
+}
+
+function check({ images, registry, serverless, replicas }: InstallValues): void {
+  const wanted = registry.enabled ? [...requiredImages, "registry"] : requiredImages;
+  const missing = wanted.filter((name) => !images[name]);
+  if (missing.length > 0) {
+    throw new UserError(
+      `no image is given for ${missing.join(", ")}`,
+      "npm run images -- --to REGISTRY --values FILE makes them; name that file with --values",
+    );
+  }
+  const loose = Object.entries(images).filter(([, image]) => !/@sha256:[0-9a-f]{64}$/.test(image));
+  if (loose.length > 0) {
+    throw new UserError(
+      `the image of ${loose.map(([name]) => name).join(", ")} is not given by digest`,
+      "images are pinned: registry/name@sha256:...",
+    );
+  }
+  if (!Number.isInteger(replicas) || replicas < 1) {
+    throw new UserError(`${replicas} replicas: not a whole number from 1`);
+  }
+  if (registry.nodePort < 1 || registry.nodePort > 65535) {
+    throw new UserError(`registry.nodePort ${registry.nodePort} is no port`);
+  }
+  if (!registry.enabled && serverless.dockerRegistry?.enableInternal !== false) {
+    throw new UserError(
+      "registry.enabled is false, and serverless.dockerRegistry.enableInternal is not",
+      "set it to false, and secretName to a Secret with the registry that is to be used",
+    );
+  }
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

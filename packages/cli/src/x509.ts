@@ -1,0 +1,94 @@
+/** Issues certificates: an authority of one's own, and what it signs. ECDSA on P-256 throughout. */
+import "reflect-metadata";
+import * as x509 from "@peculiar/x509";
+
+const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+/** Clocks differ: certificates count from a little before now. */
+const skewMs = 300_000;
+
+export interface Authority {
+  /** PEM. */
+  cert: string;
+  /** PEM, PKCS #8. */
+  keyPem: string;
+  readonly certificate: x509.X509Certificate;
+  readonly key: CryptoKey;
+}
+
+interface Validity {
+  /** Milliseconds since 1970. */
+  now: number;
+  lifetimeMs: number;
+}
+
+export async function newAuthority(subject: string, validity: Validity): Promise<Authority> {
+  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: serialNumber(),
+    name: subject,
+    ...period(validity),
+    keys,
+    signingAlgorithm: algorithm,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(
+        x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign,
+        true,
+      ),
+    ],
+  });
+  const keyPem = await pemOf(keys.privateKey);
+  return { cert: certificateText(certificate), keyPem, certificate, key: keys.privateKey };
+}
+
+/** The first certificate of a PEM text, with its key. */
+export async function readAuthority(cert: string, keyPem: string): Promise<Authority> {
+  const der = x509.PemConverter.decodeFirst(keyPem);
+  const key = await crypto.subtle.importKey("pkcs8", der, algorithm, true, ["sign"]);
+  const certificate = new x509.X509Certificate(x509.PemConverter.decodeFirst(cert));
+  return { cert, keyPem, certificate, key };
+}
+
+/** With names it is a server's, without a client's. */
+export async function issueLeaf(
+  authority: Authority,
+  leaf: Validity & { subject: string; names?: x509.JsonGeneralNames },
+): Promise<{ cert: string; key: string }> {
+  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const usage = leaf.names ? x509.ExtendedKeyUsage.serverAuth : x509.ExtendedKeyUsage.clientAuth;
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: serialNumber(),
+    subject: leaf.subject,
+    issuer: authority.certificate.subject,
+    ...period(leaf),
+    publicKey: keys.publicKey,
+    signingKey: authority.key,
+    signingAlgorithm: algorithm,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([usage]),
+      ...(leaf.names ? [new x509.SubjectAlternativeNameExtension(leaf.names)] : []),
+    ],
+  });
+  return { cert: certificateText(certificate), key: await pemOf(keys.privateKey) };
+}
+
+function period({ now, lifetimeMs }: Validity): { notBefore: Date; notAfter: Date } {
+  return { notBefore: new Date(now - skewMs), notAfter: new Date(now + lifetimeMs) };
+}
+
+const certificateText = (certificate: x509.X509Certificate): string =>
+  `${certificate.toString("pem").trim()}\n`;
+
+async function pemOf(key: CryptoKey): Promise<string> {
+  const pkcs8 = await crypto.subtle.exportKey("pkcs8", key);
+  return `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY").trim()}\n`;
+}
+
+/** 127 random bits: positive in DER, and nobody can guess the next (CA/Browser Forum, section 7.1). */
+function serialNumber(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[0] = (bytes[0] ?? 0) & 0x7f;
+  return Buffer.from(bytes).toString("hex");
+}
