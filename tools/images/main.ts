@@ -10,7 +10,7 @@ import {
   pushImage,
   readDockerConfig,
   RegistryClient,
-  writeToLayout,
+  writeImageLayout,
 } from "@spry/image";
 import { Kitchen, recipes } from "./images.ts";
 import { endBundling } from "./programs.ts";
@@ -82,7 +82,7 @@ if (values.values) {
 
 async function write(image: AssembledImage, name: string): Promise<void> {
   if (layout !== undefined) {
-    return writeToLayout(layout, `${prefix}/spry/${name}:${values.tag}`, image);
+    return writeImageLayout(image, layout, `${prefix}/spry/${name}:${values.tag}`);
   }
   const target = parseImageName(`${values.to}/spry/${name}:${values.tag}`);
   const { sentBytes } = await pushImage(client, image, target);

@@ -35,8 +35,6 @@ export { type AssembledImage, assembleImage, type BaseImage } from "./assemble-i
 export { type Artifact, attachArtifacts } from "./attach-artifact.ts";
 export { type LayoutImage, readImageLayout, writeImageLayout } from "./image-layout.ts";
 export { type LayerSource, pushImage, type PushResult } from "./push-image.ts";
-/** From files to a directory that other tools read. */
-export { writeToLayout } from "./oci-layout.ts";
 
 /** From an image in a registry to files. */
 export { type PulledImage, pullImage, type PullOptions, unpackImage } from "./pull-image.ts";

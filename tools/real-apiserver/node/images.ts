@@ -1,6 +1,6 @@
 /** The node's own images: one program each, without a registry. */
 import path from "node:path";
-import { assembleImage, createLayer, writeToLayout } from "@spry/image";
+import { assembleImage, createLayer, writeImageLayout } from "@spry/image";
 import { binaryOf } from "../binaries.ts";
 
 export const pauseImage = "spry.invalid/pause:1";
@@ -15,6 +15,7 @@ export async function writeNodeImages(dir: string): Promise<void> {
     const file = { path: program, file: binaryOf(program), mode: 0o755 };
     const layer = await createLayer([file], { scratchFile: path.join(dir, `${program}.layer`) });
     const config = { Entrypoint: [`/${program}`], User: "65532:65532" };
-    await writeToLayout(path.join(dir, "images"), name, assembleImage({ layers: [layer], config }));
+    const image = assembleImage({ layers: [layer], config });
+    await writeImageLayout(image, path.join(dir, "images"), name);
   }
 }

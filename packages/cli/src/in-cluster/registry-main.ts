@@ -1,12 +1,16 @@
-/** Program: the registry in a cluster. Images are kept in `REGISTRY_DIR`; everyone must log in. */
-import { createRegistry } from "@spry/image";
+/**
+ * Program: the registry in a cluster. Images are kept in `REGISTRY_DIR`, up to `REGISTRY_QUOTA_BYTES`; everyone
+ * must log in.
+ */
+import path from "node:path";
+import { tmpdir } from "node:os";
+import { createRegistry, writeHtpasswd } from "@spry/image";
 import { createLogger } from "../logger.ts";
 import { UserError } from "../user-error.ts";
 import { runProgram, untilAborted } from "./program.ts";
 
 const log = createLogger({ name: "registry" });
 const port = 5000;
-const collectEveryMs = 24 * 3600 * 1000;
 
 void runProgram(log, async (signal) => {
   const username = process.env["REGISTRY_USERNAME"];
@@ -14,21 +18,18 @@ void runProgram(log, async (signal) => {
   if (!username || !password) {
     throw new UserError("REGISTRY_USERNAME and REGISTRY_PASSWORD are not set", "a Secret has them");
   }
+  const htpasswd = path.join(tmpdir(), "htpasswd");
+  await writeHtpasswd(htpasswd, { username, password });
+  const quota = Number(process.env["REGISTRY_QUOTA_BYTES"] ?? "");
   const registry = createRegistry({
     dir: process.env["REGISTRY_DIR"] ?? "/var/lib/registry",
-    credentials: { username, password },
+    htpasswd,
+    ...(quota > 0 ? { quotaBytes: quota } : {}),
     log,
   });
   const server = await registry.listen({ host: "0.0.0.0", port });
   log.info({ port: server.port }, "the registry listens");
-  const collecting = setInterval(() => {
-    registry.collectGarbage().then(
-      (freed) => log.info(freed, "collected garbage"),
-      (error: unknown) => log.error({ error }, "collecting garbage"),
-    );
-  }, collectEveryMs);
   await untilAborted(signal);
-  clearInterval(collecting);
   await server.close();
   await registry.close();
 });

@@ -1,4 +1,5 @@
 /** The registry in the cluster: pushed to by its Service, pulled from by a port of every node (contract, section 6.1). */
+import { quantityValue } from "@spry/kube";
 import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
 import {
   containerSecurityContext,
@@ -85,6 +86,7 @@ function deployment(values: InstallValues) {
             imagePullPolicy: "IfNotPresent",
             env: [
               { name: "REGISTRY_DIR", value: "/var/lib/registry" },
+              { name: "REGISTRY_QUOTA_BYTES", value: String(quotaOf(values)) },
               // The controller makes the Secret; until then the Pod waits.
               credential("REGISTRY_USERNAME", "username"),
               credential("REGISTRY_PASSWORD", "password"),
@@ -111,6 +113,11 @@ function deployment(values: InstallValues) {
       },
     },
   };
+}
+
+/** A little less than the volume: what is on the way needs room too. */
+function quotaOf({ registry: { storage } }: InstallValues): number {
+  return Math.floor(quantityValue(storage.size) * 0.9);
 }
 
 function storageOf({ registry: { storage } }: InstallValues) {
