@@ -3,6 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { connect } from "node:net";
 import { type Clock, type Container, type Probe } from "@spry/kube";
 import { type ExecResult } from "../sandbox/sandbox.ts";
+import { probeGrpc } from "./grpc-probe.ts";
 
 export interface ProbeResult {
   success: boolean;
@@ -26,10 +27,11 @@ export async function runProbe(probe: Probe, target: ProbeTarget): Promise<Probe
     if (probe.httpGet) return await probeHttp(probe.httpGet, target, timeoutMs);
     if (probe.tcpSocket) return await probeTcp(probe.tcpSocket, target, timeoutMs);
     if (probe.exec) return await probeExec(probe.exec.command ?? [], target, timeoutMs);
-    return {
-      success: false,
-      message: "probe type is not supported by this node; use httpGet, tcpSocket or exec",
-    };
+    if (probe.grpc) {
+      const { port, service = "" } = probe.grpc;
+      return await probeGrpc({ host: target.ip, port, service }, timeoutMs);
+    }
+    return { success: false, message: "the probe says neither httpGet, tcpSocket, exec nor grpc" };
   } catch (error) {
     return { success: false, message: (error as Error).message };
   }
