@@ -1,5 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { functionManifest, Platform } from "../support/platform.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import {
+  type DockerRegistry,
+  hasDockerRegistry,
+  startDockerRegistry,
+} from "../support/docker-registry.ts";
+import { functionManifest, pause, Platform } from "../support/platform.ts";
 
 describe("a registry with a small quota", () => {
   const quota = 8 * 1024 * 1024;
@@ -40,5 +45,79 @@ describe("a registry with a small quota", () => {
     expect((await fetch(upload, { method: "DELETE", headers })).status).toBe(204);
     await platform.callUntil("late.default", ({ body: text }) => text === "there is room");
     expect(await buildReady("late")).toMatch(/^True/);
+  });
+});
+
+describe.skipIf(!hasDockerRegistry)("another registry (needs Debian's docker-registry)", () => {
+  const platform = new Platform({ args: ["--no-example"] });
+  const user = { username: "somebody", password: "a secret" };
+  let other: DockerRegistry;
+  beforeAll(async () => {
+    [other] = await Promise.all([startDockerRegistry(user), platform.start()]);
+  });
+  afterAll(async () => {
+    await platform.remove();
+    await other.stop();
+  });
+
+  const imageOf = (name: string) =>
+    platform.k(`get deployment ${name} -o jsonpath={.spec.template.spec.containers[0].image}`);
+  const settledOn = async (name: string, address: string) => {
+    await expect
+      .poll(() => imageOf(name), { timeout: 60_000, interval: 100 })
+      .toMatch(new RegExp(`^${address}/default-${name}@sha256:`));
+    await platform.k(`rollout status deployment/${name} --timeout=60s`);
+  };
+
+  test("takes over at run time and gives back, without a request lost", async () => {
+    const functions = ["one", "two"];
+    for (const name of functions)
+      await platform.k(
+        "apply -f -",
+        functionManifest(name, `module.exports = { main: () => "${name}" };`),
+      );
+    for (const name of functions)
+      await platform.callUntil(`${name}.default`, ({ body }) => body === name);
+
+    const failed: string[] = [];
+    let calls = 0;
+    const loaded = new AbortController();
+    onTestFinished(() => loaded.abort());
+    const load = functions.map(async (name) => {
+      while (!loaded.signal.aborted) {
+        const { status, body } = await platform.call(`${name}.default`);
+        calls++;
+        if (status !== 200 || body !== name) failed.push(`${name}: ${status} ${body}`);
+        await pause(5);
+      }
+    });
+
+    const auth = Buffer.from(`${user.username}:${user.password}`).toString("base64");
+    const label = "serverless.kyma-project.io";
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: {
+        name: "serverless-registry-config",
+        namespace: "kyma-system",
+        labels: { [`${label}/remote-registry`]: "config", [`${label}/config`]: "credentials" },
+      },
+      type: "kubernetes.io/dockerconfigjson",
+      stringData: {
+        ...user,
+        isInternal: "false",
+        registryAddress: other.host,
+        serverAddress: other.host,
+        ".dockerconfigjson": JSON.stringify({ auths: { [other.host]: { auth } } }),
+      },
+    };
+    await platform.k("apply -f -", JSON.stringify(secret));
+    for (const name of functions) await settledOn(name, other.host);
+    await platform.k("delete secret serverless-registry-config -n kyma-system");
+    for (const name of functions) await settledOn(name, "registry.spry.localhost");
+    loaded.abort();
+    await Promise.all(load);
+    expect(failed).toEqual([]);
+    expect(calls).toBeGreaterThan(100);
   });
 });

@@ -13,7 +13,7 @@ import {
 
 /**
  * What the controller sees of the cluster: Functions, their children (by label), and of all Secrets
- * and ServiceAccounts only the ones by the two names that every namespace has.
+ * and ServiceAccounts only the ones by the few names that every namespace may have.
  */
 export interface Caches extends ReturnType<typeof createCaches> {}
 
@@ -32,6 +32,8 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
       labelSelector: `${labels.managedBy}=${managedBy}`,
       indexes: { function: (child) => [functionKeyOf(child)] },
     });
+  const named = <T extends KubeObject>(resource: Resource<T>, name: string) =>
+    informer(resource, { fieldSelector: `metadata.name=${name}` });
   return {
     functions: informer(functions),
     configMaps: children(resources.configMaps),
@@ -41,11 +43,9 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     services: children(resources.services),
     autoscalers: children(resources.horizontalPodAutoscalers),
     namespaces: informer(resources.namespaces),
-    registrySecrets: informer(resources.secrets, {
-      fieldSelector: `metadata.name=${names.registrySecret}`,
-    }),
-    serviceAccounts: informer(resources.serviceAccounts, {
-      fieldSelector: `metadata.name=${names.serviceAccount}`,
-    }),
+    registrySecrets: named(resources.secrets, names.registrySecret),
+    remoteRegistrySecrets: named(resources.secrets, names.remoteRegistrySecret),
+    internalRegistrySecrets: named(resources.secrets, names.internalRegistrySecret),
+    serviceAccounts: named(resources.serviceAccounts, names.serviceAccount),
   };
 }

@@ -120,11 +120,12 @@ describe("a new Function", () => {
       namespace: "kyma-system",
       name: "serverless-registry-config-default",
     });
-    await platform.client.delete(resources.secrets, {
-      namespace,
-      name: "serverless-registry-config-default",
-    });
-    await platform.settle();
+    await platform.until("the copy to be gone", () =>
+      platform.client.get(resources.secrets, secret).then(
+        () => false,
+        () => true,
+      ),
+    );
     await platform.apply("hello");
     await platform.condition(
       "hello",

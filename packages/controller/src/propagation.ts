@@ -13,6 +13,7 @@ import {
   type ServiceAccount,
 } from "@spry/kube";
 import { type Caches } from "./caches.ts";
+import { deleteIfThere } from "./children.ts";
 import { type Settings } from "./config.ts";
 import { contains } from "./contains.ts";
 import { digestOf } from "./digest.ts";
@@ -27,13 +28,18 @@ export interface PropagationOptions {
 }
 
 /**
- * Gives every namespace what its Functions need from the base namespace: the registry's Secret and
+ * Gives every namespace what its Functions need from the base namespace: the registries' Secrets and
  * the ServiceAccount that may pull from it. A copy that a person has labelled as theirs is left
  * alone.
  */
 export function createPropagation(options: PropagationOptions): Controller {
   const { client, caches, settings, ...telling } = options;
-  const { namespaces, registrySecrets, serviceAccounts } = caches;
+  const { namespaces, serviceAccounts } = caches;
+  const secrets: [string, Informer<Secret>][] = [
+    [names.registrySecret, caches.registrySecrets],
+    [names.remoteRegistrySecret, caches.remoteRegistrySecrets],
+    [names.internalRegistrySecret, caches.internalRegistrySecrets],
+  ];
   const excluded = new Set([...settings.excludedNamespaces, settings.baseNamespace]);
   const controller = new Controller({
     name: "propagation",
@@ -41,8 +47,11 @@ export function createPropagation(options: PropagationOptions): Controller {
     async reconcile(name) {
       const namespace = namespaces.get(name);
       if (!namespace || isTerminating(namespace) || excluded.has(name)) return;
-      await ensureCopy(client, registrySecrets, copyOfSecret, settings.baseNamespace, name);
-      await ensureCopy(client, serviceAccounts, copyOfAccount, settings.baseNamespace, name);
+      const { baseNamespace } = settings;
+      const copying = { client, baseNamespace, namespace: name };
+      for (const [secretName, informer] of secrets)
+        await ensureCopy(informer, secretName, copyOfSecret, copying);
+      await ensureCopy(serviceAccounts, names.serviceAccount, copyOfAccount, copying);
     },
   });
   const onCopy = ({ object }: { object: KubeObject }) => {
@@ -51,23 +60,32 @@ export function createPropagation(options: PropagationOptions): Controller {
     for (const each of namespaces.list()) controller.enqueue(each.metadata.name ?? "");
   };
   namespaces.onChange(({ object }) => controller.enqueue(object.metadata.name ?? ""));
-  registrySecrets.onChange(onCopy);
+  for (const [, informer] of secrets) informer.onChange(onCopy);
   serviceAccounts.onChange(onCopy);
   return controller;
 }
 
-/** All objects of the informer have one name; the base namespace's is the model of the others. */
+/** All objects of the informer have the one name; the base namespace's is the model of the others. */
 async function ensureCopy<T extends KubeObject>(
-  client: KubeClient,
   informer: Informer<T>,
+  name: string,
   copyOf: (model: T) => T,
-  baseNamespace: string,
-  namespace: string,
+  {
+    client,
+    baseNamespace,
+    namespace,
+  }: { client: KubeClient; baseNamespace: string; namespace: string },
 ): Promise<void> {
-  const name = informer.resource.plural === "secrets" ? names.registrySecret : names.serviceAccount;
   const model = informer.get(`${baseNamespace}/${name}`);
   const present = informer.get(`${namespace}/${name}`);
-  if (!model || present?.metadata.labels?.[labels.managedBy] === managedByUser) return;
+  if (present?.metadata.labels?.[labels.managedBy] === managedByUser) return;
+  if (!model || !isHandedOut(model, name)) {
+    // Only what is ours, and only Secrets: Pods go on using the ServiceAccount.
+    const isOurs = present?.metadata.annotations?.[annotations.desired] !== undefined;
+    if (isOurs && name !== names.serviceAccount)
+      await deleteIfThere(client, informer.resource, present);
+    return;
+  }
   const copy = copyOf(model);
   const digest = { [annotations.desired]: digestOf([copy, model.metadata.labels]) };
   copy.metadata = { name, namespace, ...labelsOfModel(model), annotations: digest };
@@ -77,6 +95,11 @@ async function ensureCopy<T extends KubeObject>(
     if (!("data" in copy) || deepEqual((present as Secret).data, copy.data)) return;
   }
   await client.apply(informer.resource, copy, { fieldManager: managedBy });
+}
+
+/** A choice of registry is for all namespaces only when it says so; in the base namespace alone it is for nobody. */
+function isHandedOut({ metadata }: KubeObject, name: string): boolean {
+  return name !== names.remoteRegistrySecret || metadata.labels?.[labels.config] === "credentials";
 }
 
 function labelsOfModel({ metadata }: KubeObject): { labels?: Record<string, string> } {

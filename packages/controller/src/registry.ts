@@ -1,6 +1,7 @@
-import { type Secret } from "@spry/kube";
+import { labels, names } from "@spry/function";
+import { type Informer, type Secret } from "@spry/kube";
 
-/** The registry of a namespace: where builders push to, and what nodes pull from. */
+/** Where builders push to, and what nodes pull from. */
 export interface RegistryAddresses {
   push: string;
   pull: string;
@@ -8,8 +9,50 @@ export interface RegistryAddresses {
   isInternal: boolean;
 }
 
-/** Reads them from the namespace's registry Secret; undefined if it names none. */
-export function registryOf(secret: Secret | undefined): RegistryAddresses | undefined {
+/** The registry that a namespace's images go to. */
+export interface ActiveRegistry extends RegistryAddresses {
+  /** The Secret that says so, with the credentials. */
+  secretName: string;
+  /** Registries that what a build starts from may be in. */
+  others: RegistryAddresses[];
+}
+
+/** The Secrets of one name in all namespaces each. */
+export interface RegistrySecrets {
+  registrySecrets: Informer<Secret>;
+  remoteRegistrySecrets: Informer<Secret>;
+  internalRegistrySecrets: Informer<Secret>;
+}
+
+/**
+ * The registry that is in force in a namespace, from its own Secrets (contract, section 6.3): the one that somebody
+ * has chosen, else the default, else the platform's own. Undefined when none of them names a registry.
+ */
+export function activeRegistry(
+  secrets: RegistrySecrets,
+  namespace: string,
+): ActiveRegistry | undefined {
+  const remote = secrets.remoteRegistrySecrets.get(`${namespace}/${names.remoteRegistrySecret}`);
+  const candidates = [
+    remote && isChoice(remote) ? remote : undefined,
+    secrets.registrySecrets.get(`${namespace}/${names.registrySecret}`),
+    secrets.internalRegistrySecrets.get(`${namespace}/${names.internalRegistrySecret}`),
+  ];
+  const [active, ...others] = candidates.flatMap((secret) => {
+    const addresses = addressesOf(secret);
+    return secret && addresses ? [{ secretName: secret.metadata.name ?? "", ...addresses }] : [];
+  });
+  return active && { ...active, others };
+}
+
+/** Other Secrets may have the name: the label makes it a choice, in the namespace or for all. */
+function isChoice({ metadata }: Secret): boolean {
+  const { [labels.remoteRegistry]: own, [labels.config]: handedOut } = metadata.labels ?? {};
+  return own === "config" || handedOut === "credentials";
+}
+
+/** Undefined if the Secret names no registry. */
+function addressesOf(secret: Secret | undefined): RegistryAddresses | undefined {
   const value = (key: string) => {
     const encoded = secret?.data?.[key];
     return encoded === undefined ? "" : Buffer.from(encoded, "base64").toString().trim();
@@ -22,7 +65,7 @@ export function registryOf(secret: Secret | undefined): RegistryAddresses | unde
 }
 
 /** The name by which a builder reaches an image that nodes know by its pull address. */
-export function pushNameOf(image: string, registry: RegistryAddresses): string {
-  const prefix = `${registry.pull}/`;
-  return image.startsWith(prefix) ? `${registry.push}/${image.slice(prefix.length)}` : image;
+export function pushNameOf(image: string, registry: ActiveRegistry): string {
+  const known = [registry, ...registry.others].find(({ pull }) => image.startsWith(`${pull}/`));
+  return known ? `${known.push}/${image.slice(known.pull.length + 1)}` : image;
 }

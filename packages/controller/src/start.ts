@@ -97,7 +97,10 @@ function watch(caches: Caches, controller: Controller): void {
       if (fn.metadata.namespace === object.metadata.namespace) controller.enqueue(keyOf(fn));
     }
   };
-  caches.registrySecrets.onChange(onSurroundings);
+  const { registrySecrets, remoteRegistrySecrets, internalRegistrySecrets } = caches;
+  for (const informer of [registrySecrets, remoteRegistrySecrets, internalRegistrySecrets]) {
+    informer.onChange(onSurroundings);
+  }
   caches.serviceAccounts.onChange(onSurroundings);
 }
 

@@ -10,6 +10,8 @@ export const labels = {
   resource: `${labelPrefix}resource`,
   /** On what the base namespace hands out: `credentials`, `service-account`, `runtime`. */
   config: `${labelPrefix}config`,
+  /** `config` on the Secret by which a namespace chooses its registry. */
+  remoteRegistry: `${labelPrefix}remote-registry`,
   name: "app.kubernetes.io/name",
 } as const;
 
@@ -18,6 +20,8 @@ export const annotations = {
   desired: `${labelPrefix}desired`,
   /** Ours, on the Deployment and Jobs: the build key of the image. */
   buildKey: `${labelPrefix}build-key`,
+  /** Ours, on Jobs: the pull address of the registry that the image goes to. */
+  registry: `${labelPrefix}registry`,
   /** Ours, on Pods: digest of the Secrets and ConfigMaps that the Function refers to. */
   references: `${labelPrefix}references`,
   /** On a Function: "true" checks the Git reference as often as is allowed. */

@@ -34,6 +34,10 @@ export const names = {
   fetchContainer: "repo-fetcher",
   serviceAccount: "serverless-function",
   registrySecret: "serverless-registry-config-default",
+  /** Somebody's choice of a registry, which wins over the default. */
+  remoteRegistrySecret: "serverless-registry-config",
+  /** Ours: the platform's own registry, which holds what builds start from. */
+  internalRegistrySecret: "serverless-registry-config-internal",
   packageRegistrySecret: "serverless-package-registry-config",
 } as const;
 

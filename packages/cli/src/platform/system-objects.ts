@@ -1,10 +1,8 @@
 /** The objects that a platform needs before the first Function: what the Helm chart installs on a cluster. */
-import { functionCrd } from "@spry/function";
-import { type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
+import { functionCrd, names } from "@spry/function";
+import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
 
 export const systemNamespace = "kyma-system";
-export const registrySecretName = "serverless-registry-config-default";
-export const serviceAccountName = "serverless-function";
 
 export interface RegistryAccess {
   /** Host (and port) that the builder pushes to. */
@@ -22,31 +20,48 @@ export async function applySystemObjects(
 ): Promise<void> {
   const apply = <T extends KubeObject>(resource: Resource<T>, object: T) =>
     client.apply(resource, object, { fieldManager: "spry" });
+  const base = { namespace: systemNamespace, name: names.registrySecret };
   await Promise.all([
     apply(resources.namespaces, { metadata: { name: systemNamespace } }),
     apply(resources.customResourceDefinitions, functionCrd()),
   ]);
   await Promise.all([
-    apply(resources.secrets, registrySecret(registry)),
+    apply(resources.secrets, registrySecret(names.internalRegistrySecret, registry)),
+    applyDefault(),
     apply(resources.serviceAccounts, {
       metadata: {
-        name: serviceAccountName,
+        name: names.serviceAccount,
         namespace: systemNamespace,
         labels: { "serverless.kyma-project.io/config": "service-account" },
       },
       automountServiceAccountToken: false,
-      imagePullSecrets: [{ name: registrySecretName }],
+      imagePullSecrets: [
+        { name: names.registrySecret },
+        { name: names.remoteRegistrySecret },
+        { name: names.internalRegistrySecret },
+      ],
     }),
   ]);
+
+  /** Unless somebody has put another registry there: that is theirs. */
+  async function applyDefault(): Promise<void> {
+    const present = await client.get(resources.secrets, base).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+    const isInternal = Buffer.from(present?.data?.["isInternal"] ?? "", "base64").toString();
+    if (present && isInternal !== "true") return;
+    await apply(resources.secrets, registrySecret(names.registrySecret, registry));
+  }
 }
 
 /** The contract's Secret (section 6.2) for a registry of our own. */
-function registrySecret(registry: RegistryAccess) {
+function registrySecret(name: string, registry: RegistryAccess) {
   const { username, password, pushAddress, pullAddress } = registry;
   const auth = { auth: Buffer.from(`${username}:${password}`).toString("base64") };
   return {
     metadata: {
-      name: registrySecretName,
+      name,
       namespace: systemNamespace,
       labels: { "serverless.kyma-project.io/config": "credentials" },
     },

@@ -11,7 +11,7 @@ import {
 import { type Container, type Job, type Volume, type VolumeMount } from "@spry/kube";
 import { type DesiredChild } from "../children.ts";
 import { type Settings } from "../config.ts";
-import { pushNameOf, type RegistryAddresses } from "../registry.ts";
+import { type ActiveRegistry, pushNameOf } from "../registry.ts";
 import { gitVolumes, sourceFetcher } from "./source-fetcher.ts";
 import { containerSecurityContext, podSecurityContext } from "./security.ts";
 
@@ -19,7 +19,7 @@ export interface BuildJobInputs {
   buildKey: string;
   /** Of a Git source. */
   commit?: string | undefined;
-  registry: RegistryAddresses;
+  registry: ActiveRegistry;
 }
 
 const paths = {
@@ -47,7 +47,10 @@ export function desiredBuildJob(
       name: names.buildJob(name, inputs.buildKey),
       namespace,
       labels: childLabelsOf(fn),
-      annotations: { [annotations.buildKey]: inputs.buildKey },
+      annotations: {
+        [annotations.buildKey]: inputs.buildKey,
+        [annotations.registry]: inputs.registry.pull,
+      },
     },
     spec: {
       parallelism: 1,
@@ -68,7 +71,7 @@ export function desiredBuildJob(
           securityContext: podSecurityContext,
           ...fetching,
           containers: [builder],
-          volumes: [...sourceVolumes(fn), ...volumes()],
+          volumes: [...sourceVolumes(fn), ...volumes(inputs.registry)],
         },
       },
     },
@@ -122,8 +125,9 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
   ].flat();
 }
 
-function plainRegistries(settings: Settings, registry: RegistryAddresses): string[] {
-  return [...(registry.isInternal ? [registry.push] : []), ...settings.plainRegistries];
+function plainRegistries(settings: Settings, registry: ActiveRegistry): string[] {
+  const ours = [registry, ...registry.others].filter(({ isInternal }) => isInternal);
+  return [...new Set([...ours.map(({ push }) => push), ...settings.plainRegistries])];
 }
 
 /** What the source must be, or, since a commit is its own digest, what the image says of it. */
@@ -166,21 +170,31 @@ function sourceVolumes(fn: Function): Volume[] {
   return [{ name: "sources", configMap: { name, items } }];
 }
 
-function volumes(): Volume[] {
+function volumes({ secretName }: ActiveRegistry): Volume[] {
   return [
-    {
-      name: "credentials",
-      secret: {
-        secretName: names.registrySecret,
-        items: [{ key: ".dockerconfigjson", path: "config.json" }],
-      },
-    },
+    { name: "credentials", projected: { sources: credentialSources(secretName) } },
     {
       name: "registry-config",
       secret: { secretName: names.packageRegistrySecret, optional: true },
     },
     { name: "build", emptyDir: { sizeLimit: "4Gi" } },
     { name: "tmp-dir", emptyDir: { sizeLimit: "1Gi" } },
+  ];
+}
+
+/**
+ * A docker configuration directory: who we are where the image goes to, the certificate of its authority if
+ * it has one of its own, and who we are where builds start from.
+ */
+function credentialSources(name: string) {
+  const key = ".dockerconfigjson";
+  const own = names.internalRegistrySecret;
+  return [
+    { secret: { name, items: [{ key, path: "config.json" }] } },
+    { secret: { name, optional: true, items: [{ key: "ca.crt", path: "ca.crt" }] } },
+    ...(name === own
+      ? []
+      : [{ secret: { name: own, optional: true, items: [{ key, path: "internal.json" }] } }]),
   ];
 }
 

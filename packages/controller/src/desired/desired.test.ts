@@ -13,7 +13,13 @@ const ours = {
   "serverless.kyma-project.io/uuid": "uid-hello",
 };
 const inputs = { image: `pull.example/shop-hello@${digest}`, buildKey: "k".repeat(64) };
-const registry = { push: "push.example:5000", pull: "pull.example", isInternal: true };
+const registry = {
+  push: "push.example:5000",
+  pull: "pull.example",
+  isInternal: true,
+  secretName: "serverless-registry-config-default",
+  others: [],
+};
 
 const deploymentOf = (...spec: Parameters<typeof functionOf>) =>
   desiredDeployment(functionOf(...spec), settings, inputs);
@@ -44,7 +50,7 @@ function expectRestricted(pod: {
   const kinds = (pod.volumes ?? [])
     .flatMap((volume) => Object.keys(volume))
     .filter((key) => key !== "name");
-  expect(["configMap", "emptyDir", "secret"]).toEqual(expect.arrayContaining(kinds));
+  expect(["configMap", "emptyDir", "projected", "secret"]).toEqual(expect.arrayContaining(kinds));
 }
 
 describe("the Deployment", () => {

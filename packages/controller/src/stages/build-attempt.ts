@@ -18,7 +18,7 @@ import { type BuildResult, buildResult } from "../build-result.ts";
 import { deleteIfThere, stamped } from "../children.ts";
 import { conditionOf } from "../conditions.ts";
 import { desiredBuildJob } from "../desired/build-job.ts";
-import { type RegistryAddresses } from "../registry.ts";
+import { type ActiveRegistry } from "../registry.ts";
 import { type Deps, type Draft, type Outcome } from "../stage.ts";
 
 /** Somebody's quota or policy says no, and may say yes later. */
@@ -30,7 +30,7 @@ const lastRetryMs = 300_000;
 export async function startAttempt(
   draft: Draft,
   key: string,
-  registry: RegistryAddresses,
+  registry: ActiveRegistry,
   deps: Deps,
 ): Promise<Outcome> {
   const { fn, status } = draft;
@@ -79,7 +79,7 @@ export async function followAttempt(
   // A failure from before the Function came (back) to this source is no verdict on this try.
   const stale = isFailure(result) && status.build?.key !== key;
   if (foreign || stale || job.metadata.deletionTimestamp) {
-    return replace(draft, job, deps);
+    return replaceJob(draft, job, deps);
   }
   switch (result.kind) {
     case "succeeded":
@@ -126,7 +126,7 @@ async function tryAgain(
   const { status } = draft;
   const before = status.build?.key === key ? status.build : { key };
   const ms = retryInMs(before, deps.clock);
-  if (ms !== undefined && ms <= 0) return replace(draft, job, deps);
+  if (ms !== undefined && ms <= 0) return replaceJob(draft, job, deps);
   const text = `Job ${job.metadata.name} failed, it will be re-run: ${message}`;
   if (ms !== undefined) {
     return { kind: "wait", reason: "JobFailed", message: text, recheckAfterMs: ms };
@@ -144,7 +144,7 @@ function retryInMs({ retryAfter }: BuildStatus, clock: Clock): number | undefine
 }
 
 /** Deletes a Job that stands in the way of its successor; that it is gone brings the next pass. */
-async function replace({ status }: Draft, job: Job, { client }: Deps): Promise<Outcome> {
+export async function replaceJob({ status }: Draft, job: Job, { client }: Deps): Promise<Outcome> {
   await deleteIfThere(client, resources.jobs, job);
   if (status.build) delete status.build.retryAfter;
   return { kind: "wait", reason: "JobsDeleted", message: "Old Jobs deleted" };

@@ -3,9 +3,9 @@ import { isControlledBy, type Job, resources } from "@spry/kube";
 import { isFinished } from "../build-slots.ts";
 import { deleteIfThere } from "../children.ts";
 import { conditionOf } from "../conditions.ts";
-import { type RegistryAddresses, registryOf } from "../registry.ts";
+import { activeRegistry, type RegistryAddresses } from "../registry.ts";
 import { type Deps, type Draft, type Outcome, type Stage } from "../stage.ts";
-import { followAttempt, startAttempt } from "./build-attempt.ts";
+import { followAttempt, replaceJob, startAttempt } from "./build-attempt.ts";
 
 /**
  * Gets the image of the Function's build key: from an earlier build if there is one, else by a Job.
@@ -19,8 +19,8 @@ export const buildImage: Stage = {
   async run(draft, deps) {
     const key = buildKey(draft.fn, draft.commit);
     draft.buildKey = key;
-    const { registrySecrets, serviceAccounts } = deps.caches;
-    const registry = registryOf(registrySecrets.get(`${draft.namespace}/${names.registrySecret}`));
+    const { serviceAccounts } = deps.caches;
+    const registry = activeRegistry(deps.caches, draft.namespace);
     await dropObsoleteJobs(draft, key, deps);
     const image = knownImage(draft, key, registry, deps);
     if (image) return built(draft, key, image, deps);
@@ -36,6 +36,9 @@ export const buildImage: Stage = {
     }
     const job = deps.caches.jobs.get(`${draft.namespace}/${names.buildJob(draft.name, key)}`);
     if (!job) return startAttempt(draft, key, registry, deps);
+    // It pushes, or has pushed, to where the images went before.
+    const pushesTo = job.metadata.annotations?.[annotations.registry];
+    if (pushesTo !== undefined && pushesTo !== registry.pull) return replaceJob(draft, job, deps);
     const outcome = await followAttempt(draft, key, job, deps);
     if (outcome.kind !== "built") return outcome;
     const repository = names.repository(draft.namespace, draft.name);

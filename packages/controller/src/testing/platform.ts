@@ -193,7 +193,8 @@ export class TestPlatform implements AsyncDisposable {
       ready: false,
       restartCount: 0,
     };
-    await this.#createPod(resources.jobs, job, `${job.metadata.name}-x`, job.spec?.template, {
+    const podName = `${job.metadata.name}-${job.metadata.uid?.slice(0, 5)}`;
+    await this.#createPod(resources.jobs, job, podName, job.spec?.template, {
       phase: end.exitCode === 0 ? "Succeeded" : "Failed",
       containerStatuses: [{ ...container, state: { terminated: { ...end, reason: "Error" } } }],
     });

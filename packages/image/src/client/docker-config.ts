@@ -17,13 +17,15 @@ export type CredentialSource = (host: string) => Promise<Credentials | undefined
 /**
  * Credentials of a docker `config.json` in `directory`, by registry host: from its `auths`, or from the credential
  * helpers that it names, asked once for each host. A missing file means none. Keys may be hosts or URLs, as
- * `docker login` and Kubernetes' Secrets write them.
+ * `docker login` and Kubernetes' Secrets write them. The `auths` of `internal.json` beside it count too: a build
+ * may start from what is in another registry than the one it pushes to, and each has a Secret of its own.
  */
 export function readDockerConfig(directory: string): CredentialSource {
   const file = join(directory, "config.json");
   const text = readIfThere(file);
   if (text === undefined) return () => Promise.resolve(undefined);
-  const { auths = {}, credHelpers = {}, credsStore } = parse(text, file);
+  const { auths: ours = {}, credHelpers = {}, credsStore } = parse(text, file);
+  const auths = { ...furtherAuths(directory), ...ours };
   const credentials = new Map<string, Credentials>();
   for (const [key, entry] of Object.entries(auths)) {
     const read = credentialsOf(entry);
@@ -58,6 +60,12 @@ export function readCertificates(directory: string): (host: string) => string | 
     }
     return read.get(host);
   };
+}
+
+function furtherAuths(directory: string): DockerConfig["auths"] {
+  const file = join(directory, "internal.json");
+  const text = readIfThere(file);
+  return text === undefined ? {} : parse(text, file).auths;
 }
 
 function readIfThere(file: string): string | undefined {
