@@ -19,6 +19,7 @@ async function cluster() {
   const client = new KubeClient(api.transport(), { fieldManager: "test" });
   await client.apply(resources.customResourceDefinitions, functionCrd());
   await client.apply(resources.namespaces, { metadata: { name: "shop" } });
+  await client.apply(resources.serviceAccounts, { metadata: meta("default") });
   return client;
 }
 
