@@ -4,6 +4,8 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   build: () => import("./build.ts"),
   deploy: () => import("./deploy.ts"),
   runtime: () => import("./runtime.ts"),
+  "runtime-dependencies": () => import("./runtime-dependencies.ts"),
+  "runtime-limits": () => import("./runtime-limits.ts"),
   soak: () => import("./soak.ts"),
 };
 

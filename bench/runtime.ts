@@ -1,18 +1,21 @@
 /**
  * What our server costs a Function: the Node.js runtime beside a bare `node:http` server that returns
- * the same bytes. Spawn to first 200, requests per second over keep-alive, and memory; the targets take
+ * the same bytes, fastify and the Functions Framework. Spawn to first 200, requests per second over keep-alive, and memory; the targets take
  * turns in every round, so that what else the machine does falls on all of them.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { entry } from "@spry/runtime-nodejs";
-import { buildSync } from "esbuild";
-import { measureUnit, quantile, timeLine } from "./figures.ts";
+import { type Writable } from "node:stream";
 import { pause } from "../test/support/platform.ts";
+import { measureUnit, quantile, timeLine } from "./figures.ts";
 import { generateLoad } from "./http-load.ts";
+import { installPackages } from "./install-packages.ts";
+import { bundleRuntime, firstAnswer, layOut, startServer } from "./runtime-server.ts";
 
 const starts = 31;
 const rounds = 7;
@@ -36,41 +39,57 @@ const bare = `require("node:http").createServer((request, response) => {
   response.end("Hello World!");
 }).listen(Number(process.env.FUNC_PORT), "127.0.0.1");`;
 
+/** By package: as its documentation has it, with the same answer. */
+const neighbours: Record<string, string> = {
+  fastify: `const app = require("fastify")();
+app.get("/", (request, reply) => reply.header("Access-Control-Allow-Origin", "*").send("Hello World!"));
+app.listen({ port: Number(process.env.FUNC_PORT), host: "127.0.0.1" });`,
+  "@google-cloud/functions-framework": `const { http, getFunction } = require("@google-cloud/functions-framework");
+http("hello", (request, response) => response.set("Access-Control-Allow-Origin", "*").send("Hello World!"));
+require("@google-cloud/functions-framework/testing").getTestServer("hello").listen(Number(process.env.FUNC_PORT), "127.0.0.1");`,
+};
+
 export async function run(): Promise<void> {
   const dir = mkdtempSync(path.join(tmpdir(), "spry-bench-"));
+  // Takes what it is sent, as a collector does.
+  const collector = createServer((request, response) => {
+    request.resume().once("end", () => response.end("{}"));
+  }).listen(0, "127.0.0.1");
+  await once(collector, "listening");
+  const { port } = collector.address() as AddressInfo;
   try {
-    const targets = prepareTargets(dir);
+    const targets = prepareTargets(dir, `http://127.0.0.1:${port}/v1/traces`);
     const unit = await measureStarts(targets);
+    const warm = await measureWarmStarts(dir);
     await measureRates(targets);
     print(targets, unit);
+    console.log(timeLine("\na warm process: its Function to first 200", warm, unit, 0.8));
   } finally {
+    collector.close();
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-function prepareTargets(dir: string): Target[] {
-  const bundle = path.join(dir, "server.cjs");
-  buildSync({
-    entryPoints: [entry],
-    outfile: bundle,
-    bundle: true,
-    platform: "node",
-    target: "node22",
-    format: "cjs",
-  });
-  const server = readFileSync(bundle, "utf8");
-  const target = (name: string, files: Record<string, string>, env = {}): Target => {
-    const home = path.join(dir, name.replaceAll(/\W+/g, "-"));
-    mkdirSync(path.join(home, "function"), { recursive: true });
-    for (const [file, text] of Object.entries(files))
-      writeFileSync(path.join(home, "function", file), text);
-    const file = path.join(home, "server.cjs");
-    writeFileSync(file, name === "bare node:http" ? bare : server);
+function prepareTargets(dir: string, collector: string): Target[] {
+  const server = bundleRuntime();
+  const make = (name: string, file: string, env: Record<string, string> = {}): Target => {
     const memory = { idle: [], loaded: [] };
     return { name, file, env, starts: [], rates: [], costs: [], memory };
   };
+  const target = (name: string, files: Record<string, string>, env = {}) =>
+    make(name, layOut(path.join(dir, name.replaceAll(/\W+/g, "-")), server, files), env);
+  const others = path.join(dir, "others");
+  const failure = installPackages(others, Object.keys(neighbours));
+  if (failure) console.log(`without fastify and the Functions Framework: ${failure}`);
+  const program = (name: string, text: string) => {
+    const file = path.join(others, `${name.replaceAll(/\W+/g, "-")}.cjs`);
+    mkdirSync(others, { recursive: true });
+    writeFileSync(file, text);
+    return make(name, file);
+  };
   return [
-    target("bare node:http", {}),
+    program("bare node:http", bare),
+    ...(failure ? [] : Object.entries(neighbours).map(([name, text]) => program(name, text))),
     target("main(event, context)", hello),
     target(
       "main(req, res)",
@@ -82,7 +101,7 @@ function prepareTargets(dir: string): Target[] {
     }),
     target("main, concurrency limited", hello, { SERVER_CONCURRENCY: "100" }),
     target("main, spans exported", hello, {
-      TRACE_COLLECTOR_ENDPOINT: "http://127.0.0.1:9/v1/traces",
+      TRACE_COLLECTOR_ENDPOINT: collector,
     }),
   ];
 }
@@ -94,7 +113,7 @@ async function measureStarts(targets: Target[]): Promise<number> {
     units.push(measureUnit(1));
     for (const target of shuffled(targets)) {
       const begin = performance.now();
-      const server = startServer(target);
+      const server = startServer(target.file, target.env);
       await firstAnswer(server.port);
       target.starts.push(performance.now() - begin);
       await server.stop();
@@ -106,7 +125,7 @@ async function measureStarts(targets: Target[]): Promise<number> {
 async function measureRates(targets: Target[]): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     for (const target of shuffled(targets)) {
-      const server = startServer(target, 1);
+      const server = startServer(target.file, target.env, { prefix: onCore(1) });
       await firstAnswer(server.port);
       await pause(1500);
       target.memory.idle.push(residentMb(server.pid));
@@ -121,48 +140,34 @@ async function measureRates(targets: Target[]): Promise<void> {
   }
 }
 
-let nextPort = 18_000 + (process.pid % 2000);
-
-/** On a core of its own, if one is given and the machine can do that. */
-function startServer({ file, env }: Target, core?: number) {
-  const port = nextPort++;
-  const pinned = core !== undefined && canPin ? ["-c", String(core), process.execPath] : [];
-  const command = pinned.length > 0 ? "taskset" : process.execPath;
-  const child: ChildProcess = spawn(command, [...pinned, file], {
-    env: {
-      SERVER_HOST: "127.0.0.1",
-      FUNC_PORT: String(port),
-      FUNC_NAME: "hello",
-      FUNC_RUNTIME: "nodejs24",
-      ...env,
-    },
-    stdio: "ignore",
-  });
-  const ended = new Promise((resolve) => child.once("exit", resolve));
-  const stop = async () => {
-    child.kill("SIGKILL");
-    await ended;
-  };
-  return { port, pid: child.pid ?? 0, stop };
+/** On a core of its own, if the machine can do that. */
+function onCore(core: number): string[] {
+  return canPin ? ["taskset", "-c", String(core)] : [];
 }
 
 const canPin = spawnSync("taskset", ["-c", "1", "true"]).status === 0;
 
-/** Asks again until somebody listens, without a pause that would be measured. */
-function firstAnswer(port: number): Promise<void> {
-  return new Promise((resolve) => {
-    const attempt = () => {
-      const socket = connect(port, "127.0.0.1");
-      socket.once("error", () => setTimeout(attempt, 1));
-      socket.once("data", (data) => {
-        if (!data.toString().startsWith("HTTP/1.1 200")) throw new Error(data.toString());
-        socket.destroy();
-        resolve();
-      });
-      socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-    };
-    attempt();
-  });
+/** From the moment that a waiting process is handed its Function. */
+async function measureWarmStarts(dir: string): Promise<number[]> {
+  const file = layOut(path.join(dir, "warm"), bundleRuntime(), hello);
+  const times: number[] = [];
+  for (let round = 0; round < starts; round++) {
+    const child = spawn(process.execPath, [file], {
+      env: { SPRY_WARM_FD: "3" },
+      stdio: ["ignore", "ignore", "ignore", "pipe"],
+    });
+    await pause(500);
+    const port = 20_500 + round;
+    const env = { SERVER_HOST: "127.0.0.1", FUNC_PORT: String(port), FUNC_NAME: "hello" };
+    const message = { directory: path.join(path.dirname(file), "function"), env };
+    const begin = performance.now();
+    (child.stdio[3] as Writable).end(`${JSON.stringify(message)}\n`);
+    await firstAnswer(port);
+    times.push(performance.now() - begin);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+  return times;
 }
 
 /** NaN where the system does not tell. */

@@ -3,6 +3,7 @@
  * is ready. It is bundled into one CommonJS file, and starts with as little of Node.js as will do.
  */
 import { closeSync, realpathSync, writeSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { dirname, join } from "node:path";
 import { inspect } from "node:util";
 import { atStop } from "./background-work.ts";
@@ -20,7 +21,7 @@ import { provideModules } from "./provided-modules.ts";
 import { createSdk } from "./sdk.ts";
 import { createFunctionServer, loadTracing, type FunctionServer } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { shutDownOnSignal } from "./shutdown.ts";
+import { atSignal, shutDownOnSignal } from "./shutdown.ts";
 import { describeLoadError } from "./stack.ts";
 
 async function main(): Promise<void> {
@@ -52,6 +53,7 @@ async function main(): Promise<void> {
   Error.stackTraceLimit = 10;
   await runStart(handler);
   surviveErrors();
+  tellOfExit();
   const metrics = new Metrics(settings.functionName);
   const invocation: Invocation = { handler, settings, metrics };
   const server = createFunctionServer(invocation);
@@ -74,7 +76,11 @@ async function main(): Promise<void> {
   // A debugger that holds the process blocks nothing that anybody waits for.
   if (openInspector) return;
   // When the start is over, and its first requests have been answered.
-  setTimeout(() => void watch(settings), 1000).unref();
+  setTimeout(() => {
+    // Node.js writes it when a process ends by itself, which hardly any does.
+    if (process.env["NODE_COMPILE_CACHE"]) flushCompileCache();
+    void watch(settings);
+  }, 1000).unref();
 }
 
 /** Beside this file; or, for a process that waits for its Function, wherever it is told. */
@@ -112,6 +118,16 @@ async function watch({ timeoutSeconds }: Settings): Promise<void> {
 function surviveErrors(): void {
   process.on("uncaughtException", (error) => logError("uncaught exception", error));
   process.on("unhandledRejection", (reason) => logError("unhandled rejection", reason));
+}
+
+/** An exit takes every request under way with it: the log says whose idea it was. */
+function tellOfExit(): void {
+  const exit = process.exit.bind(process);
+  process.exit = (code) => {
+    logError("the Function ends its process", new Error(`process.exit(${code ?? ""}) was called`));
+    return exit(code);
+  };
+  atSignal(() => (process.exit = exit));
 }
 
 async function listen(server: FunctionServer, { host, port }: Settings): Promise<void> {

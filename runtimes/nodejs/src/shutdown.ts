@@ -1,6 +1,13 @@
 import { backgroundWork } from "./background-work.ts";
 import { type FunctionServer } from "./server.ts";
 
+let onStop = () => {};
+
+/** For what is to be done when the process is told to end. */
+export function atSignal(act: () => void): void {
+  onStop = act;
+}
+
 /**
  * Ends the process on SIGTERM or SIGINT without losing a request: first it goes on answering, with
  * `connection: close`, while whoever sends requests learns that it is going; then it stops accepting
@@ -13,6 +20,7 @@ export function shutDownOnSignal(
 ): void {
   let stopping = false;
   const stop = () => {
+    onStop();
     if (stopping) process.exit(1);
     stopping = true;
     server.prependListener("request", (_request, response) => {

@@ -1,0 +1,105 @@
+/**
+ * A Function in a small container: spawn to first 200, and 50 requests a second, under CPU limits. Open
+ * loop: each latency counts from the moment that its request was due.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pause } from "../test/support/platform.ts";
+import { limitCpu, noCpuLimits } from "./cgroup.ts";
+import { quantile } from "./figures.ts";
+import { bundleRuntime, firstAnswer, layOut, startServer } from "./runtime-server.ts";
+
+const ratePerSecond = 50;
+const seconds = 5;
+const rounds = 3;
+/** The last is the limit of the preset XS. */
+const limits = [20, 50, 150];
+
+const bare = `require("node:http").createServer((request, response) => {
+  response.setHeader("Access-Control-Allow-Origin", "*");
+  response.end("Hello World!");
+}).listen(Number(process.env.FUNC_PORT), "127.0.0.1");`;
+
+interface Row {
+  starts: number[];
+  latencies: number[];
+}
+
+export async function run(): Promise<void> {
+  const reason = noCpuLimits();
+  if (reason) return console.log(`skipped: ${reason}`);
+  const dir = mkdtempSync(path.join(tmpdir(), "spry-bench-"));
+  try {
+    const file = path.join(dir, "bare.cjs");
+    writeFileSync(file, bare);
+    const handler = (text: string) => ({ "handler.js": text });
+    const server = bundleRuntime();
+    const targets = {
+      "bare node:http": file,
+      "main(event, context)": layOut(
+        path.join(dir, "main"),
+        server,
+        handler('exports.main = () => "Hello World!";'),
+      ),
+      "fetch(request)": layOut(
+        path.join(dir, "fetch"),
+        server,
+        handler('exports.fetch = () => new Response("Hello World!");'),
+      ),
+    };
+    for (const limit of limits) await measure(limit, targets);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+async function measure(limit: number, targets: Record<string, string>): Promise<void> {
+  const rows: Record<string, Row> = {};
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, file] of Object.entries(targets)) {
+      const row = (rows[name] ??= { starts: [], latencies: [] });
+      const group = limitCpu(limit);
+      const begin = performance.now();
+      const server = startServer(file, {}, group);
+      try {
+        await firstAnswer(server.port, 5);
+        row.starts.push(performance.now() - begin);
+        await pause(1000);
+        row.latencies.push(...(await constantRate(server.port)));
+      } finally {
+        await server.stop();
+        await group.remove();
+      }
+    }
+  }
+  console.log(`\nlimit ${limit}m, ${ratePerSecond} requests/s for ${seconds} s, ${rounds} rounds`);
+  for (const [name, { starts, latencies }] of Object.entries(rows)) {
+    const average = latencies.reduce((sum, each) => sum + each, 0) / latencies.length;
+    const figure = (ms: number) => `${ms.toFixed(1).padStart(7)} ms`;
+    console.log(
+      `${name.padEnd(24)} first 200 ${figure(quantile(starts, 0.5))}   average ${figure(average)}` +
+        `   p95 ${figure(quantile(latencies, 0.95))}   p99 ${figure(quantile(latencies, 0.99))}`,
+    );
+  }
+}
+
+async function constantRate(port: number): Promise<number[]> {
+  const agent = new Agent({ keepAlive: true });
+  const begin = performance.now();
+  const answers = Array.from({ length: ratePerSecond * seconds }, async (_, index) => {
+    const due = begin + (index * 1000) / ratePerSecond;
+    await pause(Math.max(0, due - performance.now()));
+    await new Promise<void>((resolve, reject) => {
+      const asked = request({ port, host: "127.0.0.1", agent }, (answer) => {
+        answer.resume().once("end", resolve);
+      });
+      asked.once("error", reject).end();
+    });
+    return performance.now() - due;
+  });
+  const latencies = await Promise.all(answers);
+  agent.destroy();
+  return latencies;
+}
