@@ -31,6 +31,7 @@ const authorization = anyOf(
   /[Ii]nvalid (?:credentials|username or password)/,
 );
 const hostKey = anyOf(/Host key verification failed/, /REMOTE HOST IDENTIFICATION HAS CHANGED/);
+const outOfMemory = /[Oo]ut of memory|Cannot allocate memory|unable to create thread/;
 /** What a server says that sends any commit it has. */
 const absent = /not our ref ([0-9a-f]{40,64})/;
 const refusal = anyOf(
@@ -57,6 +58,11 @@ export function readFailure(stderr: string): { failure: GitFailure; message: str
     return { failure: "temporary", message };
   }
   if (authorization.test(stderr)) return { failure: "authorization", message: authorizationFailed };
+  if (outOfMemory.test(stderr)) {
+    const message =
+      "the git server sends more than can be taken: it has too many references or files";
+    return { failure: "temporary", message };
+  }
   const missing = absent.exec(stderr)?.[1];
   if (missing) {
     const message = `commit ${missing} is not in the repository`;

@@ -8,6 +8,8 @@ export interface GitRun {
   timeoutMs: number;
   /** More than this is a failure. */
   maxOutputBytes?: number;
+  /** Of address space, for each process; only where the system's shell can bound it. Default 2 GiB. */
+  maxMemoryBytes?: number;
   signal?: AbortSignal | undefined;
   /** Texts that no error may show. */
   secrets?: readonly string[];
@@ -15,6 +17,9 @@ export interface GitRun {
 
 const defaultMaxOutput = 4 * 1024 * 1024;
 const maxErrors = 16 * 1024;
+const notInstalled = "git cannot be run: is it installed?";
+/** Enough for any honest repository with the settings of a session, and little beside a machine's memory. */
+const defaultMaxMemory = 2 * 1024 ** 3;
 
 /**
  * Runs Git to its end, without a shell, and returns what it wrote. When it fails, takes too long,
@@ -23,10 +28,11 @@ const maxErrors = 16 * 1024;
  */
 export function runGit(args: readonly string[], run: GitRun): Promise<string> {
   const { cwd, env, timeoutMs, maxOutputBytes = defaultMaxOutput, signal, secrets = [] } = run;
+  const { maxMemoryBytes = defaultMaxMemory } = run;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(stopped(signal));
     // Its own process group: Git works through children, and they must not outlive it.
-    const child = spawn("git", args, {
+    const child = spawn(...bounded(args, maxMemoryBytes), {
       cwd,
       env,
       detached: true,
@@ -57,16 +63,24 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
       errors = tail(errors + chunk.toString());
     });
     child.once("error", (cause) => {
-      ended ??= new GitError("temporary", "git cannot be run: is it installed?", { cause });
+      ended ??= new GitError("temporary", notInstalled, { cause });
     });
     child.once("close", (code) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
+      if (code === 127) ended ??= new GitError("temporary", notInstalled);
       if (!ended && code === 0) return resolve(Buffer.concat(output).toString());
       const { failure, message } = readFailure(withoutSecrets(errors, secrets));
       reject(ended ?? new GitError(failure, message));
     });
   });
+}
+
+/** Git keeps all that a server tells of its names in memory, and a server may never end. */
+function bounded(args: readonly string[], maxMemoryBytes: number): [file: string, args: string[]] {
+  if (process.platform !== "linux") return ["git", [...args]];
+  const script = `ulimit -v ${Math.floor(maxMemoryBytes / 1024)} 2>/dev/null; exec git "$@"`;
+  return ["/bin/sh", ["-c", script, "git", ...args]];
 }
 
 function stopped(signal: AbortSignal | undefined): GitError {

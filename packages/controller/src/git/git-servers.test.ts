@@ -159,6 +159,39 @@ describe("over HTTP, the server", () => {
     expect(String(error)).not.toContain(login.password);
   });
 
+  test.skipIf(process.platform !== "linux")(
+    "that never ends telling of its names is given up before it fills the memory",
+    async () => {
+      const line = `${commits.first} refs/heads/${"x".repeat(200)}`;
+      let sent = 0;
+      open.intercept = (request, response) => {
+        if (request.method !== "POST") return false;
+        response.setHeader("content-type", "application/x-git-upload-pack-result");
+        const more = () => {
+          let isReady = true;
+          while (isReady && !response.destroyed) {
+            const lines = Array.from({ length: 5000 }, (_, at) => `${line}${sent + at}\n`);
+            sent += 5000;
+            const packets = lines.map(
+              (each) => (each.length + 4).toString(16).padStart(4, "0") + each,
+            );
+            isReady = response.write(packets.join(""));
+          }
+        };
+        response.on("drain", more);
+        more();
+        return true;
+      };
+      const failure = await resolve("main").catch((error: unknown) => error);
+      open.intercept = undefined;
+      expect(failure).toMatchObject({ failure: "temporary" });
+      expect((failure as Error).message).toMatch(/sends more than can be taken/);
+      // 512 MiB of memory is about as much on the wire.
+      expect(sent * line.length).toBeLessThan(2 * 1024 ** 3);
+    },
+    60_000,
+  );
+
   test("that sends nothing is given up with all of Git's processes", async () => {
     await using silent = await GitHttpServer.start({ root: repository.root });
     silent.intercept = () => true;

@@ -79,7 +79,9 @@ export class GitSession implements Disposable {
   /** Runs `git <args>`; see `runGit`. */
   run(
     args: readonly string[],
-    options: Pick<GitRun, "timeoutMs" | "maxOutputBytes" | "signal"> & { cwd?: string },
+    options: Pick<GitRun, "timeoutMs" | "maxOutputBytes" | "maxMemoryBytes" | "signal"> & {
+      cwd?: string;
+    },
   ): Promise<string> {
     const { cwd = this.directory, ...bounds } = options;
     return runGit(args, { ...bounds, cwd, env: this.#env, secrets: this.#secrets });

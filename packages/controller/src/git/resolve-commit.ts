@@ -12,6 +12,8 @@ export interface CommitQuestion {
 }
 
 const timeoutMs = 30_000;
+/** Some ten thousand names take a few megabytes. */
+const maxMemoryBytes = 512 * 1024 ** 2;
 
 /** A full object name (SHA-1 or SHA-256) is its own answer. */
 export function commitIn(reference: string): string | undefined {
@@ -39,7 +41,7 @@ export async function resolveCommit(
     : ["--heads", "--tags"];
   const patterns = refs.flatMap((ref) => [ref, `${ref}^{}`]);
   const args = ["ls-remote", "--quiet", ...kinds, "--", repository.url, ...patterns];
-  const found = readRefs(await session.run(args, { timeoutMs, signal }));
+  const found = readRefs(await session.run(args, { timeoutMs, maxMemoryBytes, signal }));
   for (const ref of refs) {
     const answer = found.get(`${ref}^{}`) ?? found.get(ref);
     if (answer !== undefined) return answer;

@@ -68,7 +68,8 @@ async function build(): Promise<number> {
     writeTerminationMessage(message);
     return error instanceof UserError ? 1 : 2;
   } finally {
-    if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true });
+    // A volume goes with its Pod; taking thousands of files out of it first would only take time.
+    if (scratch?.startsWith(tmpdir())) rmSync(scratch, { recursive: true, force: true });
   }
 }
 
