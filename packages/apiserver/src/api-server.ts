@@ -1,6 +1,7 @@
 import { type Clock, type Logger, silentLogger, systemClock, type Transport } from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
 import { systemClasses } from "./admission/priority/validation.ts";
+import { WebhookConnections } from "./admission/webhooks/webhook-connections.ts";
 import { Authenticator } from "./authentication/authenticator.ts";
 import { LegacyTokenKeeper } from "./authentication/legacy-token-keeper.ts";
 import { ServiceAccountTokens } from "./authentication/service-account-tokens.ts";
@@ -15,6 +16,7 @@ import { type ListenOptions, type Listener, listen } from "./http/listener.ts";
 import { ClusterAddresses } from "./kinds/cluster-addresses.ts";
 import { DefinitionKeeper } from "./kinds/definition-keeper.ts";
 import { Catalog } from "./resources/catalog.ts";
+import { Conversions } from "./schema/conversion/conversions.ts";
 import { Store } from "./store/store.ts";
 
 export interface ApiServerOptions {
@@ -52,11 +54,22 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const resolver = new RuleResolver(store);
   const tokens = new ServiceAccountTokens(store, openSigningKey(options.dataDir), clock);
   const authorizer = new Authorizer(resolver);
-  const admission = new Admission({ store, catalog, authorizer, clock, log });
+  const connections = new WebhookConnections(store, clock);
+  const conversions = new Conversions(connections);
+  const admission = new Admission({
+    store,
+    catalog,
+    authorizer,
+    connections,
+    conversions,
+    clock,
+    log,
+  });
   const engine: Engine = {
     store,
     catalog,
     admission,
+    conversions,
     authorizer,
     authenticator: new Authenticator(tokens),
     addresses: new ClusterAddresses(),
@@ -97,7 +110,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       await Promise.all([...listeners].map((listener) => listener.close()));
       await Promise.all([keeper.stop(), aggregation.stop(), legacyTokens.stop()]);
       resolver.close();
-      admission.close();
+      connections.close();
       await store.close();
     },
   };

@@ -1,11 +1,11 @@
-import { copyOf } from "./json-copy.ts";
-import { type Clock, type Logger, type Transport, type UnknownObject } from "@spry/kube";
+import { type Clock, type Logger, type Transport } from "@spry/kube";
 import { type Admission } from "./admission/admission.ts";
 import { type Authenticator } from "./authentication/authenticator.ts";
 import { type Authorizer } from "./authorization/authorizer.ts";
 import { type ClusterAddresses } from "./kinds/cluster-addresses.ts";
 import { type Catalog } from "./resources/catalog.ts";
 import { type ResourceType } from "./resources/resource-type.ts";
+import { type Conversions } from "./schema/conversion/conversions.ts";
 import { type Store } from "./store/store.ts";
 
 /** Who is asking (`authentication/v1 UserInfo`), as the client's credentials say. */
@@ -21,6 +21,7 @@ export interface Engine {
   store: Store;
   catalog: Catalog;
   admission: Admission;
+  conversions: Conversions;
   authorizer: Authorizer;
   authenticator: Authenticator;
   addresses: ClusterAddresses;
@@ -46,11 +47,4 @@ export interface ResourceRequest {
   /** Told to the client in `Warning` headers. */
   warnings: string[];
   signal: AbortSignal;
-}
-
-/** The object as it is stored, in the version of the request. A copy to change. */
-export function presented(type: ResourceType, object: UnknownObject): UnknownObject {
-  const copy = copyOf(object);
-  type.convert?.fromStorage(copy);
-  return copy;
 }

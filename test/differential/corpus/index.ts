@@ -1,5 +1,6 @@
 import { type Case } from "../step.ts";
 import { access } from "./access.ts";
+import { conversions } from "./admission/conversions.ts";
 import { limits } from "./admission/limits.ts";
 import { policies } from "./admission/policies.ts";
 import { podSecurity } from "./admission/pod-security.ts";
@@ -22,6 +23,7 @@ export const cases: Case[] = [
   ...generated,
   ...limits,
   ...quotas,
+  ...conversions,
   ...priorities,
   ...policies,
   ...podSecurity,

@@ -3,6 +3,7 @@ import { admitServiceAccount } from "../authentication/service-account-admission
 import { type ResourceRequest } from "../engine.ts";
 import { forbidden, notFound } from "../errors.ts";
 import { type Catalog } from "../resources/catalog.ts";
+import { type Conversions } from "../schema/conversion/conversions.ts";
 import { type Store } from "../store/store.ts";
 import { type AdmissionAttributes, type Operation } from "./attributes.ts";
 import { LimitRanger } from "./limits/limit-range.ts";
@@ -16,7 +17,7 @@ import { PriorityAdmission } from "./priority/priority.ts";
 import { QuotaAdmission } from "./quota/resource-quota.ts";
 import { Reinvocation } from "./reinvocation.ts";
 import { WebhookCaller } from "./webhooks/webhook-caller.ts";
-import { WebhookConnections } from "./webhooks/webhook-connections.ts";
+import { type WebhookConnections } from "./webhooks/webhook-connections.ts";
 
 export { type Operation } from "./attributes.ts";
 
@@ -26,6 +27,8 @@ interface Surroundings {
   store: Store;
   catalog: Catalog;
   authorizer: Decider;
+  connections: WebhookConnections;
+  conversions: Conversions;
   clock: Clock;
   log: Logger;
 }
@@ -33,7 +36,6 @@ interface Surroundings {
 /** What stands between a valid request and the store. */
 export class Admission {
   readonly #store: Store;
-  readonly #connections: WebhookConnections;
   readonly #webhooks: WebhookCaller;
   readonly #limits: LimitRanger;
   readonly #quota: QuotaAdmission;
@@ -41,17 +43,16 @@ export class Admission {
   readonly #priorities: PriorityAdmission;
   readonly #validatingPolicies: ValidatingPolicies;
 
-  constructor({ store, catalog, authorizer, clock, log }: Surroundings) {
+  constructor(surroundings: Surroundings) {
+    const { store, catalog, authorizer, connections, conversions, clock, log } = surroundings;
     this.#store = store;
     this.#limits = new LimitRanger(store);
     this.#priorities = new PriorityAdmission(store);
     this.#podSecurity = new PodSecurity(store);
     this.#quota = new QuotaAdmission(store, catalog, clock);
-    this.#connections = new WebhookConnections(store, clock);
     const matcher = new Matcher(store, catalog);
-    const versions = new ObjectVersions();
-    const connections = this.#connections;
-    const params = new ParamSource(store, catalog, versions);
+    const versions = new ObjectVersions(conversions);
+    const params = new ParamSource(store, catalog, conversions);
     const policies = { store, matcher, versions, params, authorizer, log };
     this.#validatingPolicies = new ValidatingPolicies(policies);
     this.#webhooks = new WebhookCaller({ store, catalog, matcher, versions, connections, log });
@@ -137,9 +138,5 @@ export class Admission {
     old: UnknownObject | undefined,
   ): void {
     this.#quota.charge({ request, operation, object, old });
-  }
-
-  close(): void {
-    this.#connections.close();
   }
 }

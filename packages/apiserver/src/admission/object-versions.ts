@@ -1,10 +1,16 @@
 import { type UnknownObject } from "@spry/kube";
-import { copyOf } from "../json-copy.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
+import { type Conversions } from "../schema/conversion/conversions.ts";
 import { type AdmissionAttributes } from "./attributes.ts";
 
 /** Objects of a request in the version that somebody wants to see. */
 export class ObjectVersions {
+  readonly #conversions: Conversions;
+
+  constructor(conversions: Conversions) {
+    this.#conversions = conversions;
+  }
+
   async attributesIn(
     attributes: AdmissionAttributes,
     type: ResourceType,
@@ -18,23 +24,8 @@ export class ObjectVersions {
     };
   }
 
-  /** An object as it is stored, in a version that is served. */
-  async fromStorage(object: UnknownObject, type: ResourceType): Promise<UnknownObject> {
-    const copy = copyOf(object);
-    type.convert?.fromStorage(copy);
-    return copy;
-  }
-
   /** The same object when the versions are the same, else a new one. */
-  async convert(
-    object: UnknownObject,
-    from: ResourceType,
-    to: ResourceType,
-  ): Promise<UnknownObject> {
-    if (from === to) return object;
-    const copy = copyOf(object);
-    from.convert?.toStorage(copy);
-    to.convert?.fromStorage(copy);
-    return copy;
+  convert(object: UnknownObject, from: ResourceType, to: ResourceType): Promise<UnknownObject> {
+    return this.#conversions.between(object, from, to);
   }
 }

@@ -1,6 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
 import { timestampOf } from "../timestamp.ts";
-import { type Engine, presented, type ResourceRequest } from "../engine.ts";
+import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, invalidOptions, notFound } from "../errors.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { StaleWriteError } from "../store/store.ts";
@@ -72,7 +72,7 @@ export async function deleteObject(
     const stored = engine.store.get(placeOf(request));
     if (!stored) throw notFound(request.type, request.name);
     checkPreconditions(request, stored.object, options);
-    const old = presented(request.type, stored.object);
+    const old = await engine.conversions.presented(request.type, stored);
     await engine.admission.validate(request, "DELETE", undefined, old, options);
     try {
       return await tryDelete(engine, request, options, stored);
@@ -137,23 +137,30 @@ async function tryDelete(
   if (finalizers.length > 0) metadata.finalizers = finalizers;
   else delete metadata.finalizers;
   const waits = finalizers.length > 0 || grace > 0 || holdsNamespace(next);
-  const copied = presented(type, next);
+  const copied = await engine.conversions.presentedWith(type, stored, next);
   if (!waits || request.dryRun) {
     // Pods and what waits are told with the time of their deletion.
     if (waits || type.kind === "Pod") mark(engine, next, grace, stored.object);
   }
-  if (request.dryRun) return { object: presented(type, next), gone: !waits };
+  if (request.dryRun)
+    return { object: await engine.conversions.presentedWith(type, stored, next), gone: !waits };
   if (!waits) {
     if (type.collection === "/services") engine.addresses.release(next);
     const removed = await engine.store.remove(stored, next);
-    return { object: presented(type, removed.object), gone: true };
+    return {
+      object: await engine.conversions.presentedWith(type, stored, removed.object),
+      gone: true,
+    };
   }
   const marked = mark(engine, next, grace, stored.object);
   if (!marked && finalizers.length === (stored.object.metadata.finalizers ?? []).length) {
     return { object: copied, gone: false };
   }
   const written = await engine.store.put(stored, stored, next);
-  return { object: presented(type, written.object), gone: false };
+  return {
+    object: await engine.conversions.presentedWith(type, stored, written.object),
+    gone: false,
+  };
 }
 
 /** The options with the kind's own policy, where the client names none. */

@@ -1,5 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
-import { presented, type ResourceRequest } from "../engine.ts";
+import { type ResourceRequest } from "../engine.ts";
+import { shown } from "../schema/conversion/conversions.ts";
 import { type Accepted } from "../http/negotiation.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
 import { type StoredObject } from "../store/stored-object.ts";
@@ -32,7 +33,7 @@ function formOf({ type, query }: ResourceRequest, accepted: Accepted): Presented
   if (accepted.form === "table") return tablePresentation(type, key, query, accepted.version);
   if (accepted.form === "partial") return partialPresentation(type, key, accepted.version);
   const one = (stored: StoredObject) =>
-    type.convert ? JSON.stringify(presented(type, stored.object)) : stored.json;
+    type.convert || type.conversion ? JSON.stringify(shown(type, stored)) : stored.json;
   return {
     key,
     one,
@@ -84,11 +85,11 @@ function tablePresentation(
   return {
     key: `${key} ${include}`,
     object,
-    one: (stored) => JSON.stringify(object(presented(type, stored.object))),
+    one: (stored) => JSON.stringify(object(shown(type, stored))),
     list: (items, metadata) =>
       JSON.stringify(
         table(
-          items.map((stored) => presented(type, stored.object)),
+          items.map((stored) => shown(type, stored)),
           metadata,
         ),
       ),

@@ -24,6 +24,7 @@ export async function getObject(
   if (least > engine.store.revision) throw tooLargeVersion(least, engine.store.revision);
   const stored = engine.store.get(placeOf(request));
   if (!stored) throw notFound(request.type, request.name);
+  await engine.conversions.prepare(request.type, [stored]);
   return textResponse(presentation.one(stored), 200, request.warnings);
 }
 
@@ -49,6 +50,7 @@ export async function listObjects(
     if (limit > 0 && found.length >= limit) rest++;
     else found.push(stored);
   }
+  await engine.conversions.prepare(request.type, found);
   const last = found.at(-1);
   const metadata = {
     resourceVersion: String(revision),

@@ -82,6 +82,7 @@ async function handleCollection(
       if (request.type.namespaced && !request.namespace) throw methodNotAllowed();
       const options = await bodyOptions(request, http);
       const deleted = await deleteCollection(engine, request, options);
+      await engine.conversions.prepare(request.type, deleted);
       return new Response(
         presentation.list(deleted, { resourceVersion: String(engine.store.revision) }),
         {

@@ -53,6 +53,8 @@ class WatchSource {
   readonly #options: WatchOptions;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #stops: (() => void)[] = [];
+  /** What waits for a webhook that converts it, in order. */
+  #converted: Promise<void> | undefined;
 
   constructor(
     engine: Engine,
@@ -103,7 +105,9 @@ class WatchSource {
     // Without a version (or with 0) the objects that are there come first, as additions.
     if (initialEvents ?? since === 0) {
       since = store.revision;
-      for (const stored of store.list(type.collection, namespace)) {
+      const all = store.list(type.collection, namespace);
+      if (type.conversion) this.#inOrder(all, () => {});
+      for (const stored of all) {
         if (stored.revision <= since && this.#selection.matches(stored))
           this.#tell("ADDED", stored);
       }
@@ -136,7 +140,20 @@ class WatchSource {
   }
 
   #tell(type: EventType, stored: StoredObject): void {
-    this.#send(lineOf(type, stored, this.#presentation));
+    this.#inOrder([stored], () => this.#send(lineOf(type, stored, this.#presentation)));
+  }
+
+  /** At once, unless a webhook has to be asked for the version first. */
+  #inOrder(objects: readonly StoredObject[], send: () => void): void {
+    const { type } = this.#request;
+    if (!type.conversion) return send();
+    this.#converted = (this.#converted ?? Promise.resolve())
+      .then(() => this.#engine.conversions.prepare(type, objects))
+      .then(send)
+      .catch((error: unknown) => {
+        this.#engine.log.error({ error: messageOf(error) }, "telling a change failed");
+        this.#end();
+      });
   }
 
   #scheduleBookmark(): void {
@@ -157,7 +174,9 @@ class WatchSource {
     const resourceVersion = String(this.#engine.store.committed);
     const metadata = { resourceVersion, ...(annotations && { annotations }) };
     const object = this.#presentation.object({ kind: type.kind, apiVersion, metadata });
-    this.#send(this.#presentation.encoding.event("BOOKMARK", JSON.stringify(object)));
+    this.#inOrder([], () =>
+      this.#send(this.#presentation.encoding.event("BOOKMARK", JSON.stringify(object))),
+    );
   }
 
   #send(line: Uint8Array): void {

@@ -2,7 +2,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { deepEqual, timestamp, type UnknownObject } from "@spry/kube";
 import { managedFieldsAfterUpdate, sameManagedFields } from "../apply/managed-fields.ts";
 import { preventEscalation } from "../authorization/escalation.ts";
-import { type Engine, presented, type ResourceRequest } from "../engine.ts";
+import { type Engine, type ResourceRequest } from "../engine.ts";
+import { copyOf } from "../json-copy.ts";
 import { alreadyExists, badRequest, conflict, notFound, plainFailure } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
@@ -68,11 +69,15 @@ export async function createObject(
       const waits = existing.object.metadata.deletionTimestamp !== undefined;
       throw alreadyExists(type, place.name, waits);
     }
-    engine.admission.charge(request, "CREATE", admitted, undefined);
-    if (request.dryRun) return admitted;
-    type.convert?.toStorage(admitted);
-    const stored = await engine.store.put(place, undefined, admitted);
-    return presented(type, stored.object);
+    if (request.dryRun) {
+      engine.admission.charge(request, "CREATE", admitted, undefined);
+      return await engine.conversions.asIfStored(type, admitted);
+    }
+    const kept = await engine.conversions.toStorage(type, admitted);
+    if (engine.store.get(place)) throw alreadyExists(type, place.name);
+    engine.admission.charge(request, "CREATE", kept, undefined);
+    const stored = await engine.store.put(place, undefined, kept);
+    return await engine.conversions.presented(type, stored);
   } catch (error) {
     undo?.();
     if (error instanceof StaleWriteError) throw alreadyExists(type, metadata.name ?? "");
@@ -134,8 +139,8 @@ async function tryUpdate(
 ): Promise<UnknownObject> {
   const { type } = request;
   const now = timestamp(engine.clock);
-  const old = presented(type, stored.object);
-  let wanted = update.modify(presented(type, stored.object));
+  const old = await engine.conversions.presented(type, stored);
+  let wanted = update.modify(copyOf(old));
   checkIdentity(request, wanted, old);
   keepSystemFields(type, wanted, old, update.subresource);
   wanted = completed(type, wanted);
@@ -153,14 +158,14 @@ async function tryUpdate(
   try {
     await engine.admission.validate(request, "UPDATE", next, old);
     if (isUnchanged(next, old)) return old;
+    const kept = request.dryRun ? next : await engine.conversions.toStorage(type, next);
     engine.store.expect(stored);
     engine.admission.charge(request, "UPDATE", next, old);
     if (request.dryRun) return next;
-    type.convert?.toStorage(next);
-    const written = isFinished(next)
-      ? await engine.store.remove(stored, next)
-      : await engine.store.put(stored, stored, next);
-    return presented(type, written.object);
+    const written = isFinished(kept)
+      ? await engine.store.remove(stored, kept)
+      : await engine.store.put(stored, stored, kept);
+    return await engine.conversions.presented(type, written);
   } catch (error) {
     undo?.();
     throw error;

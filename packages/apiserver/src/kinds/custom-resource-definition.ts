@@ -15,6 +15,8 @@ export const definitionStrategy: Strategy = {
     spec.names.singular ??= spec.names.kind?.toLowerCase();
     spec.names.listKind ??= `${spec.names.kind}List`;
     spec.conversion ??= { strategy: "None" };
+    const service = spec.conversion.webhook?.clientConfig?.service;
+    if (service) service.port ??= 443;
   },
   prepare(object, { old, now, subresource }) {
     if (subresource === "status") return;

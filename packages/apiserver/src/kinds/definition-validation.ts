@@ -2,6 +2,7 @@ import { type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
 import { type DefinitionSpec } from "../resources/catalog.ts";
 import { nameProblems } from "../resources/metadata.ts";
+import { validateConversion } from "../schema/conversion/validation.ts";
 import { parseRule } from "../schema/cel-environment.ts";
 import { type Schema } from "../schema/schema.ts";
 import { compilePath } from "../table/json-path.ts";
@@ -37,10 +38,7 @@ export function validateDefinition(
   if (scope !== "Namespaced" && scope !== "Cluster") {
     errors.unsupported("spec.scope", scope ?? "", ["Cluster", "Namespaced"]);
   }
-  // Objects are stored in one version; converting by a webhook would need to be possible at every read.
-  if (spec.conversion && spec.conversion.strategy !== "None") {
-    errors.unsupported("spec.conversion.strategy", spec.conversion.strategy, ["None"]);
-  }
+  validateConversion(spec.conversion, "spec.conversion", errors);
   if (!Array.isArray(versions) || versions.length === 0) return errors.required("spec.versions");
   if (versions.filter((version) => version.storage).length !== 1) {
     errors.invalid(

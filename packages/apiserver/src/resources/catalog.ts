@@ -1,5 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
 import { builtin, type BuiltinResource, type Schema } from "../schema/schema.ts";
+import { type ConversionWebhook } from "../schema/conversion/conversion-webhook.ts";
 import { conversions } from "./builtin-conversions.ts";
 import { strategies } from "./strategies.ts";
 import { type CustomVersion, type PrinterColumn, type ScalePaths } from "./custom-version.ts";
@@ -92,7 +93,7 @@ export interface DefinitionSpec {
     categories?: string[];
   };
   preserveUnknownFields?: boolean;
-  conversion?: { strategy: string };
+  conversion?: { strategy: string; webhook?: ConversionWebhook };
   versions: {
     name: string;
     served: boolean;
@@ -125,6 +126,8 @@ function customTypes(crd: UnknownObject): ResourceType[] {
         crdName: crd.metadata.name ?? "",
         crdRevision: `${crd.metadata.uid}/${crd.metadata.generation}`,
         openApiSchema: schema,
+        storageSchema:
+          spec.versions.find((each) => each.storage)?.schema?.openAPIV3Schema ?? schema,
         columns: version.additionalPrinterColumns ?? [ageColumn],
         scale: version.subresources?.scale,
         selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.slice(1)),
@@ -133,7 +136,9 @@ function customTypes(crd: UnknownObject): ResourceType[] {
           : undefined,
         preserveUnknownFields: spec.preserveUnknownFields === true,
       };
-      const differs = version.name !== storage;
+      // Objects may still be stored in a version that was the storage version before.
+      const differs = spec.versions.length > 1;
+      const webhook = spec.conversion?.strategy === "Webhook" ? spec.conversion.webhook : undefined;
       const setVersion = (name: string) => (object: UnknownObject) => {
         object.apiVersion = `${group}/${name}`;
       };
@@ -154,9 +159,11 @@ function customTypes(crd: UnknownObject): ResourceType[] {
         schema: withObjectMeta(schema),
         strategy: { generation: true, selectableFields: custom.selectableFields },
         custom,
-        ...(differs && {
-          convert: { toStorage: setVersion(storage), fromStorage: setVersion(version.name) },
-        }),
+        ...(webhook && { conversion: webhook }),
+        ...(differs &&
+          !webhook && {
+            convert: { toStorage: setVersion(storage), fromStorage: setVersion(version.name) },
+          }),
       };
     });
 }

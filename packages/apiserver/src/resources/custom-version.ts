@@ -22,6 +22,8 @@ export interface CustomVersion {
   /** Of the CustomResourceDefinition object: rules compiled for one are not used for the next. */
   crdRevision: string;
   openApiSchema: Schema;
+  /** Of the version in which objects are stored: what it does not know cannot be kept. */
+  storageSchema: Schema;
   columns: PrinterColumn[];
   scale: ScalePaths | undefined;
   selectableFields: string[];

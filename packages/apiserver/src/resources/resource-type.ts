@@ -1,5 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
+import { type ConversionWebhook } from "../schema/conversion/conversion-webhook.ts";
 import { type Schema } from "../schema/schema.ts";
 import { type CustomVersion } from "./custom-version.ts";
 
@@ -63,6 +64,8 @@ export interface ResourceType {
   custom?: CustomVersion;
   /** Between the stored version and this one; absent when they are the same. */
   convert?: { toStorage(object: UnknownObject): void; fromStorage(object: UnknownObject): void };
+  /** Instead of `convert`, where a webhook knows how; see `schema/conversion`. */
+  conversion?: ConversionWebhook;
 }
 
 export function groupVersionOf({ group, version }: { group: string; version: string }): string {

@@ -61,6 +61,7 @@ const server = createServer({ key, cert }, (request, response) => {
     const encoded = (request.url ?? "").split("?")[0]?.split("/").at(-1) ?? "";
     const answer = JSON.parse(Buffer.from(encoded, "base64url").toString()) as Answer;
     const review = JSON.parse(Buffer.concat(chunks).toString()) as Review;
+    if (review.kind === "ConversionReview") return response.end(converted(review, answer));
     void respond(review, answer, response);
   });
 });
@@ -80,6 +81,35 @@ function textOf({ apiVersion, kind, request }: Review, answer: Answer): string {
   const refused = { allowed: false, status: { message: JSON.stringify(stable(rest)) } };
   const response = { uid, ...(answer.echo ? refused : answer.response) };
   return JSON.stringify({ apiVersion, kind, response, ...answer.raw });
+}
+
+interface Convertible {
+  apiVersion: string;
+  metadata: Record<string, unknown>;
+  spec?: Record<string, unknown>;
+}
+
+/** `spec.size` of v1 is `spec.length` of v2; what went wrong is said by the answer. */
+function converted({ apiVersion, kind, request }: Review, answer: Answer): string {
+  const { uid, desiredAPIVersion, objects } = request as unknown as {
+    uid: string;
+    desiredAPIVersion: string;
+    objects: Convertible[];
+  };
+  const convertedObjects = objects.map((object) => {
+    const value = object.spec?.["size"] ?? object.spec?.["length"];
+    const name = desiredAPIVersion.endsWith("/v2") ? "length" : "size";
+    const annotations = { ...(object.metadata["annotations"] as object), converted: "yes" };
+    const metadata = { ...object.metadata, annotations, ...answer.raw };
+    return {
+      ...object,
+      apiVersion: desiredAPIVersion,
+      metadata,
+      spec: value === undefined ? {} : { [name]: value },
+    };
+  });
+  const response = { uid, result: { status: "Success" }, convertedObjects, ...answer.response };
+  return JSON.stringify({ apiVersion, kind, response });
 }
 
 const changing = new Set(["managedFields", "resourceVersion", "userInfo"]);

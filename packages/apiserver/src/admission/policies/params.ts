@@ -2,19 +2,20 @@ import { selectorMatches, type UnknownObject } from "@spry/kube";
 import { type Catalog } from "../../resources/catalog.ts";
 import { groupVersionOf, type ResourceType } from "../../resources/resource-type.ts";
 import { type Store } from "../../store/store.ts";
-import { type ObjectVersions } from "../object-versions.ts";
+import { type Conversions } from "../../schema/conversion/conversions.ts";
+import { type StoredObject } from "../../store/stored-object.ts";
 import { type ParamKind, type ParamRef } from "./policy.ts";
 
 /** Objects that a binding gives to its policy (`CollectParams` of `k8s.io/apiserver`). */
 export class ParamSource {
   readonly #store: Store;
   readonly #catalog: Catalog;
-  readonly #versions: ObjectVersions;
+  readonly #conversions: Conversions;
 
-  constructor(store: Store, catalog: Catalog, versions: ObjectVersions) {
+  constructor(store: Store, catalog: Catalog, conversions: Conversions) {
     this.#store = store;
     this.#catalog = catalog;
-    this.#versions = versions;
+    this.#conversions = conversions;
   }
 
   /**
@@ -41,7 +42,7 @@ export class ParamSource {
     if (found.length === 0 && ref.parameterNotFoundAction === "Deny") {
       throw new Error("no params found for policy binding with `Deny` parameterNotFoundAction");
     }
-    return Promise.all(found.map((object) => this.#versions.fromStorage(object, type)));
+    return Promise.all(found.map((stored) => this.#conversions.presented(type, stored)));
   }
 
   #typeOf({ apiVersion, kind }: ParamKind): ResourceType {
@@ -54,15 +55,14 @@ export class ParamSource {
     );
   }
 
-  #find(type: ResourceType, { name, selector }: ParamRef, namespace: string): UnknownObject[] {
+  #find(type: ResourceType, { name, selector }: ParamRef, namespace: string): StoredObject[] {
     const { collection } = type;
     if (name) {
       const found = this.#store.get({ collection, namespace, name });
-      return found ? [found.object] : [];
+      return found ? [found] : [];
     }
     return this.#store
       .list(collection, namespace)
-      .map(({ object }) => object)
-      .filter(({ metadata }) => selectorMatches(selector ?? {}, metadata.labels));
+      .filter(({ object }) => selectorMatches(selector ?? {}, object.metadata.labels));
   }
 }

@@ -69,7 +69,11 @@ function validateName(name: string | undefined, path: string, errors: FieldError
   }
 }
 
-function validateReviewVersions(versions: string[], path: string, errors: FieldErrors): void {
+export function validateReviewVersions(
+  versions: string[],
+  path: string,
+  errors: FieldErrors,
+): void {
   if (versions.length === 0) {
     return errors.required(path, `must specify one of ${reviewVersions.join(", ")}`);
   }
