@@ -72,7 +72,9 @@ function reconciled(present: UnknownObject, wanted: PolicyObject): UnknownObject
     return next;
   }
   const rules = (present.rules as PolicyRule[] | null | undefined) ?? [];
-  const missing = uncovered(rules, (wanted.rules as PolicyRule[] | null | undefined) ?? []);
+  const expected = (wanted.rules as PolicyRule[] | null | undefined) ?? [];
+  // Nearly always equal, and then nothing has to be taken apart.
+  const missing = deepEqual(rules, expected) ? [] : uncovered(rules, expected);
   if (missing.length > 0) next.rules = [...rules, ...missing];
   if (wanted.aggregationRule) next.aggregationRule ??= wanted.aggregationRule;
   return next;
