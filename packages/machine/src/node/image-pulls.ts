@@ -5,6 +5,7 @@ import { type LocalImage, type Sandbox } from "../sandbox/sandbox.ts";
 import { Backoff } from "./backoff.ts";
 import { type ContainerRun } from "./container-run.ts";
 import { type ImageStore } from "./images.ts";
+import { type PullCredentials } from "./pull-secrets.ts";
 
 interface Pull {
   running: boolean;
@@ -15,6 +16,8 @@ interface Pull {
 }
 
 export interface ImagePullsOptions {
+  /** Read for each attempt: a Secret may come later than its Pod. */
+  credentials: () => Promise<PullCredentials | undefined>;
   images: ImageStore;
   sandbox: Sandbox;
   clock: Clock;
@@ -113,7 +116,14 @@ export class ImagePulls {
     const started = clock.now();
     try {
       note("Normal", "Pulling", `Pulling image "${name}"`);
-      const image = await images.pull(name);
+      const credentials = await this.#options.credentials();
+      if (credentials && credentials.missing.length > 0)
+        note(
+          "Warning",
+          "FailedToRetrieveImagePullSecret",
+          `Unable to retrieve some image pull secrets (${credentials.missing.join(", ")}); attempting to pull the image may not succeed.`,
+        );
+      const image = await images.pull(name, credentials);
       const seconds = ((clock.now() - started) / 1000).toFixed(3);
       note("Normal", "Pulled", `Successfully pulled image "${name}" in ${seconds}s`);
       return image;

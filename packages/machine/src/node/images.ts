@@ -11,6 +11,7 @@ import {
 } from "@spry/image";
 import { type Clock, type Logger } from "@spry/kube";
 import { type LocalImage } from "../sandbox/sandbox.ts";
+import { type PullCredentials } from "./pull-secrets.ts";
 import { type UnpackedImage, unpackImageLayers } from "./image-layers.ts";
 
 export interface ImageStoreOptions {
@@ -76,18 +77,28 @@ export class ImageStore {
   }
 
   /** Asks the registry what the name means, and fetches what is missing. One pull per name at a time. */
-  pull(name: string): Promise<LocalImage> {
-    const running = this.#pulls.get(name) ?? this.#pull(name);
-    this.#pulls.set(name, running);
-    return running.finally(() => this.#pulls.delete(name));
+  pull(name: string, credentials?: PullCredentials): Promise<LocalImage> {
+    const key = credentials ? `${credentials.namespace} ${name}` : name;
+    const running = this.#pulls.get(key) ?? this.#pull(name, this.#clientWith(name, credentials));
+    this.#pulls.set(key, running);
+    return running.finally(() => this.#pulls.delete(key));
   }
 
-  async #pull(name: string): Promise<LocalImage> {
+  /** Credentials of a Pod are for its own pulls alone. */
+  #clientWith(name: string, credentials: PullCredentials | undefined): RegistryClient {
+    if (!credentials) return this.#client;
+    return new RegistryClient({
+      resolve: (host) => this.#options.mirrors[host],
+      credentials: (host) => credentials.find(host, parseImageName(name).repository),
+    });
+  }
+
+  async #pull(name: string, client: RegistryClient): Promise<LocalImage> {
     // A name by digest means the same for ever.
     const known = name.includes("@") ? this.find(name) : undefined;
     if (known) return known;
-    const resolved = await this.#client.resolveImage(parseImageName(name));
-    const image = this.#images.get(resolved.digest) ?? (await this.#unpack(resolved));
+    const resolved = await client.resolveImage(parseImageName(name));
+    const image = this.#images.get(resolved.digest) ?? (await this.#unpack(resolved, client));
     this.#names.set(name, resolved.digest);
     // An index's digest names its platform's manifest as well.
     const asked = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
@@ -96,7 +107,7 @@ export class ImageStore {
     return image;
   }
 
-  async #unpack(resolved: ResolvedImage): Promise<StoredImage> {
+  async #unpack(resolved: ResolvedImage, client: RegistryClient): Promise<StoredImage> {
     const { dir: images, clock } = this.#options;
     const dir = path.join(images, hexOf(resolved.digest));
     const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
@@ -104,7 +115,7 @@ export class ImageStore {
     try {
       await mkdir(partial, { mode: 0o755 });
       const rootDir = path.join(partial, "rootfs");
-      const unpacked = await unpackImageLayers(this.#client, resolved, rootDir, images);
+      const unpacked = await unpackImageLayers(client, resolved, rootDir, images);
       const about: ImageRecord = { config, ...unpacked };
       writeFileSync(path.join(partial, "config.json"), JSON.stringify(about));
       // Two names of one image may be pulled at the same time.

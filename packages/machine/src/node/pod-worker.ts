@@ -26,6 +26,7 @@ import { ImagePulls } from "./image-pulls.ts";
 import { type ImageStore } from "./images.ts";
 import { isDone, mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
 import { PodTokens } from "./pod-tokens.ts";
+import { pullCredentials } from "./pull-secrets.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { VolumeError, writeVolumes } from "./volumes.ts";
 
@@ -86,7 +87,8 @@ export class PodWorker {
     this.#tokens = new PodTokens(client, clock, pod);
     const note = this.#note;
     const wake = () => this.wake();
-    this.#pulls = new ImagePulls({ images, sandbox, clock, note, wake });
+    const credentials = () => pullCredentials(client, this.#pod);
+    this.#pulls = new ImagePulls({ images, credentials, sandbox, clock, note, wake });
     const { initContainers = [], containers = [] } = pod.spec ?? {};
     const create = (isInit: boolean, known: readonly ContainerStatus[] = []) =>
       (isInit ? initContainers : containers).map(
