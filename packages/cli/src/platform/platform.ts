@@ -11,7 +11,7 @@ import {
   createApiServer,
   DamagedStoreError,
 } from "@spry/apiserver";
-import { startFunctionController } from "@spry/controller";
+import { type RegistryAccess, startFunctionController } from "@spry/controller";
 import { RegistryClient } from "@spry/image";
 import { KubeClient, type Logger, resources, type Transport } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
@@ -30,7 +30,7 @@ import { openRegistry } from "./registry.ts";
 import { openSandbox } from "./sandbox.ts";
 import { startPushServer } from "./push-server.ts";
 import { ensureSystemImages } from "./system-images.ts";
-import { applySystemObjects, type RegistryAccess } from "./system-objects.ts";
+import { applySystemObjects } from "./system-objects.ts";
 import { startWebhookServer } from "./webhook-server.ts";
 
 export interface PlatformOptions {
