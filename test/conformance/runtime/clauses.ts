@@ -200,6 +200,73 @@ def main(event, context):
     answer: { status: 202, body: "late", headers: { "x-a": "1" } },
   },
   {
+    clause: "3.8",
+    name: "status, type and header",
+    handlers: nodejs(`module.exports = { main: function (event, context) {
+      event.setResponseStatus(201); event.setResponseContentType("text/html"); event.setResponseHeader("x-a", "1");
+      return "<p>"; } }`),
+    api: "event",
+    answer: {
+      status: 201,
+      body: "<p>",
+      headers: { "content-type": "text/html; charset=utf-8", "x-a": "1" },
+    },
+  },
+  {
+    clause: "3.8",
+    name: "a status alone, by the response",
+    handlers: nodejs(`exports.main = (event) => { event.extensions.response.status(400); };`),
+    api: "event",
+    answer: { status: 400, body: "" },
+  },
+  {
+    clause: "3.4",
+    name: "the request, as Express' users know it",
+    handlers: nodejs(`exports.main = async ({ extensions: { request: req, response: res } }) => {
+      const { a } = req.body;
+      res.set({ "X-A": "1" }).cookie("c", "d").status(202).json({
+        a, is: req.is("json"), accepts: req.accepts("html", "json"), query: req.query, params: req.params[0],
+        ip: typeof req.ip, hostname: req.hostname, xhr: req.xhr, original: req.originalUrl }); };`),
+    api: "event",
+    request: {
+      ...post({ ...json, accept: "application/json", host: "me.local:80" }, '{"a":1}'),
+      path: "/x?b[c]=2&d=3&d=4",
+    },
+    answer: {
+      status: 202,
+      headers: { "x-a": "1", "content-type": "application/json; charset=utf-8" },
+      json: {
+        a: 1,
+        is: "json",
+        accepts: "json",
+        query: { b: { c: "2" }, d: ["3", "4"] },
+        params: "/x",
+        ip: "string",
+        hostname: "me.local",
+        xhr: false,
+        original: "/x?b[c]=2&d=3&d=4",
+      },
+    },
+  },
+  {
+    clause: "3.5",
+    name: "all of the context",
+    handlers: nodejs(
+      `exports.main = (event, context) => ({ ...context, runtime: /^nodejs\\d\\d$/.test(context.runtime) });`,
+    ),
+    api: "event",
+    env: { REQ_MB_LIMIT: "5" },
+    answer: {
+      json: {
+        "function-name": "hello",
+        runtime: true,
+        namespace: "default",
+        timeout: 180,
+        "body-size-limit": 5,
+      },
+    },
+  },
+  {
     clause: "4.1",
     name: "binary",
     handlers: attributes,
@@ -239,6 +306,27 @@ def main(event, context):
   ].map(({ name, request }): Clause => {
     return { clause: "4.4", name, handlers: hello, api: "event", request, answer: { status: 400 } };
   }),
+  {
+    clause: "4.6",
+    name: "an event in answer to another",
+    handlers: {
+      nodejs: `exports.main = (event) => event.buildResponseCloudEvent("2", "answered", { n: event.data.n + 1 });`,
+      python: `def main(event, context): return event.buildResponseCloudEvent("2", "answered", {"n": event["data"]["n"] + 1})`,
+    },
+    api: "event",
+    request: post({ ...json, ...binary, "ce-eventtypeversion": "v1" }, '{"n":1}'),
+    answer: {
+      json: {
+        id: "2",
+        type: "answered",
+        source: "/me",
+        specversion: "1.0",
+        eventtypeversion: "v1",
+        datacontenttype: "application/json",
+        data: { n: 2 },
+      },
+    },
+  },
   {
     clause: "5.1",
     name: "text",
