@@ -72,6 +72,19 @@ program
   .action(async (file, options) => (await import("./commands/restore.ts")).restore(file, options));
 
 program
+  .command("build <dir>")
+  .description("build a Function's image from a directory, as the platform does")
+  .requiredOption("-t, --tag <image>", "name of the image: REGISTRY/NAME:TAG")
+  .option("--runtime <name>", "runtime", "nodejs24")
+  .option(
+    "--base <image>",
+    "image with interpreter and runtime: a name, oci:DIR or oci-archive:FILE (default: this machine's own)",
+  )
+  .addOption(new Option("--push", "send it to its registry (default)").conflicts("output"))
+  .option("-o, --output <dir>", "write it to an OCI layout directory, with no registry in reach")
+  .action(async (dir, options) => (await import("./commands/build.ts")).build(dir, options));
+
+program
   .command("apply")
   .description("create or change what manifests describe, and follow Functions until they run")
   .requiredOption(

@@ -45,5 +45,6 @@ export { sharedLibrariesOf } from "./shared-libraries.ts";
 
 /** The builder of a Function's image. */
 export { buildFunctionImage, type BuildOptions } from "./builder/build-function-image.ts";
+export { UserError as BuildError } from "./builder/user-error.ts";
 export { sourceDigest } from "./builder/function-source.ts";
 export { builderEntry } from "./builder/entry.ts";

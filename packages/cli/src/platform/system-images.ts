@@ -3,7 +3,7 @@
  * checkout, once per content: their tag is the digest of the sources, and what the registry already
  * has costs one request.
  */
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { sourceFetcherEntry } from "@spry/controller";
 import { type Runtime, runtimes } from "@spry/function";
@@ -24,7 +24,7 @@ import {
   pythonRuntime,
   pythonRuntimeDigest,
 } from "./python-runtime.ts";
-import { sourceDigest } from "./source-digest.ts";
+import { Bundle } from "./bundle.ts";
 
 export interface SystemImages {
   /** By runtime name: `<pull address>/spry/nodejs24:<digest of the sources>`. */
@@ -131,46 +131,4 @@ async function ensureImage(
     config: { User: "1000:1000", Labels: labels, ...config },
   });
   await pushImage(registry, assembled, name);
-}
-
-/** A program bundled to one CommonJS file, which is what starts fastest; made only when it is read. */
-class Bundle {
-  readonly digest: string;
-  readonly #entry: string;
-  readonly #file: string;
-  #content: Promise<Buffer> | undefined;
-
-  /** `sources` is the directory with all that goes into it. */
-  constructor(entry: string, file: string, sources = path.dirname(path.dirname(entry))) {
-    this.#entry = entry;
-    this.#file = file;
-    this.digest = sourceDigest(sources);
-  }
-
-  get isMade(): boolean {
-    return this.#content !== undefined;
-  }
-
-  content(): Promise<Buffer> {
-    return (this.#content ??= this.#build());
-  }
-
-  async #build(): Promise<Buffer> {
-    const { build } = await import("esbuild");
-    try {
-      await build({
-        entryPoints: [this.#entry],
-        outfile: this.#file,
-        bundle: true,
-        platform: "node",
-        target: "node22",
-        format: "cjs",
-        legalComments: "none",
-        logLevel: "silent",
-      });
-      return await readFile(this.#file);
-    } catch (error) {
-      throw new Error(`bundling ${this.#entry}`, { cause: error });
-    }
-  }
 }

@@ -1,0 +1,108 @@
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import path from "node:path";
+import { runtimes } from "@spry/function";
+import {
+  BuildError,
+  buildFunctionImage,
+  type BuildOptions,
+  createRegistry,
+  parseImageName,
+  readDockerConfig,
+  RegistryClient,
+  writeImageLayout,
+} from "@spry/image";
+import { runtimeFilesOf } from "../platform/runtime-files.ts";
+import { UserError } from "../user-error.ts";
+
+export interface BuildCommand {
+  tag: string;
+  runtime: string;
+  base?: string;
+  output?: string;
+}
+
+/** Builds an image and pushes it, or leaves it in a directory. Prints its name by digest. */
+export async function build(source: string, options: BuildCommand): Promise<void> {
+  if (!statSync(source, { throwIfNoEntry: false })?.isDirectory())
+    throw new UserError(`${source} is no directory`, "name the directory of the Function's files");
+  const runtime = runtimes.find(({ name }) => name === options.runtime);
+  if (!runtime)
+    throw new UserError(
+      `there is no runtime ${options.runtime}`,
+      `use one of ${runtimes.map(({ name }) => name).join(", ")}`,
+    );
+  const scratch = mkdtempSync(path.join(tmpdir(), "spry-build-"));
+  try {
+    const { repository } = parseImageName(options.tag);
+    const work: Omit<BuildOptions, "client" | "destination"> = {
+      source,
+      runtime: runtime.name,
+      base: options.base ?? "host:",
+      runtimeLayer: options.base ? undefined : await runtimeFilesOf(runtime, scratch),
+      title: path.posix.basename(repository),
+      npmConfig: fileAtHome(".npmrc"),
+      pipConfig: fileAtHome(".config/pip/pip.conf"),
+      scratch,
+      report: (line) => console.error(line),
+    };
+    const { output, tag } = options;
+    const image =
+      output === undefined
+        ? await push(work, tag)
+        : await writeTo(path.resolve(output), work, tag, path.join(scratch, "registry"));
+    console.log(image);
+  } catch (error) {
+    if (error instanceof BuildError) throw new UserError(error.message);
+    throw error;
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+type Work = Omit<BuildOptions, "client" | "destination">;
+
+async function push(work: Work, tag: string): Promise<string> {
+  const config = process.env["DOCKER_CONFIG"] ?? path.join(homedir(), ".docker");
+  const client = new RegistryClient({ credentials: readDockerConfig(config) });
+  const { image } = await buildFunctionImage({ ...work, client, destination: tag });
+  return image;
+}
+
+/** By way of a registry that is there only for this build. */
+async function writeTo(dir: string, work: Work, tag: string, data: string): Promise<string> {
+  const name = parseImageName(tag);
+  const registry = createRegistry({ dir: data });
+  const server = await registry.listen({ host: "127.0.0.1", port: 0 });
+  try {
+    const config = process.env["DOCKER_CONFIG"] ?? path.join(homedir(), ".docker");
+    const client = new RegistryClient({ credentials: readDockerConfig(config) });
+    const destination = `127.0.0.1:${server.port}/${name.repository}:build`;
+    const { image } = await buildFunctionImage({ ...work, client, destination });
+    const built = parseImageName(image);
+    const { digest, bytes, manifest } = await client.getManifest(built);
+    if ("manifests" in manifest) throw new Error(`${image} is an index`);
+    const bodyOf = (blob: { digest: typeof digest; size: number }) => ({
+      size: blob.size,
+      open: () => client.getBlob(built, blob),
+    });
+    const content = await client.readBlob(built, manifest.config, { limit: 4 * 1024 * 1024 });
+    const layers = manifest.layers.map((layer) => ({
+      descriptor: layer,
+      // Stands in the configuration, which is there already.
+      diffId: layer.digest,
+      body: bodyOf(layer),
+    }));
+    const whole = { digest, bytes, mediaType: manifest.mediaType ?? "" };
+    await writeImageLayout({ ...whole, config: { ...manifest.config, content }, layers }, dir, tag);
+    return `oci:${dir}@${digest}`;
+  } finally {
+    await server.close();
+    await registry.close();
+  }
+}
+
+function fileAtHome(name: string): string | undefined {
+  const file = path.join(homedir(), name);
+  return existsSync(file) ? file : undefined;
+}

@@ -1,0 +1,89 @@
+/** `spry build`: the platform's builder at a desk, with no platform running. */
+import { execFile, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { createRegistry, pullImage, readImageLayout, RegistryClient } from "@spry/image";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const run = promisify(execFile);
+let dir: string;
+
+beforeAll(() => {
+  dir = mkdtempSync(path.join(tmpdir(), "spry-build-command-"));
+  mkdirSync(path.join(dir, "src"));
+  writeFileSync(path.join(dir, "src/handler.js"), "exports.main = () => 'built here';");
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+async function spry(...args: string[]) {
+  const env = { PATH: process.env["PATH"], HOME: dir };
+  const answer = await run(process.execPath, [path.join(root, "tools/spry.mjs"), ...args], {
+    env,
+  }).catch((error: unknown) => error as { stdout: string; stderr: string; code: number });
+  return { code: 0, ...answer };
+}
+
+describe("spry build", () => {
+  test("writes an OCI layout that brings all it needs, without a registry", async () => {
+    const output = path.join(dir, "layout");
+    const flags = ["--tag", "registry.example/shop/hello:1", "--output", output];
+    const { code, stdout, stderr } = await spry("build", path.join(dir, "src"), ...flags);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const { digest, config } = readImageLayout(output, {
+      reference: "registry.example/shop/hello:1",
+    });
+    expect(stdout.trim()).toBe(`oci:${output}@${digest}`);
+    expect(config.config).toMatchObject({
+      Entrypoint: ["node", "/usr/src/app/server.cjs"],
+      Labels: { "org.opencontainers.image.title": "hello" },
+    });
+    const again = await spry("build", path.join(dir, "src"), ...flags);
+    expect(again.stdout).toBe(stdout);
+    if (spawnSync("skopeo", ["--version"]).status === 0) {
+      const source = `oci:${output}:registry.example/shop/hello:1`;
+      const inspected = await run("skopeo", ["inspect", source]);
+      expect(JSON.parse(inspected.stdout)).toMatchObject({ Digest: digest });
+    }
+  });
+
+  test("pushes to the registry of its name", async () => {
+    const registry = createRegistry({ dir: path.join(dir, "registry") });
+    const server = await registry.listen({ host: "127.0.0.1", port: 0 });
+    try {
+      const tag = `127.0.0.1:${server.port}/shop/hello:1`;
+      const { code, stdout, stderr } = await spry("build", path.join(dir, "src"), "-t", tag);
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+      const target = path.join(dir, "pulled");
+      const { digest } = await pullImage(new RegistryClient(), tag, target);
+      expect(stdout.trim().endsWith(`@${digest}`)).toBe(true);
+      const program = [
+        "/usr/local/bin/node",
+        "-p",
+        "require('/usr/src/app/function/handler.js').main()",
+      ];
+      if (process.getuid?.() === 0)
+        expect(spawnSync("chroot", [target, ...program], { encoding: "utf8" }).stdout).toBe(
+          "built here\n",
+        );
+    } finally {
+      await server.close();
+      await registry.close();
+    }
+  });
+
+  test.each([
+    { args: ["nowhere", "-t", "a/b:1"], why: /nowhere is no directory/ },
+    {
+      args: ["src", "-t", "a/b:1", "--runtime", "cobol"],
+      why: /no runtime cobol.*use one of nodejs/s,
+    },
+    { args: ["src", "-t", "a/B:1"], why: /a repository has lower case letters/ },
+  ])("tells what is wrong: $why", async ({ args: [source = "", ...args], why }) => {
+    const { code, stderr } = await spry("build", path.join(dir, source), ...args);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(why);
+  });
+});
