@@ -38,6 +38,9 @@ export class FieldErrors {
   duplicate(field: string, value: unknown): void {
     this.#add(field, "FieldValueDuplicate", `Duplicate value: ${shown(value)}`);
   }
+  notFound(field: string, value: unknown): void {
+    this.#add(field, "FieldValueNotFound", `Not found: ${shown(value)}`);
+  }
   forbidden(field: string, detail: string): void {
     this.#add(field, "FieldValueForbidden", `Forbidden: ${detail}`);
   }

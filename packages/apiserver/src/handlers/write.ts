@@ -8,7 +8,7 @@ import { alreadyExists, badRequest, conflict, notFound, plainFailure } from "../
 import { FieldErrors } from "../field-errors.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { validateMetadata } from "../resources/metadata.ts";
-import { completed } from "../schema/complete-object.ts";
+import { completed, storable } from "../schema/complete-object.ts";
 import { validateCustomObject } from "../schema/custom-object.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { type Place, StaleWriteError } from "../store/store.ts";
@@ -60,7 +60,8 @@ export async function createObject(
   preventEscalation(engine.authorizer, request, admitted, undefined);
   type.strategy.prepare?.(admitted, { now });
   validate(engine, request, admitted, undefined);
-  const undo = dryOr(request, () => engine.addresses.allocate(type, admitted));
+  admitted = storable(type, admitted);
+  const undo = engine.addresses.allocate(type, admitted);
   try {
     await engine.admission.validate(request, "CREATE", admitted, undefined);
     const place = { ...placeOf(request), name: admitted.metadata.name ?? "" };
@@ -71,6 +72,7 @@ export async function createObject(
     }
     if (request.dryRun) {
       engine.admission.charge(request, "CREATE", admitted, undefined);
+      undo?.();
       return await engine.conversions.asIfStored(type, admitted);
     }
     const kept = await engine.conversions.toStorage(type, admitted);
@@ -154,14 +156,18 @@ async function tryUpdate(
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   validate(engine, request, next, old);
-  const undo = dryOr(request, () => engine.addresses.allocate(type, next, old));
+  next = storable(type, next);
+  const undo = engine.addresses.allocate(type, next, old);
   try {
     await engine.admission.validate(request, "UPDATE", next, old);
     if (isUnchanged(next, old)) return old;
     const kept = request.dryRun ? next : await engine.conversions.toStorage(type, next);
     engine.store.expect(stored);
     engine.admission.charge(request, "UPDATE", next, old);
-    if (request.dryRun) return next;
+    if (request.dryRun) {
+      undo?.();
+      return next;
+    }
     const written = isFinished(kept)
       ? await engine.store.remove(stored, kept)
       : await engine.store.put(stored, stored, kept);
@@ -296,10 +302,6 @@ function track(
   });
   if (entries.length > 0) next.metadata.managedFields = entries;
   else delete next.metadata.managedFields;
-}
-
-function dryOr<T>(request: ResourceRequest, allocate: () => T): T | undefined {
-  return request.dryRun ? undefined : allocate();
 }
 
 /** Letters that spell no words, as Kubernetes' names have them. */

@@ -1,5 +1,6 @@
 import { type HorizontalPodAutoscaler } from "@spry/kube";
 import { type Strategy } from "../resources/resource-type.ts";
+import { validateAutoscaler } from "../resources/validation/autoscaler.ts";
 
 type Spec = NonNullable<HorizontalPodAutoscaler["spec"]>;
 
@@ -29,23 +30,5 @@ export const autoscalerStrategy: Strategy = {
   prepare(object, { old }) {
     if (!old) object.status = { desiredReplicas: 0, currentMetrics: null };
   },
-  validate(object, errors) {
-    const spec = object.spec as Spec | undefined;
-    if (!spec) return errors.required("spec");
-    const { minReplicas = 1, maxReplicas } = spec;
-    if (minReplicas < 1)
-      errors.invalid("spec.minReplicas", minReplicas, "must be greater than or equal to 1");
-    if ((maxReplicas ?? 0) < 1)
-      errors.invalid("spec.maxReplicas", maxReplicas ?? 0, "must be greater than 0");
-    else if (maxReplicas < minReplicas) {
-      errors.invalid(
-        "spec.maxReplicas",
-        maxReplicas,
-        "must be greater than or equal to `minReplicas`",
-      );
-    }
-    for (const field of ["kind", "name"] as const) {
-      if (!spec.scaleTargetRef?.[field]) errors.required(`spec.scaleTargetRef.${field}`);
-    }
-  },
+  validate: (object, errors) => validateAutoscaler(object.spec as Spec, errors),
 };

@@ -1,6 +1,6 @@
 import { deepEqual } from "@spry/kube";
-import { type FieldErrors } from "../field-errors.ts";
 import { type Strategy } from "../resources/resource-type.ts";
+import { checkDataKeyName } from "../resources/validation/data-key.ts";
 
 interface ConfigMap {
   data?: Record<string, string>;
@@ -15,16 +15,16 @@ export const configMapStrategy: Strategy = {
     const { data = {}, binaryData = {}, immutable } = object as ConfigMap;
     let size = 0;
     for (const [key, value] of Object.entries(data)) {
-      checkDataKey(key, errors);
+      checkDataKeyName(key, `data[${key}]`, errors);
       if (key in binaryData)
         errors.invalid(`data[${key}]`, key, "duplicate of key present in binaryData");
       size += Buffer.byteLength(value);
     }
     for (const [key, value] of Object.entries(binaryData)) {
-      checkDataKey(key, errors);
+      checkDataKeyName(key, `binaryData[${key}]`, errors);
       size += value.length * 0.75;
     }
-    if (size > maxDataBytes) errors.tooLong("", maxDataBytes);
+    if (size > maxDataBytes) errors.tooLong("[]", maxDataBytes);
     const before = old as ConfigMap | undefined;
     if (!before?.immutable) return;
     if (!immutable) errors.forbidden("immutable", "field is immutable when `immutable` is set");
@@ -35,14 +35,3 @@ export const configMapStrategy: Strategy = {
     }
   },
 };
-
-/** Keys of ConfigMaps and Secrets become file names. */
-export function checkDataKey(key: string, errors: FieldErrors): void {
-  if (key.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(key) && key !== "." && !key.startsWith(".."))
-    return;
-  errors.invalid(
-    `data[${key}]`,
-    key,
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
-  );
-}

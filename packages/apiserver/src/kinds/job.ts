@@ -3,7 +3,14 @@ import { type FieldErrors } from "../field-errors.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 import { scheduleProblem } from "./cron-schedule.ts";
 import { setPodSpecDefaults } from "./pod-spec.ts";
-import { validatePodSpec } from "./pod-spec-validation.ts";
+import { checkNotNegative, checkOneOf } from "../resources/validation/formats.ts";
+import {
+  type JobSpec,
+  nameLabel,
+  uidLabel,
+  validateJob,
+  validateJobSpec,
+} from "../resources/validation/job.ts";
 
 type Spec = NonNullable<Job["spec"]>;
 interface CronJobSpec {
@@ -19,8 +26,6 @@ interface CronJobSpec {
 
 /** Its Jobs have eleven characters more, and Pods of theirs must fit in a label. */
 const maxCronJobName = 52;
-const uidLabel = "batch.kubernetes.io/controller-uid";
-const nameLabel = "batch.kubernetes.io/job-name";
 
 /** `pkg/apis/batch/v1/defaults.go`, `pkg/registry/batch/job/strategy.go`. */
 export const jobStrategy: Strategy = {
@@ -37,10 +42,10 @@ export const jobStrategy: Strategy = {
     object.status = {};
     generateSelector(object);
   },
-  validate(object, errors, old) {
-    const spec = object.spec as Spec | undefined;
-    if (!spec) return errors.required("spec");
-    validateJobSpec(spec, "spec", errors);
+  validate(object, errors, old, subresource) {
+    if (subresource === "status") return;
+    validateJob(object, errors);
+    const spec = (object.spec ?? {}) as Spec;
     const before = old?.spec as Spec | undefined;
     if (!before) return;
     for (const field of ["selector", "completionMode", "template"] as const) {
@@ -69,48 +74,47 @@ export const cronJobStrategy: Strategy = {
   },
   prepare: (object, { old }) => void (old ? undefined : (object.status = {})),
   validate(object, errors, old) {
-    const spec = object.spec as CronJobSpec | undefined;
-    if (!old && object.metadata.name && object.metadata.name.length > maxCronJobName)
-      errors.invalid("metadata.name", object.metadata.name, "must be no more than 52 characters");
+    const spec = (object.spec ?? {}) as CronJobSpec;
+    const { name } = object.metadata;
+    if (!old && name && name.length > maxCronJobName)
+      errors.invalid("metadata.name", name, "must be no more than 52 characters");
     validateSchedule(spec, errors);
-    if (!spec?.jobTemplate?.spec) return errors.required("spec.jobTemplate.spec");
-    validatePodSpec(
-      spec.jobTemplate.spec.template?.spec,
-      "spec.jobTemplate.spec.template.spec",
+    const template = (spec.jobTemplate?.spec ?? {}) as JobSpec;
+    const path = "spec.jobTemplate.spec";
+    validateJobSpec(template, path, errors);
+    if (template.selector)
+      errors.invalid(`${path}.selector`, template.selector, "`selector` will be auto-generated");
+    if (template.manualSelector) {
+      errors.unsupported(`${path}.manualSelector`, true, ["nil", "false"]);
+    }
+    checkNotNegative(
+      spec,
+      ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"],
+      "spec",
       errors,
-      ["OnFailure", "Never"],
     );
   },
 };
 
-function validateSchedule(spec: CronJobSpec | undefined, errors: FieldErrors): void {
-  const { schedule, timeZone, concurrencyPolicy } = spec ?? {};
+function validateSchedule(spec: CronJobSpec, errors: FieldErrors): void {
+  const { schedule, timeZone, concurrencyPolicy } = spec;
   if (!schedule) errors.required("spec.schedule");
   else {
-    const problem = scheduleProblem(schedule);
+    const plain = schedule.replace(/^(?:CRON_)?TZ=\S+\s+/, "");
+    const problem = scheduleProblem(plain);
     if (problem) errors.invalid("spec.schedule", schedule, problem);
     if (schedule.includes("TZ")) {
       const instead = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
       errors.invalid("spec.schedule", schedule, instead);
     }
   }
+  checkNotNegative(spec, ["startingDeadlineSeconds"], "spec", errors);
   if (timeZone === "") {
     errors.invalid("spec.timeZone", timeZone, "timeZone must be nil or non-empty string");
   } else if (timeZone !== undefined && !isTimeZone(timeZone)) {
     errors.invalid("spec.timeZone", timeZone, `unknown time zone ${timeZone}`);
   }
-  const policies = ["Allow", "Forbid", "Replace"];
-  if (concurrencyPolicy && !policies.includes(concurrencyPolicy))
-    errors.unsupported("spec.concurrencyPolicy", concurrencyPolicy, policies);
-  for (const field of [
-    "startingDeadlineSeconds",
-    "successfulJobsHistoryLimit",
-    "failedJobsHistoryLimit",
-  ] as const) {
-    const value = spec?.[field];
-    if (value !== undefined && value < 0)
-      errors.invalid(`spec.${field}`, value, "must be greater than or equal to 0");
-  }
+  checkOneOf(concurrencyPolicy, ["Allow", "Forbid", "Replace"], "spec.concurrencyPolicy", errors);
 }
 
 /** A name of the IANA database; offsets, which the language would take too, are none. */
@@ -134,10 +138,8 @@ function setJobDefaults(spec: Spec | undefined): void {
   spec.completionMode ??= "NonIndexed";
   spec.suspend ??= false;
   spec.manualSelector ??= false;
-  Object.assign(spec, {
-    podReplacementPolicy:
-      (spec as { podReplacementPolicy?: string }).podReplacementPolicy ?? "TerminatingOrFailed",
-  });
+  const policies = spec as JobSpec;
+  policies.podReplacementPolicy ??= policies.podFailurePolicy ? "Failed" : "TerminatingOrFailed";
   if (spec.template) spec.template.metadata ??= {};
   setPodSpecDefaults(spec.template?.spec);
 }
@@ -149,7 +151,7 @@ function generateSelector(object: UnknownObject): void {
   const { uid = "", name = "" } = object.metadata;
   const added = { [uidLabel]: uid, "controller-uid": uid, [nameLabel]: name, "job-name": name };
   spec.template.metadata ??= {};
-  spec.template.metadata.labels = { ...spec.template.metadata.labels, ...added };
+  spec.template.metadata.labels = { ...added, ...spec.template.metadata.labels };
   const selector = spec.selector ?? {};
   selector.matchLabels = { ...selector.matchLabels, [uidLabel]: uid };
   spec.selector = selector;
@@ -157,25 +159,4 @@ function generateSelector(object: UnknownObject): void {
   if (!labels || Object.keys(labels).length === 0) {
     object.metadata.labels = { ...(spec.template.metadata.labels as Record<string, string>) };
   }
-}
-
-function validateJobSpec(spec: Spec, path: string, errors: FieldErrors): void {
-  for (const field of [
-    "parallelism",
-    "completions",
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "ttlSecondsAfterFinished",
-  ] as const) {
-    const value = spec[field];
-    if (value !== undefined && value < 0)
-      errors.invalid(`${path}.${field}`, value, "must be greater than or equal to 0");
-  }
-  if (!spec.template) return errors.required(`${path}.template`);
-  const podSpec = spec.template.spec;
-  // The default is none that a Job can have.
-  if (podSpec && podSpec.restartPolicy !== "OnFailure" && podSpec.restartPolicy !== "Never") {
-    errors.required(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"');
-    validatePodSpec({ ...podSpec, restartPolicy: "Never" }, `${path}.template.spec`, errors);
-  } else validatePodSpec(podSpec, `${path}.template.spec`, errors);
 }

@@ -1,14 +1,7 @@
 import { type Strategy } from "../resources/resource-type.ts";
-
-interface Rule {
-  ports?: { protocol?: string }[];
-}
-interface PolicySpec {
-  podSelector?: object;
-  policyTypes?: string[];
-  ingress?: Rule[];
-  egress?: Rule[];
-}
+import { type EndpointSlice, validateSlice } from "../resources/validation/endpoint-slice.ts";
+import { validateIngress } from "../resources/validation/ingress.ts";
+import { type PolicySpec, validatePolicy } from "../resources/validation/network-policy.ts";
 
 /** `pkg/apis/networking/v1/defaults.go`. */
 export const networkPolicyStrategy: Strategy = {
@@ -24,30 +17,16 @@ export const networkPolicyStrategy: Strategy = {
       spec.policyTypes = spec.egress?.length ? ["Ingress", "Egress"] : ["Ingress"];
     }
   },
-  validate(object, errors) {
-    const { policyTypes = [] } = (object.spec ?? {}) as PolicySpec;
-    for (const [index, each] of policyTypes.entries()) {
-      if (each !== "Ingress" && each !== "Egress") {
-        errors.unsupported(`spec.policyTypes[${index}]`, each, ["Egress", "Ingress"]);
-      }
-    }
-  },
+  validate: (object, errors) => validatePolicy(object.spec ?? {}, errors),
 };
 
 export const ingressStrategy: Strategy = {
   generation: true,
   prepare: (object, { old }) => void (old ? undefined : (object.status = { loadBalancer: {} })),
+  validate: (object, errors) => validateIngress(object.spec ?? {}, errors),
 };
 
-interface EndpointSlice {
-  addressType?: string;
-  endpoints?: { addresses?: string[] }[] | null;
-  ports?: { name?: string; protocol?: string }[];
-}
-
-const addressTypes = ["FQDN", "IPv4", "IPv6"];
-
-/** `pkg/apis/discovery/v1/defaults.go` and `pkg/apis/discovery/validation`. */
+/** `pkg/apis/discovery/v1/defaults.go`. */
 export const endpointSliceStrategy: Strategy = {
   generation: true,
   generationOf: ["labels", "annotations"],
@@ -57,15 +36,6 @@ export const endpointSliceStrategy: Strategy = {
       port.protocol ??= "TCP";
     }
   },
-  validate(object, errors) {
-    const { addressType, endpoints } = object as EndpointSlice;
-    if (!addressType) errors.required("addressType");
-    else if (!addressTypes.includes(addressType)) {
-      errors.unsupported("addressType", addressType, addressTypes);
-    }
-    for (const [index, { addresses }] of (endpoints ?? []).entries()) {
-      if (addresses?.length) continue;
-      errors.required(`endpoints[${index}].addresses`, "must contain at least 1 address");
-    }
-  },
+  validate: (object, errors, old) =>
+    validateSlice(object as EndpointSlice, errors, (old as EndpointSlice | undefined)?.addressType),
 };

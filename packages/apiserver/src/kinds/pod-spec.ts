@@ -5,6 +5,8 @@ export function setPodSpecDefaults(spec: PodSpec | undefined): void {
   if (!spec) return;
   spec.restartPolicy ??= "Always";
   spec.terminationGracePeriodSeconds ??= 30;
+  // A negative time has always meant the shortest one.
+  if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1;
   spec.dnsPolicy ??= "ClusterFirst";
   spec.securityContext ??= {};
   spec.schedulerName ??= "default-scheduler";
@@ -60,6 +62,8 @@ function setProbeDefaults(probe: Probe | undefined): void {
   probe.successThreshold ??= 1;
   probe.failureThreshold ??= 3;
   setHttpDefaults(probe.httpGet);
+  const { grpc } = probe as { grpc?: { service?: string | null } };
+  if (grpc) grpc.service ??= "";
 }
 
 function setHttpDefaults(action: Probe["httpGet"]): void {

@@ -35,6 +35,9 @@ export const podStrategy: Strategy = {
   validate(object, errors, old, subresource) {
     const pod = object as unknown as Pod;
     validatePodSpec(pod.spec, "spec", errors);
+    const { ephemeralContainers } = (pod.spec ?? {}) as { ephemeralContainers?: unknown[] };
+    if (!old && ephemeralContainers?.length)
+      errors.forbidden("spec.ephemeralContainers", "cannot be set on create");
     const before = old as unknown as Pod | undefined;
     // Only a binding gives a Pod its node.
     if (subresource === "binding") return;

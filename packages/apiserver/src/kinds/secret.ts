@@ -1,6 +1,7 @@
 import { deepEqual } from "@spry/kube";
 import { accountNameAnnotation, tokenSecretType } from "../authentication/legacy-claims.ts";
-import { checkDataKey, maxDataBytes } from "./config-map.ts";
+import { maxDataBytes } from "./config-map.ts";
+import { checkDataKeyName } from "../resources/validation/data-key.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 
 interface Secret {
@@ -16,6 +17,7 @@ const requiredKeys: Record<string, string[]> = {
   "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
   "kubernetes.io/dockercfg": [".dockercfg"],
   "kubernetes.io/ssh-auth": ["ssh-privatekey"],
+  "kubernetes.io/basic-auth": ["username", "password"],
 };
 
 export const secretStrategy: Strategy = {
@@ -33,13 +35,15 @@ export const secretStrategy: Strategy = {
     const { type = "", data = {}, immutable } = object as Secret;
     let size = 0;
     for (const [key, value] of Object.entries(data)) {
-      checkDataKey(key, errors);
+      checkDataKeyName(key, `data[${key}]`, errors);
       size += value.length * 0.75;
     }
     if (size > maxDataBytes) errors.tooLong("data", maxDataBytes);
-    for (const key of requiredKeys[type] ?? []) {
-      if (data[key] === undefined) errors.required(`data[${key}]`);
-    }
+    const isLogin = type === "kubernetes.io/basic-auth";
+    const missing = (requiredKeys[type] ?? []).filter((key) => data[key] === undefined);
+    // One of the two is enough for a login.
+    if (!isLogin || missing.length === 2)
+      for (const key of missing) errors.required(`data[${key}]`);
     if (type === tokenSecretType && !object.metadata.annotations?.[accountNameAnnotation]) {
       errors.required(`metadata.annotations[${accountNameAnnotation}]`);
     }

@@ -1,8 +1,15 @@
-import { deepEqual, type Deployment, type LabelSelector, selectorMatches } from "@spry/kube";
+import {
+  deepEqual,
+  type Deployment,
+  type LabelSelector,
+  selectorMatches,
+  type UnknownObject,
+} from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
 import { validateLabels } from "../resources/metadata.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 import { setPodSpecDefaults } from "./pod-spec.ts";
+import { checkAmount, checkNotNegative, checkSelector } from "../resources/validation/formats.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
 
 type Spec = NonNullable<Deployment["spec"]>;
@@ -27,40 +34,77 @@ export const deploymentStrategy: Strategy = {
     setTemplateDefaults(spec);
   },
   prepare: (object, { old }) => void (old ? undefined : (object.status = {})),
-  validate(object, errors, old) {
-    const spec = object.spec as Spec | undefined;
+  validate(object, errors, old, subresource) {
+    if (subresource === "status") return validateStatus(object, errors);
+    const spec = (object.spec ?? {}) as Spec;
     validateReplicated(spec, errors, old?.spec as Spec | undefined);
-    if (!spec) return;
-    const { type, rollingUpdate } = spec.strategy ?? {};
-    if (type !== "RollingUpdate" && type !== "Recreate") {
-      const strategy = { Type: type ?? "", RollingUpdate: rollingUpdate ?? null };
-      errors.unsupported("spec.strategy", strategy, ["Recreate", "RollingUpdate"]);
-    }
-    if (type === "Recreate" && rollingUpdate) {
-      errors.forbidden(
-        "spec.strategy.rollingUpdate",
-        "may not be specified when strategy `type` is 'Recreate'",
-      );
-    }
-    for (const field of ["maxUnavailable", "maxSurge"] as const) {
-      const value = rollingUpdate?.[field];
-      const valid = typeof value === "number" ? value >= 0 : /^\d+%$/.test(value ?? "0%");
-      if (!valid)
-        errors.invalid(
-          `spec.strategy.rollingUpdate.${field}`,
-          value,
-          "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
-        );
-    }
-    if (isZero(rollingUpdate?.maxUnavailable) && isZero(rollingUpdate?.maxSurge)) {
-      errors.invalid(
-        "spec.strategy.rollingUpdate.maxUnavailable",
-        rollingUpdate?.maxUnavailable,
-        "may not be 0 when `maxSurge` is 0",
-      );
-    }
+    validateStrategy(spec, errors);
+    checkNotNegative(spec as Limits, ["minReadySeconds", "revisionHistoryLimit"], "spec", errors);
+    const { progressDeadlineSeconds: deadline, minReadySeconds = 0 } = spec as Limits;
+    if (deadline === undefined) return;
+    const path = "spec.progressDeadlineSeconds";
+    if (deadline < 0) errors.invalid(path, deadline, "must be greater than or equal to 0");
+    if (deadline <= minReadySeconds)
+      errors.invalid(path, deadline, "must be greater than minReadySeconds");
   },
 };
+
+interface Limits {
+  minReadySeconds?: number;
+  revisionHistoryLimit?: number;
+  progressDeadlineSeconds?: number;
+}
+
+const strategyTypes = ["Recreate", "RollingUpdate"];
+
+function validateStrategy({ strategy }: Spec, errors: FieldErrors): void {
+  const { type = "", rollingUpdate } = strategy ?? {};
+  const path = "spec.strategy.rollingUpdate";
+  if (type === "Recreate") {
+    if (!rollingUpdate) return;
+    return errors.forbidden(path, "may not be specified when strategy `type` is 'Recreate'");
+  }
+  if (type !== "RollingUpdate") {
+    const shown = { Type: type, RollingUpdate: rollingUpdate ?? null };
+    return errors.unsupported("spec.strategy", shown, strategyTypes);
+  }
+  const { maxUnavailable, maxSurge } = rollingUpdate ?? {};
+  checkAmount(maxUnavailable, `${path}.maxUnavailable`, errors, false);
+  checkAmount(maxSurge, `${path}.maxSurge`, errors, false);
+  if (isZero(maxUnavailable) && isZero(maxSurge))
+    errors.invalid(`${path}.maxUnavailable`, maxUnavailable, "may not be 0 when `maxSurge` is 0");
+  checkPercent(maxUnavailable, `${path}.maxUnavailable`, errors);
+}
+
+function checkPercent(value: unknown, path: string, errors: FieldErrors): void {
+  if (typeof value === "string" && /^\d+%$/.test(value) && Number.parseInt(value) > 100)
+    errors.invalid(path, value, "must not be greater than 100%");
+}
+
+/** `ValidateDeploymentStatus`. */
+function validateStatus(object: UnknownObject, errors: FieldErrors): void {
+  const status = (object.status ?? {}) as Record<string, number | undefined>;
+  const counts = [
+    "observedGeneration",
+    "replicas",
+    "updatedReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "unavailableReplicas",
+    "collisionCount",
+  ];
+  checkNotNegative(status, counts, "status", errors);
+  const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
+  for (const field of ["updatedReplicas", "readyReplicas", "availableReplicas"]) {
+    const value = status[field] ?? 0;
+    if (value > replicas)
+      errors.invalid(`status.${field}`, value, "cannot be greater than status.replicas");
+  }
+  if (availableReplicas > readyReplicas) {
+    const detail = "cannot be greater than readyReplicas";
+    errors.invalid("status.availableReplicas", availableReplicas, detail);
+  }
+}
 
 export const replicaSetStrategy: Strategy = {
   generation: true,
@@ -71,8 +115,11 @@ export const replicaSetStrategy: Strategy = {
     setTemplateDefaults(spec);
   },
   prepare: (object, { old }) => void (old ? undefined : (object.status = { replicas: 0 })),
-  validate(object, errors, old) {
-    validateReplicated(object.spec as Spec | undefined, errors, old?.spec as Spec | undefined);
+  validate(object, errors, old, subresource) {
+    if (subresource === "status") return;
+    const spec = (object.spec ?? {}) as Spec;
+    checkNotNegative(spec as Limits, ["minReadySeconds"], "spec", errors);
+    validateReplicated(spec, errors, old?.spec as Spec | undefined);
   },
 };
 
@@ -86,32 +133,48 @@ function isZero(value: number | string | undefined): boolean {
   return value === 0 || value === "0%";
 }
 
-function validateReplicated(
-  spec: Spec | undefined,
-  errors: FieldErrors,
-  before: Spec | undefined,
-): void {
-  if (!spec) return errors.required("spec");
-  if ((spec.replicas ?? 0) < 0) {
-    errors.invalid("spec.replicas", spec.replicas, "must be greater than or equal to 0");
-  }
+function validateReplicated(spec: Spec, errors: FieldErrors, before: Spec | undefined): void {
+  checkNotNegative(spec, ["replicas"], "spec", errors);
   const selector = (spec.selector as LabelSelector | null) ?? undefined;
-  if (!selector) errors.required("spec.selector");
-  else if (!selector.matchLabels && !selector.matchExpressions?.length) {
-    errors.invalid("spec.selector", selector, "empty selector is invalid for deployment");
+  const isGood = checkTemplateSelector(selector, errors);
+  const { metadata, spec: podSpec } = spec.template ?? {};
+  validateTemplate(metadata?.labels, selector, isGood, errors);
+  validatePodSpec(podSpec, "spec.template.spec", errors, ["Always"]);
+  const deadline = podSpec?.activeDeadlineSeconds;
+  if (deadline !== undefined) {
+    const detail = "activeDeadlineSeconds in ReplicaSet is not Supported";
+    errors.forbidden("spec.template.spec.activeDeadlineSeconds", detail);
   }
-  if (!spec.template) return errors.required("spec.template");
-  const labels = spec.template.metadata?.labels;
-  validateLabels(labels, "spec.template.metadata.labels", errors);
-  if (!selectorMatches(selector, labels)) {
+  if (before && !deepEqual(before.selector, selector))
+    errors.invalid("spec.selector", selector, "field is immutable");
+}
+
+function checkTemplateSelector(selector: LabelSelector | undefined, errors: FieldErrors): boolean {
+  if (!selector) {
+    errors.required("spec.selector");
+    return true;
+  }
+  const isGood = checkSelector(selector, "spec.selector", errors);
+  const isEmpty =
+    Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions?.length ?? 0) === 0;
+  if (isEmpty)
+    errors.invalid("spec.selector", selector, "empty selector is invalid for deployment");
+  if (!isGood) errors.invalid("spec.selector", selector, "invalid label selector");
+  return isGood && !isEmpty;
+}
+
+function validateTemplate(
+  labels: Record<string, string> | undefined,
+  selector: LabelSelector | undefined,
+  isGood: boolean,
+  errors: FieldErrors,
+): void {
+  if (isGood && !selectorMatches(selector, labels)) {
     errors.invalid(
       "spec.template.metadata.labels",
       labels,
       "`selector` does not match template `labels`",
     );
   }
-  validatePodSpec(spec.template.spec, "spec.template.spec", errors, ["Always"]);
-  if (before && !deepEqual(before.selector, selector)) {
-    errors.invalid("spec.selector", selector, "field is immutable");
-  }
+  validateLabels(labels, "spec.template.labels", errors);
 }

@@ -22,7 +22,15 @@ export function patchKindOf(mediaType: string, type: ResourceType): PatchKind {
   const kind = kindOfMediaType[mediaType];
   // Merge keys are known of built-in kinds only.
   if (kind && !(kind === "strategic" && type.custom)) return kind;
-  throw new StatusError({ code: 415, message: "415: Unsupported Media Type", details: {} });
+  if (!kind)
+    throw new StatusError({ code: 415, message: "415: Unsupported Media Type", details: {} });
+  const accepted = Object.keys(kindOfMediaType).filter(
+    (each) => kindOfMediaType[each] !== "strategic",
+  );
+  throw new StatusError({
+    code: 415,
+    message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
+  });
 }
 
 /** The object with the patch applied; neither is changed. Not for server-side apply. */

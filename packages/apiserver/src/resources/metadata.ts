@@ -36,7 +36,7 @@ export function nameProblems(
   }
   const problems: string[] = [];
   const max = rule === "subdomain" ? 253 : 63;
-  if (name.length > max) problems.push(`must be no more than ${max} bytes`);
+  if (name.length > max) problems.push(`must be no more than ${max} characters`);
   if (rule === "subdomain" && !subdomainPattern.test(name)) problems.push(subdomainDetail);
   if (rule === "label" && !labelPattern.test(name)) {
     // A good subdomain that is no label has dots.

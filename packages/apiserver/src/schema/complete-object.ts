@@ -9,7 +9,12 @@ export function completed(type: ResourceType, object: UnknownObject): UnknownObj
     completeCustomObject(type, object);
     return object;
   }
-  const result = goForm(object, type.schema);
+  const result = goForm(object, type.schema, "as sent");
   type.strategy.defaults?.(result);
   return result;
+}
+
+/** The same without what is not kept: empty lists and maps. */
+export function storable(type: ResourceType, object: UnknownObject): UnknownObject {
+  return type.custom ? object : goForm(object, type.schema);
 }
