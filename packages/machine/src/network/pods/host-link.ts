@@ -101,7 +101,8 @@ ${table} {
   async #firewall(action: "-I" | "-D"): Promise<void> {
     const { name } = this.#options;
     const iptables = findProgram("iptables");
-    if (iptables === undefined) return;
+    // Asked where there are no rules, it would leave empty tables behind.
+    if (iptables === undefined || !(await this.#hasFilter())) return;
     const directions = [
       ["FORWARD", "-i"],
       ["FORWARD", "-o"],
@@ -119,6 +120,13 @@ ${table} {
       if (action === "-D" || policy.startsWith(`-P ${chain} DROP`))
         await runCommand(iptables, [action, ...rule]).catch(() => {});
     }
+  }
+
+  async #hasFilter(): Promise<boolean> {
+    const tables = await runCommand(this.#options.nft, ["list", "tables", "ip"]);
+    const legacy = "/proc/net/ip_tables_names";
+    const names = existsSync(legacy) ? readFileSync(legacy, "latin1").split("\n") : [];
+    return /^table ip filter$/m.test(tables) || names.includes("filter");
   }
 
   /** Turns on forwarding where it is off; returns the interfaces that forwarded nothing before. */
