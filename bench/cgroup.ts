@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pause } from "../test/support/platform.ts";
 
@@ -34,7 +34,9 @@ export function limitCpu(millicores: number): CpuLimit {
   } else writeFileSync(path.join(directory, "cpu.max"), `${quota} ${periodMicroseconds}`);
   const join = `echo $$ > ${path.join(directory, "cgroup.procs")}; exec "$0" "$@"`;
   const remove = async () => {
-    // The kernel takes a moment to let go of processes that have ended.
+    // What watches the event loop sleeps on; and the kernel takes a moment to let go of what has ended.
+    const processes = readFileSync(path.join(directory, "cgroup.procs"), "utf8").match(/\d+/g);
+    for (const pid of processes ?? []) process.kill(Number(pid), "SIGKILL");
     for (let attempt = 0; attempt < 50; attempt++) {
       try {
         return rmdirSync(directory);
