@@ -23,14 +23,16 @@ const rule = (apiGroup: string, resources: string[], ...verbs: string[]): Rule =
 
 /** In the whole cluster: Functions may be in any namespace, and so may their children. */
 export const clusterRules: Rule[] = [
-  rule("", ["namespaces", "nodes"], "list", "watch"),
+  // How many there are decides about the default presets.
+  rule("", ["nodes"], "list"),
+  rule("", ["namespaces"], "list", "watch"),
   rule("", ["configmaps", "services"], "get", "list", "watch", "create", "patch", "delete"),
   rule("", ["pods"], "list", "watch"),
-  rule("", ["secrets"], "get", "list", "watch", "create", "patch"),
+  rule("", ["secrets"], "get", "list", "watch", "create", "patch", "delete"),
   rule("", ["serviceaccounts"], "list", "watch", "create", "patch"),
   rule("", ["events"], "create", "patch"),
   rule("apps", ["deployments"], "get", "list", "watch", "create", "patch", "delete"),
-  rule("batch", ["jobs"], "get", "list", "watch", "create", "patch", "delete"),
+  rule("batch", ["jobs"], "list", "watch", "create", "delete"),
   rule(
     "autoscaling",
     ["horizontalpodautoscalers"],

@@ -11,7 +11,7 @@ import {
   createApiServer,
   DamagedStoreError,
 } from "@spry/apiserver";
-import { type RegistryAccess, startFunctionController } from "@spry/controller";
+import { type RegistryAccess, startServerlessController } from "@spry/controller";
 import { RegistryClient } from "@spry/image";
 import { KubeClient, type Logger, resources, type Transport } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
@@ -145,7 +145,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       0o600,
     );
     const startGateway = async () => {
-      await applySystemObjects(client, access);
+      await applySystemObjects(client);
       const process = await occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
         startGatewayProcess({
           dataDir: dataDir.root,
@@ -196,9 +196,10 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log: log.child({ room: "machine" }),
         signal: running.signal,
       }),
-      startFunctionController({
+      startServerlessController({
         client,
         config,
+        internalRegistry: access,
         log: log.child({ room: "controller" }),
         signal: running.signal,
       }),

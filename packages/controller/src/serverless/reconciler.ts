@@ -10,9 +10,11 @@ import {
   type ReconcileResult,
   resources,
   type Secret,
+  type ServiceAccount,
   setCondition,
 } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
+import { contains } from "../contains.ts";
 import { type Configuration, configurationOf } from "./configuration.ts";
 import { servedOf } from "./election.ts";
 import {
@@ -173,8 +175,17 @@ async function ensureRegistry(
   const { client, namespace, internalRegistry } = deps;
   const { enableInternal, secretName } = dockerRegistry;
   await ensureServiceAccount(deps);
+  if (internalRegistry) {
+    // Of its own, because what builds start from stays there whatever registry is in force.
+    const secret = internalRegistrySecret(namespace, internalRegistry);
+    const metadata = { ...secret.metadata, name: names.internalRegistrySecret };
+    await ensureSecret(deps, { ...secret, metadata });
+  }
   if (enableInternal === true || (enableInternal === undefined && !secretName)) {
     if (!internalRegistry) return { error: "there is no internal registry on this platform" };
+    // Without a word about it, what somebody has put there is theirs.
+    const theirs = enableInternal === undefined ? await externalDefault(deps) : undefined;
+    if (theirs !== undefined) return { address: theirs };
     await ensureSecret(deps, internalRegistrySecret(namespace, internalRegistry));
     const warning = `the internal registry is used, Secret ${secretName} is not: spec.dockerRegistry names both`;
     return { address: "internal", ...(secretName ? { warning } : {}) };
@@ -189,7 +200,7 @@ async function ensureRegistry(
     });
   if (!given)
     return { error: `spec.dockerRegistry: there is no Secret ${namespace}/${secretName}` };
-  const made = externalRegistrySecret(namespace, given, internalRegistry);
+  const made = externalRegistrySecret(namespace, given);
   if ("error" in made) return { error: `spec.dockerRegistry: ${made.error}` };
   await ensureSecret(deps, made.secret);
   return { address: made.address, watched: true };
@@ -203,22 +214,34 @@ async function ensureSecret({ client }: ServerlessReconcilerDeps, wished: Secret
   await client.apply(resources.secrets, wished);
 }
 
+/** The address of a registry that the default Secret names and that is not ours. */
+async function externalDefault({
+  client,
+  namespace,
+}: ServerlessReconcilerDeps): Promise<string | undefined> {
+  const target = { namespace, name: names.registrySecret };
+  const present = await client.get(resources.secrets, target).catch(missing);
+  const value = (key: string) => Buffer.from(present?.data?.[key] ?? "", "base64").toString();
+  return present && value("isInternal") !== "true" ? value("registryAddress") : undefined;
+}
+
 async function ensureServiceAccount({
   client,
   namespace,
 }: ServerlessReconcilerDeps): Promise<void> {
-  const metadata = {
-    name: names.serviceAccount,
-    namespace,
-    labels: { [labels.config]: "service-account" },
-  };
   const target = { namespace, name: names.serviceAccount };
-  if (await client.get(resources.serviceAccounts, target).catch(missing)) return;
-  await client.apply(resources.serviceAccounts, {
-    metadata,
+  const wished: ServiceAccount = {
+    metadata: { ...target, labels: { [labels.config]: "service-account" } },
     automountServiceAccountToken: false,
-    imagePullSecrets: [{ name: names.registrySecret }],
-  });
+    imagePullSecrets: [
+      { name: names.registrySecret },
+      { name: names.remoteRegistrySecret },
+      { name: names.internalRegistrySecret },
+    ],
+  };
+  const present = await client.get(resources.serviceAccounts, target).catch(missing);
+  if (present && contains(present, wished)) return;
+  await client.apply(resources.serviceAccounts, wished);
 }
 
 function missing(error: unknown): undefined {

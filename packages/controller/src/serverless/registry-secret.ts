@@ -27,14 +27,10 @@ export function internalRegistrySecret(namespace: string, registry: RegistryAcce
 
 const required = ["registryAddress", "serverAddress"] as const;
 
-/**
- * The same for somebody else's, from the Secret that the Serverless object names. `alsoAllow` is where base images
- * may still come from. Errors name what the Secret lacks.
- */
+/** The same for somebody else's, from the Secret that the Serverless object names. Errors name what that lacks. */
 export function externalRegistrySecret(
   namespace: string,
   given: Secret,
-  alsoAllow: RegistryAccess | undefined,
 ): { secret: Secret; address: string } | { error: string } {
   const value = (key: string) =>
     Buffer.from(given.data?.[key] ?? "", "base64")
@@ -49,11 +45,6 @@ export function externalRegistrySecret(
   const registryAddress = value("registryAddress");
   const serverAddress = value("serverAddress");
   const auths: Record<string, { auth: string }> = {};
-  if (alsoAllow) {
-    const auth = authOf(alsoAllow.username, alsoAllow.password);
-    auths[alsoAllow.pushAddress] = auth;
-    auths[alsoAllow.pullAddress] = auth;
-  }
   if (username || password) auths[serverAddress] = authOf(username, password);
   const secret = secretOf(namespace, {
     username,

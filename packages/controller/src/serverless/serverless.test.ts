@@ -1,0 +1,184 @@
+/** What a Serverless object does, on a real API server in memory. */
+import { createApiServer } from "@spry/apiserver";
+import { functionCrd, functions } from "@spry/function";
+import { KubeClient, resources, type Secret } from "@spry/kube";
+import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
+import { settings } from "../testing/objects.ts";
+import { configurationOf, durationMs } from "./configuration.ts";
+import { serverlessCrd } from "./crd.ts";
+import { startServerlessController } from "./start.ts";
+import { deletionHook, type Serverless, serverlesses, type ServerlessSpec } from "./types.ts";
+
+const base = settings;
+const namespace = "kyma-system";
+const registry = { pushAddress: "push:5000", pullAddress: "pull", username: "u", password: "p" };
+const patience = { timeout: 5_000, interval: 10 };
+
+describe("a spec becomes the controller's configuration", () => {
+  test.each<[ServerlessSpec, object]>([
+    [{}, {}],
+    [{ targetCPUUtilizationPercentage: "" }, {}],
+    [{ targetCPUUtilizationPercentage: "70" }, { targetCpuUtilization: 70 }],
+    [{ functionBuildMaxSimultaneousJobs: "3" }, { maxSimultaneousBuilds: 3 }],
+    [{ functionRequeueDuration: "1m30s" }, { gitCheckIntervalSeconds: 90 }],
+    [{ defaultRuntimePodPreset: "XL" }, { defaultFunctionPreset: "XL" }],
+    [{ defaultBuildJobPreset: "fast" }, { defaultBuildPreset: "fast" }],
+    [{ tracing: { endpoint: "http://otel:4318" } }, { traceCollectorEndpoint: "http://otel:4318" }],
+    [{ eventing: { endpoint: "http://events" } }, { publisherProxyAddress: "http://events" }],
+  ])("%j", (spec, change) => {
+    const result = configurationOf(base, spec);
+    expect("configuration" in result && result.configuration.config).toEqual({
+      ...base,
+      ...change,
+    });
+  });
+
+  test.each<[ServerlessSpec, string]>([
+    [{ targetCPUUtilizationPercentage: "0" }, "spec.targetCPUUtilizationPercentage"],
+    [{ targetCPUUtilizationPercentage: "1e1" }, "spec.targetCPUUtilizationPercentage"],
+    [{ functionBuildMaxSimultaneousJobs: "-1" }, "spec.functionBuildMaxSimultaneousJobs"],
+    [{ functionRequeueDuration: "5" }, "spec.functionRequeueDuration"],
+    [{ defaultRuntimePodPreset: "XXL" }, "spec.defaultRuntimePodPreset"],
+    [{ logLevel: "loud" }, "spec.logLevel"],
+    [{ logFormat: "xml" }, "spec.logFormat"],
+    [{ tracing: { endpoint: "otel" } }, "spec.tracing.endpoint"],
+  ])("%j is refused, and says what is wrong", (spec, field) => {
+    const result = configurationOf(base, spec);
+    expect("errors" in result && result.errors).toEqual([expect.stringContaining(field)]);
+  });
+
+  test.each([
+    ["5m", 300_000],
+    ["1h30m", 5_400_000],
+    ["1.5s", 1_500],
+    ["500ms", undefined],
+    ["5", undefined],
+    ["-5m", undefined],
+    ["", undefined],
+  ])("%s is %s ms", (text, expected) => expect(durationMs(text)).toBe(expected));
+});
+
+describe("a cluster with Serverless objects", () => {
+  let api: Awaited<ReturnType<typeof createApiServer>>;
+  let client: KubeClient;
+  let stop: AbortController;
+  let ended: Promise<void>;
+
+  beforeAll(async () => {
+    api = await createApiServer({ dataDir: ":memory:" });
+    client = new KubeClient(api.transport(), { fieldManager: "test" });
+    for (const each of [functionCrd(), serverlessCrd()])
+      await client.apply(resources.customResourceDefinitions, each);
+    await client.apply(resources.namespaces, { metadata: { name: namespace } });
+  });
+  afterAll(() => api.close());
+  beforeEach(() => {
+    stop = new AbortController();
+    const signal = stop.signal;
+    ended = startServerlessController({ client, config: base, internalRegistry: registry, signal });
+  });
+  afterEach(async () => {
+    stop.abort();
+    await ended;
+    const { items } = await client.list(serverlesses);
+    for (const { metadata } of items) {
+      const target = { namespace, name: metadata.name ?? "" };
+      await client.delete(serverlesses, target);
+      const freed = { metadata: { finalizers: [] } };
+      if (metadata.finalizers) await client.patch(serverlesses, target, freed);
+    }
+  });
+
+  const create = (name: string, spec: ServerlessSpec = {}) =>
+    client.create<Serverless>(serverlesses, { metadata: { name, namespace }, spec });
+  const get = (name: string) => client.get(serverlesses, { namespace, name });
+  const state = async (name: string) => {
+    const { status } = await get(name);
+    const last = status?.conditions?.at(-1);
+    const verdict = last && `${last.type}=${last.status}/${last.reason}`;
+    return `${status?.state} ${status?.served} ${status?.dockerRegistry} ${verdict}`;
+  };
+  const registrySecret = async () => {
+    const target = { namespace, name: "serverless-registry-config-default" };
+    const { data = {} } = await client.get<Secret>(resources.secrets, target);
+    return Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]),
+    );
+  };
+
+  test("one object is served, with its hook, and the base objects are there", async () => {
+    await create("default", { dockerRegistry: { enableInternal: true } });
+    await expect
+      .poll(() => state("default"), patience)
+      .toBe("Ready True internal Installed=True/Installed");
+    expect((await get("default")).metadata.finalizers).toEqual([deletionHook]);
+    expect(await registrySecret()).toMatchObject({ isInternal: "true", pullRegAddr: "pull" });
+    const account = await client.get(resources.serviceAccounts, {
+      namespace,
+      name: "serverless-function",
+    });
+    expect(account.automountServiceAccountToken).toBe(false);
+  });
+
+  test("a second object waits, and takes over when the first is gone", async () => {
+    await create("first");
+    await expect.poll(() => state("first"), patience).toMatch(/^Ready True/);
+    await create("second");
+    await expect
+      .poll(() => state("second"), patience)
+      .toBe("Warning False undefined Configured=False/ServerlessDuplicated");
+    await client.delete(serverlesses, { namespace, name: "first" });
+    await expect.poll(() => state("second"), patience).toMatch(/^Ready True internal/);
+  });
+
+  test("an external registry is taken from the Secret that is named", async () => {
+    await create("default", { dockerRegistry: { enableInternal: false, secretName: "mine" } });
+    await expect.poll(() => state("default"), patience).toMatch(/^Error True .*ConfigurationErr$/);
+    const message = (await get("default")).status?.conditions?.[0]?.message;
+    expect(message).toBe("spec.dockerRegistry: there is no Secret kyma-system/mine");
+    const encode = (text: string) => Buffer.from(text).toString("base64");
+    const data = {
+      username: encode("me"),
+      password: encode("secret"),
+      serverAddress: encode("https://registry.example"),
+      registryAddress: encode("registry.example/team"),
+    };
+    await client.create(resources.secrets, { metadata: { namespace, name: "mine" }, data });
+    // Another text wakes the controller, which otherwise looks again after half a minute.
+    await client.patch(
+      serverlesses,
+      { namespace, name: "default" },
+      { spec: { logLevel: "debug" } },
+    );
+    await expect
+      .poll(() => state("default"), patience)
+      .toMatch(/^Ready True registry.example\/team/);
+    const secret = await registrySecret();
+    expect(secret).toMatchObject({ isInternal: "false", registryAddress: "registry.example/team" });
+    const { auths } = JSON.parse(secret[".dockerconfigjson"] ?? "{}") as { auths: object };
+    expect(Object.keys(auths)).toContain("https://registry.example");
+  });
+
+  test("both registries at once is a warning", async () => {
+    await create("default", { dockerRegistry: { enableInternal: true, secretName: "mine" } });
+    await expect.poll(() => state("default"), patience).toMatch(/^Warning True internal/);
+  });
+
+  test("deletion waits for the Functions", async () => {
+    await create("default");
+    await expect.poll(() => state("default"), patience).toMatch(/^Ready/);
+    const fn = {
+      metadata: { name: "fn", namespace },
+      spec: { runtime: "nodejs24", source: { inline: { source: "x" } } },
+    };
+    await client.create(functions, fn);
+    await client.delete(serverlesses, { namespace, name: "default" });
+    await expect
+      .poll(() => state("default"), patience)
+      .toMatch(/^Warning True internal Deleted=False\/DeletionErr$/);
+    expect((await get("default")).status?.conditions?.at(-1)?.message).toContain("kyma-system/fn");
+    await client.delete(functions, { namespace, name: "fn" });
+    const left = async () => (await client.list(serverlesses)).items.length;
+    await expect.poll(left, { ...patience, timeout: 15_000 }).toBe(0);
+  });
+});
