@@ -23,6 +23,7 @@ import { binaryOf, cacheDir, missingPrograms, versions } from "./binaries.ts";
 import { issueCertificates } from "./certificates.ts";
 import {
   apiServer,
+  auditPolicy,
   type Addresses,
   type ClusterUser,
   type Component,
@@ -166,6 +167,7 @@ async function start(
   cluster.etcd = `https://${host}:${ports.etcd}`;
   write(dir, cluster);
   issueCertificates(files.pki, host);
+  writeFileSync(files.auditPolicy, auditPolicy);
   writeKubeconfig(files.kubeconfig, dir, cluster.server, "admin");
   for (const user of withNode ? [...controlPlaneUsers, ...nodeUsers] : controlPlaneUsers) {
     writeKubeconfig(files.kubeconfigOf(user), dir, cluster.server, user);

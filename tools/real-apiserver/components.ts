@@ -33,6 +33,8 @@ export const layout = (dir: string) => ({
   kubeconfigOf: (user: ClusterUser) => path.join(dir, `${user}.kubeconfig`),
   log: (program: string) => path.join(dir, `${program}.log`),
   record: path.join(dir, "cluster.json"),
+  auditPolicy: path.join(dir, "audit-policy.json"),
+  auditLog: path.join(dir, "audit.log"),
 });
 
 export function etcd(dir: string, at: Addresses): Component {
@@ -117,8 +119,24 @@ function kubeletArgs(dir: string): string[] {
     `--kubelet-certificate-authority=${certificate("ca")}`,
     "--kubelet-preferred-address-types=InternalIP",
     "--enable-admission-plugins=NodeRestriction",
+    // What programs in Pods ask for, so that a test can hold their roles against it.
+    `--audit-policy-file=${layout(dir).auditPolicy}`,
+    `--audit-log-path=${layout(dir).auditLog}`,
   ];
 }
+
+/** Of every request by a ServiceAccount that is not the cluster's own: who asked for what, and the answer's status. */
+export const auditPolicy = JSON.stringify({
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  // A watch is told of when it begins: its end may be long after the test's.
+  omitStages: ["RequestReceived"],
+  rules: [
+    { level: "None", userGroups: ["system:serviceaccounts:kube-system"] },
+    { level: "Metadata", userGroups: ["system:serviceaccounts"] },
+    { level: "None" },
+  ],
+});
 
 export function controllerManager(dir: string, at: Addresses): Component {
   const { certificate, key, kubeconfigOf, pki } = layout(dir);

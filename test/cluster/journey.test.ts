@@ -1,0 +1,241 @@
+/** The whole journey on a real cluster: install, Functions, edits under load, configuration, uninstall. */
+import { randomBytes } from "node:crypto";
+import { type Function, functions } from "@spry/function";
+import { type Serverless, serverlesses } from "@spry/controller";
+import { type Namespace, resources } from "@spry/kube";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
+import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
+import {
+  clusterRules,
+  controllerAccount,
+  namespaceRules,
+  type Rule,
+} from "../../packages/cli/src/install/access.ts";
+import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
+import {
+  type AuditEvent,
+  InstalledCluster,
+  whyNoInstallation,
+} from "../support/installed-cluster.ts";
+import { functionManifest, pause } from "../support/platform.ts";
+
+const reason = whyNoInstallation();
+const cluster = new InstalledCluster();
+const system = "kyma-system";
+const namespace = `shop-${randomBytes(3).toString("hex")}`;
+const patience = { timeout: 60_000, interval: 200 };
+
+function manifest(name: string, source: string, spec: Record<string, unknown> = {}): Function {
+  return JSON.parse(functionManifest(name, source, spec, { namespace })) as Function;
+}
+const answering = (text: string) =>
+  `module.exports = { main: async () => ${JSON.stringify(text)} };`;
+const apply = (fn: Function) => cluster.client.apply(functions, fn, { fieldManager: "test" });
+const configuration = () =>
+  cluster.client.get<Serverless>(serverlesses, { namespace: system, name: "default" });
+const configure = (spec: Serverless["spec"]) =>
+  cluster.client.patch(serverlesses, { namespace: system, name: "default" }, { spec });
+
+describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})` : ""}`, () => {
+  let before: string[];
+  beforeAll(async () => {
+    await cluster.start();
+    before = await cluster.inventory();
+  }, 300_000);
+  afterAll(() => cluster.stop(), 60_000);
+
+  test("spry install brings up controller and registry, and says what is in effect", async () => {
+    const { code, stderr } = await cluster.install();
+    expect(stderr).toContain(`Spry is installed in ${system}`);
+    expect(code).toBe(0);
+    await expect.poll(async () => (await configuration()).status?.state, patience).toBe("Ready");
+    const { status } = await configuration();
+    expect(status).toMatchObject({ served: "True", dockerRegistry: "internal" });
+    const conditions = status?.conditions?.map(({ type, status: value }) => `${type}=${value}`);
+    expect(conditions).toEqual(["Configured=True", "Installed=True"]);
+  }, 240_000);
+
+  test("the Pods of Spry and of Functions are restricted, and those of Functions are enforced to be", async () => {
+    const level = { "pod-security.kubernetes.io/enforce": "restricted" };
+    const { metadata } = await cluster.client.get(resources.namespaces, { name: system });
+    expect(metadata.labels).toMatchObject(level);
+    await cluster.client.create<Namespace>(resources.namespaces, {
+      metadata: { name: namespace, labels: level },
+    });
+    await cluster.startClient(namespace);
+  });
+
+  test("an inline Function, one with npm dependencies and one from Git answer through their Services", async () => {
+    const npm = await startNpmRegistry();
+    const registry = await cluster.share(Number(npm.address.split(":")[1]));
+    await cluster.client.create(resources.secrets, {
+      metadata: { namespace, name: "serverless-package-registry-config" },
+      data: { ".npmrc": Buffer.from(`registry=http://${registry}/\n`).toString("base64") },
+    });
+    using repository = new TestRepository();
+    repository.commit({ "handler.js": answering("from Git") });
+    await using server = await GitHttpServer.start({ root: repository.root });
+    const git = await cluster.share(Number(new URL(server.origin).port));
+
+    const dependencies = JSON.stringify({ dependencies: { greeting: "1.2.3" } });
+    const withPackage = `const text = require("greeting"); module.exports = { main: () => text };`;
+    await apply(manifest("inline", answering("first")));
+    await apply(manifest("packages", withPackage, { dependencies }));
+    const fromGit = manifest("git", "");
+    const url = `http://${git}/shop.git`;
+    fromGit.spec.source = { gitRepository: { url, reference: "main", baseDir: "/" } };
+    await apply(fromGit);
+    for (const name of ["inline", "packages", "git"]) await cluster.untilRunning(namespace, name);
+    expect(await cluster.call(namespace, "inline")).toBe("first");
+    expect(await cluster.call(namespace, "packages")).toBe("hello");
+    expect(await cluster.call(namespace, "git")).toBe("from Git");
+  }, 300_000);
+
+  test("edits under load: every request is answered, the last edit wins", async () => {
+    const url = `http://inline.${namespace}.svc.cluster.local/`;
+    const load = cluster.inClient(
+      namespace,
+      `let ok = 0, bad = [], last, stop = false;
+       process.on("SIGTERM", () => (stop = true));
+       const one = async () => {
+         while (!stop && last !== "edit 3") {
+           try {
+             const answer = await fetch(${JSON.stringify(url)});
+             last = await answer.text();
+             if (answer.status === 200) ok++; else bad.push(answer.status + " " + last);
+           } catch (error) { bad.push(String(error.cause ?? error)); }
+           await new Promise((resolve) => setTimeout(resolve, 20));
+         }
+       };
+       Promise.all([one(), one()]).then(() => console.log(JSON.stringify({ ok, bad, last })));`,
+    );
+    for (let edit = 1; edit <= 3; edit++) {
+      await apply(manifest("inline", answering(`edit ${edit}`)));
+      await cluster.untilRunning(namespace, "inline");
+    }
+    const { ok, bad, last } = JSON.parse(await load) as { ok: number; bad: string[]; last: string };
+    expect(bad).toEqual([]);
+    expect(ok).toBeGreaterThan(20);
+    expect(last).toBe("edit 3");
+  }, 300_000);
+
+  test("what does not load changes nothing for callers, and the version before is back at once", async () => {
+    await apply(manifest("inline", "module.exports = { main: ;"));
+    const running = async () => {
+      const { status } = await cluster.client.get(functions, { namespace, name: "inline" });
+      return status?.conditions?.find(({ type }) => type === "Running")?.message;
+    };
+    await expect
+      .poll(running, { ...patience, timeout: 120_000 })
+      .toContain("SyntaxError: Unexpected token ';'");
+    expect(await cluster.call(namespace, "inline")).toBe("edit 3");
+    await apply(manifest("inline", answering("edit 2")));
+    await cluster.untilRunning(namespace, "inline");
+    await expect.poll(() => cluster.call(namespace, "inline"), patience).toBe("edit 2");
+  }, 300_000);
+
+  test("a range of replicas brings an autoscaler, and its end takes it away", async () => {
+    const target = { namespace, name: "inline" };
+    const autoscaler = async () => {
+      const { items } = await cluster.client.list(resources.horizontalPodAutoscalers, {
+        namespace,
+      });
+      return items.map(({ spec }) => `${spec?.minReplicas}-${spec?.maxReplicas}`);
+    };
+    const scale = (scaleConfig: object | null) =>
+      cluster.client.patch(functions, target, { spec: { scaleConfig } });
+    await scale({ minReplicas: 1, maxReplicas: 2 });
+    await expect.poll(autoscaler, patience).toEqual(["1-2"]);
+    await scale({ minReplicas: 1, maxReplicas: 3 });
+    await expect.poll(autoscaler, patience).toEqual(["1-3"]);
+    await scale(null);
+    await expect.poll(autoscaler, patience).toEqual([]);
+  });
+
+  test("the configuration takes effect while Functions run; what it cannot mean is told", async () => {
+    await configure({
+      functionBuildMaxSimultaneousJobs: "2",
+      targetCPUUtilizationPercentage: "70",
+    });
+    const effective = async () => (await configuration()).status?.targetCPUUtilizationPercentage;
+    await expect.poll(effective, patience).toBe("70");
+    await configure({ functionBuildMaxSimultaneousJobs: "many" });
+    const state = async () => (await configuration()).status?.state;
+    await expect.poll(state, patience).toBe("Error");
+    const configured = (await configuration()).status?.conditions?.[0];
+    expect(configured).toMatchObject({ type: "Configured", reason: "ConfigurationErr" });
+    expect(configured?.message).toContain(`"many" is not a whole number from 1 to 1000`);
+    await configure({ functionBuildMaxSimultaneousJobs: "5" });
+    await expect.poll(state, patience).toBe("Ready");
+  });
+
+  test("while there are Functions, uninstalling is refused", async () => {
+    const { code, stderr } = await cluster.spry("uninstall");
+    expect(stderr).toContain(`there are Functions: ${namespace}/`);
+    expect(code).toBe(1);
+  });
+
+  test("a deleted Function takes along all that was its own", async () => {
+    await cluster.client.delete(functions, { namespace, name: "git" });
+    const left = async () => {
+      const mine = (await cluster.inventory()).filter((each) => each.includes(`${namespace}/git`));
+      return mine;
+    };
+    await expect.poll(left, patience).toEqual([]);
+  });
+
+  test("the controller's role is what the controller asks for: no less, and no more", async () => {
+    const asked = cluster.asked(`${system}:${controllerAccount}`);
+    const refused = asked.filter(({ responseStatus }) => responseStatus?.code === 403);
+    expect(refused.map(triple)).toEqual([]);
+    const used = new Set(asked.flatMap(rightsUsed));
+    const unused = [...clusterRules, ...namespaceRules]
+      .flatMap(rightsOf)
+      .filter((right) => !used.has(right) && !onlySometimes.has(right));
+    expect(unused).toEqual([]);
+  });
+
+  test("spry uninstall leaves nothing behind", async () => {
+    const { code, stderr } = await cluster.spry("uninstall", "--functions", "delete");
+    expect(stderr).toContain("Spry is gone.");
+    expect(code).toBe(0);
+    await cluster.client.delete(resources.namespaces, { name: namespace });
+    const left = async () => {
+      const now = await cluster.inventory();
+      return now.filter((each) => !before.includes(each));
+    };
+    for (let attempt = 0; attempt < 50 && (await left()).length > 0; attempt++) await pause(500);
+    expect(await left()).toEqual([]);
+  }, 240_000);
+});
+
+/** Rights for what happens rarely, each with its occasion. */
+const onlySometimes = new Set([
+  // A certificate that is renewed replaces the one before.
+  "update /secrets",
+  // What an earlier Function of the same name has left goes first.
+  "delete /configmaps",
+  "delete /services",
+  "delete apps/deployments",
+  // An Event that is repeated is counted.
+  "patch /events",
+]);
+
+function triple({ verb, objectRef }: AuditEvent): string {
+  const { apiGroup = "", resource = "", subresource } = objectRef ?? {};
+  return `${verb} ${apiGroup}/${resource}${subresource ? `/${subresource}` : ""}`;
+}
+
+/** An applied object that was not there takes the right to create it, too. */
+function rightsUsed(event: AuditEvent): string[] {
+  const right = triple(event);
+  const created = event.verb === "patch" && event.responseStatus?.code === 201;
+  return created ? [right, right.replace("patch", "create")] : [right];
+}
+
+function rightsOf({ apiGroups, resources: kinds, verbs }: Rule): string[] {
+  return apiGroups.flatMap((group) =>
+    kinds.flatMap((kind) => verbs.map((verb) => `${verb} ${group}/${kind}`)),
+  );
+}

@@ -1,0 +1,219 @@
+/** Spry installed on a real cluster of our own: images from this checkout, `spry install`, and a Pod that calls Functions. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type AddressInfo, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createRegistry } from "@spry/image";
+import { isNotFound, type KubeClient, type Pod, resources } from "@spry/kube";
+import { type Function, functions } from "@spry/function";
+import { layout } from "../../tools/real-apiserver/components.ts";
+import { allowPlainRegistry } from "../../tools/real-apiserver/node/programs.ts";
+import { pause, root, run } from "./platform.ts";
+import { RealCluster, whyNoCluster } from "./real-cluster.ts";
+
+/** Why none can be here; undefined when one can. */
+export function whyNoInstallation(): string | undefined {
+  if (process.env["KUBECONFIG"]) return "images for a cluster of KUBECONFIG are not made here";
+  return whyNoCluster({ node: true });
+}
+
+interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export class InstalledCluster {
+  readonly #cluster = new RealCluster();
+  readonly #scratch = mkdtempSync(path.join(tmpdir(), "installed-"));
+  readonly #servers: { close(): unknown }[] = [];
+  /** By the names of `npm run images`. */
+  images: Record<string, string> = {};
+
+  /** The cluster and the images, but nothing installed. */
+  async start(): Promise<void> {
+    await this.#cluster.start({ node: true });
+    const registry = createRegistry({ dir: path.join(this.#scratch, "registry") });
+    const server = await registry.listen({ host: this.hostAddress, port: 0 });
+    this.#servers.push(server, registry);
+    const host = `${this.hostAddress}:${server.port}`;
+    allowPlainRegistry(this.#dir, host);
+    const images = path.join(root, "tools/images/main.ts");
+    const only = "--only=controller,registry,builder,nodejs24";
+    const args = [images, `--to=${host}`, "--plain", `--values=${this.#imageValues}`, only];
+    const made = await run(process.execPath, args);
+    if (made.code !== 0) throw new Error(`making images: ${made.stderr}`);
+    const values = JSON.parse(readFileSync(this.#imageValues, "utf8")) as typeof this;
+    this.images = values.images;
+    const more = {
+      plainRegistries: [host],
+      registry: { storage: { kind: "emptyDir", size: "2Gi" } },
+    };
+    writeFileSync(this.#values, JSON.stringify(more));
+  }
+
+  async stop(): Promise<void> {
+    for (const server of this.#servers.toReversed()) await server.close();
+    await this.#cluster.stop();
+    rmSync(this.#scratch, { recursive: true, force: true });
+  }
+
+  get client(): KubeClient {
+    return this.#cluster.client;
+  }
+
+  /** Of this machine, as Pods see it. */
+  get hostAddress(): string {
+    return this.#cluster.own?.node?.network.hostAddress ?? "";
+  }
+
+  get kubeconfig(): string {
+    return this.#cluster.own?.kubeconfig ?? "";
+  }
+
+  /** Files for `spry install --values`. */
+  get values(): string[] {
+    return [this.#imageValues, this.#values];
+  }
+
+  spry(...args: string[]): Promise<Finished> {
+    const main = path.join(root, "tools/spry.mjs");
+    return run(process.execPath, [main, "--kubeconfig", this.kubeconfig, ...args]);
+  }
+
+  install(...more: string[]): Promise<Finished> {
+    const values = this.values.flatMap((file) => ["--values", file]);
+    return this.spry("install", "--timeout", "180", ...values, ...more);
+  }
+
+  /** Makes a server of this machine's loopback reachable from Pods; its address there. */
+  async share(port: number): Promise<string> {
+    const server: Server = createServer((socket) => {
+      const inner = connect(port, "127.0.0.1");
+      socket.pipe(inner).pipe(socket);
+      for (const each of [socket, inner])
+        each.on("error", () => (socket.destroy(), inner.destroy()));
+    });
+    await new Promise<void>((resolve) => server.listen(0, this.hostAddress, resolve));
+    this.#servers.push(server);
+    return `${this.hostAddress}:${(server.address() as AddressInfo).port}`;
+  }
+
+  /** Until the newest generation runs; throws with its conditions when that takes too long. */
+  async untilRunning(namespace: string, name: string, timeoutMs = 150_000): Promise<Function> {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const fn = await this.client.get(functions, { namespace, name });
+      const running = fn.status?.conditions?.find(({ type }) => type === "Running");
+      const isCurrent = (fn.status?.observedGeneration ?? 0) >= (fn.metadata.generation ?? 0);
+      if (isCurrent && running?.status === "True") return fn;
+      if (performance.now() > deadline) {
+        throw new Error(`${name} does not run: ${JSON.stringify(fn.status?.conditions)}`);
+      }
+      await pause(100);
+    }
+  }
+
+  /** A Pod that has Node.js, to call Functions from as their users do. */
+  async startClient(namespace: string): Promise<void> {
+    const metadata = { namespace, name: "client" };
+    const securityContext = {
+      allowPrivilegeEscalation: false,
+      runAsNonRoot: true,
+      capabilities: { drop: ["ALL"] },
+      seccompProfile: { type: "RuntimeDefault" },
+    };
+    const command = ["node", "-e", "setInterval(() => {}, 1000)"];
+    const image = this.images["nodejs24"] ?? "";
+    await this.client.create<Pod>(resources.pods, {
+      metadata,
+      spec: {
+        terminationGracePeriodSeconds: 0,
+        containers: [{ name: "main", image, command, securityContext }],
+      },
+    });
+    for (;;) {
+      const { status } = await this.client.get(resources.pods, metadata);
+      if (status?.phase === "Running") return;
+      await pause(100);
+    }
+  }
+
+  /** What a script prints in the client's Pod. */
+  async inClient(namespace: string, script: string): Promise<string> {
+    const args = ["--kubeconfig", this.kubeconfig, "-n", namespace, "exec", "client", "--"];
+    const { code, stdout, stderr } = await run("kubectl", [...args, "node", "-e", script]);
+    if (code !== 0) throw new Error(`in the client's Pod: ${stderr}${stdout}`);
+    return stdout.trim();
+  }
+
+  /** A Function's answer by its Service's name, from the client's Pod. */
+  call(namespace: string, name: string): Promise<string> {
+    const url = `http://${name}.${namespace}.svc.cluster.local/`;
+    return this.inClient(
+      namespace,
+      `fetch(${JSON.stringify(url)}).then((r) => r.text()).then((t) => console.log(t))`,
+    );
+  }
+
+  /** What a ServiceAccount has asked the API server for, by the audit log. */
+  asked(account: string): AuditEvent[] {
+    const text = readFileSync(layout(this.#dir).auditLog, "utf8");
+    const all = text.split("\n").flatMap((line) => (line ? [JSON.parse(line) as AuditEvent] : []));
+    return all.filter(({ user }) => user.username === `system:serviceaccount:${account}`);
+  }
+
+  /** `kind namespace/name` of everything there is, except what comes and goes by itself. */
+  async inventory(): Promise<string[]> {
+    const lists: { groupVersion: string; resources: ApiResource[] }[] = [];
+    const json = async (url: string) => (await this.client.raw("GET", url)).json();
+    const { groups } = (await json("/apis")) as { groups: ApiGroup[] };
+    lists.push((await json("/api/v1")) as (typeof lists)[number]);
+    for (const { preferredVersion } of groups) {
+      lists.push((await json(`/apis/${preferredVersion.groupVersion}`)) as (typeof lists)[number]);
+    }
+    const found: string[] = [];
+    for (const list of lists) {
+      for (const { name, kind, verbs } of list.resources) {
+        if (name.includes("/") || !verbs.includes("list") || passing.has(kind)) continue;
+        const base = list.groupVersion === "v1" ? "/api/v1" : `/apis/${list.groupVersion}`;
+        const answer = await json(`${base}/${name}`).catch((error: unknown) => {
+          if (isNotFound(error)) return { items: [] };
+          throw error;
+        });
+        for (const { metadata } of (answer as { items: Pod[] }).items) {
+          found.push(`${kind} ${metadata.namespace ?? ""}/${metadata.name}`);
+        }
+      }
+    }
+    return found.sort();
+  }
+
+  get #dir(): string {
+    return path.dirname(this.kubeconfig);
+  }
+  get #imageValues(): string {
+    return path.join(this.#scratch, "images.json");
+  }
+  get #values(): string {
+    return path.join(this.#scratch, "values.json");
+  }
+}
+
+export interface AuditEvent {
+  user: { username: string };
+  verb: string;
+  objectRef?: { apiGroup?: string; resource?: string; subresource?: string; namespace?: string };
+  responseStatus?: { code: number };
+}
+
+interface ApiResource {
+  name: string;
+  kind: string;
+  verbs: string[];
+}
+interface ApiGroup {
+  preferredVersion: { groupVersion: string };
+}
+
+const passing = new Set(["Event", "Lease", "ComponentStatus", "EndpointSlice", "IPAddress"]);
