@@ -214,6 +214,8 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
 const onlySometimes = new Set([
   // A certificate that is renewed replaces the one before.
   "update /secrets",
+  // A choice of registry that is taken back is taken back in every namespace.
+  "delete /secrets",
   // What an earlier Function of the same name has left goes first.
   "delete /configmaps",
   "delete /services",
