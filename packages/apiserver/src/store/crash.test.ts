@@ -1,9 +1,8 @@
 /** Power may go at any moment: what was acknowledged is there afterwards, and what is there was once written. */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
 import { Store } from "./store.ts";
 
@@ -16,12 +15,14 @@ const names = 40;
  * `!` says that it was acknowledged: a name, and the value it has then (`-`: deleted).
  */
 const writer = `
+  const { writeSync } = await import("node:fs");
   const { Store } = await import(process.argv[1]);
   const store = new Store(process.argv[2]);
   let seed = Number(process.argv[3]);
   const random = (n) => ((seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) >>> 8) % n;
   let value = seed * 1000;
-  const say = (text) => process.stdout.write(text + "\\n");
+  // To a file and at once: a pipe that is full keeps in the process what a kill then takes away.
+  const say = (text) => writeSync(1, text + "\\n");
   const write = async (writer) => {
     for (;;) {
       // Each writer has names of its own, so that the order of its announcements is that of its writes.
@@ -82,20 +83,28 @@ class Expected {
   }
 }
 
+/** Runs the writer with its output in a file, and kills it once so many writes are acknowledged there. */
+async function writeUntilKilled(dataDir: string, seed: number, log: string, writes: number) {
+  const module = path.join(import.meta.dirname, "store.ts");
+  const args = ["--input-type=module", "-e", writer, module, dataDir, String(seed)];
+  const output = openSync(log, "w");
+  const child = spawn(process.execPath, args, { stdio: ["ignore", output, "inherit"] });
+  closeSync(output);
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  while (readFileSync(log, "utf8").split("!").length <= writes && child.exitCode === null)
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  child.kill("SIGKILL");
+  await ended;
+}
+
 test("killed twelve times in the middle of 500 writes and more, it has every acknowledged one", async () => {
   const dataDir = mkdtempSync(path.join(tmpdir(), "crash-"));
   const expected = new Expected();
   for (let round = 1; round <= 12; round++) {
     const killAfter = expected.acknowledged + 20 + ((round * 37) % 50);
-    const module = path.join(import.meta.dirname, "store.ts");
-    const args = ["--input-type=module", "-e", writer, module, dataDir, String(round)];
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-    const ended = new Promise((resolve) => child.once("close", resolve));
-    for await (const line of createInterface({ input: child.stdout })) {
-      expected.hear(line);
-      if (expected.acknowledged >= killAfter) child.kill("SIGKILL");
-    }
-    await ended;
+    const log = path.join(dataDir, `round-${round}.log`);
+    await writeUntilKilled(dataDir, round, log, killAfter - expected.acknowledged);
+    for (const line of readFileSync(log, "utf8").split("\n")) expected.hear(line);
     const store = new Store(dataDir);
     expect(expected.differences(store)).toEqual([]);
     expected.settle(store);
