@@ -24,6 +24,7 @@ const steps = {
   check: [...lint, [...vitest, "--project", "unit", "--maxWorkers=2"]],
   format: [oxfmt, [...oxlint, "--fix"]],
   bench: [[node, path.join(root, "bench", "main.ts"), ...rest]],
+  chart: [[node, path.join(root, "tools", "helm", "main.ts")]],
   images: [[node, path.join(root, "tools", "images", "main.ts"), ...rest]],
   "real-apiserver": [[node, path.join(root, "tools", "real-apiserver", "main.ts"), ...rest]],
 }[command];

@@ -1,5 +1,7 @@
 /** The whole journey on a real cluster: install, Functions, edits under load, configuration, uninstall. */
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import path from "node:path";
 import { type Function, functions } from "@spry/function";
 import { type Serverless, serverlesses } from "@spry/controller";
 import { type Namespace, resources } from "@spry/kube";
@@ -18,11 +20,13 @@ import {
   InstalledCluster,
   whyNoInstallation,
 } from "../support/installed-cluster.ts";
-import { functionManifest, pause } from "../support/platform.ts";
+import { functionManifest, pause, root, run } from "../support/platform.ts";
+import { helm } from "../../tools/helm/helm.ts";
 
 const reason = whyNoInstallation();
 const cluster = new InstalledCluster();
 const system = "kyma-system";
+const chart = path.join(root, "deploy/helm/spry");
 const namespace = `shop-${randomBytes(3).toString("hex")}`;
 const patience = { timeout: 60_000, interval: 200 };
 
@@ -208,6 +212,26 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     for (let attempt = 0; attempt < 50 && (await left()).length > 0; attempt++) await pause(500);
     expect(await left()).toEqual([]);
   }, 240_000);
+
+  test.skipIf(!existsSync(helm()))(
+    `the Helm chart installs the same (needs ${helm()})`,
+    async () => {
+      const values = cluster.values.flatMap((file) => ["--values", file]);
+      const to = ["--kubeconfig", cluster.kubeconfig, "--namespace", system];
+      const flags = ["--create-namespace", "--wait", "--timeout=150s"];
+      const installed = await run(helm(), ["install", "spry", chart, ...to, ...flags, ...values]);
+      expect(installed.stderr).not.toContain("Error");
+      expect(installed.code).toBe(0);
+      await expect.poll(async () => (await configuration()).status?.state, patience).toBe("Ready");
+      await cluster.client.delete(serverlesses, { namespace: system, name: "default" });
+      const left = async () => (await cluster.client.list(serverlesses)).items.length;
+      await expect.poll(left, patience).toBe(0);
+      expect((await run(helm(), ["uninstall", "spry", ...to, "--wait"])).code).toBe(0);
+      const deployments = await cluster.client.list(resources.deployments, { namespace: system });
+      expect(deployments.items).toEqual([]);
+    },
+    240_000,
+  );
 });
 
 /** Rights for what happens rarely, each with its occasion. */

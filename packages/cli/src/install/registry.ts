@@ -1,5 +1,4 @@
 /** The registry in the cluster: pushed to by its Service, pulled from by a port of every node (contract, section 6.1). */
-import { quantityValue } from "@spry/kube";
 import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
 import {
   containerSecurityContext,
@@ -86,7 +85,7 @@ function deployment(values: InstallValues) {
             imagePullPolicy: "IfNotPresent",
             env: [
               { name: "REGISTRY_DIR", value: "/var/lib/registry" },
-              { name: "REGISTRY_QUOTA_BYTES", value: String(quotaOf(values)) },
+              { name: "REGISTRY_VOLUME_SIZE", value: values.registry.storage.size },
               // The controller makes the Secret; until then the Pod waits.
               credential("REGISTRY_USERNAME", "username"),
               credential("REGISTRY_PASSWORD", "password"),
@@ -113,11 +112,6 @@ function deployment(values: InstallValues) {
       },
     },
   };
-}
-
-/** A little less than the volume: what is on the way needs room too. */
-function quotaOf({ registry: { storage } }: InstallValues): number {
-  return Math.floor(quantityValue(storage.size) * 0.9);
 }
 
 function storageOf({ registry: { storage } }: InstallValues) {

@@ -1,0 +1,170 @@
+/**
+ * The Helm chart, made from the same objects that `spry install` applies: they are rendered once with marks in place of
+ * values, and each mark becomes what Helm puts there.
+ */
+import { definitionObjects, configurationObject } from "../../packages/cli/src/install/objects.ts";
+import { accessObjects } from "../../packages/cli/src/install/access.ts";
+import { controllerObjects, webhookObjects } from "../../packages/cli/src/install/controller.ts";
+import { networkPolicies } from "../../packages/cli/src/install/network.ts";
+import { type InstalledObject } from "../../packages/cli/src/install/parts.ts";
+import { registryObjects } from "../../packages/cli/src/install/registry.ts";
+import { defaultValues, type InstallValues } from "../../packages/cli/src/install/values.ts";
+import { dump } from "js-yaml";
+
+const imageOf = (name: string): string =>
+  `{{ required "images.${name}: npm run images -- --values FILE writes it" .Values.images.${name} }}`;
+
+/** Each mark as YAML writes it, quotes included, and what Helm puts there. */
+const marks: [mark: RegExp, template: string][] = [
+  [/'"@@images@@"'/g, "{{ .Values.images | toJson | quote }}"],
+  [/'"@@buildEnvironment@@"'/g, "{{ .Values.buildEnvironment | toJson | quote }}"],
+  [/'@@plainRegistries@@'/g, '{{ join "," .Values.plainRegistries | quote }}'],
+  [/'@@replicas@@'/g, "{{ .Values.replicas }}"],
+  [/'@@size@@'/g, "{{ .Values.registry.storage.size }}"],
+  [/'@@serverless@@'/g, "{{ .Values.serverless | toJson }}"],
+  [/'@@image\.(\w+)@@'/g, "$1"],
+  [/'?@@nodePort@@'?/g, "{{ .Values.registry.nodePort }}"],
+  [/'?@@namespace@@'?/g, "{{ .Release.Namespace }}"],
+  [
+    /imagePullSecrets:\n +- name: '@@imagePullSecrets@@'/g,
+    'imagePullSecrets: {{ include "spry.pullSecrets" . }}',
+  ],
+  [
+    /persistentVolumeClaim:\n +claimName: serverless-docker-registry/g,
+    '{{ include "spry.registryVolume" . }}',
+  ],
+  [
+    /^( +)storageClassName: '@@storageClassName@@'\n/gm,
+    "{{- with .Values.registry.storage.storageClassName }}\n$1storageClassName: {{ . }}\n{{- end }}\n",
+  ],
+];
+
+/** Values whose every leaf is a mark. */
+function marked(): InstallValues {
+  const asMark = (name: string) => `@@${name}@@` as never;
+  /** A map that is written as one JSON text. */
+  const jsonMark = (name: string, map: Record<string, string>) =>
+    Object.defineProperty(map, "toJSON", { value: () => `@@${name}@@` });
+  return {
+    namespace: "@@namespace@@",
+    images: jsonMark("images", {
+      controller: "@@image.controller@@",
+      registry: "@@image.registry@@",
+    }),
+    imagePullSecrets: ["@@imagePullSecrets@@"],
+    replicas: asMark("replicas"),
+    registry: {
+      enabled: true,
+      nodePort: asMark("nodePort"),
+      storage: {
+        kind: "persistentVolumeClaim",
+        size: "@@size@@",
+        storageClassName: "@@storageClassName@@",
+        path: "@@path@@",
+      },
+    },
+    plainRegistries: ["@@plainRegistries@@"],
+    buildEnvironment: jsonMark("buildEnvironment", {}),
+    serverless: asMark("serverless"),
+  };
+}
+
+/** The chart's files by their paths in it. */
+export function chartFiles(version: string): Record<string, string> {
+  const values = marked();
+  const storage = "eq .Values.registry.storage.kind";
+  const registry = registryObjects(values).map((object) =>
+    object.kind === "PersistentVolumeClaim"
+      ? onlyIf(`${storage} "persistentVolumeClaim"`, templateOf(object))
+      : templateOf(object),
+  );
+  const toRegistry = (object: InstalledObject) =>
+    object.metadata.name?.endsWith("allow-to-registry")
+      ? onlyIf(".Values.registry.enabled", templateOf(object))
+      : templateOf(object);
+  const hooked = configurationObject(values);
+  hooked.metadata.annotations = { "helm.sh/hook": "post-install" };
+  return {
+    "Chart.yaml": chartYaml(version),
+    "values.yaml": valuesYaml(),
+    ".helmignore": "*.tgz\n",
+    "templates/_helpers.tpl": helpers,
+    "templates/NOTES.txt": notes,
+    "templates/definitions.yaml": documents(definitionObjects().map(templateOf)),
+    "templates/access.yaml": documents(accessObjects(values.namespace).map(templateOf)),
+    "templates/network.yaml": documents(networkPolicies(values).map(toRegistry)),
+    "templates/registry.yaml": onlyIf(".Values.registry.enabled", documents(registry)),
+    "templates/controller.yaml": documents(controllerObjects(values).map(templateOf)),
+    "templates/webhooks.yaml": documents(webhookObjects(values.namespace).map(templateOf)),
+    "templates/configuration.yaml": onlyIf(".Values.serverless", templateOf(hooked)),
+  };
+}
+
+function templateOf(object: InstalledObject): string {
+  const yaml = dump(object, { noRefs: true, lineWidth: -1 });
+  if (yaml.includes("{{"))
+    throw new Error(`making the chart: ${object.kind} has braces of its own`);
+  let text = yaml;
+  for (const [mark, template] of marks) {
+    const isImage = template === "$1";
+    text = isImage
+      ? text.replace(mark, (_, name: string) => imageOf(name))
+      : text.replace(mark, template);
+  }
+  const left = /@@[\w.]+@@/.exec(text)?.[0];
+  if (left) throw new Error(`making the chart: nothing is known to take the place of ${left}`);
+  return text;
+}
+
+const documents = (all: string[]): string => all.join("---\n");
+const onlyIf = (condition: string, text: string): string =>
+  `{{- if ${condition} }}\n${text}{{- end }}\n`;
+
+const generated = "# Made by `npm run chart` from packages/cli/src/install.\n";
+
+function chartYaml(version: string): string {
+  return `${generated}apiVersion: v2
+name: spry
+description: Functions on Kubernetes
+type: application
+version: ${version}
+appVersion: ${version}
+kubeVersion: ">=1.30.0-0"
+`;
+}
+
+function valuesYaml(): string {
+  const { namespace: _namespace, ...values } = defaultValues;
+  return `${generated}# What each means: packages/cli/src/install/values.ts. The images come from \`npm run images -- --to REGISTRY --values FILE\`.
+${dump(values)}`;
+}
+
+const helpers = `{{- define "spry.pullSecrets" -}}
+{{- $list := list -}}
+{{- range .Values.imagePullSecrets }}{{ $list = append $list (dict "name" .) }}{{ end -}}
+{{- $list | toJson -}}
+{{- end }}
+
+{{- define "spry.registryVolume" -}}
+{{- $storage := .Values.registry.storage -}}
+{{- if eq $storage.kind "emptyDir" -}}
+emptyDir: {{ dict "sizeLimit" $storage.size | toJson }}
+{{- else if eq $storage.kind "hostPath" -}}
+hostPath: {{ dict "path" $storage.path "type" "DirectoryOrCreate" | toJson }}
+{{- else if eq $storage.kind "persistentVolumeClaim" -}}
+persistentVolumeClaim: {{ dict "claimName" "serverless-docker-registry" | toJson }}
+{{- else -}}
+{{- fail (printf "registry.storage.kind %q: use persistentVolumeClaim, emptyDir or hostPath" $storage.kind) -}}
+{{- end -}}
+{{- end }}
+`;
+
+const notes = `Spry {{ .Chart.AppVersion }} is installed in {{ .Release.Namespace }}.
+
+  kubectl -n {{ .Release.Namespace }} get serverless,pods
+
+Before \`helm uninstall\`: delete the Functions, then the configuration, which its controller lets go of:
+
+  kubectl delete functions --all --all-namespaces
+  kubectl delete serverlesses --all --all-namespaces
+`;
