@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { type Function, functions } from "@spry/function";
+import { type Function, functions, functionsV1alpha1, gitRepositories } from "@spry/function";
 import { type Serverless, serverlesses } from "@spry/controller";
 import { type Namespace, resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -172,6 +172,23 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     expect(configured?.message).toContain(`"many" is not a whole number from 1 to 1000`);
     await configure({ functionBuildMaxSimultaneousJobs: "5" });
     await expect.poll(state, patience).toBe("Ready");
+  });
+
+  test("a v1alpha1 Function and its GitRepository become a v1alpha2 one, checked like any other", async () => {
+    const url = "https://git.example/shop.git";
+    await cluster.client.create(gitRepositories, {
+      metadata: { namespace, name: "old" },
+      spec: { url },
+    });
+    const spec = { type: "git" as const, source: "old", baseDir: "/", reference: "main" };
+    const old = { metadata: { namespace, name: "old" }, spec: { ...spec, runtime: "nodejs24" } };
+    const dryRun = { dryRun: true };
+    const create = (object: typeof old) => cluster.client.create(functionsV1alpha1, object, dryRun);
+    expect((await create(old)).spec).toMatchObject({ type: "git", source: "old" });
+    const wrong = { ...old, spec: { ...old.spec, runtime: "cobol" } };
+    await expect(create(wrong)).rejects.toThrow(/spec.runtime/);
+    const read = await cluster.client.get(functionsV1alpha1, { namespace, name: "inline" });
+    expect(read.spec.source).toBe(answering("edit 2"));
   });
 
   test("while there are Functions, uninstalling is refused", async () => {

@@ -1,7 +1,7 @@
 import { type RequestListener } from "node:http";
 
-/** An object of the largest size, twice, with room for the envelope. */
-const maxBodySize = 8 * 1024 * 1024;
+/** A list to be converted; a webhook may take less. */
+const maxBodySize = 64 * 1024 * 1024;
 
 /** Hands requests of a `node:https` server to a webhook; one that it cannot answer is cut off. */
 export function answerWith(webhook: (request: Request) => Promise<Response>): RequestListener {

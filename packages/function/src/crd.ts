@@ -18,9 +18,12 @@ import { labelPrefix } from "./labels.ts";
 import { presets, type PresetKind } from "./presets.ts";
 import { retiredRuntimes, runtimes } from "./runtimes.ts";
 import { functions } from "./types.ts";
+import { functionV1alpha1Schema } from "./v1alpha1/crd.ts";
+import { functionsV1alpha1 } from "./v1alpha1/types.ts";
 
 /**
- * The CustomResourceDefinition of Functions. Every list and map that a rule walks is bounded,
+ * The CustomResourceDefinition of Functions, without the webhook that converts between its versions: who runs one adds
+ * it. Every list and map that a rule walks is bounded,
  * because an API server refuses rules whose cost it cannot bound.
  */
 export function functionCrd(): CustomResourceDefinition {
@@ -55,6 +58,16 @@ export function functionCrd(): CustomResourceDefinition {
           },
           additionalPrinterColumns: printerColumns(),
           schema: { openAPIV3Schema: functionSchema() } as VersionSchema,
+        },
+        {
+          name: functionsV1alpha1.version,
+          served: true,
+          storage: false,
+          deprecated: true,
+          deprecationWarning: `${group}/${functionsV1alpha1.version} Function is deprecated; use ${version}`,
+          subresources: { status: {} },
+          additionalPrinterColumns: printerColumns(),
+          schema: { openAPIV3Schema: functionV1alpha1Schema() } as VersionSchema,
         },
       ],
     },

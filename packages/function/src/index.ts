@@ -48,3 +48,12 @@ export {
   podSelectorOf,
 } from "./labels.ts";
 export { boundedName, names } from "./names.ts";
+/** The version before, and how the two become each other. */
+export { gitRepositoryCrd } from "./v1alpha1/crd.ts";
+export { repositoryNameOf, toV1alpha1, toV1alpha2 } from "./v1alpha1/convert.ts";
+export {
+  functionsV1alpha1,
+  type FunctionV1alpha1,
+  gitRepositories,
+  type GitRepository,
+} from "./v1alpha1/types.ts";

@@ -44,7 +44,8 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   for (const object of all.toReversed()) await deleteObject(client, object);
   const made = [webhookSecretName, registryCredentialsName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });
-  if (!keep) {
+  if (keep) await endConversion(client);
+  else {
     await removeCopies(client);
     for (const object of definitionObjects().toReversed()) await deleteObject(client, object);
   }
@@ -102,6 +103,13 @@ async function endConfiguration(
   await untilTrue("the configuration is gone (its controller lets it go)", timeoutMs, async () => {
     return (await list()).length === 0;
   });
+}
+
+/** Nobody converts any more: Functions are served as they are kept. */
+async function endConversion(client: KubeClient): Promise<void> {
+  const name = `${functions.plural}.${functions.group}`;
+  const none = { strategy: "None", webhook: null };
+  await client.patch(resources.customResourceDefinitions, { name }, { spec: { conversion: none } });
 }
 
 async function deleteObject(client: KubeClient, object: InstalledObject): Promise<void> {

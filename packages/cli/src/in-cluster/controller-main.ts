@@ -56,7 +56,7 @@ void runProgram(log, async (signal) => {
     fieldSelector: `metadata.name=${webhookSecretName}`,
     log,
   });
-  let admission = createAdmission(config);
+  let admission = createAdmission(config, client);
   secrets.onChange(({ type, object }) => {
     const certificate = type === "deleted" ? undefined : certificateIn(object);
     if (!certificate) return;
@@ -76,8 +76,8 @@ void runProgram(log, async (signal) => {
       log,
       signal,
       onChange: (current) => {
-        admission = createAdmission(current.config);
-        setLevel(current.logLevel);
+        admission = createAdmission(current.config, client);
+        log.setLevel(levelOf(current.logLevel));
       },
     }),
   ];
@@ -158,7 +158,8 @@ async function installedConfig(
   };
 }
 
-/** pino has no names for some of the contract's levels. */
-function setLevel(level: string): void {
-  (log as { level?: string }).level = /panic/.test(level) ? "fatal" : level;
+/** The contract's names for levels; some say the same. */
+function levelOf(name: string): Parameters<typeof log.setLevel>[0] {
+  if (name === "debug" || name === "warn" || name === "error" || name === "info") return name;
+  return "fatal";
 }

@@ -1,4 +1,4 @@
-import { admissionConfigurations } from "@spry/controller";
+import { admissionConfigurations, conversionConfiguration } from "@spry/controller";
 import { type KubeClient, resources } from "@spry/kube";
 import { type WebhookCertificate, webhookServiceName } from "./webhook-certificate.ts";
 
@@ -13,4 +13,8 @@ export async function configureWebhooks(
   const [mutating, validating] = admissionConfigurations({ caBundle, service });
   await client.apply(resources.mutatingWebhookConfigurations, mutating);
   await client.apply(resources.validatingWebhookConfigurations, validating);
+  const conversion = conversionConfiguration({ caBundle, service });
+  await client.apply(resources.customResourceDefinitions, conversion, {
+    fieldManager: "spry-webhooks",
+  });
 }

@@ -47,6 +47,11 @@ export const clusterRules: Rule[] = [
   rule(functions.group, ["functions/status"], "patch"),
   rule(serverlesses.group, ["serverlesses"], "list", "watch", "patch"),
   rule(serverlesses.group, ["serverlesses/status"], "update"),
+  rule(functions.group, ["gitrepositories"], "get"),
+  {
+    ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "patch"),
+    resourceNames: [`${functions.plural}.${functions.group}`],
+  },
   {
     ...rule(
       "admissionregistration.k8s.io",
@@ -102,7 +107,7 @@ function aggregatedRoles(): InstalledObject[] {
       { rules },
     );
   const all = [toView, toEdit, toAdmin];
-  const functionParts = ["functions", "functions/status", "functions/scale"];
+  const functionParts = ["functions", "functions/status", "functions/scale", "gitrepositories"];
   const serverlessParts = ["serverlesses", "serverlesses/status"];
   return [
     role("kyma-functions-view", all, [rule(functions.group, functionParts, ...reading)]),
@@ -110,7 +115,7 @@ function aggregatedRoles(): InstalledObject[] {
       "kyma-functions-edit",
       [toEdit, toAdmin],
       [
-        rule(functions.group, ["functions"], ...writing),
+        rule(functions.group, ["functions", "gitrepositories"], ...writing),
         rule(functions.group, ["functions/scale"], "patch", "update"),
       ],
     ),

@@ -1,5 +1,5 @@
 /** Everything that an installation consists of, in the order in which it is applied. */
-import { functionCrd } from "@spry/function";
+import { functionCrd, gitRepositoryCrd } from "@spry/function";
 import { type Serverless, serverlessCrd } from "@spry/controller";
 import { type CustomResourceDefinition, resources } from "@spry/kube";
 import { accessObjects } from "./access.ts";
@@ -13,7 +13,7 @@ export const serverlessName = "default";
 
 /** Namespace and definitions: what the rest is made in and of. Helm makes the namespace itself. */
 export function definitionObjects(): InstalledObject[] {
-  return [functionCrd(), serverlessCrd()].map(definition);
+  return [functionCrd(), gitRepositoryCrd(), serverlessCrd()].map(definition);
 }
 
 function definition({ metadata, spec }: CustomResourceDefinition): InstalledObject {

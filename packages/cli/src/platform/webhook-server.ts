@@ -1,7 +1,12 @@
 /** The admission webhooks of the embedded platform: real HTTPS on loopback, as on a cluster. */
 import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
-import { admissionConfigurations, type ControllerConfig, createAdmission } from "@spry/controller";
+import {
+  admissionConfigurations,
+  type ControllerConfig,
+  conversionConfiguration,
+  createAdmission,
+} from "@spry/controller";
 import { type KubeClient, resources } from "@spry/kube";
 import { answerWith } from "../webhook-requests.ts";
 import { type KeyPair } from "./certificates.ts";
@@ -14,7 +19,7 @@ export async function startWebhookServer(options: {
   /** PEM of the authority that signed the certificate. */
   ca: string;
 }): Promise<{ close(): Promise<void> }> {
-  const admission = createAdmission(options.config);
+  const admission = createAdmission(options.config, options.client);
   const server = createServer(
     options.certificate,
     answerWith((request) => admission.fetch(request)),
@@ -44,4 +49,8 @@ async function configure(client: KubeClient, url: string, ca: string): Promise<v
         : resources.validatingWebhookConfigurations;
     await client.apply(resource, configuration, { fieldManager: "spry" });
   }
+  const conversion = conversionConfiguration({ caBundle, url });
+  await client.apply(resources.customResourceDefinitions, conversion, {
+    fieldManager: "spry-webhooks",
+  });
 }

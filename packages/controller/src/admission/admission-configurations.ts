@@ -37,9 +37,10 @@ export function admissionConfigurations(
 function webhook(location: WebhookLocation, path: string) {
   return {
     admissionReviewVersions: ["v1"],
-    clientConfig: clientConfig(location, path),
+    clientConfig: webhookClientConfig(location, path),
     failurePolicy: "Fail" as const,
-    matchPolicy: "Exact" as const,
+    // An older version is asked about as what it is kept as.
+    matchPolicy: "Equivalent" as const,
     sideEffects: "None" as const,
     timeoutSeconds: 10,
     namespaceSelector: {
@@ -64,7 +65,8 @@ function webhook(location: WebhookLocation, path: string) {
   };
 }
 
-function clientConfig({ caBundle, url, service }: WebhookLocation, path: string) {
+/** Where one webhook is. */
+export function webhookClientConfig({ caBundle, url, service }: WebhookLocation, path: string) {
   if (service) return { caBundle, service: { port: 443, ...service, path } };
   if (url === undefined)
     throw new Error("locating the webhooks: neither a URL nor a Service is given");

@@ -5,8 +5,9 @@ import {
   type Function,
   validateFunction,
 } from "@spry/function";
-import { deepEqual } from "@spry/kube";
+import { deepEqual, type KubeClient } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
+import { conversionPath, convertFunctions } from "./conversion.ts";
 import {
   type AdmissionRequest,
   type AdmissionResponse,
@@ -22,9 +23,17 @@ export const validationPath = "/validation/function";
 
 /** An object of the largest size, twice (old and new), with room for the envelope. */
 const maxBodyLength = 8 * 1024 * 1024;
+/** A list is converted in one request. */
+const maxConversionLength = 64 * 1024 * 1024;
 
-/** The two admission webhooks: `fetch` answers an AdmissionReview v1 with an AdmissionReview v1. */
-export function createAdmission(config: ControllerConfig): {
+/**
+ * The webhooks: `fetch` answers an AdmissionReview v1 with an AdmissionReview v1, and a ConversionReview v1 likewise.
+ * The client reads the GitRepositories that a v1alpha1 Function names; without one there are no conversions.
+ */
+export function createAdmission(
+  config: ControllerConfig,
+  client?: KubeClient,
+): {
   fetch(request: Request): Promise<Response>;
 } {
   const reviews: Record<string, (request: AdmissionRequest) => AdmissionResponse> = {
@@ -35,10 +44,12 @@ export function createAdmission(config: ControllerConfig): {
     async fetch(request) {
       const { pathname } = new URL(request.url);
       const review = Object.hasOwn(reviews, pathname) ? reviews[pathname] : undefined;
-      if (!review) return problem(404, `there is no webhook at ${pathname}`);
-      if (request.method !== "POST") return problem(405, "an AdmissionReview must be POSTed");
-      const body = await readBody(request);
-      if (body === undefined) return problem(413, `more than ${maxBodyLength} bytes`);
+      const converts = client !== undefined && pathname === conversionPath;
+      if (!review && !converts) return problem(404, `there is no webhook at ${pathname}`);
+      if (request.method !== "POST") return problem(405, "a review must be POSTed");
+      const body = await readBody(request, converts ? maxConversionLength : maxBodyLength);
+      if (body === undefined) return problem(413, "the body is too long");
+      if (!review) return answerConversion(client, body);
       const asked = parseReview(body);
       if (!asked) return problem(400, "the body is no admission.k8s.io/v1 AdmissionReview");
       const response = { uid: asked.uid, ...review(asked) };
@@ -46,6 +57,21 @@ export function createAdmission(config: ControllerConfig): {
       return Response.json({ ...kind, response });
     },
   };
+}
+
+async function answerConversion(client: KubeClient | undefined, body: string): Promise<Response> {
+  const answer = client && (await convertFunctions(client, parseJson(body)));
+  return answer
+    ? Response.json(answer)
+    : problem(400, "the body is no apiextensions.k8s.io/v1 ConversionReview");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Runs before the schema is checked: the object may be anything. */
@@ -104,12 +130,12 @@ function isMap(value: unknown): boolean {
 }
 
 /** Undefined if it is too long, without reading on. */
-async function readBody(request: Request): Promise<string | undefined> {
+async function readBody(request: Request, maxLength: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of request.body ?? []) {
     length += chunk.length;
-    if (length > maxBodyLength) return undefined;
+    if (length > maxLength) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
