@@ -1,19 +1,53 @@
 import { renameSync, statSync } from "node:fs";
 import { type Logger } from "@spry/kube";
-import { pino } from "pino";
+import { pino, type Level } from "pino";
 
 /** A log file that has grown beyond this becomes `<file>.1` at the next start. */
 const maxFileSize = 16 * 1024 * 1024;
 
+/** A logger whose level may be changed while it runs, that of its children included. */
+export interface LeveledLogger extends Logger {
+  setLevel(level: Level): void;
+}
+
 /** JSON lines on standard output, or in a file. `SPRY_LOG_LEVEL`: debug, info (default), warn, error. */
-export function createLogger(options: { name: string; file?: string }): Logger {
+export function createLogger(options: { name: string; file?: string }): LeveledLogger {
   const level = process.env["SPRY_LOG_LEVEL"] ?? "info";
   if (options.file) rotate(options.file);
   const destination = pino.destination({ dest: options.file ?? 1, sync: true, mode: 0o600 });
-  return pino(
-    { level, base: { name: options.name }, timestamp: pino.stdTimeFunctions.isoTime },
+  const family = new Family();
+  const root = pino(
+    {
+      level,
+      base: { name: options.name },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // A child has the level that its parent had when it was made.
+      onChild: (child) => family.add(child),
+    },
     destination,
   );
+  family.add(root);
+  return Object.assign(root, { setLevel: (next: Level) => family.setLevel(next) });
+}
+
+/** Loggers that are in use: most children live as long as the process, some for one request. */
+class Family {
+  #members: WeakRef<{ level: string }>[] = [];
+  #pruneAt = 64;
+
+  add(member: { level: string }): void {
+    this.#members.push(new WeakRef(member));
+    if (this.#members.length < this.#pruneAt) return;
+    this.#members = this.#members.filter((each) => each.deref() !== undefined);
+    this.#pruneAt = Math.max(64, this.#members.length * 2);
+  }
+
+  setLevel(level: Level): void {
+    for (const each of this.#members) {
+      const member = each.deref();
+      if (member) member.level = level;
+    }
+  }
 }
 
 function rotate(file: string): void {
