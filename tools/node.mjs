@@ -56,10 +56,14 @@ export function node24() {
   }
 }
 
-/** Environment of our own processes: compiled code is cached, and nothing slows their start. */
+/**
+ * Environment of our own processes: compiled code is cached, and nothing slows their start. npm hands its settings on to
+ * what it runs; that this checkout ignores install scripts must not count for the Functions that it builds.
+ */
 export function environment() {
   const env = { ...process.env };
   env.NODE_COMPILE_CACHE ??= path.join(root, "node_modules", ".cache", "node");
   delete env.NODE_OPTIONS;
+  delete env.npm_config_ignore_scripts;
   return env;
 }

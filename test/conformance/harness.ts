@@ -39,7 +39,10 @@ export async function startHarness(
   const directory = mkdtempSync(path.join(tmpdir(), "apiserver-"));
   const read = (name: string) => readFileSync(path.join(directory, name), "utf8");
   certificate(directory, "ca", "/CN=ca");
-  certificate(directory, "server", "/CN=server", { ca: "ca", names: "IP:127.0.0.1,DNS:localhost" });
+  certificate(directory, "server", "/CN=server", {
+    ca: "ca",
+    names: "IP:127.0.0.1,IP:10.96.0.1,DNS:localhost",
+  });
   certificate(directory, "admin", "/O=system:masters/CN=admin", { ca: "ca" });
   for (const [name, subject] of Object.entries(users))
     certificate(directory, name, subject, { ca: "ca" });

@@ -63,7 +63,7 @@ const kinds: [string, (dataDir: string) => Promise<Sandbox> | Sandbox][] = [
 ];
 
 const here = kinds.filter(([kind]) => kind === "process" || hasRunc());
-test.skipIf(here.length === kinds.length)("in the oci sandbox (skipped: needs root and runc)");
+if (here.length < kinds.length) test.skip("in the oci sandbox (skipped: needs root and runc)");
 
 describe.each(here)("in the %s sandbox", (_, open) => {
   let harness: Harness;
@@ -84,11 +84,14 @@ describe.each(here)("in the %s sandbox", (_, open) => {
     const mirror = { url: `http://127.0.0.1:${server.port}` };
     image = await pushProgram(new RegistryClient({ resolve: () => mirror }));
     const { hostname, port } = new URL(harness.url);
+    const sandbox = await open(dataDir);
+    // As the platform does: a Pod with a network of its own has another loopback.
+    await sandbox.offer(Number(port));
     node = createNode({
       client,
       name: "here",
       dataDir,
-      sandbox: await open(dataDir),
+      sandbox,
       mirrors: { [registryHost]: mirror },
       apiServer: { host: hostname, port: Number(port) },
     });

@@ -345,12 +345,6 @@ describe("a build that fails", () => {
         job.metadata.uid,
       );
       await platform.clock.advance(500);
-      const pod = `${job.metadata.name}-x`;
-      await platform.client.delete(
-        resources.pods,
-        { namespace, name: pod },
-        { gracePeriodSeconds: 0 },
-      );
       await platform.until(
         "another try",
         async () => (await platform.buildJob("hello")).metadata.uid !== job.metadata.uid,

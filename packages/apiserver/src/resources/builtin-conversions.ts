@@ -1,4 +1,5 @@
 import { type UnknownObject } from "@spry/kube";
+import { cpu } from "../kinds/autoscaler.ts";
 
 /** Versions of a built-in kind that are stored as another one. */
 export interface BuiltinConversion {
@@ -66,10 +67,7 @@ function autoscalerToV2(object: UnknownObject): void {
   const spec = object.spec as Record<string, unknown> | undefined;
   if (!spec) return;
   const { targetCPUUtilizationPercentage: utilization, ...rest } = spec;
-  object.spec = rest;
-  if (utilization === undefined) return;
-  const target = { type: "Utilization", averageUtilization: utilization };
-  rest.metrics = [{ type: "Resource", resource: { name: "cpu", target } }];
+  object.spec = { ...rest, metrics: [cpu((utilization as number | undefined) ?? 80)] };
 }
 
 function autoscalerToV1(object: UnknownObject): void {
