@@ -1,10 +1,17 @@
 /** Spry installed on a real cluster of our own: images from this checkout, `spry install`, and a Pod that calls Functions. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createRegistry } from "@spry/image";
-import { isNotFound, type KubeClient, type Pod, resources } from "@spry/kube";
+import {
+  isNotFound,
+  type KubeClient,
+  type KubeObject,
+  type Pod,
+  type Resource,
+  resources,
+} from "@spry/kube";
 import { type Function, functions } from "@spry/function";
 import { layout } from "../../tools/real-apiserver/components.ts";
 import { allowPlainRegistry } from "../../tools/real-apiserver/node/programs.ts";
@@ -46,9 +53,11 @@ export class InstalledCluster {
     const values = JSON.parse(readFileSync(this.#imageValues, "utf8")) as typeof this;
     this.images = values.images;
     const more = {
+      replicas: 2,
       plainRegistries: [host],
-      registry: { storage: { kind: "emptyDir", size: "2Gi" } },
+      registry: { storage: { storageClassName: "of-the-test", size: "2Gi" } },
     };
+    await this.#offerVolumes("of-the-test", 2);
     writeFileSync(this.#values, JSON.stringify(more));
   }
 
@@ -97,6 +106,24 @@ export class InstalledCluster {
     await new Promise<void>((resolve) => server.listen(0, this.hostAddress, resolve));
     this.#servers.push(server);
     return `${this.hostAddress}:${(server.address() as AddressInfo).port}`;
+  }
+
+  /** Volumes for claims of the class, as somebody who runs a cluster by hand makes them; one for each installation. */
+  async #offerVolumes(storageClassName: string, count: number): Promise<void> {
+    for (let index = 0; index < count; index++) {
+      const directory = path.join(this.#scratch, `volume-${index}`);
+      mkdirSync(directory);
+      chownSync(directory, 1000, 1000);
+      const spec = {
+        storageClassName,
+        capacity: { storage: "2Gi" },
+        accessModes: ["ReadWriteOnce"],
+        persistentVolumeReclaimPolicy: "Retain",
+        hostPath: { path: directory },
+      };
+      const metadata = { name: `volume-${index}` };
+      await this.client.create(persistentVolumes, { metadata, spec });
+    }
   }
 
   /** Until the newest generation runs; throws with its conditions when that takes too long. */
@@ -215,5 +242,13 @@ interface ApiResource {
 interface ApiGroup {
   preferredVersion: { groupVersion: string };
 }
+
+const persistentVolumes: Resource<KubeObject & { spec: object }> = {
+  group: "",
+  version: "v1",
+  kind: "PersistentVolume",
+  plural: "persistentvolumes",
+  namespaced: false,
+};
 
 const passing = new Set(["Event", "Lease", "ComponentStatus", "EndpointSlice", "IPAddress"]);

@@ -47,7 +47,6 @@ describe.skipIf(!existsSync(program))(
         },
       ],
       ["a volume of a class", { registry: { storage: { storageClassName: "fast", size: "5Gi" } } }],
-      ["a directory of the node", { registry: { storage: { kind: "hostPath", path: "/data" } } }],
       ["an empty directory", { registry: { nodePort: 30000, storage: { kind: "emptyDir" } } }],
       [
         "everything else",

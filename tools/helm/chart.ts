@@ -60,7 +60,6 @@ function marked(): InstallValues {
         kind: "persistentVolumeClaim",
         size: "@@size@@",
         storageClassName: "@@storageClassName@@",
-        path: "@@path@@",
       },
     },
     plainRegistries: ["@@plainRegistries@@"],
@@ -149,12 +148,10 @@ const helpers = `{{- define "spry.pullSecrets" -}}
 {{- $storage := .Values.registry.storage -}}
 {{- if eq $storage.kind "emptyDir" -}}
 emptyDir: {{ dict "sizeLimit" $storage.size | toJson }}
-{{- else if eq $storage.kind "hostPath" -}}
-hostPath: {{ dict "path" $storage.path "type" "DirectoryOrCreate" | toJson }}
 {{- else if eq $storage.kind "persistentVolumeClaim" -}}
 persistentVolumeClaim: {{ dict "claimName" "serverless-docker-registry" | toJson }}
 {{- else -}}
-{{- fail (printf "registry.storage.kind %q: use persistentVolumeClaim, emptyDir or hostPath" $storage.kind) -}}
+{{- fail (printf "registry.storage.kind %q: use persistentVolumeClaim or emptyDir" $storage.kind) -}}
 {{- end -}}
 {{- end }}
 `;

@@ -8,11 +8,9 @@
 {{- $storage := .Values.registry.storage -}}
 {{- if eq $storage.kind "emptyDir" -}}
 emptyDir: {{ dict "sizeLimit" $storage.size | toJson }}
-{{- else if eq $storage.kind "hostPath" -}}
-hostPath: {{ dict "path" $storage.path "type" "DirectoryOrCreate" | toJson }}
 {{- else if eq $storage.kind "persistentVolumeClaim" -}}
 persistentVolumeClaim: {{ dict "claimName" "serverless-docker-registry" | toJson }}
 {{- else -}}
-{{- fail (printf "registry.storage.kind %q: use persistentVolumeClaim, emptyDir or hostPath" $storage.kind) -}}
+{{- fail (printf "registry.storage.kind %q: use persistentVolumeClaim or emptyDir" $storage.kind) -}}
 {{- end -}}
 {{- end }}

@@ -116,8 +116,5 @@ function deployment(values: InstallValues) {
 
 function storageOf({ registry: { storage } }: InstallValues) {
   if (storage.kind === "emptyDir") return { emptyDir: { sizeLimit: storage.size } };
-  if (storage.kind === "hostPath") {
-    return { hostPath: { path: storage.path, type: "DirectoryOrCreate" } };
-  }
   return { persistentVolumeClaim: { claimName: registryName } };
 }

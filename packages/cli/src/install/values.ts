@@ -19,13 +19,11 @@ export interface InstallValues {
     /** The port of every node by which images are pulled, as `localhost:<port>`. */
     nodePort: number;
     storage: {
-      /** `hostPath` and `emptyDir` are for one node, and for trying out. */
-      kind: "persistentVolumeClaim" | "emptyDir" | "hostPath";
+      /** `emptyDir` is for trying out: the images go with the registry's Pod. */
+      kind: "persistentVolumeClaim" | "emptyDir";
       size: string;
       /** Empty: the cluster's default class. */
       storageClassName: string;
-      /** Of `hostPath`. */
-      path: string;
     };
   };
   /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
@@ -44,7 +42,7 @@ export const defaultValues: InstallValues = {
   registry: {
     enabled: true,
     nodePort: 32137,
-    storage: { kind: "persistentVolumeClaim", size: "20Gi", storageClassName: "", path: "" },
+    storage: { kind: "persistentVolumeClaim", size: "20Gi", storageClassName: "" },
   },
   plainRegistries: [],
   buildEnvironment: {},
@@ -107,6 +105,13 @@ function check({ images, registry, serverless, replicas }: InstallValues): void 
     throw new UserError(
       `the image of ${loose.map(([name]) => name).join(", ")} is not given by digest`,
       "images are pinned: registry/name@sha256:...",
+    );
+  }
+  const kinds = ["persistentVolumeClaim", "emptyDir"];
+  if (!kinds.includes(registry.storage.kind)) {
+    throw new UserError(
+      `registry.storage.kind ${registry.storage.kind} is not known`,
+      `use ${kinds.join(" or ")}; a directory of a node is had by a PersistentVolume`,
     );
   }
   if (!Number.isInteger(replicas) || replicas < 1) {
