@@ -1,10 +1,7 @@
-import { execFile } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import { promisify } from "node:util";
-import { type LayerFile } from "@spry/image";
+import { type LayerFile, sharedLibrariesOf } from "@spry/image";
 
-const lddTimeoutMs = 10_000;
 /** Older C libraries load these when the first name is looked up, without being linked to them. */
 const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
 const programDirs = ["/usr/bin", "/bin"];
@@ -78,21 +75,3 @@ export class HostFiles {
 }
 
 const relative = (name: string): string => name.replace(/^\/+/, "");
-
-/** By absolute path, its loader included; none for one that is linked statically, or no program at all. */
-async function sharedLibrariesOf(program: string): Promise<string[]> {
-  const options = { timeout: lddTimeoutMs, env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } };
-  const { stdout } = await promisify(execFile)("ldd", [program], options).catch(
-    (error: unknown) => {
-      const { stdout: said = "", stderr = "" } = error as { stdout?: string; stderr?: string };
-      if (/not a dynamic executable|not a valid dynamic program/i.test(said + stderr)) {
-        return { stdout: "" };
-      }
-      throw error;
-    },
-  );
-  return stdout.split("\n").flatMap((line) => {
-    const file = /(?:=>\s*|^\s*)(\/\S+)\s+\(0x[0-9a-f]+\)\s*$/.exec(line)?.[1];
-    return file === undefined ? [] : [file];
-  });
-}

@@ -29,7 +29,11 @@ const notOfPython = new Set(
  * Exact versions: the same checkout gives the same images. They come as npm packages, which hold nothing
  * but the official binary.
  */
-const nodeVersions: Readonly<Record<string, string>> = { "22": "22.23.3", "26": "26.9.0" };
+const nodeVersions: Readonly<Record<string, string>> = {
+  "20": "20.20.2",
+  "22": "22.23.3",
+  "26": "26.9.0",
+};
 
 /** A shell, its tools, certificates and accounts. Below all others. */
 export async function systemLayer(): Promise<HostFiles> {
