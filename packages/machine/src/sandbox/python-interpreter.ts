@@ -36,12 +36,19 @@ export async function linkPython(
   await addServiceNames(path.join(dir, "lib", `python${version}`, "site-packages"));
 }
 
-/** Python runs a line of a `.pth` file that begins with `import` at every start (module `site`). */
+/**
+ * Python runs a line of a `.pth` file that begins with `import` at every start (module `site`). It takes its own
+ * directory off the path again: a Function's packages come from its image, and what a build of another leaves
+ * behind here is not found.
+ */
 async function addServiceNames(packages: string): Promise<void> {
   await mkdir(packages, { recursive: true });
   await copyFile(pythonHook, path.join(packages, "_spry_services.py"));
-  const line = 'import os; os.environ.get("SPRY_SERVICES") and __import__("_spry_services")\n';
-  await writeFile(path.join(packages, "_spry_services.pth"), line);
+  const line = [
+    'import os, sys; os.environ.get("SPRY_SERVICES") and __import__("_spry_services")',
+    'sys.path[:] = [each for each in sys.path if not os.path.exists(os.path.join(each, "_spry_services.pth"))]',
+  ].join("; ");
+  await writeFile(path.join(packages, "_spry_services.pth"), `${line}\n`);
 }
 
 /** A shell's line, because a path with blanks cannot stand after `#!`. */
