@@ -9,7 +9,7 @@ ensureInstalled();
 const node = node24();
 const programs = await ensurePrograms();
 const args = [
-  "--max-semi-space-size=1",
+  "--max-semi-space-size=4",
   "--optimize-for-size",
   path.join(programs, "main.js"),
   ...process.argv.slice(2),

@@ -32,6 +32,8 @@ function structForm(
   if (!structure) return from;
   const to: Record<string, unknown> = {};
   for (const field of structure.values()) {
+    // Most fields of most objects; asked first, because this runs several times in every write.
+    if (from[field.name] === undefined && !field.kept) continue;
     const below = fieldSchema(schema, field.name);
     if (!below) continue;
     const value = form(from[field.name], below, state);

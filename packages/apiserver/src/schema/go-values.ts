@@ -23,8 +23,13 @@ const limits: [RegExp, string][] = [
   [/T\d+:\d\d:[6-9]/, "second out of range"],
 ];
 
+/** As times are nearly always written, and stored as they are; days that not every month has take the long way. */
+const plainTime =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
+
 /** The time as it is stored (whole seconds, or millionths, UTC). Throws an `Error` for what is no time. */
 export function storedTime(text: string, micro: boolean): string {
+  if (!micro && plainTime.test(text)) return text;
   const layout = micro ? microTimeLayout : timeLayout;
   const parsing = `parsing time ${JSON.stringify(text)}`;
   let rest = text;
