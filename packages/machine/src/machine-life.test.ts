@@ -232,6 +232,29 @@ test("a container whose liveness probe fails is restarted", async () => {
   );
 });
 
+test("a container that ignores SIGTERM gets the grace period of the probe it failed", async () => {
+  const machine = await startMachine();
+  await createPod(
+    machine,
+    `process.on("SIGTERM", () => {}); console.log("deaf"); ${idle}`,
+    {
+      livenessProbe: {
+        exec: { command: ["false"] },
+        initialDelaySeconds: 1,
+        periodSeconds: 1,
+        failureThreshold: 1,
+        terminationGracePeriodSeconds: 1,
+      },
+    },
+    { terminationGracePeriodSeconds: 3600 },
+  );
+  await eventually(async () => {
+    const [status] = (await getPod(machine.client)).status?.containerStatuses ?? [];
+    expect(status?.lastState?.terminated?.exitCode).toBe(137);
+  });
+  await machine.client.delete(resources.pods, target("p"), { gracePeriodSeconds: 0 });
+});
+
 test("init containers run one after the other; a sidecar runs beside, and ends with the Pod's own", async () => {
   const machine = await startMachine();
   const { registry, client } = machine;

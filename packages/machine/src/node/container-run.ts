@@ -33,6 +33,8 @@ export interface ContainerRunOptions {
 
 const maxTerminationMessage = 4096;
 const maxLogMessage = { lines: 80, bytes: 2048 };
+/** After a preStop hook that took all of the grace period (minimumGracePeriodInSeconds of the kubelet). */
+const leastGraceMs = 2_000;
 const defaultTerminationLog = "/dev/termination-log";
 
 /** One container of a Pod through all of its runs: what it does now, did last, and may do next. */
@@ -286,7 +288,7 @@ export class ContainerRun {
       {
         onStarted: () => this.#change(() => (this.#started = true)),
         onReady: (ready) => this.#change(() => (this.#ready = ready)),
-        onUnhealthy: (kind, message) => this.#onUnhealthy(kind, message),
+        onUnhealthy: (kind) => this.#onUnhealthy(kind),
         onFailure: (kind, message) => this.#onProbeFailure(kind, message),
       },
       this.#clock,
@@ -309,14 +311,14 @@ export class ContainerRun {
     this.#note("Warning", "Unhealthy", `${name} probe failed: ${message}`);
   }
 
-  #onUnhealthy(kind: "startup" | "liveness", _message: string): void {
+  #onUnhealthy(kind: "startup" | "liveness"): void {
     const message = `Container ${this.name} failed ${kind} probe, will be restarted`;
-    this.#unhealthy?.(message);
+    this.#unhealthy?.(message, this.spec[`${kind}Probe`]?.terminationGracePeriodSeconds);
   }
-  #unhealthy: ((message: string) => void) | undefined;
+  #unhealthy: ((message: string, graceSeconds?: number) => void) | undefined;
 
-  /** How the Pod ends a container that a probe has given up. */
-  onUnhealthy(end: (message: string) => void): void {
+  /** How the Pod ends a container that a probe has given up, in the probe's own grace period if it has one. */
+  onUnhealthy(end: (message: string, graceSeconds?: number) => void): void {
     this.#unhealthy = end;
   }
 
@@ -371,15 +373,14 @@ export class ContainerRun {
   }
 
   /**
-   * Ends the present run: preStop hook, SIGTERM, and SIGKILL when the grace period is over. Resolves
-   * when it has ended. Asked again with a shorter period, the shorter one counts.
+   * Ends the present run: preStop hook, SIGTERM, and SIGKILL when the grace period is over, which the
+   * hook is a part of. Resolves when it has ended. Asked again with a shorter period, the shorter one counts.
    */
   stop(graceMs: number, sandbox: PodSandbox, why?: string): Promise<void> {
     const process = this.#process;
     if (!process) return Promise.resolve();
-    const cancelKill = this.#clock.after(graceMs, () => process.kill("SIGKILL"));
-    void process.exited.then(cancelKill);
-    if (!this.#stopping) {
+    if (this.#stopping) this.#killAfter(graceMs, process);
+    else {
       this.#note("Normal", "Killing", why ?? `Stopping container ${this.name}`);
       this.#stopping = this.#terminate(process, graceMs, sandbox).finally(() => {
         this.#stopping = undefined;
@@ -390,14 +391,23 @@ export class ContainerRun {
 
   async #terminate(process: SandboxContainer, graceMs: number, sandbox: PodSandbox): Promise<void> {
     const hook = this.spec.lifecycle?.preStop;
+    let leftMs = graceMs;
     if (hook && graceMs > 0) {
+      const begin = this.#clock.now();
       const target = { ip: sandbox.ip, container: this.spec, process };
       await runHook(hook, target, graceMs, this.#clock).catch((error: unknown) =>
         this.#note("Warning", "FailedPreStopHook", `PreStopHook failed: ${messageOf(error)}`),
       );
+      leftMs = Math.max(graceMs - (this.#clock.now() - begin), leastGraceMs);
     }
     process.kill("SIGTERM");
+    this.#killAfter(leftMs, process);
     await this.#ended;
+  }
+
+  #killAfter(ms: number, process: SandboxContainer): void {
+    const cancel = this.#clock.after(ms, () => process.kill("SIGKILL"));
+    void process.exited.then(cancel);
   }
 
   /** Forgets the process without ending it. */

@@ -107,7 +107,7 @@ export class PodWorker {
       ...create(false, pod.status?.containerStatuses),
     ];
     for (const container of this.#containers)
-      container.onUnhealthy((why) => this.#restart(container, why));
+      container.onUnhealthy((why, seconds) => this.#restart(container, why, seconds));
     const { phase, reason = "", message = "" } = pod.status ?? {};
     if (phase === "Failed" && reason) this.#ended = { reason, message };
     if (recovered) this.#adopt(recovered);
@@ -335,9 +335,13 @@ export class PodWorker {
     return ms <= 0;
   }
 
-  #restart(container: ContainerRun, why: string): void {
+  /** A Pod's deletion says how long its end may take; else the probe, then the Pod. */
+  #restart(container: ContainerRun, why: string, graceSeconds?: number): void {
     const place = this.#place;
-    if (place && this.#phase === "running") void container.stop(this.#graceMs(), place, why);
+    const { deletionGracePeriodSeconds: deletion } = this.#pod.metadata;
+    const own = deletion === undefined && graceSeconds !== undefined;
+    const graceMs = own ? graceSeconds * 1000 : this.#graceMs();
+    if (place && this.#phase === "running") void container.stop(graceMs, place, why);
   }
 
   #graceMs(): number {

@@ -1,9 +1,8 @@
-import { type ClientRequest, request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
 import { connect } from "node:net";
-import { type Clock, type Container, type Probe } from "@spry/kube";
+import { type Clock, type Container, messageOf, type Probe } from "@spry/kube";
 import { type ExecResult } from "../sandbox/sandbox.ts";
 import { probeGrpc } from "./grpc-probe.ts";
+import { httpGet, type HttpGetAction, portOf } from "./http-get-action.ts";
 
 export interface ProbeResult {
   success: boolean;
@@ -16,9 +15,6 @@ export interface ProbeTarget {
   container: Container;
   exec: (argv: readonly string[], options: { timeoutMs: number }) => Promise<ExecResult>;
 }
-
-/** More of a body says nothing more to a person. */
-const maxBody = 1024;
 
 /** Tries once. Never throws. */
 export async function runProbe(probe: Probe, target: ProbeTarget): Promise<ProbeResult> {
@@ -33,62 +29,19 @@ export async function runProbe(probe: Probe, target: ProbeTarget): Promise<Probe
     }
     return { success: false, message: "the probe says neither httpGet, tcpSocket, exec nor grpc" };
   } catch (error) {
-    return { success: false, message: (error as Error).message };
+    return { success: false, message: messageOf(error) };
   }
 }
 
-export function probeHttp(
-  action: NonNullable<Probe["httpGet"]>,
-  { ip, container }: Pick<ProbeTarget, "ip" | "container">,
+async function probeHttp(
+  action: HttpGetAction,
+  target: ProbeTarget,
   timeoutMs: number,
 ): Promise<ProbeResult> {
-  const { path = "/", host, scheme = "HTTP", httpHeaders = [] } = action;
-  const port = portOf(action.port, container);
-  const url = `${scheme.toLowerCase()}://${host ?? ip}:${port}${path.startsWith("/") ? path : `/${path}`}`;
-  const headers: Record<string, string> = {
-    "user-agent": "kube-probe/spry",
-    accept: "*/*",
-    connection: "close",
-  };
-  for (const { name, value } of httpHeaders) headers[name.toLowerCase()] = value;
-  return new Promise((resolve) => {
-    const fail = (why: string) =>
-      resolve({ success: false, message: `HTTP probe failed: Get "${url}": ${why}` });
-    // As kubelet does: a probe asks whether the process answers, not who signed its certificate.
-    const send = scheme === "HTTPS" ? httpsRequest : httpRequest;
-    const options = {
-      headers,
-      agent: false,
-      ...(scheme === "HTTPS" ? { rejectUnauthorized: false } : {}),
-    };
-    let outgoing: ClientRequest;
-    try {
-      outgoing = send(url, options, (response) => {
-        let body = "";
-        response.on("data", (chunk: Buffer) => {
-          if (body.length < maxBody) body += chunk.toString("latin1").slice(0, maxBody);
-        });
-        response.on("error", (error) => fail(error.message));
-        response.on("end", () => {
-          const code = response.statusCode ?? 0;
-          const success = code >= 200 && code < 400;
-          const message = success
-            ? ""
-            : `HTTP probe failed with statuscode: ${code}${body ? `: ${body}` : ""}`;
-          resolve({ success, message });
-        });
-      });
-    } catch (error) {
-      return fail((error as Error).message);
-    }
-    const timer = setTimeout(
-      () => outgoing.destroy(new Error("context deadline exceeded")),
-      timeoutMs,
-    );
-    outgoing.on("error", (error) => fail(error.message));
-    outgoing.on("close", () => clearTimeout(timer));
-    outgoing.end();
-  });
+  const statusCode = await httpGet(action, target, { who: "kube-probe", timeoutMs });
+  const success = statusCode >= 200 && statusCode < 400;
+  // Without the body: Events are read by more people than the container's answers.
+  return { success, message: success ? "" : `HTTP probe failed with statuscode: ${statusCode}` };
 }
 
 function probeTcp(
@@ -115,14 +68,6 @@ async function probeExec(
 ): Promise<ProbeResult> {
   const { exitCode, output } = await exec(command, { timeoutMs });
   return { success: exitCode === 0, message: output || `command exited with ${exitCode}` };
-}
-
-function portOf(port: string | number, container: Container): number {
-  if (typeof port === "number") return port;
-  const named = container.ports?.find(({ name }) => name === port)?.containerPort ?? Number(port);
-  if (!Number.isInteger(named) || named < 1 || named > 65_535)
-    throw new Error(`couldn't find port: ${port}`);
-  return named;
 }
 
 export interface ProbeListener {

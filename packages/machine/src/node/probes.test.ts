@@ -1,0 +1,124 @@
+import { createServer, type RequestListener } from "node:http";
+import { type AddressInfo } from "node:net";
+import { type Probe, systemClock } from "@spry/kube";
+import { expect, onTestFinished, test } from "vitest";
+import { runHook } from "./lifecycle-hooks.ts";
+import { runProbe } from "./probes.ts";
+
+/** What the container answers to each path; `/back` shows what it was asked. */
+const answer: RequestListener = (request, response) => {
+  const { pathname } = new URL(request.url ?? "", "http://container");
+  const [, word = "", place = ""] = pathname.split("/");
+  if (word === "back") {
+    const { host, accept, "x-two": two, "user-agent": agent } = request.headers;
+    const isAsked =
+      host === "shop.example" &&
+      accept === undefined &&
+      two === "1, 2" &&
+      agent === "kube-probe/spry";
+    response.writeHead(isAsked ? 200 : 500).end();
+  } else if (word === "silent") return;
+  else if (word === "endless") {
+    response.writeHead(200);
+    const pump = () => {
+      while (!response.destroyed && response.write("x".repeat(1024)));
+    };
+    response.on("drain", pump);
+    pump();
+  } else if (word === "loop") response.writeHead(302, { location: "/loop" }).end();
+  else if (word === "to") response.writeHead(307, { location: `/${place}` }).end();
+  else if (word === "away") response.writeHead(302, { location: "http://192.0.2.1/500" }).end();
+  else response.writeHead(Number(word)).end("the answer's secret");
+};
+
+async function startContainer() {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const container = { name: "main", ports: [{ name: "http", containerPort: port }] };
+  const exec = (argv: readonly string[]) =>
+    Promise.resolve({ exitCode: argv[0] === "true" ? 0 : 1, output: "" });
+  return { port, target: { ip: "127.0.0.1", container, exec } };
+}
+
+const get = (path: string, more: object = {}): Probe => ({
+  httpGet: { path, port: "http", ...more },
+});
+const asked = {
+  httpHeaders: [
+    { name: "Host", value: "shop.example" },
+    { name: "Accept", value: "" },
+    { name: "X-Two", value: "1" },
+    { name: "X-Two", value: "2" },
+  ],
+};
+
+test.each<{ name: string; probe: Probe; success: boolean; message?: RegExp }>([
+  { name: "200", probe: get("/200"), success: true },
+  { name: "a path without its slash", probe: get("200"), success: true },
+  { name: "304", probe: get("/304"), success: true },
+  { name: "404", probe: get("/404"), success: false, message: /with statuscode: 404$/ },
+  { name: "headers as they are given", probe: get("/back", asked), success: true },
+  { name: "a redirect on the same host", probe: get("/to/500"), success: false, message: /500$/ },
+  { name: "a redirect to another host", probe: get("/away"), success: true },
+  { name: "endless redirects", probe: get("/loop"), success: false, message: /after 10 redirects/ },
+  { name: "an endless body", probe: get("/endless"), success: true },
+  {
+    name: "no answer",
+    probe: { ...get("/silent"), timeoutSeconds: 0.1 },
+    success: false,
+    message: /^Get "http:\/\/127.0.0.1:\d+\/silent": context deadline exceeded$/,
+  },
+  {
+    name: "a port that has no such name",
+    probe: { httpGet: { port: "admin" } },
+    success: false,
+    message: /^couldn't find port: admin$/,
+  },
+  { name: "TCP by name", probe: { tcpSocket: { port: "http" } }, success: true },
+  {
+    name: "TCP where nobody listens",
+    probe: { tcpSocket: { port: 1 } },
+    success: false,
+    message: /ECONNREFUSED/,
+  },
+  { name: "a command", probe: { exec: { command: ["true"] } }, success: true },
+  { name: "a command that fails", probe: { exec: { command: ["false"] } }, success: false },
+  { name: "no handler", probe: {}, success: false, message: /neither httpGet/ },
+])("a probe meets $name", async ({ probe, success, message = /^/ }) => {
+  const { target } = await startContainer();
+  const result = await runProbe(probe, target);
+  expect(result).toEqual({ success, message: expect.stringMatching(message) as string });
+  expect(result.message).not.toContain("secret");
+});
+
+test.each([
+  { name: "HTTP with any status", hook: { httpGet: { path: "/500", port: "http" } } },
+  { name: "sleep", hook: { sleep: { seconds: 0 } } },
+  { name: "exec", hook: { exec: { command: ["true"] } } },
+  {
+    name: "exec that fails",
+    hook: { exec: { command: ["false"] } },
+    error: /command exited with 1/,
+  },
+  {
+    name: "HTTP without an answer",
+    hook: { httpGet: { port: 1 } },
+    error: /Get "http:\/\/127.0.0.1:1\/": .*ECONNREFUSED/,
+  },
+  {
+    name: "tcpSocket, which Kubernetes does not run either",
+    hook: { tcpSocket: { port: "http" } },
+    error: /^Cannot run handler: it has tcpSocket/,
+  },
+])("a lifecycle hook: $name", async ({ hook, error }) => {
+  const { target } = await startContainer();
+  const process = { exec: target.exec } as never;
+  const done = runHook(hook, { ...target, process }, 1_000, systemClock);
+  if (error) await expect(done).rejects.toThrow(error);
+  else await done;
+});
