@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { type Function, functions, functionsV1alpha1, gitRepositories } from "@spry/function";
 import { type Serverless, serverlesses } from "@spry/controller";
-import { type Namespace, resources } from "@spry/kube";
+import { type KubeObject, type Namespace, type Resource, resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
@@ -40,6 +40,14 @@ const configuration = () =>
   cluster.client.get<Serverless>(serverlesses, { namespace: system, name: "default" });
 const configure = (spec: Serverless["spec"]) =>
   cluster.client.patch(serverlesses, { namespace: system, name: "default" }, { spec });
+
+const quotas: Resource<KubeObject & { spec: object }> = {
+  group: "",
+  version: "v1",
+  kind: "ResourceQuota",
+  plural: "resourcequotas",
+  namespaced: true,
+};
 
 const controllerPods = { labelSelector: "app.kubernetes.io/name=serverless-controller" };
 const registryPods = { labelSelector: "app.kubernetes.io/name=serverless-docker-registry" };
@@ -221,6 +229,23 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     await expect.poll(state, patience).toBe("Ready");
   });
 
+  test("a quota that leaves no room for the build is told in the Function's status", async () => {
+    const tight = `${namespace}-tight`;
+    await cluster.client.create<Namespace>(resources.namespaces, { metadata: { name: tight } });
+    await cluster.client.create(quotas, {
+      metadata: { namespace: tight, name: "little" },
+      spec: { hard: { "requests.cpu": "10m" } },
+    });
+    const target = { namespace: tight, name: "refused" };
+    await apply({ ...manifest("refused", answering("never")), metadata: target });
+    const build = async () => {
+      const { status } = await cluster.client.get(functions, target);
+      return status?.conditions?.find(({ type }) => type === "BuildReady")?.message;
+    };
+    await expect.poll(build, patience).toContain("its Pod cannot be made: exceeded quota: little");
+    await cluster.client.delete(resources.namespaces, { name: tight });
+  });
+
   test("a v1alpha1 Function and its GitRepository become a v1alpha2 one, checked like any other", async () => {
     const url = "https://git.example/shop.git";
     await cluster.client.create(gitRepositories, {
@@ -240,7 +265,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
 
   test("while there are Functions, uninstalling is refused", async () => {
     const { code, stderr } = await cluster.spry("uninstall");
-    expect(stderr).toContain(`there are Functions: ${namespace}/`);
+    expect(stderr).toContain(`there are Functions: ${namespace}`);
     expect(code).toBe(1);
   });
 

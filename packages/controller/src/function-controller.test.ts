@@ -326,6 +326,23 @@ describe("a build that fails", () => {
     await platform.condition("hello", "BuildReady", "JobFinished");
   });
 
+  test("to begin because its Pod may not be made says why", async () => {
+    await platform.apply("hello");
+    const { metadata } = await platform.buildJob("hello");
+    await platform.condition("hello", "BuildReady", "JobCreated");
+    const { name = "", uid = "" } = metadata;
+    await platform.client.create(resources.events, {
+      metadata: { namespace, name: `${name}.1` },
+      involvedObject: { apiVersion: "batch/v1", kind: "Job", namespace, name, uid },
+      reason: "FailedCreate",
+      type: "Warning",
+      message: `Error creating: pods "${name}-x7k2p" is forbidden: exceeded quota: small`,
+    });
+    await platform.clock.advance(10_000);
+    const message = `Job ${name} is still in progress: its Pod cannot be made: exceeded quota: small`;
+    await platform.condition("hello", "BuildReady", "JobRunning", message);
+  });
+
   test("by its surroundings is run again, later each time", async () => {
     await platform.apply("hello");
     for (const pauseMs of [5000, 10_000, 20_000]) {

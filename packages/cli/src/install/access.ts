@@ -30,7 +30,7 @@ export const clusterRules: Rule[] = [
   rule("", ["pods"], "list", "watch"),
   rule("", ["secrets"], "get", "list", "watch", "create", "patch", "delete"),
   rule("", ["serviceaccounts"], "list", "watch", "create", "patch"),
-  rule("", ["events"], "create", "patch"),
+  rule("", ["events"], "list", "create", "patch"),
   rule("apps", ["deployments"], "get", "list", "watch", "create", "patch", "delete"),
   rule("batch", ["jobs"], "list", "watch", "create", "delete"),
   rule(

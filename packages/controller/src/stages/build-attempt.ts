@@ -6,6 +6,7 @@
 import { type BuildStatus, managedBy } from "@spry/function";
 import {
   type Clock,
+  type Event,
   isAlreadyExists,
   isControlledBy,
   isForbidden,
@@ -23,6 +24,8 @@ import { type Deps, type Draft, type Outcome } from "../stage.ts";
 
 /** Somebody's quota or policy says no, and may say yes later. */
 const refusedRecheckMs = 30_000;
+/** A Job's Pod is there within moments; after this somebody is asked why it is not. */
+const podPatienceMs = 3_000;
 const firstRetryMs = 5000;
 const lastRetryMs = 300_000;
 
@@ -95,15 +98,44 @@ export async function followAttempt(
       return tryAgain(draft, key, job, result.message, deps);
     case "running":
       status.build = unfinished(key, status.build);
-      return inProgress(draft, jobName, result);
+      if (result.started || result.detail) return inProgress(draft, jobName, result);
+      return withoutPod(draft, job, result, deps);
   }
+}
+
+/** What keeps a Job from its Pod (a quota, a policy) is told by nothing but its Events. */
+async function withoutPod(
+  draft: Draft,
+  job: Job,
+  result: BuildResult & { kind: "running" },
+  { client, clock, caches }: Deps,
+): Promise<Outcome> {
+  const { name = "", namespace, uid, creationTimestamp = "" } = job.metadata;
+  const pods = caches.pods.byIndex("function", draft.key);
+  if (pods.some((pod) => isControlledBy(pod, job))) return inProgress(draft, name, result);
+  const leftMs = Date.parse(creationTimestamp) + podPatienceMs - clock.now();
+  if (leftMs > 0) return { ...inProgress(draft, name, result), recheckAfterMs: leftMs };
+  const fieldSelector = `involvedObject.uid=${uid},reason=FailedCreate`;
+  const { items } = await client.list(resources.events, { namespace, fieldSelector });
+  const time = ({ lastTimestamp, metadata }: Event) => lastTimestamp ?? metadata.creationTimestamp;
+  const newest = items.toSorted((a, b) => ((time(a) ?? "") < (time(b) ?? "") ? 1 : -1))[0];
+  const detail = newest?.message ? `its Pod cannot be made: ${nameless(newest.message)}` : "";
+  const outcome = inProgress(draft, name, detail ? { ...result, detail } : result);
+  return { ...outcome, recheckAfterMs: refusedRecheckMs };
+}
+
+/** Each try has a Pod name of its own: with it the text would be news every time. */
+function nameless(message: string): string {
+  return message
+    .replace(/^Error creating: (?:pods "[^"]+" is forbidden: )?/, "")
+    .replace(/^(Pod|pods) "[^"]+"/, "Pod");
 }
 
 function inProgress(
   { status }: Draft,
   job: string,
   { started, detail }: BuildResult & { kind: "running" },
-): Outcome {
+): Outcome & { kind: "wait" } {
   const before = conditionOf(status, "BuildReady");
   const created = `Job ${job} created`;
   if (!started && !detail && before?.message === created) {
