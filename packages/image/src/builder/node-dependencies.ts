@@ -4,8 +4,13 @@ import { npmComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
 import { readModules } from "./module-tree.ts";
-import { type NpmRun, runNpm } from "./npm.ts";
-import { dependencyInput, hasDependencies, readPackageJson } from "./package-json.ts";
+import { installModules, type NpmRun } from "./npm.ts";
+import {
+  dependencyInput,
+  hasDependencies,
+  hasInstallScripts,
+  readPackageJson,
+} from "./package-json.ts";
 import { secretsIn } from "./secrets.ts";
 
 const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
@@ -62,8 +67,8 @@ async function install(
   mkdirSync(home, { recursive: true });
   const inputs = files.filter(({ path }) => installerFiles.includes(path));
   for (const { path, content } of inputs) writeFileSync(join(directory, path), content);
-  const isLocked = inputs.some(({ path }) => lockFiles.includes(path));
-  await runNpm(isLocked ? "ci" : "install", { ...options, directory, home });
+  const ownScripts = hasInstallScripts(readPackageJson(files) ?? {});
+  await installModules({ ...options, directory, home }, ownScripts);
   return directory;
 }
 

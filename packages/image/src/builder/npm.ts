@@ -1,4 +1,7 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
+import { withoutCredentials } from "./secrets.ts";
 import { UserError } from "./user-error.ts";
 
 export interface NpmRun extends InstallerRun {
@@ -27,9 +30,42 @@ const noise = new RegExp(
   "i",
 );
 
+const isLocked = (directory: string) =>
+  ["package-lock.json", "npm-shrinkwrap.json"].some((name) => existsSync(join(directory, name)));
+
+/**
+ * Installs what the package.json in the run's directory wants, by its lock file if there is one. Install scripts are
+ * foreign code: they run in a second installation, from the first one's cache, whose settings have no credentials.
+ * `ownScripts`: the package itself has some, too.
+ */
+export async function installModules(run: NpmRun, ownScripts: boolean): Promise<void> {
+  const { directory, home, userConfig } = run;
+  await runNpm(isLocked(directory) ? "ci" : "install", run, ["--ignore-scripts"]);
+  if (!ownScripts && !hasInstallScripts(directory)) return;
+  const harmless = join(home, ".npmrc-without-credentials");
+  const text = userConfig === undefined ? "" : readFileSync(userConfig, "utf8");
+  writeFileSync(harmless, withoutCredentials(text));
+  const projectConfig = join(directory, ".npmrc");
+  if (existsSync(projectConfig))
+    writeFileSync(projectConfig, withoutCredentials(readFileSync(projectConfig, "utf8")));
+  const command = isLocked(directory) ? "ci" : "install";
+  await runNpm(command, { ...run, userConfig: harmless }, ["--prefer-offline"]);
+}
+
+/** By the list that npm leaves of what it has installed. */
+function hasInstallScripts(directory: string): boolean {
+  const list = join(directory, "node_modules/.package-lock.json");
+  return existsSync(list) && readFileSync(list, "utf8").includes('"hasInstallScript": true');
+}
+
 /** Runs the npm that belongs to the interpreter on `PATH`, where package.json is. Its output is shown only when it fails. */
-export async function runNpm(command: "ci" | "install", run: NpmRun): Promise<void> {
+async function runNpm(
+  command: "ci" | "install",
+  run: NpmRun,
+  options: readonly string[],
+): Promise<void> {
   const flags = [
+    ...options,
     ...(run.withDev ? ["--include=dev"] : ["--omit=dev"]),
     "--no-audit",
     "--no-fund",

@@ -18,7 +18,15 @@ const dependencyFields = [
   "engines",
 ] as const;
 const installedFields = ["dependencies", "optionalDependencies", "peerDependencies"] as const;
-const installScripts = ["preinstall", "install", "postinstall", "prepare"] as const;
+const installScripts = [
+  "preinstall",
+  "install",
+  "postinstall",
+  "prepublish",
+  "preprepare",
+  "prepare",
+  "postprepare",
+] as const;
 
 /** A Function's package.json; undefined when there is none, or nothing in it but blanks. */
 export function readPackageJson(files: readonly SourceFile[]): PackageJson | undefined {
@@ -36,6 +44,11 @@ export function readPackageJson(files: readonly SourceFile[]): PackageJson | und
 export function hasDependencies(packageJson: PackageJson | undefined, withDev = false): boolean {
   const fields = withDev ? [...installedFields, "devDependencies"] : installedFields;
   return fields.some((field) => Object.keys(packageJson?.[field] ?? {}).length > 0);
+}
+
+/** Whether npm runs a script of the package itself when it installs its dependencies. */
+export function hasInstallScripts({ scripts }: PackageJson): boolean {
+  return installScripts.some((name) => Object.hasOwn(scripts ?? {}, name));
 }
 
 /** Everything in package.json that the installed tree depends on; the rest may change freely. */

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
-import { buildFunctionImage } from "../index.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { buildFunctionImage, pullImage } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
 import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
 import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
@@ -13,6 +13,8 @@ import { secretsIn } from "./secrets.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
 const token = "npm_Zx81Qspectrum48k";
+
+afterEach(() => void vi.unstubAllEnvs());
 
 /** Every byte that a registry has, as it is and decompressed, with the names of the files. */
 function everythingIn(dir: string): string {
@@ -69,25 +71,48 @@ describe("credentials", () => {
     expect(failure).not.toContain(token);
   });
 
-  test("that an install script prints are not shown", async () => {
-    const { build, lines } = await givenPrivate(wants("loud"), {
-      "loud@1.0.0": {
-        manifest: { scripts: { install: 'cat "$npm_config_userconfig" >&2; exit 1' } },
-        files: {},
+  test("are in nothing that npm hands to an install script", async () => {
+    const dump = [
+      "const fs = require('fs');",
+      "const own = [process.env.npm_config_userconfig, process.env.INIT_CWD + '/.npmrc'];",
+      "const read = (file) => { try { return fs.readFileSync(file, 'utf8'); } catch { return ''; } };",
+      "fs.writeFileSync('seen', JSON.stringify([process.env, own.map(read), process.argv]));",
+    ].join("\n");
+    const { build, client, address } = await givenPrivate(wants("nosy"), {
+      "nosy@1.0.0": {
+        manifest: { scripts: { install: "node dump.js" } },
+        files: { "dump.js": dump },
       },
     });
+    const line = `//other.example/:_authToken=${token}-of-source\nfund=false\n`;
+    writeFileSync(join(build.source, ".npmrc"), line);
+    const dir = join(temporaryDirectory(), "image");
+    await pullImage(client, (await buildFunctionImage(build)).image, dir);
+    const seen = readFileSync(join(dir, "usr/src/app/function/node_modules/nosy/seen"), "utf8");
+    expect(seen).toContain(address);
+    expect(seen).toContain("fund=false");
+    expect(seen).not.toContain(token);
+  });
+
+  /** A script finds the file wherever it is: it has the builder's user. */
+  const thief = (script: string): Record<string, NpmPackage> => ({
+    "thief@1.0.0": { manifest: { scripts: { install: script } }, files: {} },
+  });
+
+  test("that an install script finds and prints are not shown", async () => {
+    const { build, lines } = await givenPrivate(
+      wants("thief"),
+      thief('cat "$TEST_LOOT" >&2; exit 1'),
+    );
+    vi.stubEnv("TEST_LOOT", build.npmConfig);
     const failure = messageOf(await buildFunctionImage(build).catch((error: unknown) => error));
     expect(failure).toContain("_authToken=***");
     expect(failure + lines.join()).not.toContain(token);
   });
 
-  test("that an install script copies into the image stop the build", async () => {
-    const { build, dir } = await givenPrivate(wants("thief"), {
-      "thief@1.0.0": {
-        manifest: { scripts: { install: 'cp "$npm_config_userconfig" loot.txt' } },
-        files: {},
-      },
-    });
+  test("that an install script finds and copies into the image stop the build", async () => {
+    const { build, dir } = await givenPrivate(wants("thief"), thief('cp "$TEST_LOOT" loot.txt'));
+    vi.stubEnv("TEST_LOOT", build.npmConfig);
     const failure: unknown = await buildFunctionImage(build).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UserError);
     expect(messageOf(failure)).toMatch(/node_modules\/thief\/loot\.txt holds a credential/);

@@ -37,6 +37,18 @@ export function secretsIn(texts: readonly string[]): string[] {
   return [...found].sort((a, b) => b.length - a.length);
 }
 
+const credentialLine =
+  /^\s*"?(?:\/\/[^=]*:)?(?:_auth\w*|_password|username|email|otp|cert|certfile|key|keyfile)"?\s*=/i;
+
+/** What an `.npmrc` says besides who we are. */
+export function withoutCredentials(npmConfig: string): string {
+  return npmConfig
+    .split(/\r?\n|\r/)
+    .filter((line) => !credentialLine.test(line))
+    .map((line) => line.replace(/(:\/\/)[^/@\s"']+@/g, "$1"))
+    .join("\n");
+}
+
 /** With nothing of the secrets in it. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
