@@ -10,7 +10,7 @@ import {
   deepEqual,
   type EventRecorder,
   isNotFound,
-  KubeClient,
+  type KubeClient,
   mergePatchBetween,
   type ObjectKey,
   type Reconcile,
@@ -68,7 +68,7 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
 
 /** A client whose requests end with the pass. */
 function boundTo(signal: AbortSignal, client: KubeClient): KubeClient {
-  return new KubeClient((request) => client.transport(new Request(request, { signal })));
+  return client.through((transport) => (request) => transport(new Request(request, { signal })));
 }
 
 function forget(key: ObjectKey, deps: Deps): void {

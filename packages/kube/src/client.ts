@@ -66,6 +66,11 @@ export class KubeClient {
     this.#fieldManager = options.fieldManager ?? "spry";
   }
 
+  /** The same client with something between it and its transport: a fence, a limit, a count. */
+  through(wrap: (transport: Transport) => Transport): KubeClient {
+    return new KubeClient(wrap(this.transport), { fieldManager: this.#fieldManager });
+  }
+
   async get<T extends KubeObject>(
     resource: Resource<T>,
     target: Target & { subresource?: string; signal?: AbortSignal },

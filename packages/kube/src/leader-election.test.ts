@@ -1,6 +1,7 @@
 import { createApiServer } from "@spry/apiserver";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KubeClient } from "./client.ts";
+import { sleep } from "./clock.ts";
 import { runAsLeader } from "./leader-election.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { resources } from "./resources.ts";
@@ -26,28 +27,48 @@ interface Candidate {
   events: string[];
   /** Set: it cannot reach the server. */
   cutOff: boolean;
+  /** Set: the server does the writes it asks for, and the answer comes so much later. */
+  answersLateMs: number;
+  /** How far its own clock is from everybody's. */
+  skewMs: number;
+  /** What it would do as leader. */
+  write(): Promise<unknown>;
 }
 
-/** `skewMs`: how far its own clock is from everybody's. */
 function candidate(identity: string, skewMs = 0): Candidate {
   const stop = new AbortController();
   stops.push(stop);
   const real = server.transport();
-  const transport: Transport = (request) =>
-    self.cutOff ? Promise.reject(new Error("unreachable")) : real(request);
-  const lead = async (signal: AbortSignal) => {
+  const transport: Transport = async (request) => {
+    if (self.cutOff) throw new Error("unreachable");
+    const response = await real(request);
+    const isWrite = request.method !== "GET";
+    if (isWrite && self.answersLateMs) await sleep(clock, self.answersLateMs, request.signal);
+    request.signal.throwIfAborted();
+    return response;
+  };
+  const lead = async (signal: AbortSignal, client: KubeClient) => {
     self.events.push("leads");
+    self.write = () =>
+      client.apply(resources.configMaps, { metadata: { namespace: "default", name: identity } });
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     self.events.push("stops");
   };
-  const self: Candidate = { stop, events: [], cutOff: false };
+  const self: Candidate = {
+    stop,
+    events: [],
+    cutOff: false,
+    answersLateMs: 0,
+    skewMs,
+    write: () => Promise.reject(new Error("never led")),
+  };
   const options = {
     client: new KubeClient(transport),
     namespace: "default",
     name: "lock",
     identity,
     random: () => 0,
-    clock: { now: () => clock.now() + skewMs, after: clock.after.bind(clock) },
+    clock: { now: () => clock.now() + self.skewMs, after: clock.after.bind(clock) },
   };
   runAsLeader(options, lead, stop.signal)
     .then(() => self.events.push("done"))
@@ -125,6 +146,62 @@ describe("of several candidates", () => {
     await pass(20_000);
     expect(a.events).toEqual(["leads"]);
   });
+});
+
+describe("a leader that others may take for gone", () => {
+  test("stops before they lead when answers to its renewals come late", async () => {
+    const a = candidate("a");
+    await pass(500);
+    const b = candidate("b");
+    await pass(5_000);
+    a.answersLateMs = 7_500;
+    await pass(2_100);
+    a.cutOff = true;
+    const order: string[] = [];
+    while (order.length < 2) {
+      await pass(100);
+      if (a.events.includes("stops") && !order.includes("a stops")) order.push("a stops");
+      if (b.events.includes("leads") && !order.includes("b leads")) order.push("b leads");
+    }
+    expect(order).toEqual(["a stops", "b leads"]);
+  });
+
+  test("writes nothing after its process stood still", async () => {
+    const a = candidate("a");
+    await pass(500);
+    await expect(a.write()).resolves.toBeDefined();
+    a.skewMs = 10_000;
+    await expect(a.write()).rejects.toThrow(
+      "refusing to write: lease lock could not be renewed in time",
+    );
+  });
+
+  test("ends the writes that are under way when it loses the lease", async () => {
+    const a = candidate("a");
+    await pass(9_000);
+    a.answersLateMs = 60_000;
+    const outcome = expect(a.write()).rejects.toThrow("could not be renewed in time");
+    await pass(12_000);
+    await outcome;
+  });
+});
+
+test("a leader that is told to stop stays leader until its work has ended", async () => {
+  const client = new KubeClient(server.transport());
+  const options = { client, namespace: "default", name: "lock", identity: "a", clock };
+  const stop = new AbortController();
+  stops.push(stop);
+  const work = Promise.withResolvers<void>();
+  const running = runAsLeader(options, () => work.promise, stop.signal);
+  await pass(500);
+  stop.abort();
+  const b = candidate("b");
+  await pass(30_000);
+  expect(b.events).toEqual([]);
+  work.resolve();
+  await pass(4_000);
+  await running;
+  expect(b.events).toEqual(["leads"]);
 });
 
 test("a leader whose work fails gives the lease back and says why", async () => {

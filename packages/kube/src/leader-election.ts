@@ -20,6 +20,8 @@ export interface LeaderElectionOptions {
   log?: Logger;
   /** From 0 to 1, for jitter. */
   random?: () => number;
+  /** Told when this candidate begins and ceases to lead. */
+  onChange?: (leads: boolean) => void;
 }
 
 /** How much longer than the retry period a candidate may pause, so that not all come at once. */
@@ -27,33 +29,55 @@ const jitterFactor = 1.2;
 
 /**
  * Waits until this candidate holds the Lease, then runs `lead` for as long as it does. Resolves when
- * `lead` ends or the signal is aborted, giving the Lease back; rejects when the Lease was lost, which
- * a process should take as its end. `lead` is told by its signal and waited for, when the Lease was
- * lost only as long as nobody else can lead.
+ * `lead` ends, giving the Lease back: until then, also after the signal was aborted, it is renewed.
+ * Rejects when the Lease was lost, which a process should take as its end. `lead` is told by its
+ * signal and waited for, when the Lease was lost only as long as nobody else can lead.
+ *
+ * What `lead` does goes through the client that it is given: its writes are refused from the renew
+ * deadline on, so that a leader which was cut off or stood still writes nothing after its successor.
  */
 export async function runAsLeader(
   options: LeaderElectionOptions,
-  lead: (signal: AbortSignal) => Promise<void>,
+  lead: (signal: AbortSignal, client: KubeClient) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const elector = new Elector(options);
   if (!(await elector.acquire(signal))) return;
-  const stop = new AbortController();
-  const leading = lead(AbortSignal.any([signal, stop.signal])).finally(() => stop.abort());
-  // Its failure is thrown below, once the renewing has ended.
-  leading.catch(() => {});
-  const lost = await elector.renewUntil(AbortSignal.any([signal, stop.signal]));
-  stop.abort(lost);
-  if (lost) {
-    await Promise.race([leading.catch(() => {}), sleep(elector.clock, elector.graceMs)]);
-    throw lost;
-  }
+  options.onChange?.(true);
   try {
-    await leading;
+    const lost = new AbortController();
+    const ended = new AbortController();
+    const client = fenced(options.client, elector, lost.signal);
+    const leading = lead(AbortSignal.any([signal, lost.signal]), client).finally(() =>
+      ended.abort(),
+    );
+    // Its failure is thrown below, once the renewing has ended.
+    leading.catch(() => {});
+    const loss = await elector.renewUntil(ended.signal);
+    if (loss) {
+      lost.abort(loss);
+      await Promise.race([leading.catch(() => {}), sleep(elector.clock, elector.graceMs)]);
+      throw loss;
+    }
+    try {
+      await leading;
+    } finally {
+      // Only now: until `lead` had ended, nobody else was to start.
+      await elector.release();
+    }
   } finally {
-    // Only now: until `lead` had ended, nobody else was to start.
-    await elector.release();
+    options.onChange?.(false);
   }
+}
+
+/** The client, with writes only while the Lease is surely held; those under way end with it. */
+function fenced(client: KubeClient, elector: Elector, lost: AbortSignal): KubeClient {
+  return client.through((transport) => async (request) => {
+    if (request.method === "GET") return transport(request);
+    elector.assertHeld();
+    const signal = AbortSignal.any([request.signal, lost]);
+    return transport(new Request(request, { signal }));
+  });
 }
 
 /**
@@ -69,6 +93,8 @@ class Elector {
   readonly #retryPeriodMs: number;
   #observed: { spec: string; at: number } = { spec: "", at: 0 };
   #lease: Lease | undefined;
+  /** Others count from when they see a renewal, which is after it was sent: so do we, from then. */
+  #renewedAt = -Infinity;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
@@ -105,23 +131,32 @@ class Elector {
 
   /** Renews until the signal is aborted; the error when that did not work for too long. */
   async renewUntil(signal: AbortSignal): Promise<Error | undefined> {
-    let renewedAt = this.clock.now();
     while (!signal.aborted) {
       await sleep(this.clock, this.#retryPeriodMs, signal);
       if (signal.aborted) return undefined;
       const deadline = new AbortController();
-      const left = renewedAt + this.#renewDeadlineMs - this.clock.now();
+      const left = this.#renewedAt + this.#renewDeadlineMs - this.clock.now();
       // A request without an answer must not outlive the deadline.
       const cancel = this.clock.after(Math.max(0, left), () => deadline.abort());
-      const held = await this.#tryHold(AbortSignal.any([signal, deadline.signal]));
+      await this.#tryHold(AbortSignal.any([signal, deadline.signal]));
       cancel();
-      if (held) renewedAt = this.clock.now();
-      else if (signal.aborted) return undefined;
-      else if (this.clock.now() - renewedAt >= this.#renewDeadlineMs) {
-        return new Error(`leading: lease ${this.#options.name} could not be renewed in time`);
-      }
+      if (signal.aborted) return undefined;
+      if (!this.#isHeld) return new Error(`leading: ${this.#overdue}`);
     }
     return undefined;
+  }
+
+  /** Throws when the last renewal is so long ago that others may soon lead. */
+  assertHeld(): void {
+    if (!this.#isHeld) throw new Error(`refusing to write: ${this.#overdue}`);
+  }
+
+  get #isHeld(): boolean {
+    return this.clock.now() - this.#renewedAt < this.#renewDeadlineMs;
+  }
+
+  get #overdue(): string {
+    return `lease ${this.#options.name} could not be renewed in time`;
   }
 
   /** Empties the Lease, so that the next candidate need not wait for its end. */
@@ -145,15 +180,19 @@ class Elector {
       if (!lease) {
         const spec = this.#specAfter(undefined);
         const metadata = { namespace, name };
+        const sentAt = this.clock.now();
         this.#observe(await client.create(resources.leases, { metadata, spec }, { signal }));
+        this.#renewedAt = sentAt;
         return true;
       }
       this.#observe(lease);
       const holder = lease.spec?.holderIdentity;
       if (holder && holder !== identity && !this.#isExpired(lease)) return false;
       const spec = this.#specAfter(lease);
+      const sentAt = this.clock.now();
       // The resourceVersion in the metadata makes this a compare-and-swap.
       this.#observe(await client.update(resources.leases, { ...lease, spec }, { signal }));
+      this.#renewedAt = sentAt;
       return true;
     } catch (error) {
       const level = isConflict(error) || isAlreadyExists(error) ? "debug" : "warn";

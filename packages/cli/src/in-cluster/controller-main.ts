@@ -84,7 +84,7 @@ void runProgram(log, async (signal) => {
 
   await runAsLeader(
     { client, namespace, name: leaseName, identity, log },
-    (leading) => lead({ client, environment, config, metrics, signal: leading }),
+    (leading, fenced) => lead({ client: fenced, environment, config, metrics, signal: leading }),
     signal,
   );
   await Promise.all(watching);
