@@ -15,7 +15,7 @@ import { type ApiServer, createApiServer } from "@spry/apiserver";
 import { type Clock, type Deployment, KubeClient, type Pod, resources } from "@spry/kube";
 import { onTestFinished } from "vitest";
 import { startControllers } from "./controllers/start-controllers.ts";
-import { createNode, type MachineNode } from "./node/node.ts";
+import { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
 import { processSandbox } from "./sandbox/process-sandbox.ts";
 
 /** The registry host that image names of the tests have. */
@@ -96,8 +96,10 @@ export interface TestMachine {
 const rootCa = "no certificate";
 
 /** A whole machine: API server, controllers, a registry, and a node that runs real processes. */
-export async function startMachine(options: { clock?: Clock } = {}): Promise<TestMachine> {
-  const { clock } = options;
+export async function startMachine(
+  options: { clock?: Clock; measureDisk?: NodeOptions["measureDisk"] } = {},
+): Promise<TestMachine> {
+  const { clock, measureDisk } = options;
   const ending = new AbortController();
   const registry = await startRegistry();
   const dataDir = temporaryDirectory();
@@ -108,7 +110,14 @@ export async function startMachine(options: { clock?: Clock } = {}): Promise<Tes
   const work: Promise<void>[] = [];
   const startNode = () => {
     const sandbox = processSandbox({ dataDir });
-    node = createNode({ client, name: "here", dataDir, sandbox, mirrors: registry.mirrors });
+    node = createNode({
+      client,
+      name: "here",
+      dataDir,
+      sandbox,
+      mirrors: registry.mirrors,
+      ...(measureDisk && { measureDisk }),
+    });
     work.push(node.run(ending.signal));
     return node;
   };

@@ -141,16 +141,51 @@ export class ImageStore {
 
   /** Removes images that no Pod uses and that have not been used for a day. */
   async removeUnused(inUse: ReadonlySet<string>): Promise<void> {
-    const { clock, log } = this.#options;
-    for (const [digest, image] of this.#images) {
-      if (inUse.has(image.digest) || clock.now() - image.lastUsed < unusedForMs) continue;
-      this.#images.delete(digest);
-      for (const [name, target] of this.#names) if (target === digest) this.#names.delete(name);
-      log.info({ digest, size: image.size }, "removing unused image");
-      await rm(path.dirname(image.rootDir), { recursive: true, force: true });
+    await this.#remove(this.#unused(inUse, unusedForMs));
+  }
+
+  /**
+   * Removes images that no Pod uses, the longest unused first, until so many bytes have gone. Spares
+   * those used in the last `minAgeMs`. Returns the bytes of the images that went.
+   */
+  async free(bytes: number, inUse: ReadonlySet<string>, minAgeMs: number): Promise<number> {
+    let freed = 0;
+    const going: StoredImage[] = [];
+    const unused = this.#unused(inUse, minAgeMs);
+    for (const image of unused.toSorted((a, b) => a.lastUsed - b.lastUsed)) {
+      if (freed >= bytes) break;
+      going.push(image);
+      freed += image.size;
     }
+    await this.#remove(going);
+    return freed;
+  }
+
+  #unused(inUse: ReadonlySet<string>, forMs: number): StoredImage[] {
+    const now = this.#options.clock.now();
+    return [...new Set(this.#images.values())].filter(
+      ({ digest, lastUsed }) => !inUse.has(digest) && now - lastUsed >= forMs,
+    );
+  }
+
+  async #remove(images: readonly StoredImage[]): Promise<void> {
+    const going = new Set(images);
+    // Forgotten first: nobody is to be given what is about to go.
+    for (const [digest, image] of this.#images) if (going.has(image)) this.#images.delete(digest);
+    for (const [name, digest] of this.#names)
+      if (!this.#images.has(digest)) this.#names.delete(name);
     this.#saveNames();
+    for (const { digest, size, rootDir } of images) {
+      this.#options.log.info({ digest, size }, "removing unused image");
+      await rm(path.dirname(rootDir), { recursive: true, force: true });
+    }
     await this.#removeUnusedBases();
+  }
+
+  /** What a name means at present, without counting as a use. */
+  digestOf(name: string): string | undefined {
+    const digest = name.split("@")[1] ?? this.#names.get(name) ?? "";
+    return this.#images.get(digest)?.digest;
   }
 
   async #removeUnusedBases(): Promise<void> {

@@ -26,12 +26,20 @@ export function allocatable(): { cpu: number; memory: number } {
   return { cpu: cpus().length || 1, memory: totalmem() };
 }
 
+/** What is told of the machine itself. */
+export interface MachineFacts {
+  images: { names: string[]; sizeBytes: number }[];
+  diskPressure: boolean;
+}
+
+const diskPressureTaint = { key: "node.kubernetes.io/disk-pressure", effect: "NoSchedule" };
+
 /** Makes the Node object, or brings it up to date, and says that the node is ready. */
 export async function registerNode(
   client: KubeClient,
   name: string,
   sandbox: Sandbox,
-  images: { names: string[]; sizeBytes: number }[],
+  facts: MachineFacts,
   clock: Clock,
 ): Promise<void> {
   const labels = {
@@ -48,8 +56,19 @@ export async function registerNode(
       throw error;
     });
   const node = created ?? (await client.patch(resources.nodes, { name }, { metadata }));
-  const status = nodeStatus(node, sandbox, images, clock, { ready: true });
+  const status = nodeStatus(node, sandbox, facts, clock, { ready: true });
   await client.patch(resources.nodes, { name }, { status }, { subresource: "status" });
+  await putTaint(client, node, facts.diskPressure);
+}
+
+/** Keeps new Pods waiting while they would be rejected (Kubernetes' node lifecycle controller). */
+async function putTaint(client: KubeClient, node: Node, isWanted: boolean): Promise<void> {
+  const { taints = [] } = node.spec ?? {};
+  const others = taints.filter(({ key }) => key !== diskPressureTaint.key);
+  if (isWanted === others.length < taints.length) return;
+  const { name = "" } = node.metadata;
+  const wanted = isWanted ? [...others, diskPressureTaint] : others;
+  await client.patch(resources.nodes, { name }, { spec: { taints: wanted } });
 }
 
 /** On an orderly end: new Pods wait instead of being bound to a node that is away. */
@@ -60,7 +79,8 @@ export async function markNotReady(
   clock: Clock,
 ): Promise<void> {
   const node = await client.get(resources.nodes, { name });
-  const { conditions } = nodeStatus(node, sandbox, [], clock, { ready: false });
+  const facts = { images: [], diskPressure: false };
+  const { conditions } = nodeStatus(node, sandbox, facts, clock, { ready: false });
   await client.patch(
     resources.nodes,
     { name },
@@ -72,7 +92,7 @@ export async function markNotReady(
 function nodeStatus(
   node: Node,
   sandbox: Sandbox,
-  images: { names: string[]; sizeBytes: number }[],
+  { images, diskPressure }: MachineFacts,
   clock: Clock,
   { ready }: { ready: boolean },
 ): NonNullable<Node["status"]> {
@@ -93,7 +113,9 @@ function nodeStatus(
     isShort ? "KubeletHasInsufficientMemory" : "KubeletHasSufficientMemory",
     isShort ? "less than 2% of the memory is free" : "kubelet has sufficient memory available",
   );
-  put("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+  if (diskPressure)
+    put("DiskPressure", "True", "KubeletHasDiskPressure", "kubelet has disk pressure");
+  else put("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
   put("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
   if (ready) put("Ready", "True", "KubeletReady", "kubelet is posting ready status");
   else put("Ready", "False", "KubeletStopped", "the platform has been stopped");

@@ -20,6 +20,8 @@ import {
 import { ClusterWatch } from "../network/cluster-watch.ts";
 import { apiServerIp, apiServerView, podView } from "../network/cluster-view.ts";
 import { type RecoveredPod, type Sandbox } from "../sandbox/sandbox.ts";
+import { type MeasureDisk, measureDisk } from "./disk-space.ts";
+import { EvictionManager } from "./eviction-manager.ts";
 import { ImageStore } from "./images.ts";
 import { createKubelet } from "./kubelet.ts";
 import {
@@ -42,6 +44,8 @@ export interface NodeOptions {
   mirrors: Record<string, RegistryEndpoint>;
   /** Where containers reach the API server: `KUBERNETES_SERVICE_HOST` and `_PORT`. */
   apiServer?: { host: string; port: number };
+  /** How full the disk with the data directory is; by default as the system says. */
+  measureDisk?: MeasureDisk;
   clock?: Clock;
   log?: Logger;
 }
@@ -55,7 +59,9 @@ export interface MachineNode {
   stop(options: { pods: "stop" | "leave" }): Promise<void>;
 }
 
-const imageSweepMs = 3_600_000;
+/** As a kubelet's image garbage collection and eviction monitoring. */
+const imageSweepMs = 300_000;
+const evictionCheckMs = 10_000;
 const statusRenewMs = 300_000;
 /** A platform that is being stopped does not wait for a Pod's whole grace period. */
 const stopCapMs = 5_000;
@@ -68,6 +74,7 @@ class NodeAgent implements MachineNode {
   readonly kubelet: Transport;
   readonly #options: Required<Omit<NodeOptions, "apiServer">> & Pick<NodeOptions, "apiServer">;
   readonly #images: ImageStore;
+  readonly #evictions: EvictionManager;
   readonly #events: EventRecorder;
   readonly #pods: Informer<Pod>;
   readonly #cluster: ClusterWatch;
@@ -78,9 +85,19 @@ class NodeAgent implements MachineNode {
   readonly #ending = new AbortController();
 
   constructor(options: NodeOptions) {
-    this.#options = { clock: systemClock, log: silentLogger, ...options };
+    this.#options = { clock: systemClock, log: silentLogger, measureDisk, ...options };
     const { client, name, clock, log, mirrors, dataDir, sandbox, apiServer } = this.#options;
     this.#images = new ImageStore({ dir: path.resolve(dataDir, "images"), mirrors, clock, log });
+    this.#evictions = new EvictionManager({
+      dir: path.resolve(dataDir),
+      measure: this.#options.measureDisk,
+      images: this.#images,
+      imagesInUse: () => this.#imagesInUse(),
+      pods: () => this.#workers.values(),
+      onChange: () => void this.#retrying(this.#ending.signal, () => this.#register()),
+      clock,
+      log,
+    });
     this.#events = new EventRecorder({ client, component: "kubelet", host: name, clock, log });
     this.#pods = new Informer(client, resources.pods, {
       fieldSelector: `spec.nodeName=${name}`,
@@ -125,16 +142,24 @@ class NodeAgent implements MachineNode {
     recovered.clear();
     this.#watchObjects(end);
     void this.#cluster.run(end);
-    await this.#retrying(end, () =>
-      registerNode(client, name, sandbox, this.#images.list(), clock),
-    );
+    // Before Pods are asked for.
+    await this.#retrying(end, () => this.#evictions.check());
+    await this.#retrying(end, () => this.#register());
     await Promise.all([
       this.#every(leaseRenewMs, end, () => renewLease(client, name, clock)),
-      this.#every(statusRenewMs, end, () =>
-        registerNode(client, name, sandbox, this.#images.list(), clock),
-      ),
-      this.#every(imageSweepMs, end, () => this.#images.removeUnused(this.#imagesInUse())),
+      this.#every(statusRenewMs, end, () => this.#register()),
+      this.#every(imageSweepMs, end, () => this.#evictions.collectImages()),
+      this.#every(evictionCheckMs, end, () => this.#evictions.check()),
     ]);
+  }
+
+  #register(): Promise<void> {
+    const { client, name, sandbox, clock } = this.#options;
+    const facts = {
+      images: this.#images.list(),
+      diskPressure: this.#evictions.hasDiskPressure,
+    };
+    return registerNode(client, name, sandbox, facts, clock);
   }
 
   /** What still runs here of Pods that were deleted while no agent was there. */
@@ -180,6 +205,8 @@ class NodeAgent implements MachineNode {
       },
     });
     this.#workers.set(uid, worker);
+    const rejection = pod.status?.startTime ? undefined : this.#evictions.rejection(pod);
+    if (rejection) worker.evict(rejection);
     worker.wake();
   }
 
@@ -224,12 +251,15 @@ class NodeAgent implements MachineNode {
 
   #imagesInUse(): Set<string> {
     const digests = new Set<string>();
-    for (const worker of this.#workers.values())
-      for (const { imageID } of [
-        ...(worker.pod.status?.initContainerStatuses ?? []),
-        ...(worker.pod.status?.containerStatuses ?? []),
-      ])
+    for (const { pod } of this.#workers.values()) {
+      const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+      for (const { imageID } of [...initContainerStatuses, ...containerStatuses])
         digests.add(imageID.slice(imageID.indexOf("@") + 1));
+      // Also what has been pulled for a container that does not run yet.
+      const { initContainers = [], containers = [] } = pod.spec ?? {};
+      for (const { image = "" } of [...initContainers, ...containers])
+        digests.add(this.#images.digestOf(image) ?? "");
+    }
     return digests;
   }
 

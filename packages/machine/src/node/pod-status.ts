@@ -135,6 +135,10 @@ function conditionsOf(pod: Pod, facts: PodFacts, phase: Phase, clock: Clock): Co
   put("ContainersReady", containersReady);
   put("Ready", readyVerdict(pod, containersReady));
   put("PodScheduled", { isTrue: true });
+  if (facts.ended?.reason === "Evicted") {
+    const { message } = facts.ended;
+    put("DisruptionTarget", { isTrue: true, reason: "TerminationByKubelet", message });
+  }
   return conditions;
 }
 

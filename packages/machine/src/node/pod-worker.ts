@@ -51,6 +51,8 @@ const lastRetryMs = 30_000;
 const flushCapMs = 1_000;
 /** What a Pod that was removed without notice gets to end in. */
 const orphanGraceMs = 2_000;
+/** As a kubelet's immediateEvictionGracePeriodSeconds. */
+const evictionGraceMs = 1_000;
 
 /**
  * Runs one Pod. Whatever happens (the Pod changes, a process ends, a probe decides, an image has
@@ -201,9 +203,28 @@ export class PodWorker {
       };
       this.#note("Normal", this.#ended.reason, this.#ended.message);
     }
-    if (this.#ended) await this.#stopAll(this.#graceMs());
+    if (this.#ended?.reason === "Evicted") await this.#clear();
+    else if (this.#ended) await this.#stopAll(this.#graceMs());
     else await this.#advance();
     this.#publish();
+  }
+
+  /**
+   * Gives the Pod up for good, because the machine lacks something; what it holds on disk goes. False
+   * when it is at its end already.
+   */
+  evict(message: string): boolean {
+    if (this.#ended || this.#phase !== "running") return false;
+    this.#ended = { reason: "Evicted", message };
+    this.#note("Warning", this.#ended.reason, message);
+    this.wake();
+    return true;
+  }
+
+  async #clear(): Promise<void> {
+    await this.#stopAll(evictionGraceMs);
+    await this.#place?.close();
+    this.#place = undefined;
   }
 
   /** Starts what is to run now. */

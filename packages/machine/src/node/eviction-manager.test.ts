@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { ManualClock, type Node, type Pod, resources, silentLogger } from "@spry/kube";
+import { expect, test } from "vitest";
+import { eventually, startMachine, startRegistry, temporaryDirectory } from "../testing.ts";
+import { type DiskSpace } from "./disk-space.ts";
+import { EvictionManager } from "./eviction-manager.ts";
+import { ImageStore } from "./images.ts";
+
+const gib = 1024 ** 3;
+const disk = (freePercent: number): DiskSpace => ({
+  capacity: 10 * gib,
+  available: Math.floor((10 * gib * freePercent) / 100),
+});
+
+async function watchedDisk() {
+  const registry = await startRegistry();
+  const clock = new ManualClock();
+  const dir = temporaryDirectory();
+  const images = new ImageStore({ dir, mirrors: registry.mirrors, clock, log: silentLogger });
+  await images.open();
+  const state = { space: disk(50), evicted: [] as string[], changes: 0 };
+  const inUse = new Set<string>();
+  const pods: { pod: Pod; sandbox: { dir: string }; evict(message: string): boolean }[] = [];
+  const manager = new EvictionManager({
+    dir,
+    measure: () => Promise.resolve(state.space),
+    images,
+    imagesInUse: () => inUse,
+    pods: () => pods,
+    onChange: () => state.changes++,
+    clock,
+    log: silentLogger,
+  });
+  const addPod = (name: string, bytes: number, spec: Partial<Pod["spec"]> = {}) => {
+    const sandbox = { dir: temporaryDirectory() };
+    const container = path.join(sandbox.dir, "containers", "main");
+    mkdirSync(container, { recursive: true });
+    writeFileSync(path.join(container, "0.log"), "x".repeat(bytes));
+    const pod: Pod = {
+      metadata: { namespace: "default", name },
+      spec: { containers: [{ name: "main" }], ...spec },
+    };
+    let isEnded = false;
+    const evict = (message: string) => {
+      if (!isEnded) state.evicted.push(`${name}: ${message}`);
+      return isEnded ? false : (isEnded = true);
+    };
+    pods.push({ pod, sandbox, evict });
+  };
+  const pull = async (name: string) => images.pull(await registry.push(name, { a: name }));
+  return { state, manager, clock, inUse, addPod, pull };
+}
+
+test.each([
+  { name: "84 % in use: images stay", free: 16, gone: [] },
+  { name: "85 % in use: the longest unused goes, until 80 %", free: 15, gone: ["old"] },
+])("$name", async ({ free, gone }) => {
+  const { state, manager, clock, inUse, pull } = await watchedDisk();
+  const used = await pull("used:1");
+  inUse.add(used.digest);
+  const old = await pull("old:1");
+  await clock.advance(60_000);
+  const newer = await pull("newer:1");
+  await clock.advance(90_000);
+  state.space = disk(free);
+  await manager.collectImages();
+  const left = { used, old, newer };
+  const missing = Object.entries(left).filter(([, { rootDir }]) => !existsSync(rootDir));
+  expect(missing.map(([name]) => name)).toEqual(gone);
+});
+
+test("a nearly full disk: unused images go first, then a Pod at each look", async () => {
+  const { state, manager, inUse, addPod, pull } = await watchedDisk();
+  const [used, unused] = [await pull("used:1"), await pull("unused:1")];
+  inUse.add(used.digest);
+  addPod("critical", 100_000, { priority: 2_000_000_000, containers: [{ name: "main" }] });
+  addPod("important", 100_000, { priority: 1000, containers: [{ name: "main" }] });
+  addPod("small", 8192);
+  addPod("large", 40_960);
+  const requests = { "ephemeral-storage": "1Gi" };
+  addPod("modest", 40_960, { containers: [{ name: "main", resources: { requests } }] });
+  await manager.check();
+  expect([existsSync(unused.rootDir), state.evicted]).toEqual([true, []]);
+  state.space = disk(4);
+  for (let i = 0; i < 6; i++) await manager.check();
+  expect([existsSync(used.rootDir), existsSync(unused.rootDir)]).toEqual([true, false]);
+  expect(state.evicted.map((text) => text.split(":")[0])).toEqual([
+    "large",
+    "small",
+    "important",
+    "modest",
+  ]);
+  expect(state.evicted[0]).toBe(
+    "large: The node was low on resource: ephemeral-storage. Threshold quantity: 512Mi, available: 429496729. Container main was using 40Ki, request is 0, has larger consumption of ephemeral-storage. ",
+  );
+});
+
+test("pressure lasts for five minutes after there is room again", async () => {
+  const { state, manager, clock } = await watchedDisk();
+  state.space = disk(1);
+  await manager.check();
+  state.space = disk(50);
+  await clock.advance(299_000);
+  await manager.check();
+  expect([manager.hasDiskPressure, state.changes]).toEqual([true, 1]);
+  await clock.advance(1_000);
+  await manager.check();
+  expect([manager.hasDiskPressure, state.changes]).toEqual([false, 2]);
+});
+
+test("a Pod is evicted as a kubelet does it, and others wait or are rejected", async () => {
+  let space = disk(50);
+  const machine = await startMachine({ measureDisk: () => Promise.resolve(space) });
+  const { client, registry } = machine;
+  const idle = { "app/main.cjs": "console.log('up'); setInterval(() => {}, 1000);" };
+  const image = await registry.push("app:1", idle, { Entrypoint: ["node", "/app/main.cjs"] });
+  const create = (name: string, spec: Partial<Pod["spec"]> = {}) =>
+    client.create(resources.pods, {
+      metadata: { namespace: "default", name },
+      spec: { ...spec, containers: [{ name: "main", image }] },
+    });
+  const statusOf = async (name: string) =>
+    (await client.get(resources.pods, { namespace: "default", name })).status;
+  await create("running");
+  await eventually(async () =>
+    expect(await statusOf("running")).toMatchObject({ phase: "Running" }),
+  );
+  await machine.node.stop({ pods: "leave" });
+  space = disk(1);
+  machine.restartNode();
+  await eventually(async () =>
+    expect(await statusOf("running")).toMatchObject({
+      phase: "Failed",
+      reason: "Evicted",
+      message: expect.stringContaining(
+        "The node was low on resource: ephemeral-storage. ",
+      ) as string,
+      conditions: expect.arrayContaining([
+        expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" }),
+      ]) as unknown,
+      containerStatuses: [{ state: { terminated: {} } }],
+    }),
+  );
+  await eventually(async () => {
+    const node = await client.get<Node>(resources.nodes, { name: "here" });
+    expect(node.spec?.taints).toEqual([
+      { key: "node.kubernetes.io/disk-pressure", effect: "NoSchedule" },
+    ]);
+    expect(node.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: "DiskPressure", status: "True" }),
+    );
+  });
+  await create("waiting");
+  await create("bound", { nodeName: "here" });
+  await eventually(async () => {
+    expect(await statusOf("bound")).toMatchObject({
+      phase: "Failed",
+      reason: "Evicted",
+      message: "The node had condition: [DiskPressure]. ",
+    });
+    expect((await statusOf("waiting"))?.conditions).toContainEqual(
+      expect.objectContaining({ type: "PodScheduled", status: "False", reason: "Unschedulable" }),
+    );
+  });
+});

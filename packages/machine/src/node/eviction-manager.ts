@@ -1,0 +1,165 @@
+import path from "node:path";
+import {
+  type Clock,
+  formatQuantity,
+  type Logger,
+  parseQuantity,
+  type Pod,
+  quantityValue,
+} from "@spry/kube";
+import { directoryBytes, type DiskSpace, type MeasureDisk } from "./disk-space.ts";
+import { type ImageStore } from "./images.ts";
+
+/** A Pod on this machine that can be given up. */
+export interface EvictablePod {
+  readonly pod: Pod;
+  readonly sandbox?: { readonly dir: string } | undefined;
+  /** False when it is at its end already. */
+  evict(message: string): boolean;
+}
+
+export interface EvictionManagerOptions {
+  /** On the file system that is watched. */
+  dir: string;
+  measure: MeasureDisk;
+  images: ImageStore;
+  imagesInUse: () => ReadonlySet<string>;
+  pods: () => Iterable<EvictablePod>;
+  /** The pressure has come or gone: to be said on the Node. */
+  onChange: () => void;
+  clock: Clock;
+  log: Logger;
+}
+
+/** `imageGCHighThresholdPercent` and `imageGCLowThresholdPercent` of a kubelet. */
+const imageGc = { high: 0.85, low: 0.8, minAgeMs: 120_000 };
+/** Pressure, whichever is less: a tenth of a large disk, as kubelets have it, is no need. */
+const leastFree = { part: 0.05, bytes: 1024 ** 3 };
+/** `evictionPressureTransitionPeriod`: so long no new Pod comes after the disk has been too full. */
+const transitionMs = 300_000;
+/** `system-cluster-critical`: never evicted. */
+const criticalPriority = 2_000_000_000;
+
+/**
+ * Keeps room on the disk. From 85 % on, images that nobody uses go, the longest unused first; when next
+ * to nothing is left, all of them go, and then a Pod at each look, as a kubelet's eviction manager
+ * (pkg/kubelet/eviction, Kubernetes "Node-pressure Eviction") does.
+ */
+export class EvictionManager {
+  readonly #options: EvictionManagerOptions;
+  /** When there was too little room last. */
+  #lastMet: number | undefined;
+
+  constructor(options: EvictionManagerOptions) {
+    this.#options = options;
+  }
+
+  get hasDiskPressure(): boolean {
+    return this.#lastMet !== undefined;
+  }
+
+  /** Why a new Pod cannot be taken now; undefined when it can. */
+  rejection(pod: Pod): string | undefined {
+    if (!this.hasDiskPressure || isCritical(pod)) return undefined;
+    return "The node had condition: [DiskPressure]. ";
+  }
+
+  /** Removes images that were not used for a day, and more when the disk is getting full. */
+  async collectImages(): Promise<void> {
+    const { images, imagesInUse } = this.#options;
+    await images.removeUnused(imagesInUse());
+    const { capacity, available } = await this.#measure();
+    const used = capacity - available;
+    if (used < capacity * imageGc.high) return;
+    const excess = used - capacity * imageGc.low;
+    await images.free(excess, imagesInUse(), imageGc.minAgeMs);
+  }
+
+  /** One look at the disk. Gives up one Pod at most. */
+  async check(): Promise<void> {
+    const { images, imagesInUse, clock, log, onChange } = this.#options;
+    let space = await this.#measure();
+    const had = this.hasDiskPressure;
+    if (isMet(space)) {
+      const freed = await images.free(Number.POSITIVE_INFINITY, imagesInUse(), 0);
+      space = await this.#measure();
+      log.warn({ ...space, freed }, "the disk is nearly full");
+    }
+    if (isMet(space)) {
+      this.#lastMet = clock.now();
+      if (!had) onChange();
+      await this.#evictOne(space);
+    } else if (this.#lastMet !== undefined && clock.now() - this.#lastMet >= transitionMs) {
+      this.#lastMet = undefined;
+      onChange();
+    }
+  }
+
+  #measure(): Promise<DiskSpace> {
+    return this.#options.measure(this.#options.dir);
+  }
+
+  async #evictOne(space: DiskSpace): Promise<void> {
+    const candidates = [...this.#options.pods()].filter(({ pod }) => isActive(pod));
+    const usages = await Promise.all(candidates.map((each) => usageOf(each)));
+    const ranked = usages.toSorted(
+      (a, b) =>
+        Number(b.exceeds) - Number(a.exceeds) ||
+        (a.evictable.pod.spec?.priority ?? 0) - (b.evictable.pod.spec?.priority ?? 0) ||
+        b.bytes - a.bytes,
+    );
+    for (const usage of ranked) if (usage.evictable.evict(evictionMessage(space, usage))) return;
+  }
+}
+
+interface Usage {
+  evictable: EvictablePod;
+  /** Logs, volumes and scratch. */
+  bytes: number;
+  /** It takes more than it has asked for. */
+  exceeds: boolean;
+  containers: { name: string; bytes: number; request: number }[];
+}
+
+async function usageOf(evictable: EvictablePod): Promise<Usage> {
+  const { pod, sandbox } = evictable;
+  const { initContainers = [], containers = [] } = pod.spec ?? {};
+  const parts = [...containers, ...initContainers].map(async ({ name, resources }) => {
+    const bytes = sandbox ? await directoryBytes(path.join(sandbox.dir, "containers", name)) : 0;
+    const request = resources?.requests?.["ephemeral-storage"] ?? "0";
+    return { name, bytes, request: quantityValue(request) };
+  });
+  const bytes = sandbox ? await directoryBytes(sandbox.dir) : 0;
+  const all = await Promise.all(parts);
+  const asked = all.reduce((sum, { request }) => sum + request, 0);
+  return { evictable, bytes, exceeds: bytes > asked, containers: all };
+}
+
+function evictionMessage(space: DiskSpace, { containers }: Usage): string {
+  const low = "The node was low on resource: ephemeral-storage. ";
+  const met = `Threshold quantity: ${quantity(thresholdOf(space))}, available: ${quantity(space.available)}. `;
+  const exceeding = containers
+    .filter(({ bytes, request }) => bytes > request)
+    .map(
+      ({ name, bytes, request }) =>
+        `Container ${name} was using ${quantity(bytes)}, request is ${quantity(request)}, has larger consumption of ephemeral-storage. `,
+    );
+  return low + met + exceeding.join("");
+}
+
+function thresholdOf({ capacity }: DiskSpace): number {
+  return Math.floor(Math.min(capacity * leastFree.part, leastFree.bytes));
+}
+
+const isMet = (space: DiskSpace): boolean => space.available < thresholdOf(space);
+
+const isCritical = ({ spec }: Pod): boolean => (spec?.priority ?? 0) >= criticalPriority;
+
+function isActive(pod: Pod): boolean {
+  const isOver = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+  return !isOver && !pod.metadata.deletionTimestamp && !isCritical(pod);
+}
+
+function quantity(bytes: number): string {
+  return formatQuantity({ ...parseQuantity(String(bytes)), format: "BinarySI" });
+}
