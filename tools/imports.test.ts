@@ -18,7 +18,6 @@ const table: Record<string, Room> = {
     rooms: [],
     dependencies: {
       "js-yaml": "kubeconfig files are YAML",
-      "prom-client": "metrics of controllers and queues, in the text format scrapers read",
     },
   },
   "packages/function": { rooms: ["@spry/kube"], dependencies: {} },

@@ -46,6 +46,7 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
     const stored = latest.get(key);
     // Owner references take the children along; there is nothing to clean up.
     if (!stored || stored.metadata.deletionTimestamp) return forget(key, deps);
+    const startedAt = deps.clock.now();
     const draft = draftOf(key, stored);
     describe(draft, deps);
     try {
@@ -62,6 +63,8 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
       // Also after an error: what has been reached is not to be done again.
       const written = await writeStatus(stored, draft.status, deps, events);
       if (written) latest.wrote(key, written);
+      const seconds = (deps.clock.now() - startedAt) / 1000;
+      deps.metrics?.passed(draft.fn, written, seconds, deps.clock);
     }
   };
 }
@@ -75,6 +78,7 @@ function forget(key: ObjectKey, deps: Deps): void {
   deps.slots.leave(key);
   deps.references.forget(key);
   deps.commits.forget(key);
+  deps.metrics?.forget(key);
 }
 
 function draftOf(key: ObjectKey, stored: Function): Draft {

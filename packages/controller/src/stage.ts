@@ -14,6 +14,7 @@ import {
 import { type BuildSlots } from "./build-slots.ts";
 import { type Caches } from "./caches.ts";
 import { type Settings } from "./config.ts";
+import { type FunctionMetrics } from "./function-metrics.ts";
 import { type CommitLookups } from "./git/commit-lookups.ts";
 import { type ReferencedObjects } from "./referenced-objects.ts";
 
@@ -63,6 +64,7 @@ export interface Deps {
   readonly commits: CommitLookups;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: FunctionMetrics;
 }
 
 export const done: Outcome = { kind: "done" };

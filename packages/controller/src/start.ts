@@ -21,6 +21,7 @@ import { type ControllerConfig, settingsOf } from "./config.ts";
 import { CommitLookups } from "./git/commit-lookups.ts";
 import { removeAbandonedSessions } from "./git/git-session.ts";
 import { resolveCommit } from "./git/resolve-commit.ts";
+import { FunctionMetrics } from "./function-metrics.ts";
 import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
@@ -60,9 +61,10 @@ export async function startFunctionController(options: FunctionControllerOptions
     max: settings.maxSimultaneousGitChecks,
   });
   const deps = { client, settings, caches, slots, references, commits, clock, log };
+  const own = metrics ? { metrics: FunctionMetrics.of(metrics.registry) } : {};
   const controller = new Controller({
     name: functions.plural,
-    reconcile: functionReconciler(deps, events),
+    reconcile: functionReconciler({ ...deps, ...own }, events),
     workers: settings.workers,
     ...telling,
   });

@@ -6,7 +6,7 @@ import { StatusError } from "./errors.ts";
 import { Informer } from "./informer.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import { ManualClock } from "./manual-clock.ts";
-import { prometheusMetrics } from "./metrics.ts";
+import { prometheusMetrics } from "./metrics/controller-metrics.ts";
 import { controllerRef } from "./owner.ts";
 import { resources } from "./resources.ts";
 
@@ -147,7 +147,7 @@ describe("a controller", () => {
   });
 
   test("counts in the names of controller-runtime", async () => {
-    const metrics = await prometheusMetrics();
+    const metrics = prometheusMetrics();
     const stop = new AbortController();
     stops.push(stop);
     const clock = new ManualClock();
@@ -159,7 +159,7 @@ describe("a controller", () => {
     void controller.run(stop.signal);
     controller.enqueue("a");
     await clock.advance(100);
-    const text = await metrics.render();
+    const text = metrics.render();
     expect(text).toContain('controller_runtime_reconcile_total{controller="fn",result="error"} 1');
     expect(text).toContain(
       'controller_runtime_reconcile_total{controller="fn",result="success"} 1',

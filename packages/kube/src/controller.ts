@@ -2,7 +2,7 @@ import { type Clock, sleep, systemClock } from "./clock.ts";
 import { isConflict, messageOf } from "./errors.ts";
 import { type Informer } from "./informer.ts";
 import { type Logger, silentLogger } from "./log.ts";
-import { type ControllerMetrics, type PassResult } from "./metrics.ts";
+import { type ControllerMetrics, type PassResult } from "./metrics/controller-metrics.ts";
 import { keyOf, type KubeObject, type ObjectKey } from "./objects.ts";
 import { controllerOf } from "./owner.ts";
 import { apiVersionOf, type Resource } from "./resources.ts";

@@ -118,7 +118,15 @@ export {
   prometheusMetrics,
   type PrometheusMetrics,
   type QueueMetrics,
-} from "./metrics.ts";
+} from "./metrics/controller-metrics.ts";
+export { measuredTransport } from "./metrics/measured-transport.ts";
+export {
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type Labels,
+  MetricsRegistry,
+} from "./metrics/registry.ts";
 export { type LeaderElectionOptions, runAsLeader } from "./leader-election.ts";
 export { type EventNote, EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
 

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "./clock.ts";
-import { type QueueMetrics } from "./metrics.ts";
+import { type QueueMetrics } from "./metrics/controller-metrics.ts";
 import { type TokenBucket } from "./token-bucket.ts";
 
 export interface WorkQueueOptions {

@@ -15,6 +15,8 @@ import {
   Informer,
   KubeClient,
   loadKubeconfig,
+  measuredTransport,
+  type PrometheusMetrics,
   prometheusMetrics,
   resources,
   runAsLeader,
@@ -24,7 +26,7 @@ import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
 import { ensureRegistryCredentials } from "./registry-credentials.ts";
 import { runProgram } from "./program.ts";
-import { startStatusServer } from "./status-server.ts";
+import { startStatusServer } from "../status-server.ts";
 import {
   certificateIn,
   ensureWebhookCertificate,
@@ -42,8 +44,9 @@ const log = createLogger({ name: "controller" });
 void runProgram(log, async (signal) => {
   const environment = controllerEnvironment(process.env);
   const { namespace, identity } = environment;
-  const client = new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry" });
-  const metrics = await prometheusMetrics();
+  const metrics = prometheusMetrics();
+  const transport = measuredTransport(httpsTransport(loadKubeconfig()), metrics);
+  const client = new KubeClient(transport, { fieldManager: "spry" });
   const config = await installedConfig(client, environment);
 
   let server: WebhookServer | undefined;
@@ -82,8 +85,16 @@ void runProgram(log, async (signal) => {
     }),
   ];
 
+  metrics.leads(leaseName, false);
   await runAsLeader(
-    { client, namespace, name: leaseName, identity, log },
+    {
+      client,
+      namespace,
+      name: leaseName,
+      identity,
+      log,
+      onChange: (leads) => metrics.leads(leaseName, leads),
+    },
     (leading, fenced) => lead({ client: fenced, environment, config, metrics, signal: leading }),
     signal,
   );
@@ -97,7 +108,7 @@ async function lead(options: {
   client: KubeClient;
   environment: ControllerEnvironment;
   config: ControllerConfig;
-  metrics: Awaited<ReturnType<typeof prometheusMetrics>>;
+  metrics: PrometheusMetrics;
   signal: AbortSignal;
 }): Promise<void> {
   const { client, environment, config, metrics, signal } = options;

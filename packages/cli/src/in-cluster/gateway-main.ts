@@ -3,7 +3,7 @@ import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
 import { runProgram, untilAborted } from "./program.ts";
-import { startStatusServer } from "./status-server.ts";
+import { startStatusServer } from "../status-server.ts";
 
 const log = createLogger({ name: "gateway" });
 

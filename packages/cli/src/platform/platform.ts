@@ -13,7 +13,14 @@ import {
 } from "@spry/apiserver";
 import { type RegistryAccess, startServerlessController } from "@spry/controller";
 import { RegistryClient } from "@spry/image";
-import { KubeClient, type Logger, resources, type Transport } from "@spry/kube";
+import {
+  KubeClient,
+  type Logger,
+  measuredTransport,
+  prometheusMetrics,
+  resources,
+  type Transport,
+} from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
@@ -31,6 +38,7 @@ import { openSandbox } from "./sandbox.ts";
 import { startPushServer } from "./push-server.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects } from "./system-objects.ts";
+import { startStatusServer } from "../status-server.ts";
 import { startWebhookServer } from "./webhook-server.ts";
 
 export interface PlatformOptions {
@@ -52,6 +60,8 @@ export interface Endpoints {
   registry: string;
   /** Git servers send pushes to `<URL>/git/<namespace>`. */
   webhooks: string;
+  /** `<URL>/metrics` of the controllers, `/healthz`, `/readyz`; the gateway's are elsewhere. */
+  metrics: string;
   dashboard: string | null;
   pid: number;
 }
@@ -166,6 +176,10 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     );
     const [gateway, images] = await settled(startGateway(), imagesMade);
 
+    const metrics = prometheusMetrics();
+    let isReady = false;
+    const status = await startStatusServer({ host, port: 0, isReady: () => isReady, metrics });
+    teardown.push(() => status.close());
     const config = controllerConfig(images);
     const webhook = await startWebhookServer({
       client,
@@ -197,8 +211,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         signal: running.signal,
       }),
       startServerlessController({
-        client,
+        client: client.through((transport) => measuredTransport(transport, metrics)),
         config,
+        metrics,
         internalRegistry: access,
         log: log.child({ room: "controller" }),
         signal: running.signal,
@@ -219,11 +234,13 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     );
     teardown.push(() => pushes.close());
     await nodeReady(client);
+    isReady = true;
     const endpoints: Endpoints = {
       apiServer,
       gateway: `http://localhost:${gateway.port}`,
       registry: registryUrl,
       webhooks: `http://${host}:${pushes.port}`,
+      metrics: `http://${host}:${status.port}`,
       dashboard: null,
       pid: process.pid,
     };

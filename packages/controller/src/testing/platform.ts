@@ -13,6 +13,7 @@ import {
   labels,
 } from "@spry/function";
 import {
+  type ControllerMetrics,
   controllerRef,
   type Deployment,
   getCondition,
@@ -48,9 +49,14 @@ export class TestPlatform implements AsyncDisposable {
   readonly #close: () => Promise<void>;
   #running: { stop: AbortController; ended: Promise<void> } | undefined;
 
-  static async start(config: Partial<ControllerConfig> = {}): Promise<TestPlatform> {
+  readonly #metrics: ControllerMetrics | undefined;
+
+  static async start(
+    config: Partial<ControllerConfig> = {},
+    metrics?: ControllerMetrics,
+  ): Promise<TestPlatform> {
     const api = await createApiServer({ dataDir: ":memory:" });
-    const platform = new TestPlatform(api.transport(), () => api.close(), config);
+    const platform = new TestPlatform(api.transport(), () => api.close(), config, metrics);
     await platform.#install();
     platform.startController();
     return platform;
@@ -60,7 +66,9 @@ export class TestPlatform implements AsyncDisposable {
     transport: Transport,
     close: () => Promise<void>,
     config: Partial<ControllerConfig>,
+    metrics: ControllerMetrics | undefined,
   ) {
+    this.#metrics = metrics;
     this.#transport = transport;
     this.client = new KubeClient(transport, { fieldManager: "test" });
     this.#close = close;
@@ -109,6 +117,7 @@ export class TestPlatform implements AsyncDisposable {
       client: new KubeClient(recording),
       config: { ...settings, ...this.#config },
       clock: this.clock,
+      ...(this.#metrics ? { metrics: this.#metrics } : {}),
       signal: stop.signal,
     });
     this.#running = { stop, ended };

@@ -1,13 +1,17 @@
-/** `/healthz`, `/readyz` and `/metrics` over HTTP: for probes and scrapers, in the cluster alone. */
+/** `/healthz`, `/readyz` and `/metrics` over HTTP: for probes and scrapers, never for the public. */
 import { createServer, type RequestListener } from "node:http";
+import { type AddressInfo } from "node:net";
 import { type PrometheusMetrics } from "@spry/kube";
 
 export interface StatusServer {
+  readonly port: number;
   close(): void;
 }
 
 /** Metrics and health on a port each (contract, section 11.2); without metrics `/metrics` is not there. */
 export async function startStatusServer(options: {
+  /** All interfaces by default. */
+  host?: string;
   port: number;
   isReady: () => boolean;
   metrics?: PrometheusMetrics;
@@ -21,17 +25,16 @@ export async function startStatusServer(options: {
       return options.isReady() ? text(200, "ok") : text(503, "not ready");
     }
     if (pathname !== "/metrics" || !options.metrics) return text(404, "not found");
-    options.metrics.render().then(
-      (body) => text(200, body),
-      () => text(500, "rendering the metrics failed"),
-    );
+    return text(200, options.metrics.render());
   };
   const server = createServer(answer);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(options.port, resolve);
+    server.listen(options.port, options.host, resolve);
   });
+  const { port } = server.address() as AddressInfo;
   return {
+    port,
     close: () => {
       server.close();
       server.closeAllConnections();

@@ -1,0 +1,23 @@
+import { type Transport } from "../transport.ts";
+import { type PrometheusMetrics } from "./controller-metrics.ts";
+
+/** A transport that counts what goes through it. */
+export function measuredTransport(
+  transport: Transport,
+  metrics: Pick<PrometheusMetrics, "requested">,
+): Transport {
+  return async (request) => {
+    const startedAt = performance.now();
+    const tell = (code: string) =>
+      metrics.requested(request.method, code, (performance.now() - startedAt) / 1000);
+    try {
+      const response = await transport(request);
+      tell(String(response.status));
+      return response;
+    } catch (error) {
+      // client-go's word for a request without an answer.
+      tell("<error>");
+      throw error;
+    }
+  };
+}
