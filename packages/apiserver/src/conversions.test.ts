@@ -1,4 +1,4 @@
-import { KubeClient, resources } from "@spry/kube";
+import { KubeClient, resources, type UnknownObject } from "@spry/kube";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ApiServer, createApiServer } from "./index.ts";
 
@@ -47,11 +47,14 @@ test("an Event of events.k8s.io is the same as one of the core group", async () 
   const regarding = { kind: "Pod", name: "p", namespace: "default" };
   const event = {
     metadata,
+    eventTime: "2026-01-01T00:00:00.000000Z",
     regarding,
     note: "hello",
     reason: "Said",
+    action: "Say",
     type: "Normal",
     reportingController: "c",
+    reportingInstance: "c-1",
   };
   await client.create(events, event as never);
   expect(await client.get(resources.events, metadata)).toMatchObject({
@@ -60,7 +63,22 @@ test("an Event of events.k8s.io is the same as one of the core group", async () 
     message: "hello",
     reportingComponent: "c",
   });
-  expect(await client.get(events, metadata)).toMatchObject({ regarding, note: "hello" });
+  const read = (await client.get(events, metadata)) as unknown as typeof event & UnknownObject;
+  expect(read).toMatchObject({ regarding, note: "hello" });
+  await expect(client.update(events, { ...read, note: "bye" } as never)).rejects.toThrow(
+    'message: Invalid value: "bye": field is immutable',
+  );
+  const series = { count: 2, lastObservedTime: "2026-01-01T00:01:00.000000Z" };
+  await client.update(events, { ...read, series } as never);
+  const other = {
+    ...event,
+    metadata: { ...metadata, name: "b" },
+    deprecatedCount: 1,
+    eventTime: null,
+  };
+  await expect(client.create(events, other as never)).rejects.toThrow(
+    'is invalid: [eventTime: Required value, count: Invalid value: "": needs to be unset]',
+  );
 });
 
 test("amounts are stored in their canonical form", async () => {

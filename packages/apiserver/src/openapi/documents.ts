@@ -105,9 +105,7 @@ export function pathsOf(
       responses: { "200": { description: "OK" } },
     });
     if (reviews.includes(type)) {
-      // Reviews cannot be patched; but kubectl asks a kind's patch whether the server checks fields, and
-      // without one wants the whole document anew, in protobuf.
-      paths[collection] = { post: operation("post", true), patch: operation("patch", true) };
+      paths[collection] = { post: operation("post", true) };
       continue;
     }
     paths[collection] = {

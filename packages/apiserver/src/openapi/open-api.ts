@@ -4,13 +4,16 @@ import { unknownPath } from "../errors.ts";
 import { type Catalog } from "../resources/catalog.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { builtin } from "../schema/schema.ts";
+import { acceptedParts } from "../http/negotiation.ts";
 import { pathsOf, schemasOf } from "./documents.ts";
+import { encodeSwagger, swaggerProtobufType, swaggerProtobufTypes } from "./swagger-protobuf.ts";
 
 const info = { title: "Kubernetes", version: builtin.release };
 const prefix = "/openapi/v3/";
+const jsonType = "application/json";
 
 interface Document {
-  text: string;
+  body: string | Buffer<ArrayBuffer>;
   hash: string;
 }
 
@@ -25,26 +28,28 @@ export class OpenApi {
   }
 
   respond(request: Request, path: string): Response {
-    checkAccept(request);
+    const contentType = acceptedType(request, path);
     if (this.#generation !== this.#catalog.generation) {
       this.#documents.clear();
       this.#generation = this.#catalog.generation;
     }
-    const { text, hash } = this.#document(path);
+    const { body, hash } = this.#document(path, contentType);
     const etag = `"${hash}"`;
     if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304 });
-    return new Response(text, {
-      headers: { "content-type": "application/json", etag, vary: "Accept" },
+    return new Response(body, {
+      headers: { "content-type": contentType, etag, vary: "Accept" },
     });
   }
 
-  #document(path: string): Document {
-    let document = this.#documents.get(path);
+  #document(path: string, contentType: string): Document {
+    const key = `${contentType} ${path}`;
+    let document = this.#documents.get(key);
     if (!document) {
-      const text = JSON.stringify(this.#make(path));
-      const hash = createHash("sha512").update(text).digest("hex").slice(0, 64).toUpperCase();
-      document = { text, hash };
-      this.#documents.set(path, document);
+      const made = this.#make(path);
+      const body = contentType === jsonType ? JSON.stringify(made) : encodeSwagger(made);
+      const hash = createHash("sha512").update(body).digest("hex").slice(0, 64).toUpperCase();
+      document = { body, hash };
+      this.#documents.set(key, document);
     }
     return document;
   }
@@ -86,12 +91,15 @@ export class OpenApi {
   }
 }
 
-/** Some clients ask for protobuf first and take JSON when told that there is none. */
-function checkAccept(request: Request): void {
-  const accept = request.headers.get("accept") ?? "*/*";
-  if (/application\/json|\*\/\*|application\/\*/.test(accept)) return;
+/** Version 2 is had in protobuf too; some clients ask for version 3 in it and take JSON when told that there is none. */
+function acceptedType(request: Request, path: string): string {
+  const types = [jsonType, ...(path === "/openapi/v2" ? swaggerProtobufTypes : [])];
+  for (const { mediaType } of acceptedParts(request)) {
+    if ([jsonType, "*/*", "application/*", ""].includes(mediaType)) return jsonType;
+    if (types.includes(mediaType)) return swaggerProtobufType;
+  }
   throw new StatusError({
     code: 406,
-    message: "only the following media types are accepted: application/json",
+    message: `only the following media types are accepted: ${types.join(", ")}`,
   });
 }

@@ -14,7 +14,7 @@ export const conversions: Record<string, BuiltinConversion> = {
   "events.k8s.io/v1 Event": {
     collection: "/events",
     apiVersion: "v1",
-    toStorage: (event) => rename(event, eventFields, "v1"),
+    toStorage: eventToCore,
     fromStorage: (event) => rename(event, inverse(eventFields), "events.k8s.io/v1"),
   },
   "autoscaling/v1 HorizontalPodAutoscaler": {
@@ -35,6 +35,11 @@ const eventFields: Record<string, string> = {
   deprecatedLastTimestamp: "lastTimestamp",
   deprecatedCount: "count",
 };
+
+/** Makes an Event of events.k8s.io/v1 one of core/v1, in place. */
+export function eventToCore(event: UnknownObject): void {
+  rename(event, eventFields, "v1");
+}
 
 function inverse(names: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(names).map(([from, to]) => [to, from]));

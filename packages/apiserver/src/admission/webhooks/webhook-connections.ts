@@ -1,5 +1,6 @@
 import { Agent, request } from "node:https";
 import { isIP } from "node:net";
+import { posix } from "node:path";
 import { type Clock } from "@spry/kube";
 import { type Store } from "../../store/store.ts";
 import { goNetworkError } from "./network-errors.ts";
@@ -42,6 +43,7 @@ export class WebhookConnections {
    */
   async post(config: ClientConfig, body: string, timeoutSeconds: number): Promise<string> {
     const url = urlOf(config);
+    url.pathname = cleanPath(url.pathname);
     url.searchParams.set("timeout", `${timeoutSeconds}s`);
     const written = writtenUrl(url, config);
     try {
@@ -135,7 +137,8 @@ export class WebhookConnections {
       agent = new Agent({
         keepAlive: true,
         maxFreeSockets: maxIdlePerHost,
-        ...(caBundle && { ca: Buffer.from(caBundle, "base64") }),
+        // As in Go, each of its certificates is an anchor: controller-runtime's envtest puts the server's own there.
+        ...(caBundle && { ca: Buffer.from(caBundle, "base64"), allowPartialTrustChain: true }),
       });
       this.#agents.set(key, agent);
     }
@@ -157,6 +160,11 @@ function urlOf({ url, service }: ClientConfig): URL {
   return new URL(
     `https://${name}.${namespace}.svc:${port}${path.startsWith("/") ? "" : "/"}${path}`,
   );
+}
+
+/** Without double and last slashes (`client-go/rest`, `NewRequest`): envtest asks for `https://host//path`. */
+function cleanPath(path: string): string {
+  return posix.join("/", path).replace(/(?<=.)\/$/, "");
 }
 
 /** With the port 443 of a Service, which `URL` leaves out. */
