@@ -15,6 +15,8 @@ export const programs = {
   "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
   kubelet: "k8s.io/kubernetes/cmd/kubelet",
   "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
+  // Of the same module, so that what it has in common with the others is compiled once.
+  kubectl: "k8s.io/kubernetes/cmd/kubectl",
   // Modules of their own, below this one: what they need must not decide the versions of the others.
   coredns: "./coredns",
   pause: "./pause",
