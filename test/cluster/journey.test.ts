@@ -269,6 +269,22 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     expect(code).toBe(1);
   });
 
+  test("Functions may be kept: they answer without Spry, and the next installation takes them over", async () => {
+    const pods = async () => {
+      const labelSelector = "serverless.kyma-project.io/resource=deployment";
+      const { items } = await cluster.client.list(resources.pods, { namespace, labelSelector });
+      return items.map(({ metadata }) => metadata.uid ?? "").toSorted((a, b) => (a < b ? -1 : 1));
+    };
+    const running = await pods();
+    const { stderr } = await cluster.spry("uninstall", "--functions", "keep");
+    expect(stderr).toContain("Spry is gone; Functions run on as they are.");
+    expect(await cluster.call(namespace, "inline")).toBe("edit 2");
+    expect((await cluster.install()).code).toBe(0);
+    await expect.poll(async () => (await configuration()).status?.state, patience).toBe("Ready");
+    await cluster.untilRunning(namespace, "inline");
+    expect(await pods()).toEqual(running);
+  }, 240_000);
+
   test("a deleted Function takes along all that was its own", async () => {
     await cluster.client.delete(functions, { namespace, name: "git" });
     const left = async () => {

@@ -55,7 +55,7 @@ const commands: Record<string, () => Promise<void>> = {
     console.error(`Kubernetes ${cluster.version} at ${cluster.server}, ready after ${seconds} s`);
     if (cluster.node)
       console.error(`one node, which reaches this machine at ${cluster.node.network.hostAddress}`);
-    else if (whyNot) console.error(`the control plane alone, no node: ${whyNot}`);
+    else if (whyNot) console.error(`the control plane alone, without a node: ${whyNot}`);
     console.log(cluster.kubeconfig);
   },
 
@@ -97,7 +97,8 @@ async function upWithNode(
     return { cluster: await up(directory, signal, { node: true }) };
   } catch (error) {
     if (signal.aborted) throw error;
-    const whyNot = error instanceof Problem ? error.wayOut : messageOf(error);
+    const wayOut = error instanceof Problem ? `: ${error.wayOut}` : "";
+    const whyNot = messageOf(error) + wayOut;
     return { cluster: await up(directory, signal), whyNot };
   }
 }

@@ -7,6 +7,7 @@ import { definitionObjects, platformObjects } from "../install/objects.ts";
 import { commonLabels, type InstalledObject } from "../install/parts.ts";
 import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
 import { webhookSecretName } from "../in-cluster/webhook-certificate.ts";
+import { registryObjects } from "../install/registry.ts";
 import { resourceOf } from "../manifests.ts";
 import { untilTrue } from "../until-true.ts";
 import { UserError } from "../user-error.ts";
@@ -39,10 +40,13 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   const keep = present.length > 0 && options.functions === "keep";
   if (!keep) await deleteFunctions(client, present, timeoutMs);
   await endConfiguration(client, keep, timeoutMs);
-  const all = platformObjects({ ...defaultValues, namespace });
+  const values = { ...defaultValues, namespace };
+  // Functions that are kept have their images in the registry: it stays, with what it needs.
+  const staying = new Set(keep ? registryObjects(values).map(idOf) : []);
+  const all = platformObjects(values).filter((object) => !staying.has(idOf(object)));
   // First what asks the webhooks, so that nobody is refused because they are gone.
   for (const object of all.toReversed()) await deleteObject(client, object);
-  const made = [webhookSecretName, registryCredentialsName];
+  const made = keep ? [webhookSecretName] : [webhookSecretName, registryCredentialsName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });
   if (keep) await endConversion(client);
   else {
@@ -52,6 +56,8 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   await removeNamespace(client, namespace, keep, timeoutMs);
   console.error(keep ? "\nSpry is gone; Functions run on as they are." : "\nSpry is gone.");
 }
+
+const idOf = ({ kind, metadata }: InstalledObject): string => `${kind}/${metadata.name}`;
 
 async function functionsIn(client: KubeClient) {
   try {
@@ -155,7 +161,9 @@ async function removeNamespace(
   const part = "app.kubernetes.io/part-of";
   if (present?.metadata.labels?.[part] !== commonLabels[part]) return;
   if (keep) {
-    console.error(`namespace/${name} stays: the registry's data may be in it`);
+    console.error(
+      `namespace/${name} stays: Functions' images are in its registry, if they use that`,
+    );
     return;
   }
   await remove(client, resources.namespaces, { name });
