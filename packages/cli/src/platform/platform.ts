@@ -29,6 +29,7 @@ import { ensureCertificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
+import { collectWhenIdle } from "./idle-memory.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
@@ -226,6 +227,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       running.abort();
       await Promise.allSettled(work);
     });
+    void collectWhenIdle(running.signal);
     for (const one of work)
       one.catch((error: unknown) => log.error({ error }, "a part of the platform ended"));
 

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { type Clock } from "@spry/kube";
+import { collectWhenIdle } from "./idle-memory.ts";
+
+/** Seconds of two, one after the other: processor time used, and how large the heap is then. */
+const rows: [what: string, seconds: { cpuMs: number; megabytes: number }[], collections: number][] = [
+  ["idle with a large heap", [{ cpuMs: 10, megabytes: 90 }], 1],
+  ["busy", [{ cpuMs: 1500, megabytes: 90 }, { cpuMs: 900, megabytes: 150 }], 0],
+  ["idle, with nothing worth it since the last time", [{ cpuMs: 5, megabytes: 90 }, { cpuMs: 5, megabytes: 65 }], 1],
+  ["idle again after work", [{ cpuMs: 5, megabytes: 90 }, { cpuMs: 1900, megabytes: 140 }, { cpuMs: 5, megabytes: 140 }], 2],
+]; // prettier-ignore
+
+test.each(rows)("%s", async (_what, periods, collections) => {
+  const ending = new AbortController();
+  let cpuMs = 0;
+  let megabytes = 50;
+  let collected = 0;
+  const waiting: (() => void)[] = [];
+  const clock: Clock = {
+    now: () => 0,
+    after(_ms, callback) {
+      waiting.push(callback);
+      return () => {};
+    },
+  };
+  const done = collectWhenIdle(ending.signal, clock, {
+    cpuMs: () => cpuMs,
+    bytes: () => megabytes * 1024 * 1024,
+    collect() {
+      collected++;
+      megabytes = 60;
+    },
+  });
+  for (const period of periods) {
+    cpuMs += period.cpuMs;
+    megabytes = period.megabytes;
+    waiting.shift()?.();
+    await new Promise(setImmediate);
+  }
+  ending.abort();
+  waiting.shift()?.();
+  await done;
+  expect(collected).toBe(collections);
+});
