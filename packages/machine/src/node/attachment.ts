@@ -1,4 +1,3 @@
-import { statSync } from "node:fs";
 import { PassThrough, Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
 import { type ExecProcess } from "../sandbox/exec-process.ts";
@@ -18,7 +17,7 @@ export function attachTo(
   const left = new AbortController();
   const isRunning = () => run.process === process;
   // Taken at once: an answer to the first input must not fall before the beginning.
-  const offset = (run.log && statSync(run.log.file, { throwIfNoEntry: false })?.size) ?? 0;
+  const offset = run.log?.end ?? 0;
   const options = { follow: true, previous: false, timestamps: false, tailLines: 0, offset };
   const stdout = run.log
     ? Readable.from(readLog(run.log, options, isRunning, clock, left.signal), { objectMode: false })

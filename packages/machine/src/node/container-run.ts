@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, type Container, type ContainerStatus, messageOf, type Pod } from "@spry/kube";
@@ -260,6 +260,7 @@ export class ContainerRun {
     if (!keep) {
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       writeFileSync(terminationLog, "", { mode: 0o600 });
+      removeLogs(dir, run);
     }
     return { logFile: logFileOf(sandbox.dir, this.name, run), terminationLog };
   }
@@ -429,6 +430,14 @@ export class ContainerRun {
 
 export function logFileOf(podDir: string, container: string, run: number): string {
   return path.join(podDir, "containers", container, `${run}.log`);
+}
+
+/** Of a container's runs, the last one's log is kept beside the present one's, as a kubelet has it. */
+function removeLogs(dir: string, run: number): void {
+  for (const name of readdirSync(dir)) {
+    const past = /^(\d+)\.log/.exec(name)?.[1];
+    if (past !== undefined && Number(past) < run - 1) rmSync(path.join(dir, name), { force: true });
+  }
 }
 
 function lostState(known: ContainerStatus, clock: Clock): NonNullable<State["terminated"]> {

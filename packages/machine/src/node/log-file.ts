@@ -1,31 +1,73 @@
-import { watch } from "node:fs";
-import { copyFile, open, stat, truncate } from "node:fs/promises";
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  watch,
+  writeSync,
+} from "node:fs";
+import { open, stat } from "node:fs/promises";
 import { type Clock } from "@spry/kube";
 
-const maxSize = 10 * 1024 * 1024;
+/** `containerLogMaxSize` and `containerLogMaxFiles` of a kubelet. */
+const defaultLimits = { bytes: 10 * 1024 * 1024, files: 5 };
 const maxMarks = 4096;
 const markIntervalMs = 50;
+const copyBytes = 256 * 1024;
+
+/** A stretch of the log in a file of its own. Offsets count from the oldest byte known at the start. */
+interface Segment {
+  file: string;
+  begin: number;
+  length: number;
+}
 
 /**
- * The output of one run of a container: written by the container itself, only watched here. Lines
- * carry no time, so marks are kept of how long the file was at what time.
+ * The output of one run of a container: written by the container itself, only watched here. When it
+ * has grown to 10 MiB it is moved to `<file>.1`, which moves to `.2`, and so on to `.4`, the last.
+ * The container writes on through the same descriptor (O_APPEND), so the file is copied and cut; a
+ * line written in the microseconds between the last look and the cut is lost.
+ *
+ * Offsets go on through rotations, so that whoever follows the log misses nothing of it. Lines carry
+ * no time, so marks are kept of how long the log was at what time.
  */
 export class LogFile {
   readonly file: string;
   readonly #clock: Clock;
+  readonly #limits: typeof defaultLimits;
+  /** Oldest first; the file itself is not among them. */
+  #rotated: Segment[] = [];
+  /** Of the first byte of the file itself. */
+  #base = 0;
   #marks: { offset: number; at: number }[] = [];
   #stopWatching: () => void = () => {};
   #pending = false;
-  #rotating: Promise<void> | undefined;
+  #isRotating = false;
+  /** Readers and a rotation's moves take turns. */
+  #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(file: string, clock: Clock) {
+  constructor(file: string, clock: Clock, limits = defaultLimits) {
     this.file = file;
     this.#clock = clock;
+    this.#limits = limits;
+    for (let age = limits.files - 1; age > 0; age--) {
+      const stats = statSync(this.#fileOf(age), { throwIfNoEntry: false });
+      if (!stats) continue;
+      this.#rotated.push({ file: this.#fileOf(age), begin: this.#base, length: stats.size });
+      this.#base += stats.size;
+      this.#marks.push({ offset: this.#base, at: stats.mtimeMs });
+    }
+    const stats = statSync(file, { throwIfNoEntry: false });
+    // What an earlier agent saw being written is at least so old.
+    if (stats?.size) this.#marks.push({ offset: this.#base + stats.size, at: stats.mtimeMs });
   }
 
-  /** The part before the last rotation. */
-  get rotated(): string {
-    return `${this.file}.1`;
+  #fileOf(age: number): string {
+    return `${this.file}.${age}`;
   }
 
   /** Watches the file (which must exist) until `close`. */
@@ -44,10 +86,43 @@ export class LogFile {
     this.#stopWatching();
   }
 
+  /** The offset of the oldest byte that is kept. */
+  get begin(): number {
+    return this.#rotated[0]?.begin ?? this.#base;
+  }
+
+  /** The offset after the last byte. */
+  get end(): number {
+    return this.#base + (statSync(this.file, { throwIfNoEntry: false })?.size ?? 0);
+  }
+
   /** When the byte at this offset had been written, as well as it is known. */
   timeAt(offset: number): number {
     const mark = this.#marks.find((each) => each.offset > offset) ?? this.#marks.at(-1);
     return mark?.at ?? this.#clock.now();
+  }
+
+  /** At most `length` bytes from an offset on, or from `begin` if that is later; none at the end. */
+  read(offset: number, length: number): Promise<{ begin: number; data: Buffer }> {
+    return this.#exclusively(async () => {
+      const begin = Math.max(offset, this.begin);
+      const segment = this.#rotated.find((each) => begin < each.begin + each.length);
+      const at = segment ?? {
+        file: this.file,
+        begin: this.#base,
+        length: Number.POSITIVE_INFINITY,
+      };
+      const within = begin - at.begin;
+      const size = Math.min(length, at.length - within);
+      const data = await readRange(at.file, within, size).catch(() => Buffer.alloc(0));
+      return { begin, data };
+    });
+  }
+
+  #exclusively<T>(work: () => T | Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
   }
 
   #onChange(): void {
@@ -61,35 +136,79 @@ export class LogFile {
   }
 
   async #mark(): Promise<void> {
+    if (this.#isRotating) return;
     const { size } = await stat(this.file);
-    const last = this.#marks.at(-1);
-    if (size > (last?.offset ?? 0)) this.#marks.push({ offset: size, at: this.#clock.now() });
+    const offset = this.#base + size;
+    if (offset > (this.#marks.at(-1)?.offset ?? 0))
+      this.#marks.push({ offset, at: this.#clock.now() });
     // Bounded: every second mark of an old time is as good.
     if (this.#marks.length > maxMarks) this.#marks = this.#marks.filter((_, i) => i % 2 === 1);
-    if (size > maxSize) await (this.#rotating ??= this.#rotate(size));
+    if (size > this.#limits.bytes && !this.#isRotating) await this.#rotate(size);
   }
 
-  /** Copy and truncate: the container writes on through the same descriptor (O_APPEND). */
   async #rotate(size: number): Promise<void> {
+    this.#isRotating = true;
     try {
-      await copyFile(this.file, this.rotated);
-      // What came since is kept; what comes between these two calls is lost, as with any copytruncate.
-      const now = (await stat(this.file)).size;
-      const rest = await readRange(this.file, size, now - size);
-      await truncate(this.file, 0);
-      if (rest.length > 0) {
-        const handle = await open(this.file, "a");
-        await handle.appendFile(rest);
-        await handle.close();
-      }
-      this.#marks = [];
+      const cut = await endOfLine(this.file, size);
+      // A file that has grown while no agent was there is not worth more than others.
+      const from = Math.max(0, cut - 2 * this.#limits.bytes);
+      const copy = `${this.file}.new`;
+      await copyRange(this.file, copy, from, cut);
+      await this.#exclusively(() => this.#move(copy, from, cut));
     } finally {
-      this.#rotating = undefined;
+      this.#isRotating = false;
     }
+  }
+
+  /** In one turn of the event loop, because the container goes on writing. */
+  #move(copy: string, from: number, cut: number): void {
+    const { files } = this.#limits;
+    rmSync(this.#fileOf(files - 1), { force: true });
+    for (const segment of this.#rotated.slice(-(files - 2))) {
+      const age = Number(segment.file.slice(this.file.length + 1)) + 1;
+      renameSync(segment.file, this.#fileOf(age));
+      segment.file = this.#fileOf(age);
+    }
+    renameSync(copy, this.#fileOf(1));
+    const newest = { file: this.#fileOf(1), begin: this.#base + from, length: cut - from };
+    this.#rotated = [...this.#rotated.slice(-(files - 2)), newest];
+    this.#base += cut;
+    cutBeginning(this.file, cut);
+    this.#marks = this.#marks.filter(({ offset }) => offset >= this.begin);
   }
 }
 
-export async function readRange(file: string, start: number, length: number): Promise<Buffer> {
+/** Removes the first bytes of a file that somebody appends to. */
+function cutBeginning(file: string, bytes: number): void {
+  const fd = openSync(file, "a+");
+  try {
+    const rest = Buffer.alloc(Math.max(0, fstatSync(fd).size - bytes));
+    const length = readSync(fd, rest, 0, rest.length, bytes);
+    ftruncateSync(fd, 0);
+    writeSync(fd, rest, 0, length);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Where the last line before `size` ends; `size` itself in the midst of a very long one. */
+async function endOfLine(file: string, size: number): Promise<number> {
+  const start = Math.max(0, size - copyBytes);
+  const newline = (await readRange(file, start, size - start)).lastIndexOf(0x0a);
+  return newline < 0 ? size : start + newline + 1;
+}
+
+async function copyRange(from: string, to: string, begin: number, end: number): Promise<void> {
+  const handle = await open(to, "w", 0o600);
+  try {
+    for (let at = begin; at < end; at += copyBytes)
+      await handle.appendFile(await readRange(from, at, Math.min(copyBytes, end - at)));
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readRange(file: string, start: number, length: number): Promise<Buffer> {
   const handle = await open(file, "r");
   try {
     const buffer = Buffer.alloc(Math.max(0, length));

@@ -1,4 +1,4 @@
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { systemClock } from "@spry/kube";
 import { describe, expect, test } from "vitest";
@@ -57,10 +57,21 @@ describe("logs", () => {
     expect(await all).toBe("one\ntwo\nthree\n");
   });
 
-  test("begin with what was rotated away", async () => {
-    const log = logOf("new\n");
-    writeFileSync(log.rotated, "old\n");
-    expect(await textOf(log, {})).toBe("old\nnew\n");
+  test("begin with what was rotated away, the oldest first", async () => {
+    const { file } = logOf("new\n");
+    writeFileSync(`${file}.1`, "old\n");
+    writeFileSync(`${file}.2`, "oldest\n");
+    const log = new LogFile(file, systemClock);
+    expect(await textOf(log, {})).toBe("oldest\nold\nnew\n");
+    expect(await textOf(log, { tailLines: 2 })).toBe("old\nnew\n");
+  });
+
+  test("of a container that has ended leave out what is too old", async () => {
+    const { file } = logOf("new\n");
+    writeFileSync(`${file}.1`, "old\n");
+    const hourAgo = (Date.now() - 3_600_000) / 1000;
+    utimesSync(`${file}.1`, hourAgo, hourAgo);
+    expect(await textOf(new LogFile(file, systemClock), { sinceSeconds: 60 })).toBe("new\n");
   });
 });
 
@@ -71,14 +82,23 @@ test.each(["tailLines=-1", "limitBytes=x", "sinceTime=yesterday"])(
   },
 );
 
-test("a file that has grown too long is cut, and the writer goes on", async () => {
-  const log = logOf("");
+test("a log that grows is rotated and bounded, and who follows it misses no line", async () => {
+  const { file } = logOf("");
+  const log = new LogFile(file, systemClock, { bytes: 1000, files: 3 });
   log.open();
-  const line = `${"x".repeat(1023)}\n`;
-  appendFileSync(log.file, line.repeat(10 * 1024 + 1));
-  await expect.poll(() => textOf(log, { tailLines: 1 }), { timeout: 5_000 }).toBe("");
-  appendFileSync(log.file, "after\n");
-  expect(await textOf(log, { tailLines: 1 })).toBe("after\n");
-  expect((await textOf(log, {})).length).toBe(1024 * (10 * 1024 + 1) + 6);
+  let running = true;
+  const followed = textOf(log, { follow: true }, () => running);
+  const lines = Array.from({ length: 60 }, (_, i) => `line ${i} ${"x".repeat(90)}\n`);
+  for (const [i, line] of lines.entries()) {
+    appendFileSync(file, line);
+    // Until the log has been cut, so that each rotation has the same lines.
+    if (i % 11 === 10)
+      await expect.poll(() => statSync(file).size, { timeout: 5_000 }).toBeLessThan(1000);
+  }
+  running = false;
+  expect(await followed).toBe(lines.join(""));
+  expect(await textOf(log, {})).toBe(lines.slice(33).join(""));
+  expect(await textOf(log, { tailLines: 20 })).toBe(lines.slice(-20).join(""));
+  expect(readdirSync(path.dirname(file)).toSorted()).toEqual(["0.log", "0.log.1", "0.log.2"]);
   log.close();
 });

@@ -1,7 +1,6 @@
 import { watch } from "node:fs";
-import { stat } from "node:fs/promises";
 import { type Clock, sleep, StatusError } from "@spry/kube";
-import { type LogFile, readRange } from "./log-file.ts";
+import { type LogFile } from "./log-file.ts";
 
 /** `core/v1 PodLogOptions`, as they travel in the query. */
 export interface LogOptions {
@@ -84,22 +83,16 @@ async function* chunksOf(
     options.since ??
     (options.sinceSeconds === undefined ? undefined : clock.now() - options.sinceSeconds * 1000);
   const stamp = new LineStamper(log, options.timestamps, since);
-  let offset = options.offset ?? (await startOffset(log.file, options.tailLines));
-  // What was rotated away belongs to the whole log, unless only the end of it is asked for.
-  if (options.tailLines === undefined && since === undefined)
-    for await (const chunk of wholeFile(log.rotated)) yield stamp.take(chunk, 0);
+  let offset = options.offset ?? (await startOffset(log, options.tailLines));
   using changes = new FileChanges(log.file);
   for (;;) {
     // Asked before reading: what it wrote last is then read before the end is believed.
     const running = isRunning();
-    const size = await sizeOf(log.file);
-    // Rotated: go on at the beginning of the new content.
-    if (size < offset) offset = 0;
-    while (offset < size && !signal.aborted) {
-      const chunk = await readRange(log.file, offset, Math.min(chunkBytes, size - offset));
-      if (chunk.length === 0) break;
-      const lines = stamp.take(chunk, offset);
-      offset += chunk.length;
+    while (!signal.aborted) {
+      const { begin, data } = await log.read(offset, chunkBytes);
+      if (data.length === 0) break;
+      const lines = stamp.take(data, begin);
+      offset = begin + data.length;
       if (lines.length > 0) yield lines;
     }
     if (!options.follow || !running || signal.aborted) break;
@@ -109,36 +102,35 @@ async function* chunksOf(
   if (rest.length > 0) yield rest;
 }
 
-async function* wholeFile(file: string): AsyncGenerator<Buffer> {
-  const size = await sizeOf(file);
-  for (let offset = 0; offset < size; offset += chunkBytes)
-    yield await readRange(file, offset, Math.min(chunkBytes, size - offset));
-}
-
-async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size;
-  } catch {
-    return 0;
-  }
-}
-
 /** Where the last so many lines begin. */
-async function startOffset(file: string, tailLines: number | undefined): Promise<number> {
-  if (tailLines === undefined) return 0;
-  const size = await sizeOf(file);
+async function startOffset(log: LogFile, tailLines: number | undefined): Promise<number> {
+  if (tailLines === undefined) return log.begin;
+  const size = log.end;
   if (tailLines === 0) return size;
   let missing = tailLines;
-  for (let end = size; end > 0; end -= chunkBytes) {
-    const start = Math.max(0, end - chunkBytes);
-    const chunk = await readRange(file, start, end - start);
+  for (let end = size; end > log.begin;) {
+    const start = Math.max(log.begin, end - chunkBytes);
+    const chunk = await readAll(log, start, end);
     for (let at = chunk.length - 1; at >= 0; at--) {
       // The newline at the very end closes the last line; it does not begin another.
       if (chunk[at] !== 0x0a || start + at === size - 1) continue;
       if (--missing === 0) return start + at + 1;
     }
+    end = start;
   }
-  return 0;
+  return log.begin;
+}
+
+/** A stretch that may lie in several files. */
+async function readAll(log: LogFile, start: number, end: number): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for (let offset = start; offset < end;) {
+    const { begin, data } = await log.read(offset, end - offset);
+    if (data.length === 0) break;
+    parts.push(data);
+    offset = begin + data.length;
+  }
+  return Buffer.concat(parts);
 }
 
 /** Puts a time before each line, and leaves out lines that are too old. */
@@ -147,6 +139,8 @@ class LineStamper {
   readonly #timestamps: boolean;
   readonly #since: number | undefined;
   #pending: Buffer = Buffer.alloc(0);
+  /** Where `#pending` begins. */
+  #pendingAt = 0;
 
   constructor(log: LogFile, timestamps: boolean, since: number | undefined) {
     this.#log = log;
@@ -163,6 +157,7 @@ class LineStamper {
     for (let end; (end = text.indexOf(0x0a, start)) >= 0; start = end + 1)
       lines.push(...this.#line(text.subarray(start, end + 1), begin + start));
     this.#pending = text.subarray(start);
+    this.#pendingAt = begin + start;
     // A line without end is cut, not kept in memory.
     if (this.#pending.length > chunkBytes) lines.push(this.rest());
     return Buffer.concat(lines);
@@ -171,7 +166,7 @@ class LineStamper {
   rest(): Buffer {
     const rest = this.#pending;
     this.#pending = Buffer.alloc(0);
-    return rest.length === 0 ? rest : Buffer.concat(this.#line(rest, 0));
+    return rest.length === 0 ? rest : Buffer.concat(this.#line(rest, this.#pendingAt));
   }
 
   #line(line: Buffer, offset: number): Buffer[] {
