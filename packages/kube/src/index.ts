@@ -33,6 +33,7 @@ export {
   type MutatingWebhookConfiguration,
   type Namespace,
   type NetworkPolicy,
+  type PodDisruptionBudget,
   type Node,
   pathOf,
   type Pod,

@@ -7,6 +7,7 @@ import type * as coordination from "kubernetes-types/coordination/v1.d.ts";
 import type * as core from "kubernetes-types/core/v1.d.ts";
 import type * as discovery from "kubernetes-types/discovery/v1.d.ts";
 import type * as networking from "kubernetes-types/networking/v1.d.ts";
+import type * as policy from "kubernetes-types/policy/v1.d.ts";
 import type { KubeObject, ObjectMeta } from "./objects.ts";
 
 /** How a kind is addressed on the wire, and (by its type parameter) what comes back. */
@@ -46,6 +47,7 @@ export type Job = WithMeta<batch.Job>;
 export type CronJob = WithMeta<batch.CronJob>;
 export type HorizontalPodAutoscaler = WithMeta<autoscaling.HorizontalPodAutoscaler>;
 export type EndpointSlice = WithMeta<discovery.EndpointSlice>;
+export type PodDisruptionBudget = WithMeta<policy.PodDisruptionBudget>;
 export type NetworkPolicy = WithMeta<networking.NetworkPolicy>;
 export type Lease = WithMeta<coordination.Lease>;
 export type CustomResourceDefinition = WithMeta<apiextensions.CustomResourceDefinition>;
@@ -84,6 +86,11 @@ export const resources = {
   ),
   endpointSlices: resource<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
   resourceQuotas: resource<ResourceQuota>("v1", "ResourceQuota", "resourcequotas"),
+  podDisruptionBudgets: resource<PodDisruptionBudget>(
+    "policy/v1",
+    "PodDisruptionBudget",
+    "poddisruptionbudgets",
+  ),
   networkPolicies: resource<NetworkPolicy>(
     "networking.k8s.io/v1",
     "NetworkPolicy",

@@ -107,7 +107,8 @@ export async function deleteCollection(
   return found;
 }
 
-function checkPreconditions(
+/** Throws a `StatusError` 409 for an object that is not the one, or no longer as, the client expects. */
+export function checkPreconditions(
   { type, name }: ResourceRequest,
   { metadata }: UnknownObject,
   { preconditions }: DeleteOptions,

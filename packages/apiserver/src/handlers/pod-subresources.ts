@@ -2,7 +2,6 @@ import { type Pod, StatusError, transportOrigin, type UnknownObject } from "@spr
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, notFound } from "../errors.ts";
 import { streamResponse } from "../http/responses.ts";
-import { deleteObject } from "./delete.ts";
 import { placeOf, updateObject } from "./write.ts";
 
 const success = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
@@ -37,16 +36,6 @@ export async function bindPod(
       return current;
     },
   });
-  return success;
-}
-
-/** `pods/eviction`: a deletion that a disruption budget could object to. */
-export async function evictPod(
-  engine: Engine,
-  request: ResourceRequest,
-  eviction: UnknownObject,
-): Promise<object> {
-  await deleteObject(engine, request, eviction.deleteOptions ?? {});
   return success;
 }
 

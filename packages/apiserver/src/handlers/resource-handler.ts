@@ -21,7 +21,8 @@ import { checkFields, type FieldValidation } from "../schema/field-validation.ts
 import { type DeleteOptions, deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
 import { isTrue } from "./list-options.ts";
 import { patchObject } from "./patch.ts";
-import { bindPod, evictPod, podLog } from "./pod-subresources.ts";
+import { evictPod } from "./eviction.ts";
+import { bindPod, podLog } from "./pod-subresources.ts";
 import { presentationOf } from "./presentation.ts";
 import { getObject, listObjects } from "./read.ts";
 import { scaled, scaleOf } from "./scale.ts";

@@ -48,7 +48,10 @@ export function errorResponse(error: unknown, warnings: readonly string[] = []):
       ? error.status
       : new StatusError({ code: 500, message: `Internal error occurred: ${messageOf(error)}` })
           .status;
-  return jsonResponse(status, status.code, warnings);
+  const response = jsonResponse(status, status.code, warnings);
+  const { retryAfterSeconds } = status.details ?? {};
+  if (retryAfterSeconds) response.headers.set("retry-after", String(retryAfterSeconds));
+  return response;
 }
 
 /** RFC 7234 section 5.5: a quoted string; a header holds no control characters. */

@@ -52,6 +52,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     replicaSets: informer(resources.replicaSets),
     deployments: informer(resources.deployments),
     jobs: informer(resources.jobs),
+    disruptionBudgets: informer(resources.podDisruptionBudgets),
     cronJobs: informer(resources.cronJobs),
     resourceQuotas: informer(resources.resourceQuotas),
     autoscalers: informer(resources.horizontalPodAutoscalers),

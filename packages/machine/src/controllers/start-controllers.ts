@@ -13,6 +13,7 @@ import { createAutoscaler } from "./autoscaler/autoscaler.ts";
 import { type ControllerContext, createCaches } from "./context.ts";
 import { createCronJobController } from "./cron-job/cron-job.ts";
 import { createDeploymentController } from "./deployment/deployment.ts";
+import { createDisruptionController } from "./disruption.ts";
 import { createEndpointSliceController } from "./endpoint-slice.ts";
 import { createGarbageCollector } from "./garbage-collector/garbage-collector.ts";
 import { createJobController } from "./job/job.ts";
@@ -52,6 +53,7 @@ export async function startControllers(options: ControllersOptions): Promise<voi
     createDeploymentController(contextOf("deployment-controller")),
     createJobController(contextOf("job-controller")),
     createCronJobController(contextOf("cronjob-controller")),
+    createDisruptionController(contextOf("controllermanager")),
     createEndpointSliceController(contextOf("endpoint-slice-controller")),
     createAutoscaler(contextOf("horizontal-pod-autoscaler")),
     createNamespaceController(contextOf("namespace-controller")),
