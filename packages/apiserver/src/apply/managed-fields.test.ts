@@ -44,6 +44,41 @@ const owned = (live: UnknownObject, manager: string) =>
 
 const containers = (...list: object[]) => ({ template: { spec: { containers: list } } });
 
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** What `kubectl apply` leaves. */
+function clientSideApplied(spec: object): UnknownObject {
+  const annotations = {
+    [lastApplied]: JSON.stringify({ apiVersion: "apps/v1", metadata: {}, spec }),
+  };
+  const created = { metadata: { name: "d", annotations } } as unknown as UnknownObject;
+  return update(created, "kubectl-client-side-apply", spec);
+}
+
+describe("server-side apply of what kubectl applied before", () => {
+  const live = clientSideApplied({ replicas: 1 });
+
+  test("takes over without a conflict, and brings the annotation up to date", () => {
+    const next = apply(live, "kubectl", { replicas: 2 });
+    expect(next.spec).toEqual({ replicas: 2 });
+    expect(next.metadata.annotations?.[lastApplied]).toBe(
+      '{"metadata":{"name":"d"},"spec":{"replicas":2}}\n',
+    );
+  });
+
+  test.each<[string, UnknownObject, string]>([
+    ["under another name", live, "other"],
+    ["when the field has another value now", update(live, "scaler", { replicas: 3 }), "kubectl"],
+    [
+      "when the annotation is damaged",
+      { ...live, metadata: { ...live.metadata, annotations: { [lastApplied]: "{" } } },
+      "kubectl",
+    ],
+  ])("conflicts %s", (_, before, manager) => {
+    expect(() => apply(before, manager, { replicas: 2 })).toThrow("Apply failed with 1 conflict");
+  });
+});
+
 describe("the fields that an object sets", () => {
   test.each([
     [{ replicas: 1 }, [".spec.replicas"]],

@@ -14,6 +14,7 @@ import {
   union,
   withoutSubtrees,
 } from "./field-set.ts";
+import { fieldsLastApplied, kubectlManager, renewLastApplied } from "./last-applied.ts";
 import { compare, DuplicateItemError, fieldsOf, merge, removeFields } from "./typed-value.ts";
 
 /** Who writes: an entry of `metadata.managedFields` is kept per combination of these. */
@@ -119,10 +120,16 @@ export function applyObject(
 
   const { added, modified, removed } = compare(base, object, schema);
   const changed = managedPart(union(added, modified));
+  const isKubectl = writer.manager === kubectlManager;
+  const own = live && isKubectl ? fieldsLastApplied(live, schema, writer.apiVersion) : {};
   const conflicts = others
-    .map((manager) => ({ manager, fields: intersection(manager.set, changed) }))
+    .map((manager) => ({
+      manager,
+      fields: difference(intersection(manager.set, changed), own),
+    }))
     .filter(({ fields }) => !isEmptySet(fields));
   if (conflicts.length > 0 && !options.force) throw applyConflict(conflicts);
+  if (isKubectl) renewLastApplied(object, applied);
   const lost = union(changed, managedPart(removed));
   const remaining = others.map((each) => ({ ...each, set: difference(each.set, lost) }));
   const unchanged = mine !== undefined && equalSets(mine.set, set) && deepEqual(base, object);

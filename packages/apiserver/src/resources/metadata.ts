@@ -2,7 +2,8 @@ import { labelKeyProblems, labelValueProblems, type ObjectMeta } from "@spry/kub
 import { type FieldErrors } from "../field-errors.ts";
 import { type ResourceType } from "./resource-type.ts";
 
-const maxAnnotationBytes = 256 * 1024;
+/** Of the keys and values of an object's annotations together. */
+export const maxAnnotationBytes = 256 * 1024;
 const maxFinalizers = 100;
 const standardFinalizers = new Set([
   "kubernetes",
