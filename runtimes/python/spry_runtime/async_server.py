@@ -14,6 +14,7 @@ from .connection import Connection
 from .exchange import TEXT, Exchange
 from .handler import ASGI, LoadError, load_handler
 from .invocation import Invocation
+from .lifecycle import call_hook_async
 from .log import log, log_error
 from .metrics import Metrics
 from .reply import error_reply
@@ -96,9 +97,18 @@ class _Server(Service):
         await self._done.wait()
         if self._lifespan is not None:
             await self._lifespan.shutdown()
+        try:
+            await call_hook_async(self._handler.stop)
+        except Exception as error:  # noqa: BLE001
+            log_error("calling stop", error)
         return 0
 
     async def _start_application(self) -> bool:
+        try:
+            await call_hook_async(self._handler.start)
+        except Exception as error:  # noqa: BLE001
+            log_error(f"loading {self.settings.module}.py: start: {error}", error)
+            return False
         if self._handler.kind is not ASGI:
             return True
         from .asgi import Lifespan
@@ -181,6 +191,8 @@ class _Server(Service):
         from .asgi import call_asgi
 
         status, failed = 500, True
+        self._invocation.begin(exchange.head)
+        began = time.time_ns()
         try:
             status = await call_asgi(self._handler.call, exchange, self._lifespan.state)
             failed = status >= 500
@@ -189,6 +201,7 @@ class _Server(Service):
         except BaseException as error:  # noqa: BLE001
             self._fail(exchange, error)
         finally:
+            self._invocation.end(exchange.head, status, began)
             self._settle(exchange, status, failed)
 
     async def _call_in_thread(self, exchange: Exchange) -> None:

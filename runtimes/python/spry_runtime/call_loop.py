@@ -23,7 +23,8 @@ from .worker_process import RECEIVE_BYTES, SharedState
 
 WHOLE_REPLY_LIMIT = 512 * 1024
 STREAM_WINDOW = 1024 * 1024
-_ORPHAN_SECONDS = 2.0
+_ORPHAN_SECONDS = 10.0
+"""As long as the server lets `stop` and atexit functions take."""
 
 
 class CallLoop:

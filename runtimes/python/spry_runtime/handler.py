@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from .lifecycle import find_hook
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
@@ -23,19 +25,29 @@ class LoadError(Exception):
 class Handler:
     """`call` takes what `kind` says: up to `arguments` of event and context, nothing, or an application's protocol."""
 
-    __slots__ = ("arguments", "asynchronous", "call", "kind")
+    __slots__ = ("arguments", "asynchronous", "call", "kind", "start", "stop")
 
     def __init__(self, call, kind: str, asynchronous: bool, arguments: int = 0) -> None:
         self.call = call
         self.kind = kind
         self.asynchronous = asynchronous
         self.arguments = arguments
+        self.start = None
+        """The Function's own hooks, if it has them."""
+        self.stop = None
 
 
 def load_handler(settings: Settings) -> Handler:
     """Imports the module and picks `main`, or else the application object `app`. Raises `LoadError`."""
     file = settings.module + ".py"
     _prepare_path(settings)
+    if settings.inspect:
+        from .debugger import DebuggerError, open_debugger
+
+        try:
+            open_debugger(settings.inspect)
+        except DebuggerError as error:
+            raise LoadError(str(error)) from error.__cause__
     try:
         module = __import__(settings.module, fromlist=["*"])
     except BaseException as error:  # noqa: BLE001 - also sys.exit() at import must be explained
@@ -45,7 +57,10 @@ def load_handler(settings: Settings) -> Handler:
     for name in (settings.handler, "app"):
         found = getattr(module, name, None)
         if callable(found):
-            return _recognise(found, settings)
+            handler = _recognise(found, settings)
+            if settings.handler not in ("start", "stop"):
+                handler.start, handler.stop = find_hook(module, "start"), find_hook(module, "stop")
+            return handler
     raise LoadError(f"loading {file}: it defines no function {settings.handler}(event, context) and no app")
 
 

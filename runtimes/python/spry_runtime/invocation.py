@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from . import trace
 from .cloud_event import MalformedCloudEvent
@@ -11,6 +12,9 @@ from .handler import EVENT, WSGI
 from .reply import Reply, error_reply, reply_to
 from .request import Request
 from .stand_ins import request_variable
+
+SERVER = 2
+"""The kind of span, in OTLP's numbers."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +29,27 @@ class Invocation:
         self._handler = handler
         self._context = context_from(settings, os.environ.get("FUNC_MEMORY_LIMIT"))
         self._wants_request = getattr(handler.call, "wants_request", False)
+        if settings.trace_collector and trace.exporter is None:
+            from .span_exporter import SpanExporter
+
+            trace.exporter = SpanExporter(settings.trace_collector, settings.function_name)
+        self._begin_log = None
+        if settings.log_format:
+            from .invocation_log import begin_invocation
+
+            self._begin_log = begin_invocation
 
     def call(self, head: RequestHead, content: bytes, peer: str) -> Reply:
         """Of a synchronous handler. Whatever it raises has become the reply."""
-        trace.instrument_http_client()
-        trace.current.set(trace.TraceContext(head.headers))
+        self.begin(head)
+        if trace.exporter is None:
+            return self._call(head, content, peer)
+        began = time.time_ns()
+        reply = self._call(head, content, peer)
+        self.end(head, reply.status, began)
+        return reply
+
+    def _call(self, head: RequestHead, content: bytes, peer: str) -> Reply:
         try:
             if self._handler.kind is WSGI:
                 from .wsgi import call_wsgi
@@ -46,10 +66,38 @@ class Invocation:
         except BaseException as error:  # noqa: BLE001 - sys.exit() in a handler must not end the server
             return error_reply(error)
 
-    async def call_async(self, head: RequestHead, content: bytes, peer: str) -> Reply:
-        """Of an asynchronous handler, in a task of its own."""
+    def end(self, head: RequestHead, status: int, began: int) -> None:
+        """Records the call's span, for which `began` is in nanoseconds since 1970."""
+        exporter, context = trace.exporter, trace.current.get()
+        if exporter is None or context is None or not exporter.has_room or not context.is_sampled:
+            return
+        attributes = {
+            "http.request.method": head.method,
+            "url.path": head.raw_path,
+            "http.response.status_code": status,
+        }
+        exporter.add(
+            head.method, SERVER, context, None, began, time.time_ns(), attributes, (), 2 if status >= 500 else 0
+        )
+
+    def begin(self, head: RequestHead) -> None:
+        """Of whatever this thread or task does from now on."""
         trace.instrument_http_client()
         trace.current.set(trace.TraceContext(head.headers))
+        if self._begin_log is not None:
+            self._begin_log(head.headers)
+
+    async def call_async(self, head: RequestHead, content: bytes, peer: str) -> Reply:
+        """Of an asynchronous handler, in a task of its own."""
+        self.begin(head)
+        if trace.exporter is None:
+            return await self._call_async(head, content, peer)
+        began = time.time_ns()
+        reply = await self._call_async(head, content, peer)
+        self.end(head, reply.status, began)
+        return reply
+
+    async def _call_async(self, head: RequestHead, content: bytes, peer: str) -> Reply:
         try:
             value = self._handler.call(*self._arguments(head, content, peer))
             if hasattr(value, "__await__"):

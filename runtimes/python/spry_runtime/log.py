@@ -8,9 +8,17 @@ import sys
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-def log(text: str) -> None:
+def _write(text: str) -> None:
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+write_message = _write
+"""Replaced when logs have a format."""
+
+
+def log(text: str) -> None:
+    write_message(text)
 
 
 def log_error(sentence: str, error: BaseException) -> None:

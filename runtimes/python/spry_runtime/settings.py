@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 MEBIBYTE = 1024 * 1024
+_PATIENT_SECONDS = 86_400.0
+"""With a debugger: who stands at a breakpoint takes longer than any call should."""
 
 
 class SettingError(Exception):
@@ -15,8 +17,9 @@ class Settings:
     """Read once at start. Names of both handler APIs are accepted; the newer name wins."""
 
     __slots__ = (
-        "access_log", "body_limit", "directory", "function_name", "handler", "host", "module", "namespace",
-        "new_api", "port", "publisher", "queue", "runtime", "threads", "timeout", "version",
+        "access_log", "body_limit", "directory", "function_name", "handler", "host", "inspect", "log_format", "module",
+        "namespace", "new_api", "port", "publisher", "queue", "runtime", "threads", "timeout", "trace_collector",
+        "version",
     )  # fmt: skip
 
     def __init__(self, environment: dict[str, str], package: str) -> None:
@@ -29,6 +32,12 @@ class Settings:
         self.host: str = read.text("SERVER_HOST", default="0.0.0.0")
         self.port: int = int(read.number("FUNC_PORT", "SERVER_PORT", default=8080, least=0, most=65535))
         self.timeout: float = read.number("FUNC_TIMEOUT", default=180, least=0.001, most=86_400)
+        self.inspect: str = read.text("FUNC_INSPECT", default="")
+        if self.inspect:
+            self.timeout = _PATIENT_SECONDS
+        self.log_format: str = read.text("FUNC_LOG_FORMAT", default="")
+        if self.log_format not in ("", "json", "text"):
+            raise SettingError(f"reading FUNC_LOG_FORMAT: want json or text, have {self.log_format!r}")
         self.body_limit: int = _body_limit(read)
         self.threads: int = int(
             read.number("SERVER_NUMTHREADS", "CHERRYPY_NUMTHREADS", default=50, least=1, most=1000)
@@ -44,6 +53,7 @@ class Settings:
             )
         )
         self.publisher: str = read.text("PUBLISHER_PROXY_ADDRESS", default="")
+        self.trace_collector: str = read.text("TRACE_COLLECTOR_ENDPOINT", default="")
         # Present with any value, also an empty one, is "on": that is how it has always been read.
         self.access_log: bool = (
             "SERVER_INTERNAL_LOGGER" in environment or "KYMA_INTERNAL_LOGGER_ENABLED" in environment

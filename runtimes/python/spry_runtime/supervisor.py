@@ -24,6 +24,10 @@ def main(package: str) -> int:
     """Returns the exit code of the runtime."""
     try:
         settings = Settings(dict(os.environ), package)
+        if settings.log_format:
+            from .invocation_log import format_logs
+
+            format_logs(settings.log_format)
         listening = _bind(settings.host, settings.port)
     except (SettingError, OSError) as error:
         log(str(error))

@@ -41,6 +41,19 @@ class TraceContext:
         return self._outgoing
 
     @property
+    def is_sampled(self) -> bool:
+        return self.headers()["x-b3-sampled"] == "1"
+
+    def child(self) -> TraceContext:
+        """The context of a span inside this one."""
+        child = TraceContext(self._incoming)
+        child.span_id_of_caller = self.span_id
+        span = os.urandom(8).hex()
+        traceparent = f"00-{self.trace_id}-{span}-0{int(self.is_sampled)}"
+        child._outgoing = {**self.headers(), "traceparent": traceparent, "x-b3-spanid": span}
+        return child
+
+    @property
     def trace_id(self) -> str:
         return self.headers()["x-b3-traceid"]
 
@@ -48,6 +61,9 @@ class TraceContext:
     def span_id(self) -> str:
         return self.headers()["x-b3-spanid"]
 
+
+exporter = None
+"""The process's `SpanExporter`, if spans are to be sent."""
 
 current: contextvars.ContextVar[TraceContext | None] = contextvars.ContextVar("trace", default=None)
 
@@ -104,37 +120,22 @@ def instrument_http_client() -> None:
     connection.putrequest, connection.putheader, connection.endheaders = putrequest, putheader, endheaders
 
 
-class Span:
-    """The part of OpenTelemetry's Span that handlers use. Without that package nothing is recorded."""
-
-    def __init__(self, context: TraceContext | None) -> None:
-        self._context = context
-
-    def __enter__(self) -> Span:
-        return self
-
-    def __exit__(self, *_error) -> None:
-        return None
-
-    def get_span_context(self) -> TraceContext | None:
-        return self._context
-
-    def is_recording(self) -> bool:
-        return False
-
-    def _ignore(self, *_args, **_options) -> None:
-        return None
-
-    set_attribute = set_attributes = add_event = record_exception = set_status = update_name = end = _ignore
-
-
 class Tracer:
-    """`event.tracer` when the Function does not bring the opentelemetry package."""
+    """`event.tracer` when the Function does not bring the opentelemetry package. Its spans are OpenTelemetry's as far
+    as handlers use them; they are sent if `TRACE_COLLECTOR_ENDPOINT` is set, and recorded nowhere otherwise."""
 
-    def start_span(self, _name: str, *_args, **_options) -> Span:
-        return Span(current.get())
+    def start_span(self, name: str, *_args, attributes=None, **_options):
+        """A child of the current span, to be ended by `end` or `with`."""
+        from .span import Span
 
-    start_as_current_span = start_span
+        parent = current.get()
+        return Span(name, TraceContext({}) if parent is None else parent.child(), parent, attributes, exporter)
+
+    def start_as_current_span(self, name: str, *args, **options):
+        """For `with`: requests and spans inside are children of this span."""
+        from .span import CurrentSpan
+
+        return CurrentSpan(self.start_span(name, *args, **options))
 
     def headers(self) -> dict[str, str]:
         """What an outgoing request must carry to continue the trace."""

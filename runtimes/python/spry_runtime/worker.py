@@ -6,9 +6,10 @@ import signal
 import socket
 import sys
 
-from . import channel
+from . import channel, trace
 from .channel import encode
 from .handler import LoadError, load_handler
+from .lifecycle import call_hook
 from .log import log, log_error
 from .worker_process import SharedState
 
@@ -28,6 +29,11 @@ def run_worker(
 
         code = serve_in_worker(settings, handler, listening, server, shared)
     else:
+        try:
+            call_hook(handler.start)
+        except BaseException as error:  # noqa: BLE001 - also sys.exit() must be explained
+            log_error(f"loading {settings.module}.py: start: {error}", error)
+            return 1
         listening.close()
         server.sendall(encode(channel.READY, 0, 0))
         # The server tells the world while the rest is imported here.
@@ -35,6 +41,10 @@ def run_worker(
         from .invocation import Invocation
 
         code = CallLoop(server, promotions, shared, Invocation(settings, handler), settings.threads).run()
+        try:
+            call_hook(handler.stop)
+        except BaseException as error:  # noqa: BLE001
+            log_error("calling stop", error)
     _leave()
     return code
 
@@ -53,10 +63,12 @@ def _restore_process() -> None:
 
 
 def _leave() -> None:
-    """The user's atexit functions run as at a normal end of the interpreter."""
+    """The user's atexit functions run as at a normal end of the interpreter; the last spans are sent."""
     import atexit
 
     atexit._run_exitfuncs()
+    if trace.exporter is not None:
+        trace.exporter.stop()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

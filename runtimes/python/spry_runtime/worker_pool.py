@@ -24,6 +24,7 @@ from .worker_process import RECEIVE_BYTES, WorkerProcess
 PROMOTE_SECONDS = 0.005
 STALL_SECONDS = 5.0
 _LOAD_ATTEMPTS = 5
+_STOP_SECONDS = 10.0
 
 
 class WorkerPool(Service):
@@ -55,7 +56,7 @@ class WorkerPool(Service):
             if worker is not None:
                 self._end(worker)
         if self._worker is not None:
-            self._end(self._worker, patience=GRACE_SECONDS)
+            self._end(self._worker, patience=_STOP_SECONDS)
         return self._exit_code
 
     def terminate(self) -> None:

@@ -153,6 +153,50 @@ def main(event, context):
     return "fine"
 `;
 
+const hooks = `
+state = []
+def start(): state.append("started")
+def stop(): print("stopped after", len(state))
+def main(event, context):
+    state.append("called")
+    return state[0]
+`;
+
+describe.skipIf(missingPython)("start and stop", () => {
+  test.each([
+    ["def", hooks],
+    ["async def", hooks.replaceAll("def ", "async def ")],
+  ])("%s are called before the first and after the last request", async (_name, code) => {
+    await using runtime = await PythonRuntime.start(code);
+    expect((await runtime.call()).body).toBe("started");
+    runtime.signal("SIGTERM");
+    expect(await runtime.exited).toBe(0);
+    expect(runtime.output).toContain("stopped after 2");
+  });
+
+  test.each(["def", "async def"])("%s start that fails is a load error", async (form) => {
+    await using runtime = await PythonRuntime.launch(
+      `${form} start(): raise OSError("no database")\n${form} main(event, context): pass`,
+    );
+    expect(await runtime.exited).toBe(1);
+    expect(runtime.output).toMatch(
+      /^loading handler\.py: start: no database\n[^]*handler\.py", line 1, in start/,
+    );
+    expect(runtime.output).not.toContain("spry_runtime");
+  });
+});
+
+test.skipIf(missingPython)(
+  "a debugger that is not installed is named with the way out",
+  async () => {
+    await using runtime = await PythonRuntime.launch("def main(event, context): pass", {
+      FUNC_INSPECT: "true",
+    });
+    expect(await runtime.exited).toBe(1);
+    expect(runtime.output).toMatch(/^FUNC_INSPECT: the package debugpy is not there; add it/);
+  },
+);
+
 describe.skipIf(missingPython)("SIGTERM", () => {
   test.each([
     ["def main", handler],

@@ -1,0 +1,90 @@
+"""Spans that a handler makes by `event.tracer`."""
+
+from __future__ import annotations
+
+import time
+
+from . import trace
+
+_LIMIT = 128
+"""Of attributes, and of events."""
+
+_INTERNAL = 1
+
+
+class Span:
+    """The part of OpenTelemetry's Span that handlers use. Recorded when its trace is sampled and there is room."""
+
+    def __init__(self, name: str, context, parent, attributes, exporter) -> None:
+        self.name = name
+        self.attributes: dict[str, object] = {}
+        self.events: list[tuple[str, int, dict]] = []
+        self.status = 0
+        self._context = context
+        self._parent_id = None if parent is None else parent.span_id
+        self._exporter = exporter if exporter is not None and exporter.has_room and context.is_sampled else None
+        self._started = time.time_ns()
+        self.set_attributes(attributes or {})
+
+    def __enter__(self) -> Span:
+        return self
+
+    def __exit__(self, _kind, error, _traceback) -> None:
+        if isinstance(error, Exception):
+            self.record_exception(error)
+            self.set_status(2)
+        self.end()
+
+    def get_span_context(self):
+        return self._context
+
+    def is_recording(self) -> bool:
+        return self._exporter is not None
+
+    def set_attribute(self, name: str, value) -> None:
+        if self._exporter is not None and (name in self.attributes or len(self.attributes) < _LIMIT):
+            self.attributes[name] = value
+
+    def set_attributes(self, attributes) -> None:
+        for name, value in attributes.items():
+            self.set_attribute(name, value)
+
+    def add_event(self, name: str, attributes=None, timestamp: int | None = None) -> None:
+        if self._exporter is not None and len(self.events) < _LIMIT:
+            self.events.append((name, timestamp or time.time_ns(), dict(attributes or {})))
+
+    def record_exception(self, exception: BaseException, *_args, **_options) -> None:
+        self.add_event(
+            "exception", {"exception.type": type(exception).__name__, "exception.message": str(exception)}
+        )
+
+    def set_status(self, status, _description: str | None = None) -> None:
+        """A number, or OpenTelemetry's StatusCode or Status: 0 unset, 1 ok, 2 error."""
+        code = getattr(status, "status_code", status)
+        self.status = int(getattr(code, "value", code))
+
+    def update_name(self, name: str) -> None:
+        self.name = name
+
+    def end(self, end_time: int | None = None) -> None:
+        exporter, self._exporter = self._exporter, None
+        if exporter is not None:
+            exporter.add(
+                self.name, _INTERNAL, self._context, self._parent_id, self._started, end_time or time.time_ns(),
+                self.attributes, self.events, self.status,
+            )  # fmt: skip
+
+
+class CurrentSpan:
+    """Makes a span the current one while a `with` block runs."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def __enter__(self) -> Span:
+        self._token = trace.current.set(self._span.get_span_context())
+        return self._span
+
+    def __exit__(self, *error) -> None:
+        trace.current.reset(self._token)
+        self._span.__exit__(*error)
