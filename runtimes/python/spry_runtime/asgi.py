@@ -1,4 +1,4 @@
-"""ASGI 3 applications, such as FastAPI's or Starlette's, as they are: HTTP and lifespan."""
+"""ASGI 3 applications, such as FastAPI's or Starlette's, as they are: HTTP and lifespan; `asgi_websocket` has the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSION = {"version": "3.0", "spec_version": "2.3"}
 async def call_asgi(app, exchange: Exchange, state: dict) -> int:
     """Answers the exchange. Returns the status."""
     call = _Call(exchange)
-    await app(_scope(exchange, state), call.receive, call.send)
+    await app(scope_of(exchange, state), call.receive, call.send)
     if not call.status:
         raise RuntimeError("the ASGI application sent no response")
     if not exchange.gone:
@@ -24,7 +24,8 @@ async def call_asgi(app, exchange: Exchange, state: dict) -> int:
     return call.status
 
 
-def _scope(exchange: Exchange, state: dict) -> dict:
+def scope_of(exchange: Exchange, state: dict) -> dict:
+    """Of an HTTP request, as ASGI's HTTP message format has it."""
     head = exchange.head
     return {
         "type": "http",

@@ -67,6 +67,7 @@ class _Server(Service):
         self._started = time.monotonic()
         self._tasks: dict[Exchange, asyncio.Task] = {}
         self._accepting: asyncio.Server | None = None
+        self._sockets: set[asyncio.Task] = set()
         self._done = asyncio.Event()
         self._lifespan = None
         self._pool = None
@@ -150,7 +151,8 @@ class _Server(Service):
         if len(self.pending) > self.settings.threads + self.settings.queue:
             return self.overloaded(exchange)
         if self._handler.kind is ASGI:
-            work = self._call_application(exchange)
+            upgrades = "upgrade" in exchange.head.headers
+            work = self._call_websocket(exchange) if upgrades else self._call_application(exchange)
         elif self._handler.asynchronous:
             work = self._call(exchange)
         else:
@@ -203,6 +205,33 @@ class _Server(Service):
         finally:
             self._invocation.end(exchange.head, status, began)
             self._settle(exchange, status, failed)
+
+    async def _call_websocket(self, exchange: Exchange) -> None:
+        """A call, as limits and metrics count it, until it is accepted or refused."""
+        from .asgi_websocket import call_asgi_websocket, is_websocket
+
+        if not is_websocket(exchange.head):
+            return await self._call_application(exchange)
+        task = asyncio.current_task()
+
+        def accepted() -> None:
+            self._sockets.add(task)
+            self._settle(exchange, 101, False)
+
+        self._invocation.begin(exchange.head)
+        failed = True
+        try:
+            await call_asgi_websocket(
+                self._handler.call, exchange, self._lifespan.state, self.settings.body_limit, accepted
+            )
+            failed = False
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001
+            log_error("calling the function for a WebSocket", error)
+        finally:
+            self._sockets.discard(task)
+            self._settle(exchange, 500 if failed else 403, failed)
 
     async def _call_in_thread(self, exchange: Exchange) -> None:
         import concurrent.futures

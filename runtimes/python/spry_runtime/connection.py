@@ -20,7 +20,7 @@ WRITE_SECONDS = 120.0
 LINGER_SECONDS = 2.0
 _PIPELINE_LIMIT = 128 * 1024
 
-_HEAD, _BODY, _CHUNKS, _ANSWER, _LINGER, _CLOSED = range(6)
+_HEAD, _BODY, _CHUNKS, _ANSWER, _LINGER, _CLOSED, _UPGRADED = range(7)
 
 
 class Connection:
@@ -28,7 +28,7 @@ class Connection:
 
     __slots__ = (
         "_advancing", "_body", "_buffer", "_chunks", "_deadline", "_eof", "_exchange", "_head", "_missing",
-        "_reading_paused", "_service", "_state", "_transport", "_write_deadline", "closing", "peer", "write_paused",
+        "_reading_paused", "_service", "_state", "_transport", "_upgraded", "_write_deadline", "closing", "peer", "write_paused",
     )  # fmt: skip
 
     def __init__(self, service) -> None:
@@ -44,6 +44,7 @@ class Connection:
         self._advancing = False
         self._reading_paused = False
         self._eof = False
+        self._upgraded = None
         self._write_deadline = 0.0
         self._deadline = time.monotonic() + HEAD_SECONDS
         self.closing = False
@@ -74,6 +75,8 @@ class Connection:
             if len(self._buffer) > _PIPELINE_LIMIT and not self._reading_paused:
                 self._reading_paused = True
                 self._transport.pause_reading()
+        elif state == _UPGRADED:
+            self._upgraded.data_received(data)
 
     def eof_received(self) -> bool:
         """A client may close its side and still wait for the answer."""
@@ -91,6 +94,8 @@ class Connection:
             self._exchange = None
             exchange.gone = True
             self._service.cancelled(exchange)
+        if self._upgraded is not None:
+            self._upgraded.connection_lost()
 
     def pause_writing(self) -> None:
         self.write_paused = True
@@ -133,6 +138,30 @@ class Connection:
     def abort(self) -> None:
         self._transport.abort()
 
+    def close(self) -> None:
+        """When all that was written has left."""
+        self._transport.close()
+
+    def upgrade(self, protocol, head: bytes) -> None:
+        """Ends HTTP: after this head all bytes are the protocol's, which has `data_received`, `connection_lost`,
+        `sweep` and `going_away`."""
+        self._state = _UPGRADED
+        self._upgraded = protocol
+        self._transport.write(head)
+        rest, self._buffer = self._buffer, b""
+        if self._reading_paused:
+            self.resume_reading()
+        if rest:
+            protocol.data_received(rest)
+
+    def pause_reading(self) -> None:
+        self._reading_paused = True
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._reading_paused = False
+        self._transport.resume_reading()
+
     # What the service calls.
 
     def sweep(self, now: float) -> None:
@@ -140,6 +169,8 @@ class Connection:
         if self.write_paused and now > self._write_deadline:
             # What is buffered is bounded, so this is a client that has all but stopped reading.
             self._transport.abort()
+        elif self._state == _UPGRADED:
+            self._upgraded.sweep(now)
         elif self._state != _ANSWER and now > self._deadline:
             if self._state == _HEAD and not self._buffer or self._state >= _LINGER:
                 self._transport.close() if self._state == _HEAD else self._transport.abort()
@@ -148,6 +179,8 @@ class Connection:
                 self._refuse(MalformedRequest(408, "request came too slowly"))
 
     def close_if_idle(self) -> None:
+        if self._state == _UPGRADED:
+            return self._upgraded.going_away()
         if self._state == _HEAD and not self._buffer:
             self._state = _CLOSED
             self._transport.close()
