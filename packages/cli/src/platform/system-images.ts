@@ -69,14 +69,13 @@ export async function ensureSystemImages(
         await ensureImage(registry, image, interpreter, config, async () => [
           { path: "usr/src/app/server.cjs", content: await runtimeBundle.content() },
         ]);
+        await tagLatest(registry, image);
       }),
       ensureImage(registry, images.builder, "node@24", builderConfig, builderPrograms),
       ...ofLanguage("python").map(async ({ name, interpreter }) => {
-        images.runtimes[name] = await ensurePythonImage(registry, {
-          ...options,
-          name,
-          interpreter,
-        });
+        const image = await ensurePythonImage(registry, { ...options, name, interpreter });
+        images.runtimes[name] = image;
+        await tagLatest(registry, image);
         // Packages are installed by the pip of the version that they are for.
         const builder = `${pullAddress}/spry/builder-${name}:${builderTag}`;
         images.builders[name] = builder;
@@ -131,4 +130,17 @@ async function ensureImage(
     config: { User: "1000:1000", Labels: labels, ...config },
   });
   await pushImage(registry, assembled, name);
+}
+
+/** Of the images that are made here (OCI image specification 1.1, "Image Manifest"). */
+const manifestType = "application/vnd.oci.image.manifest.v1+json";
+
+/** Gives the image the tag `latest` too, so that people's own Pods and Jobs can name it. */
+async function tagLatest(registry: RegistryClient, image: string): Promise<void> {
+  const name = parseImageName(image);
+  const latest = { ...name, tag: "latest" };
+  const digest = await registry.headManifest(name);
+  if (digest === (await registry.headManifest(latest))) return;
+  const { bytes } = await registry.getManifest(name);
+  await registry.putManifest(latest, bytes, manifestType);
 }
