@@ -113,8 +113,20 @@ describe.skipIf(!hasDockerRegistry)("another registry (needs Debian's docker-reg
     };
     await platform.k("apply -f -", JSON.stringify(secret));
     for (const name of functions) await settledOn(name, other.host);
+    // With dependencies, whose layer goes there too, and asked for with the Secret's credentials.
+    await platform.k(
+      "apply -f -",
+      functionManifest("born", `module.exports = { main: () => require("is-number")(3) + "" };`, {
+        dependencies: JSON.stringify({ dependencies: { "is-number": "7.0.0" } }),
+      }),
+    );
+    await settledOn("born", other.host);
+    await platform.callUntil("born.default", ({ body }) => body === "true");
+    await platform.k("scale function one --replicas=2");
+    await platform.k("wait --for=jsonpath={.status.replicas}=2 function/one --timeout=60s");
+    await settledOn("one", other.host);
     await platform.k("delete secret serverless-registry-config -n kyma-system");
-    for (const name of functions) await settledOn(name, "registry.spry.localhost");
+    for (const name of [...functions, "born"]) await settledOn(name, "registry.spry.localhost");
     loaded.abort();
     await Promise.all(load);
     expect(failed).toEqual([]);
