@@ -145,6 +145,38 @@ describe("a Function from Git", () => {
     expect(await platform.call("needy.default")).toMatchObject({ status: 200, body: "true" });
   });
 
+  test("finds the packages of its repository, by the lock file at its root", async () => {
+    const json = (value: unknown) => JSON.stringify(value);
+    const names = { fn: "fn", shared: "@mono/shared" };
+    const fn = { name: names.fn, version: "1.0.0", dependencies: { [names.shared]: "*" } };
+    const shared = { name: names.shared, version: "1.0.0", dependencies: { "is-number": "*" } };
+    const packages = {
+      "": { name: "mono", workspaces: ["apps/*", "packages/*"] },
+      "apps/fn": fn,
+      "packages/shared": shared,
+      [`node_modules/${names.fn}`]: { resolved: "apps/fn", link: true },
+      [`node_modules/${names.shared}`]: { resolved: "packages/shared", link: true },
+      "node_modules/is-number": { version: "6.0.0" },
+    };
+    const answer = `import { version } from "./version.ts";\nexport const answer = (): string => "shared " + version;\n`;
+    const files = {
+      "package.json": json({ name: "mono", private: true, workspaces: ["apps/*", "packages/*"] }),
+      "package-lock.json": json({ name: "mono", lockfileVersion: 3, requires: true, packages }),
+      "apps/fn/package.json": json({ ...fn, type: "module" }),
+      "apps/fn/handler.js": `import { answer } from "@mono/shared";\nexport const main = () => answer();\n`,
+      "packages/shared/package.json": json({ ...shared, type: "module", exports: "./index.ts" }),
+      "packages/shared/index.ts": answer,
+      "packages/shared/version.ts": `import { createRequire } from "node:module";\nconst found: { version: string } = createRequire(import.meta.url)("is-number/package.json");\nexport const { version } = found;\n`,
+    };
+    repository.commit(files, "monorepo");
+    await apply("mono", { reference: "monorepo", baseDir: "apps/fn" });
+    await running("mono");
+    expect(await platform.call("mono.default")).toMatchObject({
+      status: 200,
+      body: "shared 6.0.0",
+    });
+  });
+
   test("that becomes inline forgets its commit, and the other way round", async () => {
     await platform.k("apply -f -", functionManifest("both", answering("inline")));
     await running("both");

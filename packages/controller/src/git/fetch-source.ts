@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { GitError } from "./git-error.ts";
+import { fetchMonorepo, type Monorepo } from "./monorepo.ts";
 import { type CommitQuestion, commitIn, isRefName } from "./resolve-commit.ts";
 import { GitSession, type GitSessionOptions } from "./git-session.ts";
 import { parseRepositoryUrl } from "./repository-url.ts";
@@ -12,6 +13,8 @@ export interface FetchRequest extends CommitQuestion, Omit<GitSessionOptions, "r
   baseDir: string;
   /** Directory for the folder's files; what is in it already stays. */
   destination: string;
+  /** Directory for the npm packages beside the folder that it depends on; without it they stay away. */
+  monorepo?: string | undefined;
   signal?: AbortSignal;
   /** Gets progress, a line each. */
   report?: (line: string) => void;
@@ -23,6 +26,8 @@ export interface FetchRequest extends CommitQuestion, Omit<GitSessionOptions, "r
 export interface FetchedSource {
   /** When the commit was made, `2026-01-31T12:00:00Z`; undefined where it says no date. */
   committed: string | undefined;
+  /** What is in the directory for it. */
+  monorepo: Monorepo | undefined;
 }
 
 const defaultTimeoutMs = 10 * 60_000;
@@ -44,7 +49,11 @@ export async function fetchSource(request: FetchRequest): Promise<FetchedSource>
   }
   const repository = parseRepositoryUrl(url);
   using session = new GitSession({ ...request, repository });
-  const places = [session.directory, request.destination];
+  const places = [
+    session.directory,
+    request.destination,
+    ...(request.monorepo ? [request.monorepo] : []),
+  ];
   using bounds = boundsOf(places, timeoutMs, request.maxBytes ?? defaultMaxBytes, signal);
   let refusal: unknown;
   for (const attempt of attemptsFor(request, folder)) {
@@ -97,7 +106,7 @@ function attemptsFor({ commit, reference }: FetchRequest, folder: string): Attem
 }
 
 async function checkOut(
-  { commit, destination }: FetchRequest,
+  { commit, destination, monorepo }: FetchRequest,
   url: string,
   folder: string,
   { options, wanted }: Attempt,
@@ -138,7 +147,13 @@ async function checkOut(
   // no link, and leaves submodules as empty folders.
   const workTree = ["--work-tree", destination, "-c", "core.bare=false"];
   await git([...workTree, "read-tree", "--reset", "-u", `${commit}:${folder}`]);
-  return { committed: dateOf(await git(["log", "-1", "--format=%ct", commit])) };
+  return {
+    committed: dateOf(await git(["log", "-1", "--format=%ct", commit])),
+    monorepo:
+      monorepo === undefined
+        ? undefined
+        : await fetchMonorepo(folder, monorepo, { commit, gitDir, git, maxNamesBytes }),
+  };
 }
 
 /** Seconds since 1970; a commit may say what it likes. */

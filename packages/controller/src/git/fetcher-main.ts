@@ -27,10 +27,11 @@ async function fetch(): Promise<number> {
   try {
     const request = readRequest();
     const report = (line: string) => console.log(line);
-    const { committed } = await fetchSource({ ...request, signal: stop.signal, report });
+    const { scratch } = request;
+    const monorepo = scratch === undefined ? undefined : join(scratch, "monorepo");
+    const found = await fetchSource({ ...request, monorepo, signal: stop.signal, report });
     // For the builder, which has the same volume.
-    if (request.scratch !== undefined && committed !== undefined)
-      writeFileSync(join(request.scratch, "source.json"), JSON.stringify({ committed }));
+    if (scratch !== undefined) writeFileSync(join(scratch, "source.json"), JSON.stringify(found));
     console.log(`fetched commit ${request.commit}`);
     return 0;
   } catch (error) {

@@ -12,6 +12,7 @@ import { type Base, openBase } from "./base.ts";
 import { dependencyLayer, type DependencyRequest } from "./dependencies.ts";
 import { readSource, sourceDigest, type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
+import { type Monorepo, packageFiles } from "./monorepo.ts";
 import { builtSource, hasBuildScript } from "./node-build.ts";
 import { nodeDependencies } from "./node-dependencies.ts";
 import { withProjectFile } from "./pyproject.ts";
@@ -50,6 +51,8 @@ export interface BuildOptions {
   title?: string | undefined;
   /** Where the files are from, for the image to tell. */
   origin?: Origin;
+  /** The rest of the repository that the source is from, as far as it is part of it. */
+  monorepo?: Monorepo | undefined;
   /** A directory of this build alone. */
   scratch: string;
   /** Gets progress, a line each. */
@@ -76,10 +79,12 @@ export async function buildFunctionImage(
   const isNode = pythonVersion(options.runtime) === undefined;
   const installation = await installationOf(files, options);
   const needsBuild = isNode && hasBuildScript(files);
+  const { monorepo } = options;
+  const beside = isNode && monorepo ? packageFiles(monorepo, functionDirectory) : [];
 
   const [base, unbuilt] = await Promise.all([
     openBase(client, options.base, options),
-    needsBuild ? undefined : sourceLayer(files, options.scratch),
+    needsBuild ? undefined : sourceLayer(files, beside, options.scratch),
   ]);
   const { os, architecture } = base.config;
   const request = {
@@ -98,7 +103,7 @@ export async function buildFunctionImage(
     components.push(...dependencies.components);
     sources.push(dependencies.source);
   }
-  const source = unbuilt ?? (await builtLayer(files, options, request));
+  const source = unbuilt ?? (await builtLayer(files, beside, options, request));
   layers.push(source);
   const { runtimeLayer } = options;
   if (runtimeLayer) layers.unshift(await createLayer(runtimeLayer.files));
@@ -139,39 +144,47 @@ export async function buildFunctionImage(
 
 async function installationOf(
   files: readonly SourceFile[],
-  { runtime, npmConfig, pipConfig, scratch }: BuildOptions,
+  { runtime, npmConfig, pipConfig, scratch, monorepo }: BuildOptions,
 ): Promise<Installation | undefined> {
   const version = pythonVersion(runtime);
-  if (version === undefined) return nodeDependencies(files, functionDirectory, { npmConfig });
+  if (version === undefined)
+    return nodeDependencies(files, functionDirectory, { npmConfig, monorepo });
   const given = await withProjectFile(files, scratch);
   return pythonDependencies(given, version, functionDirectory, pipConfig);
 }
 
 async function builtLayer(
   files: readonly SourceFile[],
-  { client, npmConfig, scratch }: BuildOptions,
+  beside: readonly SourceFile[],
+  { client, npmConfig, scratch, monorepo }: BuildOptions,
   request: Omit<DependencyRequest, "installation">,
 ): Promise<Layer> {
-  const installation = nodeDependencies(files, functionDirectory, { npmConfig, withDev: true });
+  const wanted = { npmConfig, withDev: true, monorepo };
+  const installation = nodeDependencies(files, functionDirectory, wanted);
   const built = await builtSource(client, files, functionDirectory, {
     ...request,
+    beside,
     ...(installation ? { installation } : {}),
   });
-  return sourceLayer(built, scratch);
+  return sourceLayer(built, beside, scratch);
 }
 
 /**
- * The author's files. An `.npmrc` or `pip.conf` may hold secrets, and beside a package.json of nothing but blanks
- * Node.js refuses to load modules: both stay out.
+ * The author's files, and those beside the Function's directory. An `.npmrc` or `pip.conf` may hold secrets, and beside a
+ * package.json of nothing but blanks Node.js refuses to load modules: both stay out.
  */
-function sourceLayer(files: readonly SourceFile[], scratch: string): Promise<Layer> {
+function sourceLayer(
+  files: readonly SourceFile[],
+  beside: readonly SourceFile[],
+  scratch: string,
+): Promise<Layer> {
   const isBlank = ({ content }: SourceFile) => content.toString().trim() === "";
-  const kept = files.filter((file) => {
+  const own = files.map((file) => ({ ...file, path: `${functionDirectory}/${file.path}` }));
+  const entries = [...own, ...beside].filter((file) => {
     const name = file.path.slice(file.path.lastIndexOf("/") + 1);
     return !configFiles.has(name) && !(name === "package.json" && isBlank(file));
   });
-  const size = kept.reduce((sum, { content }) => sum + content.length, 0);
-  const entries = kept.map((file) => ({ ...file, path: `${functionDirectory}/${file.path}` }));
+  const size = entries.reduce((sum, { content }) => sum + content.length, 0);
   const inMemory = size < 4 * 1024 * 1024;
   return createLayer(entries, inMemory ? {} : { scratchFile: join(scratch, "source.tar.gz") });
 }

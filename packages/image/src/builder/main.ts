@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { readCertificates, readDockerConfig } from "../client/docker-config.ts";
 import { RegistryClient } from "../client/registry-client.ts";
 import { buildFunctionImage } from "./build-function-image.ts";
+import { type Monorepo, parseMonorepo } from "./monorepo.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
 /** Kubernetes cuts longer ones. */
@@ -39,6 +40,7 @@ async function build(): Promise<number> {
       const file = join(flags["registry-config"], name);
       return existsSync(file) ? file : undefined;
     };
+    const { created, monorepo } = fetchedSource(flags.scratch);
     const { image } = await buildFunctionImage({
       ...flags,
       dependencyCache: flags["dependency-cache"],
@@ -47,8 +49,9 @@ async function build(): Promise<number> {
       origin: {
         url: flags["source-url"],
         revision: flags["source-revision"],
-        created: commitDate(flags.scratch),
+        created,
       },
+      monorepo,
       client: new RegistryClient({
         credentials: readDockerConfig(dockerConfigDirectory()),
         certificates: readCertificates(dockerConfigDirectory()),
@@ -99,17 +102,22 @@ function readFlags() {
   return { ...values, source, runtime, base, destination };
 }
 
-/** When the source was committed, as whoever fetched it has left it beside; undefined for other sources. */
-function commitDate(scratch: string): string | undefined {
+/** What whoever fetched the source has left beside it: when it was committed, and what else it needs. */
+function fetchedSource(scratch: string): {
+  created: string | undefined;
+  monorepo: Monorepo | undefined;
+} {
+  let found: { committed?: unknown; monorepo?: unknown } = {};
   try {
-    const { committed } = JSON.parse(readFileSync(join(scratch, "source.json"), "utf8")) as {
-      committed?: unknown;
-    };
-    const isDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(String(committed));
-    return isDate ? String(committed) : undefined;
+    found = JSON.parse(readFileSync(join(scratch, "source.json"), "utf8")) as typeof found;
   } catch {
-    return undefined;
+    // Of an inline source there is nothing more to know.
   }
+  const isDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(String(found.committed));
+  return {
+    created: isDate ? String(found.committed) : undefined,
+    monorepo: parseMonorepo(found.monorepo, join(scratch, "monorepo")),
+  };
 }
 
 /** A directory of its own: an emptyDir outlives a container that is started again. */

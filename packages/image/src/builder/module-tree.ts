@@ -1,14 +1,18 @@
 import { lstatSync, readdirSync, readlinkSync } from "node:fs";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { dirname, join, posix, relative, resolve, sep } from "node:path";
 import { type LayerFile } from "../layer.ts";
 import { UserError } from "./user-error.ts";
 
 const limits = { entries: 200_000, size: 2 * 1024 ** 3, depth: 64 };
 
-/** The files of an installed tree as they go into a layer below `prefix`. */
+/** Where a file is in the image; null for what is left out, undefined for what is not ours. */
+export type PlaceOf = (file: string) => string | null | undefined;
+
+/** The files of an installed tree as they go into a layer below `prefix`; links may lead to wherever `placeOf` knows. */
 export function readModules(
   directory: string,
   prefix: string,
+  placeOf: PlaceOf = placesBelow([[directory, prefix]]),
 ): { files: LayerFile[]; size: number } {
   const files: LayerFile[] = [];
   let size = 0;
@@ -22,8 +26,10 @@ export function readModules(
       const file = join(directory, name);
       const path = `${prefix}/${name}`;
       if (entry.isDirectory()) visit(name, depth + 1);
-      else if (entry.isSymbolicLink()) files.push({ path, link: linkInside(directory, name) });
-      else if (entry.isFile()) {
+      else if (entry.isSymbolicLink()) {
+        const link = linkInside(directory, name, path, placeOf);
+        if (link !== undefined) files.push({ path, link });
+      } else if (entry.isFile()) {
         const found = lstatSync(file);
         size += found.size;
         files.push({ path, file, mode: found.mode });
@@ -39,15 +45,31 @@ export function readModules(
   return { files, size };
 }
 
+/** What is below a directory is in the image below its prefix; earlier entries win. */
+export function placesBelow(entries: readonly (readonly [string, string])[]): PlaceOf {
+  return (file) => {
+    for (const [directory, prefix] of entries) {
+      const rest = relative(directory, file);
+      if (rest === "") return prefix;
+      if (rest !== ".." && !rest.startsWith(`..${sep}`))
+        return `${prefix}/${rest.split(sep).join("/")}`;
+    }
+    return undefined;
+  };
+}
+
 /** A link as npm makes them, from `.bin` to a package; one that leads out would be broken in the image. */
-function linkInside(directory: string, name: string): string {
+function linkInside(
+  directory: string,
+  name: string,
+  path: string,
+  placeOf: PlaceOf,
+): string | undefined {
   const target = readlinkSync(join(directory, name));
-  const absolute = resolve(dirname(join(directory, name)), target);
-  if (!absolute.startsWith(resolve(directory) + sep))
+  const place = placeOf(resolve(dirname(join(directory, name)), target));
+  if (place === undefined)
     throw new UserError(
       `dependencies: ${name} is a link that leaves what is installed; packages must come from a registry, not from a path`,
     );
-  return relative(dirname(join(directory, name)), absolute)
-    .split(sep)
-    .join("/");
+  return place === null ? undefined : posix.relative(posix.dirname(path), place);
 }

@@ -24,13 +24,18 @@ export async function builtSource(
   client: RegistryClient,
   files: readonly SourceFile[],
   functionDirectory: string,
-  request: Omit<DependencyRequest, "installation"> & Partial<DependencyRequest>,
+  request: Omit<DependencyRequest, "installation"> &
+    Partial<DependencyRequest> & {
+      /** Files of the image that are not in the Function's directory. */
+      beside: readonly SourceFile[];
+    },
 ): Promise<SourceFile[]> {
-  const { scratch, report, installation } = request;
+  const { scratch, report, installation, beside } = request;
   const root = join(scratch, "root");
   const directory = join(root, functionDirectory);
-  for (const { path, content, mode } of files) {
-    const file = join(directory, path);
+  const own = files.map((file) => ({ ...file, path: `${functionDirectory}/${file.path}` }));
+  for (const { path, content, mode } of [...own, ...beside]) {
+    const file = join(root, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
     chmodSync(file, mode & 0o100 ? 0o755 : 0o644);

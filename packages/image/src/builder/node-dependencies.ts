@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { npmComponents } from "./components.ts";
-import { type SourceFile } from "./function-source.ts";
+import { readSource, type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
 import { readModules } from "./module-tree.ts";
+import { type Monorepo, moduleDirectories, placesInImage } from "./monorepo.ts";
 import { installModules, type NpmRun } from "./npm.ts";
 import {
   dependencyInput,
@@ -17,24 +18,36 @@ const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
 /** All that an installer gets to see of a source. */
 const installerFiles = ["package.json", ".npmrc", ...lockFiles];
 
+export interface NodeDependencyOptions {
+  /** An `.npmrc` with registries and credentials. */
+  npmConfig?: string | undefined;
+  /** With the devDependencies. */
+  withDev?: boolean;
+  monorepo?: Monorepo | undefined;
+}
+
 /**
  * What package.json declares, installed by npm to `node_modules` in the Function's directory of the
- * image; undefined when it declares nothing. `npmConfig` is an `.npmrc` with registries and
- * credentials. `withDev` adds the devDependencies.
+ * image; undefined when it declares nothing.
  */
 export function nodeDependencies(
   files: readonly SourceFile[],
   functionDirectory: string,
-  { npmConfig, withDev = false }: { npmConfig?: string | undefined; withDev?: boolean },
+  { npmConfig, withDev = false, monorepo }: NodeDependencyOptions,
 ): Installation | undefined {
   const packageJson = readPackageJson(files);
   if (!packageJson || !hasDependencies(packageJson, withDev)) return undefined;
   const prefix = `${functionDirectory}/node_modules`;
+  const own = files.filter(({ path }) => installerFiles.includes(path));
+  const inputs = monorepo ? inputsOf(monorepo, own) : own;
   const contentsOf = (names: string[]) =>
-    files.filter(({ path }) => names.includes(path)).map(({ content }) => content.toString());
+    inputs
+      .filter(({ path }) => names.includes(posix.basename(path)))
+      .map(({ content }) => content.toString());
   const configs = contentsOf([".npmrc"]);
   if (npmConfig !== undefined) configs.push(readFileSync(npmConfig, "utf8"));
   const secrets = secretsIn(configs);
+  const options = { userConfig: npmConfig, withDev, secrets };
   return {
     secrets,
     inputs: [
@@ -44,32 +57,81 @@ export function nodeDependencies(
       process.env["npm_config_ignore_scripts"] ?? "",
       prefix,
       withDev,
+      ...(monorepo
+        ? [monorepo.folder, monorepo.isWorkspace, monorepo.packages, manifestsOf(inputs)]
+        : []),
     ],
     async run(scratch) {
-      const modules = join(
-        await install(files, scratch, { userConfig: npmConfig, withDev, secrets }),
-        "node_modules",
-      );
-      if (!existsSync(modules)) return { files: [], size: 0, components: [] };
-      return { ...readModules(modules, prefix), components: npmComponents(modules) };
+      const installed = await install(inputs, scratch, options, monorepo);
+      const directories = monorepo
+        ? moduleDirectories(monorepo, installed, functionDirectory)
+        : [{ directory: join(installed, "node_modules"), prefix }];
+      const placeOf = monorepo && placesInImage(monorepo, installed, functionDirectory);
+      const trees = directories
+        .filter(({ directory }) => existsSync(directory))
+        .map((each) => ({
+          ...readModules(each.directory, each.prefix, placeOf),
+          components: npmComponents(each.directory),
+        }));
+      return {
+        files: trees.flatMap((tree) => tree.files),
+        size: trees.reduce((sum, tree) => sum + tree.size, 0),
+        components: trees.flatMap((tree) => tree.components),
+      };
     },
   };
 }
 
+/** By their paths in the repository. */
+function inputsOf({ directory, folder }: Monorepo, own: readonly SourceFile[]): SourceFile[] {
+  const others = readSource(directory).filter(
+    ({ path }) => installerFiles.includes(posix.basename(path)) && posix.dirname(path) !== folder,
+  );
+  return [...others, ...own.map((file) => ({ ...file, path: `${folder}/${file.path}` }))];
+}
+
+function manifestsOf(inputs: readonly SourceFile[]): unknown[] {
+  return inputs
+    .filter(({ path }) => posix.basename(path) === "package.json")
+    .map((file) => {
+      const packageJson = readPackageJson([{ ...file, path: "package.json" }]) ?? {};
+      const { name, version, bin } = packageJson;
+      return [file.path, { ...dependencyInput(packageJson), name, version, bin }];
+    });
+}
+
+/** Returns the directory that was installed in. */
 async function install(
-  files: readonly SourceFile[],
+  inputs: readonly SourceFile[],
   scratch: string,
   options: Pick<NpmRun, "userConfig" | "withDev" | "secrets">,
+  monorepo: Monorepo | undefined,
 ): Promise<string> {
-  const directory = join(scratch, options.withDev ? "install-dev" : "install");
+  const installed = join(scratch, options.withDev ? "install-dev" : "install");
   const home = join(scratch, "home");
-  mkdirSync(directory, { recursive: true });
+  mkdirSync(installed, { recursive: true });
   mkdirSync(home, { recursive: true });
-  const inputs = files.filter(({ path }) => installerFiles.includes(path));
-  for (const { path, content } of inputs) writeFileSync(join(directory, path), content);
-  const ownScripts = hasInstallScripts(readPackageJson(files) ?? {});
-  await installModules({ ...options, directory, home }, ownScripts);
-  return directory;
+  for (const { path, content } of inputs) {
+    mkdirSync(dirname(join(installed, path)), { recursive: true });
+    writeFileSync(join(installed, path), content);
+  }
+  const run = async (folder: string, workspace?: string) => {
+    const manifest = inputs.filter(({ path }) => path === posix.join(folder, "package.json"));
+    const packageJson = readPackageJson(
+      manifest.map((file) => ({ ...file, path: "package.json" })),
+    );
+    if (folder !== "" && !hasDependencies(packageJson, options.withDev)) return;
+    const directory = join(installed, folder);
+    await installModules(
+      { ...options, directory, home, workspace },
+      hasInstallScripts(packageJson ?? {}),
+    );
+  };
+  if (!monorepo) await run("");
+  else if (monorepo.isWorkspace) await run("", monorepo.folder);
+  // Npm links folders that are no workspaces, and leaves their dependencies to them.
+  else for (const folder of [...monorepo.packages, monorepo.folder]) await run(folder);
+  return installed;
 }
 
 /** What an `.npmrc` says besides who we are: credentials are not part of what comes from a registry. */

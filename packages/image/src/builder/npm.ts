@@ -9,6 +9,8 @@ export interface NpmRun extends InstallerRun {
   userConfig?: string | undefined;
   /** With what only a build needs. */
   withDev?: boolean | undefined;
+  /** Folder of the one workspace whose dependencies are wanted. */
+  workspace?: string | undefined;
 }
 
 const shownLines = 12;
@@ -76,6 +78,7 @@ async function runNpm(
     "--fetch-retry-mintimeout=1000",
     "--fetch-retry-maxtimeout=10000",
   ];
+  if (run.workspace !== undefined) flags.push(`--workspace=${run.workspace}`);
   if (run.userConfig !== undefined) flags.push(`--userconfig=${run.userConfig}`);
   // A cache of the person's own, if one is named: it is what makes a second build at a desk fast.
   const env = { npm_config_cache: process.env["npm_config_cache"] ?? `${run.home}/.npm` };

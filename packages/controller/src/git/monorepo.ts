@@ -1,0 +1,202 @@
+import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import { GitError } from "./git-error.ts";
+import { workspaceMatcher } from "./workspace-patterns.ts";
+
+/** A folder of a repository, with the npm packages beside it that it depends on. */
+export interface Monorepo {
+  /** Folder that all of it is in, from the repository's root; the following are relative to it. */
+  root: string;
+  folder: string;
+  /** Whether the root's package.json names the folder a workspace: then the lock file is there. */
+  isWorkspace: boolean;
+  /** Folders of packages that the folder depends on, near or far, and that no registry has. */
+  packages: string[];
+}
+
+interface Repository {
+  commit: string;
+  gitDir: string;
+  git: (args: string[], limits?: { maxOutputBytes?: number }) => Promise<string>;
+  /** Of the names of all files. */
+  maxNamesBytes: number;
+}
+
+type PackageJson = Record<string, unknown>;
+
+const limits = { packages: 1000, packageJsonBytes: 1024 ** 2 };
+const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
+
+/**
+ * Finds what a folder's package.json depends on in its own repository: workspaces (npm's documentation, "Workspaces")
+ * and `file:` folders. They come to `destination`, with the package.json of every workspace, which the lock
+ * file is about, and nothing else. Undefined for a folder that stands alone.
+ */
+export async function fetchMonorepo(
+  folder: string,
+  destination: string,
+  repository: Repository,
+): Promise<Monorepo | undefined> {
+  if (folder === "") return undefined;
+  const { commit, git, maxNamesBytes } = repository;
+  const candidates = [...ancestorsOf(folder), folder].map((each) => inside(each, "package.json"));
+  const tree = await git([
+    "--literal-pathspecs",
+    "ls-tree",
+    "-z",
+    "--name-only",
+    commit,
+    "--",
+    ...candidates,
+  ]);
+  const manifests = tree.split("\0").filter(Boolean);
+  if (!manifests.includes(`${folder}/package.json`)) return undefined;
+  const checkOut = sparseCheckout(destination, repository);
+  await checkOut(manifests);
+  const read = (dir: string) => readPackageJson(join(destination, dir, "package.json"));
+  const hasLocal = localFolders(read(folder), folder).length > 0;
+  const parents = ancestorsOf(folder).filter((dir) => read(dir)["workspaces"] !== undefined);
+  if (!hasLocal && parents.length === 0) return undefined;
+
+  const all = await git(["ls-tree", "-r", "-z", "--name-only", commit], {
+    maxOutputBytes: maxNamesBytes,
+  });
+  const names = new Set(all.split("\0"));
+  const isAlone = lockFiles.some((name) => names.has(`${folder}/${name}`));
+  const workspaces = isAlone ? undefined : workspacesAround(folder, parents, names, read);
+  if (workspaces) manifests.push(...workspaces.folders.map((dir) => `${dir}/package.json`));
+  if (workspaces)
+    manifests.push(
+      ...[...lockFiles, ".npmrc"]
+        .map((name) => inside(workspaces.root, name))
+        .filter((name) => names.has(name)),
+    );
+  await checkOut(manifests);
+
+  const byName = new Map(workspaces?.folders.map((dir) => [read(dir)["name"], dir]));
+  const near = new Set(workspaces?.folders);
+  // A set that grows while it is walked is walked to its new end.
+  const reached = new Set([folder]);
+  for (const dir of reached) {
+    const wanted = [
+      ...Object.keys(dependenciesOf(read(dir), dir === folder)).map((name) => byName.get(name)),
+      ...localFolders(read(dir), dir).filter((each) => names.has(inside(each, "package.json"))),
+    ];
+    for (const each of wanted) {
+      if (each === undefined || reached.has(each)) continue;
+      if (reached.size > limits.packages) throw tooMany();
+      reached.add(each);
+      if (near.has(each)) continue;
+      manifests.push(inside(each, "package.json"));
+      await checkOut(manifests);
+    }
+  }
+  if (!workspaces && reached.size === 1) return undefined;
+  const outer = [...reached].filter(
+    (dir) => dir !== folder && ![...reached].some((one) => dir.startsWith(`${one}/`)),
+  );
+  await checkOut([...manifests, ...outer.map((dir) => `${dir}/`)]);
+  const root = workspaces?.root ?? commonFolder([folder, ...outer]);
+  const below = (dir: string) => (root === "" ? dir : dir.slice(root.length + 1));
+  return {
+    root,
+    folder: below(folder),
+    isWorkspace: workspaces !== undefined,
+    packages: outer.map(below).sort(),
+  };
+}
+
+/** The nearest folder above whose package.json has this one among its workspaces. */
+function workspacesAround(
+  folder: string,
+  parents: readonly string[],
+  names: ReadonlySet<string>,
+  read: (dir: string) => PackageJson,
+): { root: string; folders: string[] } | undefined {
+  for (const root of parents) {
+    const matches = workspaceMatcher(read(root)["workspaces"]);
+    const below = (dir: string) => (root === "" ? dir : dir.slice(root.length + 1));
+    if (!matches(below(folder))) continue;
+    const prefix = root === "" ? "" : `${root}/`;
+    const folders = [...names]
+      .filter((name) => name.startsWith(prefix) && name.endsWith("/package.json"))
+      .map((name) => posix.dirname(name))
+      .filter((dir) => dir !== root && matches(below(dir)));
+    if (folders.length > limits.packages) throw tooMany();
+    return { root, folders };
+  }
+  return undefined;
+}
+
+const tooMany = () =>
+  new GitError("unrecoverable", `more than ${limits.packages} packages in the repository`);
+
+/**
+ * Writes the files of these names, and folders (with a slash at the end), of the commit. What is missing comes with
+ * one request. Git refuses paths that lead out or into a `.git`, and writes through no link.
+ */
+function sparseCheckout(destination: string, { commit, gitDir, git }: Repository) {
+  return async (names: readonly string[]): Promise<void> => {
+    mkdirSync(destination, { recursive: true });
+    mkdirSync(join(gitDir, "info"), { recursive: true });
+    writeFileSync(join(gitDir, "info/sparse-checkout"), names.map(patternOf).join(""));
+    await git(["read-tree", "--empty"]);
+    const settings = ["-c", "core.bare=false", "-c", "core.sparseCheckout=true"];
+    await git(["--work-tree", destination, ...settings, "read-tree", "--reset", "-u", commit]);
+  };
+}
+
+/** As gitignore(5) describes them. */
+function patternOf(name: string): string {
+  if (name.includes("\n"))
+    throw new GitError(
+      "unrecoverable",
+      `${JSON.stringify(name)} is no name for a package's folder`,
+    );
+  return `/${name.replace(/[\\*?[\] ]/g, "\\$&")}\n`;
+}
+
+/** From the nearest to the repository's root, which is empty. */
+function ancestorsOf(folder: string): string[] {
+  const parts = folder.split("/");
+  return parts.map((_, index) => parts.slice(0, parts.length - 1 - index).join("/"));
+}
+
+const inside = (dir: string, name: string) => (dir === "" ? name : `${dir}/${name}`);
+
+function commonFolder(folders: readonly string[]): string {
+  const [first = "", ...rest] = folders;
+  return (
+    ancestorsOf(first).find(
+      (dir) => dir === "" || rest.every((one) => one.startsWith(`${dir}/`)),
+    ) ?? ""
+  );
+}
+
+function dependenciesOf(packageJson: PackageJson, withDev: boolean): Record<string, unknown> {
+  const fields = ["dependencies", "optionalDependencies", "peerDependencies"];
+  if (withDev) fields.push("devDependencies");
+  return Object.assign({}, ...fields.map((field) => packageJson[field])) as Record<string, unknown>;
+}
+
+/** Folders that a package.json names as dependencies, as far as they are in the repository. */
+function localFolders(packageJson: PackageJson, dir: string): string[] {
+  return Object.values(dependenciesOf(packageJson, true)).flatMap((spec) => {
+    const path = typeof spec === "string" ? /^(?:file|link):(.*)$/.exec(spec)?.[1] : undefined;
+    if (path === undefined || path.startsWith("/")) return [];
+    const found = posix.join(dir, path).replace(/\/$/, "");
+    return found === "." || found === dir || /^\.\.(?:\/|$)/.test(found) ? [] : [found];
+  });
+}
+
+/** Empty for what is none: npm tells better what is wrong with it. */
+function readPackageJson(file: string): PackageJson {
+  try {
+    const found = lstatSync(file);
+    if (!found.isFile() || found.size > limits.packageJsonBytes) return {};
+    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+    return typeof value === "object" && value !== null ? (value as PackageJson) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,143 @@
+/** Functions that are one of several packages of a repository. */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, readlinkSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { buildFunctionImage, pullImage } from "../index.ts";
+import { type Files, given, write } from "../testing/build.ts";
+import { startNpmRegistry } from "../testing/npm-registry.ts";
+import { temporaryDirectory } from "../testing/registry.ts";
+import { parseMonorepo } from "./monorepo.ts";
+
+const packages = Object.fromEntries(
+  ["1.0.0", "2.0.0"].map((version) => [
+    `greeting@${version}`,
+    { files: { "index.js": `module.exports = "greeting ${version}";` } },
+  ]),
+);
+const json = (value: unknown) => JSON.stringify(value);
+const handler = `module.exports = { main: () => require("@mono/shared")() };`;
+const shared = `module.exports = () => "shared, " + require("greeting") + ", " + require("@mono/deep");`;
+
+/** As fetched: of `packages/other`, which nobody needs, the package.json alone. */
+const workspaces: Files = {
+  "package.json": json({ name: "mono", private: true, workspaces: ["apps/*", "packages/*"] }),
+  "package-lock.json": json({
+    name: "mono",
+    lockfileVersion: 3,
+    requires: true,
+    packages: {
+      "": { name: "mono", workspaces: ["apps/*", "packages/*"] },
+      "apps/fn": { name: "fn", version: "1.0.0", dependencies: { "@mono/shared": "*" } },
+      "packages/deep": { name: "@mono/deep", version: "1.0.0" },
+      "packages/other": { name: "other", version: "1.0.0" },
+      "packages/shared": {
+        name: "@mono/shared",
+        version: "1.0.0",
+        dependencies: { greeting: "*", "@mono/deep": "*" },
+      },
+      "node_modules/@mono/deep": { resolved: "packages/deep", link: true },
+      "node_modules/@mono/shared": { resolved: "packages/shared", link: true },
+      "node_modules/fn": { resolved: "apps/fn", link: true },
+      "node_modules/greeting": { version: "1.0.0" },
+      "node_modules/other": { resolved: "packages/other", link: true },
+    },
+  }),
+  "apps/fn/package.json": json({
+    name: "fn",
+    version: "1.0.0",
+    dependencies: { "@mono/shared": "*" },
+  }),
+  "packages/shared/package.json": json({
+    name: "@mono/shared",
+    version: "1.0.0",
+    dependencies: { greeting: "*", "@mono/deep": "*" },
+  }),
+  "packages/shared/index.js": shared,
+  "packages/deep/package.json": json({ name: "@mono/deep", version: "1.0.0" }),
+  "packages/deep/index.js": `module.exports = "deep";`,
+  "packages/other/package.json": json({ name: "other", version: "1.0.0" }),
+};
+
+async function built(repository: Files, folder: string, options: object) {
+  const { npmConfig, requests } = await startNpmRegistry({ packages });
+  const manifest = repository[`${folder}/package.json`] ?? "{}";
+  const made = await given({ "handler.js": handler, "package.json": manifest }, { npmConfig });
+  const directory = write(temporaryDirectory(), repository);
+  const monorepo = { directory, folder, isWorkspace: false, packages: [], ...options };
+  const pull = async () => {
+    const dir = join(temporaryDirectory(), "image");
+    const build = { ...made.build, monorepo, scratch: temporaryDirectory() };
+    await pullImage(made.client, (await buildFunctionImage(build)).image, dir);
+    const app = join(dir, "usr/src/app");
+    const program = `console.log(require("./handler.js").main())`;
+    const run = () =>
+      execFileSync(process.execPath, ["-e", program], { cwd: join(app, "function") })
+        .toString()
+        .trim();
+    return { app, run };
+  };
+  return { pull, directory, requests };
+}
+
+describe("a workspace", () => {
+  const options = { isWorkspace: true, packages: ["packages/deep", "packages/shared"] };
+
+  test("finds its siblings in the image, with the versions of the root's lock file", async () => {
+    const { pull } = await built(workspaces, "apps/fn", options);
+    const { app, run } = await pull();
+    expect(run()).toBe("shared, greeting 1.0.0, deep");
+    expect(readlinkSync(join(app, "node_modules/@mono/shared"))).toBe(
+      "../../workspaces/packages/shared",
+    );
+    expect(readdirSync(join(app, "workspaces/packages")).sort()).toEqual(["deep", "shared"]);
+    expect(readdirSync(join(app, "node_modules")).sort()).toEqual(["@mono", "fn", "greeting"]);
+  });
+
+  test("whose sibling is edited installs nothing", async () => {
+    const { pull, directory, requests } = await built(workspaces, "apps/fn", options);
+    await pull();
+    const asked = requests();
+    write(directory, { "packages/deep/index.js": `module.exports = "deeper";` });
+    expect((await pull()).run()).toBe("shared, greeting 1.0.0, deeper");
+    expect(requests()).toBe(asked);
+  });
+
+  test("may have a link out in a sibling no more than in itself", async () => {
+    const { pull, directory } = await built(workspaces, "apps/fn", options);
+    symlinkSync("/etc/passwd", join(directory, "packages/deep/stolen"));
+    await expect(pull()).rejects.toThrow("stolen is a link that leaves the source");
+  });
+});
+
+test("folders that are no workspaces come along, with dependencies of their own", async () => {
+  const repository: Files = {
+    "fn/package.json": json({ name: "fn", dependencies: { "@mono/shared": "file:../shared" } }),
+    "shared/package.json": json({
+      name: "@mono/shared",
+      version: "1.0.0",
+      dependencies: { greeting: "^1", "@mono/deep": "file:../deep" },
+    }),
+    "shared/index.js": shared,
+    "deep/package.json": json({ name: "@mono/deep", version: "1.0.0" }),
+    "deep/index.js": `module.exports = "deep";`,
+  };
+  const { pull } = await built(repository, "fn", { packages: ["deep", "shared"] });
+  const { app, run } = await pull();
+  expect(run()).toBe("shared, greeting 1.0.0, deep");
+  expect(readlinkSync(join(app, "function/node_modules/@mono/shared"))).toBe(
+    "../../../workspaces/shared",
+  );
+  expect(readFileSync(join(app, "workspaces/shared/index.js"), "utf8")).toBe(shared);
+});
+
+test.each([
+  { root: "../up", folder: "fn", packages: [] },
+  { root: "", folder: "/etc", packages: [] },
+  { root: "", folder: "fn", packages: ["a/../../b"] },
+  { root: "", folder: "", packages: [] },
+  undefined,
+  "text",
+])("a description that leads out is none: %j", (value) => {
+  expect(parseMonorepo(value, "/scratch")).toBeUndefined();
+});
