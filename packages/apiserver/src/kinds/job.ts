@@ -134,7 +134,8 @@ function setJobDefaults(spec: Spec | undefined): void {
     spec.parallelism = 1;
   }
   spec.parallelism ??= 1;
-  spec.backoffLimit ??= 6;
+  // Failures of indexes count against their own limit, unless the Job has one too.
+  spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? 6 : 2 ** 31 - 1;
   spec.completionMode ??= "NonIndexed";
   spec.suspend ??= false;
   spec.manualSelector ??= false;

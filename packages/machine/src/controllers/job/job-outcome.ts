@@ -1,5 +1,24 @@
 import { type Clock, type Job, type Pod } from "@spry/kube";
-import { isPodActive, isPodTerminal, isPodTerminating, restartsOf } from "../pod-state.ts";
+import { msUntilDeadline } from "./job-pace.ts";
+import {
+  isPodActive,
+  isPodReady,
+  isPodTerminal,
+  isPodTerminating,
+  restartsOf,
+} from "../pod-state.ts";
+import {
+  countIndexes,
+  earlierFailures,
+  hasIndex,
+  type Indexes,
+  indexOf,
+  isIndexed,
+  parseIndexes,
+  unionOf,
+  withIndexes,
+} from "./indexes.ts";
+import { failureVerdict, isPodFailed, successVerdict } from "./policies.ts";
 
 /** Kept on every Pod of a Job until the Job's status has counted it: no outcome is lost or told twice. */
 export const trackingFinalizer = "batch.kubernetes.io/job-tracking";
@@ -11,14 +30,32 @@ export interface JobCounts {
   ready: number;
   /** Including those not yet moved to the status counters. */
   succeeded: number;
+  /** Likewise; without those that the `podFailurePolicy` ignores. */
   failed: number;
   /** Ended Pods that still carry the finalizer and are not named in the status. */
-  fresh: { succeeded: Pod[]; failed: Pod[] };
+  fresh: { succeeded: Pod[]; failed: Pod[]; ignored: Pod[] };
+  /** Of an Indexed Job. */
+  indexes?: JobIndexes;
+}
+
+export interface JobIndexes {
+  succeeded: Indexes;
+  /** With `backoffLimitPerIndex`. */
+  failed?: Indexes;
+  /** The latest failed Pod of each index that waits for another try; it holds the count of failures. */
+  waiting: ReadonlyMap<number, Pod>;
 }
 
 export interface JobVerdict {
   type: "Complete" | "Failed";
-  reason: "CompletionsReached" | "BackoffLimitExceeded" | "DeadlineExceeded" | "UnsupportedJob";
+  reason:
+    | "CompletionsReached"
+    | "SuccessPolicy"
+    | "BackoffLimitExceeded"
+    | "DeadlineExceeded"
+    | "PodFailurePolicy"
+    | "MaxFailedIndexesExceeded"
+    | "FailedIndexes";
   message: string;
 }
 
@@ -28,23 +65,62 @@ export function countPods(job: Job, pods: readonly Pod[]): JobCounts {
     ...(uncountedTerminatedPods?.succeeded ?? []),
     ...(uncountedTerminatedPods?.failed ?? []),
   ]);
-  const fresh = pods.filter(
-    (pod) => hasFinalizer(pod) && isPodTerminal(pod) && !named.has(pod.metadata.uid ?? ""),
-  );
+  const fresh = pods.filter((pod) => hasFinalizer(pod) && !named.has(pod.metadata.uid ?? ""));
   const freshSucceeded = fresh.filter((pod) => pod.status?.phase === "Succeeded");
-  const freshFailed = fresh.filter((pod) => pod.status?.phase === "Failed");
+  const ended = fresh.filter((pod) => isPodFailed(job, pod));
+  const [ignored, freshFailed] = partition(
+    ended,
+    (pod) =>
+      failureVerdict(job, pod).action === "Ignore" ||
+      (isIndexed(job) && indexOf(pod, job) === undefined),
+  );
   const active = pods.filter(isPodActive);
+  const indexes = isIndexed(job) ? countIndexesOf(job, pods, active, freshSucceeded) : undefined;
   return {
     active,
     terminating: pods.filter((pod) => isPodTerminating(pod) && !isPodTerminal(pod)),
-    ready: active.filter((pod) =>
-      pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True"),
-    ).length,
-    succeeded:
-      succeeded + (uncountedTerminatedPods?.succeeded?.length ?? 0) + freshSucceeded.length,
+    ready: active.filter(isPodReady).length,
+    succeeded: indexes
+      ? countIndexes(indexes.succeeded)
+      : succeeded + (uncountedTerminatedPods?.succeeded?.length ?? 0) + freshSucceeded.length,
     failed: failed + (uncountedTerminatedPods?.failed?.length ?? 0) + freshFailed.length,
-    fresh: { succeeded: freshSucceeded, failed: freshFailed },
+    fresh: { succeeded: freshSucceeded, failed: freshFailed, ignored },
+    ...(indexes ? { indexes } : {}),
   };
+}
+
+function countIndexesOf(
+  job: Job,
+  pods: readonly Pod[],
+  active: readonly Pod[],
+  freshSucceeded: readonly Pod[],
+): JobIndexes {
+  const { completions = 0, backoffLimitPerIndex } = job.spec ?? {};
+  const of = (some: readonly Pod[]) => some.flatMap((pod) => indexOf(pod, job) ?? []);
+  const before = parseIndexes(job.status?.completedIndexes, completions);
+  const succeeded = withIndexes(before, of(freshSucceeded));
+  if (backoffLimitPerIndex === undefined) return { succeeded, waiting: new Map() };
+  const unsettled = pods.filter((pod) => hasFinalizer(pod) && isPodFailed(job, pod));
+  const lost = unsettled.filter((pod) => {
+    const { action } = failureVerdict(job, pod);
+    if (action === "FailIndex") return true;
+    return action !== "Ignore" && earlierFailures(pod) >= backoffLimitPerIndex;
+  });
+  const failed = withIndexes(parseIndexes(job.status?.failedIndexes, completions), of(lost));
+  const settled = withIndexes(unionOf(succeeded, failed), of(active));
+  const waiting = new Map<number, Pod>();
+  for (const pod of unsettled) {
+    const index = indexOf(pod, job);
+    if (index === undefined || hasIndex(settled, index)) continue;
+    const known = waiting.get(index);
+    if (!known || earlierFailures(known, true) <= earlierFailures(pod, true))
+      waiting.set(index, pod);
+  }
+  return { succeeded, failed, waiting };
+}
+
+function partition<T>(values: readonly T[], test: (value: T) => boolean): [T[], T[]] {
+  return [values.filter(test), values.filter((value) => !test(value))];
 }
 
 export function hasFinalizer(pod: Pod): boolean {
@@ -52,22 +128,44 @@ export function hasFinalizer(pod: Pod): boolean {
 }
 
 /** Whether the Job has come to its end, by the rules of `pkg/controller/job: syncJob`. */
-export function verdictOf(job: Job, counts: JobCounts, clock: Clock): JobVerdict | undefined {
-  const { backoffLimit = 6, activeDeadlineSeconds, completions, completionMode } = job.spec ?? {};
-  if (completionMode === "Indexed" || job.spec?.podFailurePolicy || job.spec?.successPolicy) {
-    const message =
-      "completionMode Indexed, podFailurePolicy and successPolicy are not supported by the embedded engine";
-    return { type: "Failed", reason: "UnsupportedJob", message };
-  }
-  const early = job.status?.conditions?.find(
-    ({ type, status }) =>
-      status === "True" && (type === "SuccessCriteriaMet" || type === "FailureTarget"),
+export function verdictOf(
+  job: Job,
+  pods: readonly Pod[],
+  counts: JobCounts,
+  clock: Clock,
+): JobVerdict | undefined {
+  return (
+    earlierVerdict(job) ??
+    policyFailure(job, pods) ??
+    limitFailure(job, counts, clock) ??
+    indexFailure(job, counts) ??
+    success(job, counts)
   );
-  if (early) {
-    const type = early.type === "FailureTarget" ? "Failed" : "Complete";
-    const reason = early.reason as JobVerdict["reason"];
-    return { type, reason, message: early.message ?? "" };
+}
+
+/** What an earlier pass has found holds, though the Pods that it was found by may be gone. */
+function earlierVerdict(job: Job): JobVerdict | undefined {
+  const find = (wanted: string) =>
+    job.status?.conditions?.find(({ type, status }) => type === wanted && status === "True");
+  const early = find("SuccessCriteriaMet") ?? find("FailureTarget");
+  if (!early) return undefined;
+  const type = early.type === "FailureTarget" ? "Failed" : "Complete";
+  const reason = early.reason as JobVerdict["reason"];
+  return { type, reason, message: early.message ?? "" };
+}
+
+function policyFailure(job: Job, pods: readonly Pod[]): JobVerdict | undefined {
+  if (!job.spec?.podFailurePolicy) return undefined;
+  for (const pod of pods) {
+    if (!isPodFailed(job, pod)) continue;
+    const { message } = failureVerdict(job, pod);
+    if (message) return { type: "Failed", reason: "PodFailurePolicy", message };
   }
+  return undefined;
+}
+
+function limitFailure(job: Job, counts: JobCounts, clock: Clock): JobVerdict | undefined {
+  const { backoffLimit = 6, activeDeadlineSeconds } = job.spec ?? {};
   // A container that is restarted in place is a failure just as a Pod that is replaced.
   const restarts =
     job.spec?.template?.spec?.restartPolicy === "OnFailure"
@@ -85,26 +183,39 @@ export function verdictOf(job: Job, counts: JobCounts, clock: Clock): JobVerdict
       reason: "DeadlineExceeded",
       message: "Job was active longer than specified deadline",
     };
+  return undefined;
+}
+
+function indexFailure(job: Job, { indexes }: JobCounts): JobVerdict | undefined {
+  const { maxFailedIndexes, completions = 0 } = job.spec ?? {};
+  if (!indexes?.failed) return undefined;
+  const failed = countIndexes(indexes.failed);
+  if (maxFailedIndexes !== undefined && failed > maxFailedIndexes)
+    return {
+      type: "Failed",
+      reason: "MaxFailedIndexesExceeded",
+      message: "Job has exceeded the specified maximal number of failed indexes",
+    };
+  if (failed > 0 && failed + countIndexes(indexes.succeeded) >= completions)
+    return { type: "Failed", reason: "FailedIndexes", message: "Job has failed indexes" };
+  return undefined;
+}
+
+function success(job: Job, counts: JobCounts): JobVerdict | undefined {
+  const { completions } = job.spec ?? {};
+  const rule = counts.indexes && successVerdict(job, counts.indexes.succeeded);
+  if (rule) return { type: "Complete", reason: "SuccessPolicy", message: rule };
   // Without a number of completions, one success ends the Job once the other workers are done too.
   const done =
     completions === undefined
       ? counts.succeeded > 0 && counts.active.length === 0
       : counts.succeeded >= completions;
-  if (done)
-    return {
-      type: "Complete",
-      reason: "CompletionsReached",
-      message: "Reached expected number of succeeded pods",
-    };
-  return undefined;
-}
-
-/** Undefined for a Job without a deadline, or that has not started. */
-export function msUntilDeadline(job: Job, clock: Clock): number | undefined {
-  const seconds = job.spec?.activeDeadlineSeconds;
-  const start = job.status?.startTime;
-  if (seconds === undefined || !start || job.spec?.suspend) return undefined;
-  return Math.max(0, Date.parse(start) + seconds * 1000 - clock.now());
+  if (!done) return undefined;
+  return {
+    type: "Complete",
+    reason: "CompletionsReached",
+    message: "Reached expected number of succeeded pods",
+  };
 }
 
 /** How many Pods should run now. */
@@ -114,26 +225,4 @@ export function wantedActive(job: Job, counts: JobCounts): number {
   if (completions === undefined)
     return counts.succeeded > 0 ? Math.min(counts.active.length, parallelism) : parallelism;
   return Math.min(parallelism, Math.max(0, completions - counts.succeeded));
-}
-
-const firstBackoffMs = 10_000;
-const lastBackoffMs = 600_000;
-
-/** How long to wait after the latest failure: 10 s, doubled with each further one, at most 10 min. */
-export function msUntilRetry(counts: JobCounts, pods: readonly Pod[], clock: Clock): number {
-  if (counts.failed === 0) return 0;
-  const ends = pods.filter((pod) => pod.status?.phase === "Failed").map(endOf);
-  const pause = Math.min(firstBackoffMs * 2 ** Math.min(counts.failed - 1, 20), lastBackoffMs);
-  return Math.max(0, Math.max(0, ...ends) + pause - clock.now());
-}
-
-/** When a Pod ended, or at least not before (`pkg/controller/job: getFinishedTime`). */
-function endOf(pod: Pod): number {
-  const ends = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => {
-    const at = Date.parse(state?.terminated?.finishedAt ?? "");
-    return Number.isNaN(at) ? [] : at;
-  });
-  if (ends.length > 0) return Math.max(...ends);
-  const ready = pod.status?.conditions?.find(({ type }) => type === "Ready");
-  return Date.parse(ready?.lastTransitionTime ?? pod.metadata.creationTimestamp ?? "") || 0;
 }

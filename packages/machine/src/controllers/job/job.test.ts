@@ -99,6 +99,7 @@ describe("a Job", () => {
         type: "Failed",
         reason: "DeadlineExceeded",
       });
+      expect((await get(client)).status).toMatchObject({ failed: 1 });
     });
     await expectGone(client, resources.pods);
   });

@@ -4,10 +4,8 @@ import {
   controllerOf,
   deepEqual,
   isConditionTrue,
-  isNotFound,
   type Job,
   keyOf,
-  messageOf,
   type Pod,
   resources,
   setCondition,
@@ -16,25 +14,19 @@ import {
 } from "@spry/kube";
 import { byController, byNamespace, type ControllerContext } from "../context.ts";
 import { expiryMs, Expectations } from "../expectations.ts";
-import { podFromTemplate } from "../pod-template.ts";
-import { podsToDelete } from "../scale-down.ts";
 import {
   countPods,
   hasFinalizer,
   type JobCounts,
   type JobVerdict,
-  msUntilDeadline,
-  msUntilRetry,
-  trackingFinalizer,
   verdictOf,
-  wantedActive,
 } from "./job-outcome.ts";
+import { msUntilDeadline, msUntilRetry } from "./job-pace.ts";
+import { deletePods, ignoreNotFound, managePods, release, target } from "./job-pods.ts";
+import { type JobStatus, runningStatus, settle } from "./job-status.ts";
 
-type JobStatus = NonNullable<Job["status"]>;
-
-const maxBurst = 500;
-/** Named at a time in the status; the rest is counted by the passes that follow. */
-const maxUncounted = 500;
+/** The value of `spec.managedBy` that means this controller. */
+const ownName = "kubernetes.io/job-controller";
 
 /** Runs Pods until enough of them have succeeded. */
 export function createJobController(context: ControllerContext): Controller {
@@ -69,23 +61,21 @@ async function reconcileJob(
   const job = caches.jobs.get(key);
   const uid = job?.metadata.uid;
   await releaseOrphans(context, key, uid);
-  if (!job || !uid || job.spec?.managedBy) return;
+  if (!job || !uid || isManagedElsewhere(job)) return;
   const pods = caches.pods.byIndex(byController, uid);
   if (job.metadata.deletionTimestamp) return release(context, pods);
   if (isFinished(job)) return finishJob(context, job, pods);
 
   if (!expectations.fulfilled(uid, pods)) return { requeueAfterMs: expiryMs };
   const counts = countPods(job, pods);
-  const verdict = verdictOf(job, counts, clock);
+  const verdict = verdictOf(job, pods, counts, clock);
   if (verdict) return endJob(context, job, pods, counts, verdict);
 
-  const retryMs = msUntilRetry(counts, pods, clock);
-  const created = await managePods(context, expectations, job, counts, retryMs);
-  await writeStatus(context, job, runningStatus(context, job, pods, counts, created));
-  await release(
-    context,
-    pods.filter((pod) => isNamed(job, pod)),
-  );
+  const pauseMs = msUntilRetry(job, counts, pods, clock);
+  const { created, retryMs } = await managePods(context, expectations, job, counts, pauseMs);
+  const { counters, settled } = settle(job, pods, counts);
+  await writeStatus(context, job, runningStatus(context, job, counts, counters, created));
+  await release(context, settled);
   const waits = [retryMs, msUntilDeadline(job, clock) ?? 0].filter((ms) => ms > 0);
   if (waits.length > 0) return { requeueAfterMs: Math.min(...waits) + 1 };
 }
@@ -109,117 +99,19 @@ async function releaseOrphans(
   await release(context, gone);
 }
 
+function isManagedElsewhere({ spec }: Job): boolean {
+  return (spec?.managedBy ?? ownName) !== ownName;
+}
+
+function namedIn({ status }: Job): (pod: Pod) => boolean {
+  const { succeeded = [], failed = [] } = status?.uncountedTerminatedPods ?? {};
+  const uids = new Set([...succeeded, ...failed]);
+  return ({ metadata }) => uids.has(metadata.uid ?? "");
+}
+
 function isFinished(job: Job): boolean {
   const conditions = job.status?.conditions as Condition[] | undefined;
   return isConditionTrue(conditions, "Complete") || isConditionTrue(conditions, "Failed");
-}
-
-function isNamed(job: Job, pod: Pod): boolean {
-  const { succeeded = [], failed = [] } = job.status?.uncountedTerminatedPods ?? {};
-  const uid = pod.metadata.uid ?? "";
-  return succeeded.includes(uid) || failed.includes(uid);
-}
-
-/** Brings the running Pods to the number wanted; returns how many were created (negative: deleted). */
-async function managePods(
-  context: ControllerContext,
-  expectations: Expectations,
-  job: Job,
-  counts: JobCounts,
-  retryMs: number,
-): Promise<number> {
-  const { client, events, clock } = context;
-  const owner = job.metadata.uid ?? "";
-  const wanted = wantedActive(job, counts);
-  const missing = wanted - counts.active.length;
-  if (missing < 0) {
-    const excess = podsToDelete(counts.active, -missing, clock.now());
-    await deletePods(context, excess);
-    for (const pod of excess) expectations.expect(owner, pod.metadata.uid ?? "", "gone");
-    return missing;
-  }
-  // A Pod on its way out still runs; its successor waits, or more than `parallelism` would run.
-  const room = missing - counts.terminating.length;
-  if (room <= 0 || retryMs > 0) return 0;
-  const create = async () => {
-    const created = await client.create(resources.pods, desiredPod(job));
-    expectations.expect(owner, created.metadata.uid ?? "", "seen");
-    const message = `Created pod: ${created.metadata.name}`;
-    events.record(resources.jobs, job, { type: "Normal", reason: "SuccessfulCreate", message });
-  };
-  const results = await Promise.allSettled(
-    Array.from({ length: Math.min(room, maxBurst) }, create),
-  );
-  const failed = results.find((result) => result.status === "rejected");
-  if (!failed) return room;
-  const message = `Error creating: ${messageOf(failed.reason)}`;
-  events.record(resources.jobs, job, { type: "Warning", reason: "FailedCreate", message });
-  throw failed.reason;
-}
-
-function desiredPod(job: Job): Pod {
-  const pod = podFromTemplate(job.spec?.template, resources.jobs, job);
-  pod.metadata.finalizers = [...(pod.metadata.finalizers ?? []), trackingFinalizer];
-  return pod;
-}
-
-function runningStatus(
-  { clock, events }: ControllerContext,
-  job: Job,
-  pods: readonly Pod[],
-  counts: JobCounts,
-  created: number,
-): JobStatus {
-  const before = job.status ?? {};
-  const carriesFinalizer = new Set(
-    pods.flatMap((pod) => (hasFinalizer(pod) ? (pod.metadata.uid ?? "") : [])),
-  );
-  const move = (kind: "succeeded" | "failed") => {
-    const named = before.uncountedTerminatedPods?.[kind] ?? [];
-    const kept = named.filter((uid) => carriesFinalizer.has(uid));
-    const fresh = counts.fresh[kind].map((pod) => pod.metadata.uid ?? "");
-    return {
-      counted: (before[kind] ?? 0) + named.length - kept.length,
-      named: [...kept, ...fresh].slice(0, maxUncounted),
-    };
-  };
-  const succeeded = move("succeeded");
-  const failed = move("failed");
-  let conditions = (before.conditions ?? []) as Condition[];
-  const suspended = isConditionTrue(conditions, "Suspended");
-  if (job.spec?.suspend && !suspended) {
-    const message = "Job suspended";
-    conditions = setCondition(
-      conditions,
-      { type: "Suspended", status: "True", reason: "JobSuspended", message },
-      clock,
-    );
-    events.record(resources.jobs, job, { type: "Normal", reason: "Suspended", message });
-  } else if (!job.spec?.suspend && suspended) {
-    const message = "Job resumed";
-    conditions = setCondition(
-      conditions,
-      { type: "Suspended", status: "False", reason: "JobResumed", message },
-      clock,
-    );
-    events.record(resources.jobs, job, { type: "Normal", reason: "Resumed", message });
-  }
-  const resumed = suspended && !job.spec?.suspend;
-  const startTime = before.startTime && !resumed ? before.startTime : timestamp(clock);
-  const active = counts.active.length + created;
-  return {
-    ...(conditions.length > 0 ? { conditions: conditions } : {}),
-    ...(job.spec?.suspend ? {} : { startTime: startTime }),
-    ...(active > 0 ? { active } : {}),
-    ready: counts.ready,
-    terminating: counts.terminating.length,
-    ...(succeeded.counted ? { succeeded: succeeded.counted } : {}),
-    ...(failed.counted ? { failed: failed.counted } : {}),
-    uncountedTerminatedPods: {
-      ...(succeeded.named.length > 0 ? { succeeded: succeeded.named } : {}),
-      ...(failed.named.length > 0 ? { failed: failed.named } : {}),
-    },
-  };
 }
 
 /** Ends what still runs, then says the verdict: `Complete` and `Failed` mean that no Pod is left. */
@@ -239,16 +131,33 @@ async function endJob(
   let conditions = setCondition(known, { ...condition, type: early }, clock);
   const running = counts.active.length + counts.terminating.length > 0;
   if (running) {
-    const status = runningStatus(context, job, pods, counts, -counts.active.length);
-    await writeStatus(context, job, { ...status, conditions: conditions });
+    const isNamed = namedIn(job);
+    const cut =
+      verdict.type === "Failed"
+        ? counts.active.filter((pod) => hasFinalizer(pod) && !isNamed(pod))
+        : [];
+    // What a failed Job ends has failed with it; after a success it is of no interest.
+    const fresh = { ...counts.fresh, failed: [...counts.fresh.failed, ...cut] };
+    const indexes = counts.indexes && { ...counts.indexes, waiting: new Map<number, Pod>() };
+    const { counters, settled } = settle(job, pods, { fresh, ...(indexes && { indexes }) });
+    const status = runningStatus(context, job, counts, counters, -counts.active.length);
+    const terminating = counts.terminating.length + counts.active.length;
+    await writeStatus(context, job, { ...status, ready: 0, terminating, conditions });
+    await release(context, settled);
     return deletePods(context, counts.active);
   }
   conditions = setCondition(conditions, { ...condition, type: verdict.type }, clock);
+  const { completedIndexes, failedIndexes } = settle(job, pods, counts).counters;
+  const indexStatus = {
+    ...(completedIndexes ? { completedIndexes } : {}),
+    ...(failedIndexes === undefined ? {} : { failedIndexes }),
+  };
   await writeStatus(context, job, {
     startTime: job.status?.startTime ?? timestamp(clock),
     conditions,
     ready: 0,
     terminating: 0,
+    ...indexStatus,
     ...(counts.succeeded ? { succeeded: counts.succeeded } : {}),
     ...(counts.failed ? { failed: counts.failed } : {}),
     uncountedTerminatedPods: {},
@@ -284,32 +193,6 @@ async function finishJob(
     .catch(ignoreNotFound);
 }
 
-/** Ended by the controller itself, these Pods are neither successes nor failures: nothing to count. */
-async function deletePods(context: ControllerContext, pods: readonly Pod[]): Promise<void> {
-  const { client, events } = context;
-  await release(context, pods);
-  await Promise.all(
-    pods.map(async (pod) => {
-      const preconditions = { uid: pod.metadata.uid ?? "" };
-      await client.delete(resources.pods, target(pod), { preconditions }).catch(ignoreNotFound);
-      const message = `Deleted pod: ${pod.metadata.name}`;
-      events.record(resources.pods, pod, { type: "Normal", reason: "SuccessfulDelete", message });
-    }),
-  );
-}
-
-/** Takes the finalizer off, so that the Pods can go. */
-async function release({ client }: ControllerContext, pods: readonly Pod[]): Promise<void> {
-  for (const pod of pods) {
-    if (!hasFinalizer(pod)) continue;
-    const finalizers = pod.metadata.finalizers?.filter((name) => name !== trackingFinalizer) ?? [];
-    const { uid, resourceVersion } = pod.metadata;
-    await client
-      .patch(resources.pods, target(pod), { metadata: { uid, resourceVersion, finalizers } })
-      .catch(ignoreNotFound);
-  }
-}
-
 async function writeStatus(
   { client }: ControllerContext,
   job: Job,
@@ -317,12 +200,4 @@ async function writeStatus(
 ): Promise<void> {
   if (deepEqual(job.status, status)) return;
   await client.update(resources.jobs, { ...job, status }, { subresource: "status" });
-}
-
-function ignoreNotFound(error: unknown): void {
-  if (!isNotFound(error)) throw error;
-}
-
-function target({ metadata }: Pod | Job) {
-  return { namespace: metadata.namespace, name: metadata.name ?? "" };
 }
