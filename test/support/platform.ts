@@ -82,6 +82,8 @@ export class Platform {
     gateway: string;
     registry: string;
     webhooks: string;
+    metrics: string;
+    gatewayMetrics: string;
     pid: number;
   } {
     return JSON.parse(readFileSync(path.join(this.dataDir, "endpoints.json"), "utf8"));

@@ -20,8 +20,9 @@ try {
   const config = loadKubeconfig(kubeconfig);
   const gateway = createGateway({ client: new KubeClient(httpsTransport(config)), log });
   const server = await gateway.listen({ host, port: Number(port) });
+  const admin = await gateway.listenAdmin({ host, port: 0 });
   await gateway.ready;
-  report(`ready ${server.port}`);
+  report(`ready ${server.port} ${admin.port}`);
   let stopping = false;
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     process.on(name, () => {

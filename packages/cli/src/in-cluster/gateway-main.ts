@@ -3,21 +3,17 @@ import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
 import { runProgram, untilAborted } from "./program.ts";
-import { startStatusServer } from "../status-server.ts";
 
 const log = createLogger({ name: "gateway" });
 
 void runProgram(log, async (signal) => {
   const client = new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry-gateway" });
   const gateway = createGateway({ client, log });
-  let ready = false;
-  const status = await startStatusServer({ port: 8090, isReady: () => ready });
+  const admin = await gateway.listenAdmin({ host: "0.0.0.0", port: 8090 });
   const server = await gateway.listen({ host: "0.0.0.0", port: 8080 });
   await gateway.ready;
-  ready = true;
   log.info({ port: server.port }, "the gateway listens");
   await untilAborted(signal);
-  ready = false;
   await server.close();
-  status.close();
+  await admin.close();
 });

@@ -27,12 +27,18 @@ export interface GatewayOptions {
 
 export interface GatewayProcess {
   readonly port: number;
+  /** Of `/metrics`, `/healthz` and `/readyz`; another one after the gateway ended unexpectedly. */
+  readonly adminPort: number;
   /** Ends the gateway after the requests under way, or after a few seconds. */
   stop(): Promise<void>;
 }
 
-interface Running extends ProcessIdentity {
+interface Ports {
   port: number;
+  adminPort: number;
+}
+
+interface Running extends ProcessIdentity, Ports {
   fingerprint: string;
 }
 
@@ -62,6 +68,9 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   watch.unref();
   return {
     port,
+    get adminPort() {
+      return running.adminPort;
+    },
     async stop() {
       stopping = true;
       clearInterval(watch);
@@ -73,7 +82,7 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
 async function adopt(stateFile: string, options: GatewayOptions): Promise<Running | undefined> {
   const running = readJson<Running>(stateFile);
   if (!running || !isAlive(running)) return undefined;
-  const fits = running.fingerprint === options.fingerprint;
+  const fits = running.fingerprint === options.fingerprint && running.adminPort > 0;
   if (fits && (options.port === 0 || options.port === running.port)) return running;
   await end(running);
   return undefined;
@@ -95,14 +104,14 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
   });
   closeSync(log);
   child.unref();
-  const port = await reportedPort(child.stdio[3] as Readable, options);
-  const running = { ...identify(child.pid ?? 0), port, fingerprint: options.fingerprint };
+  const ports = await reportedPorts(child.stdio[3] as Readable, options);
+  const running = { ...identify(child.pid ?? 0), ...ports, fingerprint: options.fingerprint };
   writeAtomically(stateFile, JSON.stringify(running), 0o600);
   return running;
 }
 
-/** The child says `ready <port>` or `error <message>` on descriptor 3. */
-function reportedPort(pipe: Readable, options: GatewayOptions): Promise<number> {
+/** The child says `ready <port> <admin port>` or `error <message>` on descriptor 3. */
+function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> {
   return new Promise((resolve, reject) => {
     let text = "";
     const fail = (why: string) =>
@@ -114,7 +123,7 @@ function reportedPort(pipe: Readable, options: GatewayOptions): Promise<number> 
       if (!text.includes("\n")) return;
       clearTimeout(timer);
       const [word, ...rest] = text.trim().split(" ");
-      if (word === "ready") resolve(Number(rest[0]));
+      if (word === "ready") resolve({ port: Number(rest[0]), adminPort: Number(rest[1]) });
       else fail(rest.join(" "));
       pipe.destroy();
     });

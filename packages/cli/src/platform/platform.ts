@@ -61,8 +61,9 @@ export interface Endpoints {
   registry: string;
   /** Git servers send pushes to `<URL>/git/<namespace>`. */
   webhooks: string;
-  /** `<URL>/metrics` of the controllers, `/healthz`, `/readyz`; the gateway's are elsewhere. */
+  /** `<URL>/metrics` of the controllers, `/healthz`, `/readyz`; and the same of the gateway. */
   metrics: string;
+  gatewayMetrics: string;
   dashboard: string | null;
   pid: number;
 }
@@ -243,6 +244,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       registry: registryUrl,
       webhooks: `http://${host}:${pushes.port}`,
       metrics: `http://${host}:${status.port}`,
+      gatewayMetrics: `http://${host}:${gateway.adminPort}`,
       dashboard: null,
       pid: process.pid,
     };
