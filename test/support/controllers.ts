@@ -1,0 +1,157 @@
+/** Controllers as processes, and what stands in for builds and nodes on a control plane without any. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { createInterface, type Interface } from "node:readline";
+import { functionCrd, labels } from "@spry/function";
+import {
+  Controller,
+  Informer,
+  isConflict,
+  isNotFound,
+  type KubeClient,
+  type Pod,
+  resources,
+  splitKey,
+} from "@spry/kube";
+import type { ControllerProcessOptions, Usage } from "./controller-process.ts";
+import { root } from "./platform.ts";
+
+const pullAddress = "pull.example";
+
+export const controllerConfig = {
+  runtimeImages: { nodejs24: `${pullAddress}/spry/nodejs24:1` },
+  builderImage: `${pullAddress}/spry/builder:1`,
+};
+
+/** The image of this Function as builds here report it. */
+export const imageOf = (namespace: string, name: string): string =>
+  `${pullAddress}/${namespace}-${name}@sha256:${"1".repeat(64)}`;
+
+/** The Function definition, and the base objects that Functions need. */
+export async function installBase(client: KubeClient): Promise<void> {
+  const base = "kyma-system";
+  await client.apply(resources.customResourceDefinitions, functionCrd());
+  await client.apply(resources.namespaces, { metadata: { name: base } });
+  await client.apply(resources.serviceAccounts, {
+    metadata: { name: "serverless-function", namespace: base },
+  });
+  const encode = (text: string) => Buffer.from(text).toString("base64");
+  await client.apply(resources.secrets, {
+    metadata: {
+      name: "serverless-registry-config-default",
+      namespace: base,
+      labels: { [labels.config]: "credentials" },
+    },
+    type: "kubernetes.io/dockerconfigjson",
+    data: {
+      ".dockerconfigjson": encode('{"auths":{}}'),
+      pullRegAddr: encode(pullAddress),
+      pushRegAddr: encode(pullAddress),
+    },
+  });
+}
+
+/** A Function Controller in a process of its own. */
+export class ControllerProcess {
+  readonly #child: ChildProcess;
+  readonly #lines: Interface;
+  readonly exited: Promise<unknown>;
+  #errors = "";
+
+  constructor(kubeconfig: string, identity: string, options: ControllerProcessOptions) {
+    const program = path.join(root, "test/support/controller-process.ts");
+    const args = [program, kubeconfig, identity, JSON.stringify(options)];
+    this.#child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "pipe"] });
+    this.#child.stderr!.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
+    this.#lines = createInterface({ input: this.#child.stdout! });
+    this.exited = once(this.#child, "exit");
+  }
+
+  /** Resolves when it leads. */
+  async leads(): Promise<void> {
+    await this.#next();
+  }
+
+  async usage(): Promise<Usage> {
+    this.#child.stdin!.write("\n");
+    return JSON.parse(await this.#next()) as Usage;
+  }
+
+  /** What it wrote to its standard error. */
+  get errors(): string {
+    return this.#errors;
+  }
+
+  async end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    this.#child.kill(signal);
+    await this.exited;
+  }
+
+  /** As a machine without processor time for it. */
+  pause(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child.kill("SIGCONT");
+  }
+
+  async #next(): Promise<string> {
+    const line = once(this.#lines, "line").then(([text]) => text as string);
+    const ended = this.exited.then(() => {
+      throw new Error(`the controller ended:\n${this.#errors}`);
+    });
+    return Promise.race([line, ended]);
+  }
+}
+
+/**
+ * Does what kubelets would: Pods of builds end well with an image, all others run and are ready. Pods stay
+ * without a node. Works until the signal is aborted.
+ */
+export async function standInForNodes(client: KubeClient, signal: AbortSignal): Promise<void> {
+  const pods = new Informer<Pod>(client, resources.pods, { labelSelector: labels.functionName });
+  const controller = new Controller({
+    name: "nodes",
+    workers: 8,
+    async reconcile(key) {
+      const pod = pods.get(key);
+      if (!pod || pod.status?.phase !== "Pending" || pod.metadata.deletionTimestamp) return;
+      const { namespace = "", name } = splitKey(key);
+      const fn = pod.metadata.labels?.[labels.functionName] ?? "";
+      const status = pod.spec?.restartPolicy === "Never" ? built(imageOf(namespace, fn)) : ready();
+      await client
+        .patch(resources.pods, { namespace, name }, { status }, { subresource: "status" })
+        .catch((error: unknown) => {
+          if (!isNotFound(error) && !isConflict(error)) throw error;
+        });
+    },
+  });
+  controller.watch(pods);
+  await Promise.all([pods.run(signal), controller.run(signal)]);
+}
+
+function built(image: string): object {
+  const terminated = { exitCode: 0, reason: "Completed", message: JSON.stringify({ image }) };
+  return { phase: "Succeeded", containerStatuses: [containerStatus("executor", { terminated })] };
+}
+
+function ready(): object {
+  const now = new Date().toISOString().replace(/\.\d+Z$/, "Z");
+  const conditions = ["Ready", "ContainersReady", "Initialized", "PodScheduled"].map((type) => ({
+    type,
+    status: "True",
+    lastTransitionTime: now,
+  }));
+  const running = { running: { startedAt: now } };
+  return {
+    phase: "Running",
+    conditions,
+    containerStatuses: [containerStatus("function", running)],
+  };
+}
+
+function containerStatus(name: string, state: object): object {
+  return { name, image: "x", imageID: "x", restartCount: 0, ready: "running" in state, state };
+}
