@@ -115,6 +115,32 @@ describe("cleaning", () => {
     expect(await has("ns-fn", lost.digest)).toBe(false);
   });
 
+  test("what is about an image stays as long as that, and goes with it", async () => {
+    const old = await oldRegistry({ retention: { previousImages: 0 } });
+    const { registry, url, putBlob, putImage, putManifest, has, tagsOf, elapse } = old;
+    const image = await putImage("ns-fn", key(1));
+    const { descriptor: config } = await putBlob("ns-fn", "{}");
+    const documentOf = async (text: string) => {
+      const { descriptor } = await putBlob("ns-fn", text);
+      return putManifest("ns-fn", undefined, { config, layers: [descriptor], subject: image });
+    };
+    const documents = [await documentOf("bill of materials"), await documentOf("provenance")];
+    const fallback = `sha256-${image.digest.slice(7)}`;
+    const list = await putManifest("ns-fn", fallback, { manifests: documents });
+    await putImage("ns-fn", `${fallback}.sig`);
+    const everything = [image, ...documents, list];
+
+    const functions = ["ns-fn"];
+    await registry.clean({ references: [`ns-fn@${image.digest}`], functions });
+    for (const { digest } of everything) expect(await has("ns-fn", digest)).toBe(true);
+    expect(await tagsOf("ns-fn")).toEqual([key(1), fallback, `${fallback}.sig`].sort());
+
+    elapse(hour);
+    await registry.clean({ references: [], functions });
+    for (const { digest } of everything) expect(await has("ns-fn", digest)).toBe(false);
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain("spry_registry_blobs 0");
+  });
+
   test("nothing goes that was pushed or asked for a moment ago", async () => {
     const { registry, putBlob, putImage, has } = await oldRegistry({ aheadMs: 0 });
     const { digest } = await putImage("ns-fn", key(1));

@@ -60,7 +60,8 @@ export function removableManifests(
     const referred =
       references.has(`${repository}@${digest}`) ||
       tags.some((tag) => references.has(`${repository}:${tag}`));
-    const foreign = kind === "function" && !tags.every((tag) => buildKeyPattern.test(tag));
+    const isOurs = (tag: string) => buildKeyPattern.test(tag) || subjectOfTag(tag) !== undefined;
+    const foreign = kind === "function" && !tags.every(isOurs);
     if (referred || foreign || usedAt >= now - policy.graceMs) kept.add(digest);
     else if (kind === "cache" && usedAt >= now - policy.cacheMaxAgeMs) spare.add(digest);
   }
@@ -83,6 +84,15 @@ export function removableManifests(
 /** As the Function Controller makes them: the tag of a Function's image says what it was built from. */
 const buildKeyPattern = /^[0-9a-f]{64}$/;
 
+/**
+ * By the tag that clients give where a registry does not know of referrers (OCI distribution specification, "Referrers Tag
+ * Schema"), and signing tools anywhere (`sha256-<hex>.sig`): what is about an image, and goes with it.
+ */
+function subjectOfTag(tag: string): Digest | undefined {
+  const hex = /^sha256-([0-9a-f]{64})(?:\.\w{1,16})?$/.exec(tag)?.[1];
+  return hex === undefined ? undefined : `sha256:${hex}`;
+}
+
 function kindOf(repository: string): "function" | "system" | "cache" | "foreign" {
   if (repository.startsWith("spry/")) return "system";
   if (repository.startsWith("spry-cache/")) return "cache";
@@ -101,7 +111,9 @@ function entriesOf({ repositories }: Stores, repository: string): Entry[] {
     tags: tagsOf.get(digest) ?? [],
     usedAt: repositories.manifestUsedAt(repository, digest),
     spare: false,
-    subject: repositories.manifest(repository, digest)?.subject,
+    subject:
+      repositories.manifest(repository, digest)?.subject ??
+      tagsOf.get(digest)?.map(subjectOfTag).find(Boolean),
   }));
 }
 
