@@ -23,11 +23,11 @@ export function attachTo(
     ? Readable.from(readLog(run.log, options, isRunning, clock, left.signal), { objectMode: false })
     : new PassThrough().end();
   return {
-    stdin: stdin ? process.openStdin?.() : undefined,
+    stdin: stdin && run.spec.stdin ? process.openStdin?.() : undefined,
     stdout,
     // How it ends is the Pod's to tell; watching it to its end has succeeded.
     exited: process.exited.then(() => ({ exitCode: 0 })),
-    resize() {},
+    resize: (size) => process.resize?.(size),
     // The container lives on: only this look at it ends.
     kill: () => left.abort(),
   };

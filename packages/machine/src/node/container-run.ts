@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, type Container, type ContainerStatus, messageOf, type Pod } from "@spry/kube";
+import { type InputMode } from "../sandbox/container-input.ts";
 import {
   type ExitStatus,
   type LocalImage,
@@ -216,7 +217,8 @@ export class ContainerRun {
         // A server that ends is started again whatever its code; a task's code decides what is next.
         keepExitCode: this.isInit ? !this.isSidecar : pod.spec?.restartPolicy !== "Always",
         hostName: pod.spec?.hostname ?? pod.metadata.name ?? "",
-        stdin: this.spec.stdin ? (this.spec.stdinOnce ? "once" : "open") : undefined,
+        stdin: inputOf(this.spec),
+        tty: this.spec.tty,
         isolation,
         ...files,
       });
@@ -430,6 +432,13 @@ export class ContainerRun {
 
 export function logFileOf(podDir: string, container: string, run: number): string {
   return path.join(podDir, "containers", container, `${run}.log`);
+}
+
+/** A terminal has an input also where nobody may attach: without one it would be at its end. */
+function inputOf({ stdin, stdinOnce, tty }: Container): InputMode | undefined {
+  if (tty) return stdin && stdinOnce ? "terminal-once" : "terminal";
+  if (!stdin) return undefined;
+  return stdinOnce ? "once" : "open";
 }
 
 /** Of a container's runs, the last one's log is kept beside the present one's, as a kubelet has it. */

@@ -1,10 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, openSync, rmSync } from "node:fs";
+import { closeSync, constants, openSync, rmSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { type Writable } from "node:stream";
 
-/** What a Pod says of a container's `stdin`: `once` closes it when the first to write to it leaves. */
-export type InputMode = "open" | "once";
+/**
+ * What a Pod says of a container's `stdin`: `once` closes it when the first to write to it leaves. A
+ * terminal's input does not end by being closed: its end is a character.
+ */
+export type InputMode = "open" | "once" | "terminal" | "terminal-once";
+
+/** ^D, which ends the input of a program that reads a terminal by lines (termios(3), VEOF). */
+const endOfTransmission = "\u0004";
 
 /**
  * A container's standard input that people can attach to: a FIFO, of which a writing end is held
@@ -22,7 +28,9 @@ export class ContainerInput {
     // Opening one direction alone would wait for the other.
     const both = openSync(file, constants.O_RDWR);
     try {
-      const descriptor = openSync(file, constants.O_RDONLY);
+      const isTerminal = mode.startsWith("terminal");
+      // Open for writing too, it never ends, whoever leaves.
+      const descriptor = openSync(file, isTerminal ? constants.O_RDWR : constants.O_RDONLY);
       const held = openSync(file, constants.O_WRONLY | constants.O_NONBLOCK);
       return { input: new ContainerInput(file, mode, held), descriptor };
     } finally {
@@ -42,13 +50,23 @@ export class ContainerInput {
     const fd = openSync(this.#file, constants.O_WRONLY | constants.O_NONBLOCK);
     const writer = new Socket({ fd, readable: false, writable: true });
     writer.on("error", () => {});
-    if (this.#mode === "once") writer.once("close", () => this.close());
+    if (this.#mode.endsWith("once")) writer.once("close", () => this.close());
     return writer;
   }
 
   /** The program meets the end of its input when everybody attached has left too. */
   close(): void {
-    if (this.#held !== undefined) closeSync(this.#held);
+    if (this.#held === undefined) return;
+    if (this.#mode === "terminal-once") this.#end(this.#held);
+    closeSync(this.#held);
     this.#held = undefined;
+  }
+
+  #end(descriptor: number): void {
+    try {
+      writeSync(descriptor, endOfTransmission);
+    } catch {
+      // Nobody reads it any more, or it is full.
+    }
   }
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import path from "node:path";
 import { type Readable, type Writable } from "node:stream";
@@ -10,6 +10,14 @@ import { execInProcessSandbox } from "./process-exec.ts";
 import { hasGroup, isAlive, readStat, signalGroup } from "./processes.ts";
 import { type ProcessRecord } from "./records.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "./sandbox.ts";
+import {
+  hasTerminals,
+  noTerminal,
+  resizeTerminal,
+  terminalCommand,
+  terminalSessions,
+  type TerminalSize,
+} from "./terminal.ts";
 
 const adoptedPollMs = 500;
 const maxExecOutput = 10 * 1024;
@@ -23,6 +31,7 @@ export interface Launch {
   input?: { file: string; mode: InputMode } | undefined;
   /** Where the exit code is to be left for a later agent. */
   exitFile?: string | undefined;
+  tty?: boolean | undefined;
 }
 
 /**
@@ -64,13 +73,16 @@ export class ProcessContainer implements SandboxContainer {
    * outlive this program. A program that cannot be started is a container that has exited.
    */
   static start(id: string, launch: Launch, clock: Clock): ProcessContainer {
-    const { env, cwd, logFile, exitFile } = launch;
-    const wrapped = exitFile !== undefined && isOnPath(launch.argv[0] ?? "", env["PATH"] ?? "");
-    const argv = wrapped
-      ? ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...launch.argv]
-      : launch.argv;
+    const { cwd, logFile, exitFile, tty = false } = launch;
+    const env = tty ? { TERM: "xterm", ...launch.env } : launch.env;
+    const isThere = isOnPath(launch.argv[0] ?? "", env["PATH"] ?? "");
+    const onTerminal = tty && isThere && hasTerminals();
+    const own = onTerminal ? terminalCommand(launch.argv) : launch.argv;
+    const wrapped = exitFile !== undefined && isThere;
+    const argv = wrapped ? ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...own] : own;
     const stdin = launch.input && ContainerInput.create(launch.input.file, launch.input.mode);
     const log = openSync(logFile, "a", 0o600);
+    if (tty && isThere && !onTerminal) writeSync(log, noTerminal);
     let child: ChildProcess;
     try {
       child = spawn(argv[0] ?? "", argv.slice(1), {
@@ -132,7 +144,10 @@ export class ProcessContainer implements SandboxContainer {
   }
 
   kill(signal: NodeJS.Signals): void {
-    signalGroup(this.pid, signal);
+    // On a terminal the program has a session of its own; its parent would give it two seconds only.
+    const sessions = terminalSessions(this.pid);
+    for (const pid of sessions) signalGroup(pid, signal);
+    if (sessions.length === 0 || signal === "SIGKILL") signalGroup(this.pid, signal);
   }
 
   exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
@@ -151,6 +166,10 @@ export class ProcessContainer implements SandboxContainer {
 
   openStdin(): Writable | undefined {
     return this.#input?.open();
+  }
+
+  resize(size: TerminalSize): void {
+    if (this.isRunning) resizeTerminal(this.pid, size, this.#clock);
   }
 
   execStreams(command: ExecCommand): ExecProcess {

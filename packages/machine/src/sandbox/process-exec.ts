@@ -1,19 +1,17 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, readFileSync, readlinkSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { PassThrough, type Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 import { realArguments } from "./exec-arguments.ts";
 import { signalGroup } from "./processes.ts";
-
-/** From util-linux: runs a command on a terminal of its own. A terminal needs a native call. */
-const scriptProgram = "/usr/bin/script";
-const resizePollMs = 20;
-const resizeAttempts = 50;
-
-const noTerminal =
-  "warning: this machine has no script(1) of util-linux: the command runs without a terminal\r\n";
+import {
+  childrenOf,
+  hasTerminals,
+  noTerminal,
+  resizeTerminal,
+  terminalCommand,
+} from "./terminal.ts";
 
 /** Runs a command in a container's surroundings, as a session of its own. */
 export function execInProcessSandbox(
@@ -47,7 +45,8 @@ export function execInProcessSandbox(
     kill() {
       // Later the number may be somebody else's.
       if (!isRunning()) return;
-      for (const group of [...childrenOf(child.pid), child.pid ?? 0]) signalGroup(group, "SIGKILL");
+      for (const group of [...childrenOf(child.pid ?? 0), child.pid ?? 0])
+        signalGroup(group, "SIGKILL");
     },
   };
 }
@@ -67,16 +66,6 @@ function exitOf(child: ChildProcess, program: string): Promise<{ exitCode: numbe
   });
 }
 
-function hasTerminals(): boolean {
-  return process.platform === "linux" && existsSync(scriptProgram);
-}
-
-/** `-e` hands the exit code on, `-f` does not hold output back. */
-function terminalCommand(argv: readonly string[]): string[] {
-  const words = argv.map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
-  return [scriptProgram, "-qefc", `exec ${words.join(" ")}`, "/dev/null"];
-}
-
 function merged({ stdout, stderr }: Record<"stdout" | "stderr", Readable>, onTerminal: boolean) {
   const output = new PassThrough();
   if (!onTerminal) output.write(noTerminal);
@@ -86,38 +75,4 @@ function merged({ stdout, stderr }: Record<"stdout" | "stderr", Readable>, onTer
     stream.once("close", () => --open === 0 && output.end());
   }
   return output;
-}
-
-/** The terminal is that of script's child, which is there a moment later; the kernel tells the rest. */
-function resizeTerminal(
-  script: number,
-  size: { columns: number; rows: number },
-  clock: Clock,
-  attempts = resizeAttempts,
-): void {
-  const terminal = childrenOf(script).map(terminalOf).find(Boolean);
-  if (terminal) {
-    const args = ["-F", terminal, "cols", String(size.columns), "rows", String(size.rows)];
-    execFile("stty", args, () => {});
-  } else if (attempts > 0) {
-    clock.after(resizePollMs, () => resizeTerminal(script, size, clock, attempts - 1));
-  }
-}
-
-function terminalOf(pid: number): string | undefined {
-  try {
-    const file = readlinkSync(`/proc/${pid}/fd/0`);
-    return /^\/dev\/pts\/\d+$/.test(file) ? file : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function childrenOf(pid: number | undefined): number[] {
-  try {
-    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1");
-    return text.split(" ").filter(Boolean).map(Number);
-  } catch {
-    return [];
-  }
 }

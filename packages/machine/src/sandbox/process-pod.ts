@@ -67,6 +67,7 @@ export class ProcessPod implements PodSandbox {
       logFile: spec.logFile,
       input: spec.stdin && { file: path.join(dir, "stdin"), mode: spec.stdin },
       exitFile: spec.keepExitCode ? left : undefined,
+      tty: spec.tty,
     };
     const container = ProcessContainer.start(id, launch, this.#options.clock);
     if (container.pid > 0) {

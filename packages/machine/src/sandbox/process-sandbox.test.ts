@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { eventually, temporaryDirectory } from "../testing.ts";
 import { isAlive, readStat } from "./processes.ts";
 import { processSandbox } from "./process-sandbox.ts";
 import { type ContainerSpec, type LocalImage } from "./sandbox.ts";
+import { hasTerminals, terminalSessions } from "./terminal.ts";
 
 const pod = { uid: "11111111-2222-3333-4444-555555555555", namespace: "default", name: "hello" };
 
@@ -250,3 +251,63 @@ test("a command is run beside the container, for so long and no longer", async (
   });
   expect(await container.exec(["sleep", "5"], { timeoutMs: 50 })).toMatchObject({ exitCode: -1 });
 });
+
+test.skipIf(!hasTerminals())(
+  "a container with tty runs on a terminal that can be resized and written to",
+  async () => {
+    const { sandbox } = await openSandbox();
+    const place = await sandbox.openPod(pod);
+    onTestFinished(() => place.close());
+    const script =
+      "test -t 0 && test -t 1 && echo terminal; read line; echo got $line; stty size; exit 7";
+    const spec = specFor(place.dir, imageWith({}), {
+      argv: ["sh", "-c", script],
+      stdin: "terminal-once",
+      tty: true,
+      keepExitCode: true,
+    });
+    const container = await place.start(spec);
+    const output = () => readFileSync(spec.logFile, "utf8");
+    await eventually(() => expect(output()).toContain("terminal"));
+    container.resize?.({ columns: 77, rows: 33 });
+    const input = container.openStdin?.();
+    // The size is set by a program of its own.
+    await eventually(async () => {
+      const { output: size } = await container.exec(["stty", "-F", terminalOf(container), "size"], {
+        timeoutMs: 5_000,
+      });
+      expect(size).toContain("33 77");
+    });
+    input?.write("hello\n");
+    expect((await container.exited).exitCode).toBe(7);
+    expect(output()).toMatch(/terminal\r\nhello\r\ngot hello\r\n33 77\r\n/);
+  },
+);
+
+test.skipIf(!hasTerminals())(
+  "a program on a terminal gets its signals, and ^D when its only guest leaves",
+  async () => {
+    const { sandbox } = await openSandbox();
+    const place = await sandbox.openPod(pod);
+    onTestFinished(() => place.close());
+    const more = { stdin: "terminal-once", tty: true } as const;
+    const trap = specFor(place.dir, imageWith({}), {
+      ...more,
+      argv: ["sh", "-c", "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.05; done"],
+    });
+    const trapping = await place.start(trap);
+    await eventually(() => expect(readFileSync(trap.logFile, "utf8")).toContain("up"));
+    trapping.kill("SIGTERM");
+    expect((await trapping.exited).exitCode).toBe(3);
+    const reader = await place.start(specFor(place.dir, imageWith({}), { ...more, argv: ["cat"] }));
+    const input = reader.openStdin?.();
+    input?.destroy();
+    expect((await reader.exited).exitCode).toBe(0);
+  },
+);
+
+/** The file of the terminal that a container's program is on. */
+function terminalOf(container: object): string {
+  const [leader = 0] = terminalSessions((container as { pid: number }).pid);
+  return readlinkSync(`/proc/${leader}/fd/0`);
+}

@@ -195,8 +195,14 @@ class ProcessSandbox implements Sandbox {
   }
 
   async usage(): Promise<ContainerUsage[]> {
-    const bySession = Map.groupBy(await listProcesses(), ({ session }) => session);
+    const all = new Map((await listProcesses()).map((each) => [each.pid, each]));
     const running = [...this.#pods.values()].flatMap((pod) => pod.running());
+    const containers = new Set(running.map(({ container }) => container.pid));
+    // A program on a terminal has a session of its own, below the container's.
+    const bySession = Map.groupBy(all.values(), ({ session }) => {
+      if (containers.has(session)) return session;
+      return all.get(all.get(session)?.parent ?? 0)?.session ?? session;
+    });
     return Promise.all(
       running.map(async ({ podUid, name, container }) => {
         const processes = bySession.get(container.pid) ?? [];

@@ -6,6 +6,7 @@ export interface ProcessStat {
   pid: number;
   /** `Z`: ended, but not yet waited for. */
   state: string;
+  parent: number;
   group: number;
   session: number;
   /** CPU time of the process and of its ended children, in clock ticks. */
@@ -102,6 +103,7 @@ function parseStat(pid: number, text: string): ProcessStat {
   return {
     pid,
     state: fields[0] ?? "",
+    parent: field(4),
     group: field(5),
     session: field(6),
     cpuTicks: field(14) + field(15) + field(16) + field(17),

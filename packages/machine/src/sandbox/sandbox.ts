@@ -3,6 +3,7 @@ import { type ContainerConfig } from "@spry/image";
 import { type ClusterView } from "../network/cluster-view.ts";
 import { type InputMode } from "./container-input.ts";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
+import { type TerminalSize } from "./terminal.ts";
 
 /**
  * How Pods run on this machine. The node agent decides what runs and when; a sandbox knows how: it
@@ -123,6 +124,8 @@ export interface ContainerSpec {
   hostName: string;
   /** People can attach to its input; without, it reads an empty one. */
   stdin?: InputMode | undefined;
+  /** It runs on a terminal, where the machine has such. */
+  tty?: boolean | undefined;
   isolation?: Isolation | undefined;
 }
 
@@ -151,6 +154,8 @@ export interface SandboxContainer {
   execStreams?(command: ExecCommand): ExecProcess;
   /** The input of a container that was started with `stdin`; undefined when it has none. */
   openStdin?(): Writable | undefined;
+  /** Of the container's own terminal, if it has one. */
+  resize?(size: TerminalSize): void;
 }
 
 export interface ExecResult {

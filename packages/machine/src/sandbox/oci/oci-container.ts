@@ -10,6 +10,7 @@ import { readExit } from "../process-container.ts";
 import { execInProcessSandbox } from "../process-exec.ts";
 import { isAlive, readStat, signalProcess } from "../processes.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "../sandbox.ts";
+import { resizeTerminal, type TerminalSize } from "../terminal.ts";
 import { type OciRecord } from "./oci-records.ts";
 import {
   firstProcess,
@@ -173,6 +174,11 @@ export class OciContainer implements SandboxContainer {
     };
     void this.exited.then(() => exec.kill());
     return { ...exec, kill };
+  }
+
+  resize(size: TerminalSize): void {
+    const { pid } = this.record.monitor;
+    if (isAlive(this.record.monitor)) resizeTerminal(pid, size, this.#surroundings.clock);
   }
 
   openStdin(): Writable | undefined {

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { chownSync, existsSync, realpathSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { interpreterLabel } from "../interpreters.ts";
 import { exitFile, type PodRecord } from "../records.ts";
 import { type ContainerSpec, type Mount, type PodSandbox } from "../sandbox.ts";
+import { hasTerminals, noTerminal } from "../terminal.ts";
 import { type BaseRoots } from "./base-root.ts";
 import { userOf } from "./container-user.ts";
 import { type HostFiles } from "./host-files.ts";
@@ -38,7 +39,10 @@ export class OciPod implements PodSandbox {
     this.#options = options;
   }
 
-  async start(spec: ContainerSpec): Promise<OciContainer> {
+  async start(wanted: ContainerSpec): Promise<OciContainer> {
+    const tty = wanted.tty === true && hasTerminals();
+    if (wanted.tty && !tty) await appendFile(wanted.logFile, noTerminal, { mode: 0o600 });
+    const spec = { ...wanted, tty };
     const bundle = bundleDir(this.dir, spec.name);
     await rm(bundle, { recursive: true, force: true });
     await rm(exitFile(this.dir, spec.name), { force: true });
@@ -49,7 +53,7 @@ export class OciPod implements PodSandbox {
       const { name: container, run, logFile } = spec;
       const left = spec.keepExitCode ? exitFile(this.dir, container) : undefined;
       const input = spec.stdin && { file: path.join(bundle, "stdin"), mode: spec.stdin };
-      const launch = { container, run, id, bundle, logFile, exitFile: left, input };
+      const launch = { container, run, id, bundle, logFile, exitFile: left, input, tty };
       const started = await OciContainer.start(launch, this.#options);
       if (started.record.pid > 0) writeOciRecord(this.dir, started.record);
       this.#track(started);

@@ -364,6 +364,21 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     expect(log()).toBe("typed");
   });
 
+  test("a container with tty runs on a terminal that can be resized and written to", async () => {
+    const show =
+      "process.stdout.on('resize', () => console.log('resized ' + process.stdout.columns));";
+    const end = "process.stdin.once('data', () => process.exit(7))";
+    const { container, log } = await start(
+      main(`console.log(process.stdin.isTTY + ' ' + process.env.TERM); ${show} ${end}`),
+      { stdin: "terminal", tty: true, keepExitCode: true },
+    );
+    await eventually(() => expect(log()).toContain("true xterm\r\n"));
+    container.resize?.({ columns: 77, rows: 20 });
+    await eventually(() => expect(log()).toContain("resized 77"));
+    container.openStdin?.()?.write("go\n");
+    expect(await container.exited).toMatchObject({ exitCode: 7 });
+  });
+
   test("a person's command has its streams, and a terminal if it asks for one", async () => {
     const { container } = await start(main("setTimeout(() => {}, 60_000)"));
     const plain = container.execStreams({

@@ -79,13 +79,14 @@ export function ociSpecOf(options: OciSpecOptions): OciSpec {
     throw new Error("privileged containers are not run by this node: set privileged: false");
   const capabilities = capabilitiesOf(isolation);
   const all: Record<string, string> = { PATH: defaultPath, HOSTNAME: spec.hostName };
+  if (spec.tty) all["TERM"] = "xterm";
   Object.assign(all, spec.env, env);
   return {
     ociVersion: "1.0.2",
     hostname: spec.hostName,
     root: { path: "rootfs", readonly: isolation?.readOnlyRoot ?? false },
     process: {
-      terminal: false,
+      terminal: spec.tty ?? false,
       user,
       args: [...spec.argv],
       env: Object.entries(all).map(([name, value]) => `${name}=${value}`),

@@ -5,6 +5,7 @@ import { type Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
 import { ContainerInput, type InputMode } from "../container-input.ts";
 import { type ExitStatus } from "../sandbox.ts";
+import { terminalCommand } from "../terminal.ts";
 import { type Cgroups } from "./cgroups.ts";
 import { type OciRuntime } from "./oci-runtime.ts";
 
@@ -34,6 +35,8 @@ export interface OciLaunch {
   exitFile?: string | undefined;
   /** A file to be made for its input, and how that ends. */
   input?: { file: string; mode: InputMode } | undefined;
+  /** The runtime is on a terminal, which it hands on to the container's own. */
+  tty?: boolean | undefined;
 }
 
 /** A shell outlives the platform and keeps what only a parent learns. Nobody signals it. */
@@ -45,11 +48,12 @@ export function spawnRuntime(
   { runtime, owner }: OciSurroundings,
 ): { child: ChildProcess; input: ContainerInput | undefined } {
   const { id, bundle, logFile, exitFile } = launch;
-  const argv = runtime.run(id, {
+  const command = runtime.run(id, {
     bundle,
     pidFile: path.join(bundle, "pid"),
     errorFile: path.join(bundle, "errors.json"),
   });
+  const argv = launch.tty ? terminalCommand(command) : command;
   const [file = "", ...args] =
     exitFile === undefined ? argv : ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...argv];
   const stdin = launch.input && ContainerInput.create(launch.input.file, launch.input.mode);

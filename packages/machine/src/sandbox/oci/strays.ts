@@ -31,9 +31,12 @@ export async function killStrayRuntimes(dataDir: string): Promise<void> {
     }
   }
   for (const { pid, value } of await findByEnvironment(`${ownerVariable}=`)) {
-    // Every monitor has a session of its own; a runtime below a waiting shell is in it too.
-    if (value === dataDir && !monitors.has(readStat(pid)?.session ?? 0))
-      signalProcess(pid, "SIGKILL");
+    if (value !== dataDir) continue;
+    // Every monitor has a session of its own; a runtime below a waiting shell is in it too, and one on a
+    // terminal is the child of one that is.
+    const { session = 0, parent = 0 } = readStat(pid) ?? {};
+    const above = readStat(parent)?.session ?? 0;
+    if (!monitors.has(session) && !monitors.has(above)) signalProcess(pid, "SIGKILL");
   }
 }
 
