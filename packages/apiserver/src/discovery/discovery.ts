@@ -1,4 +1,5 @@
 import { type Catalog } from "../resources/catalog.ts";
+import { metricsGroup, metricsResources } from "../metrics/metrics.ts";
 import { reviews } from "../handlers/reviews.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 
@@ -116,12 +117,12 @@ export class Discovery {
         verbs,
       })),
     ]);
-    const asked = virtual.map(({ plural, kind, namespaced }) => ({
+    const asked = virtual.map(({ plural, singular, kind, namespaced, verbs }) => ({
       name: plural,
-      singularName: kind.toLowerCase(),
+      singularName: singular,
       namespaced,
       kind,
-      verbs: ["create"],
+      verbs,
     }));
     const groupVersion = groupVersionOf({ group, version });
     const resources = [...stored, ...asked].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -168,24 +169,38 @@ const coreVersions = {
 };
 
 /** What is answered without being stored. */
-const virtualResources = Object.entries(reviews).map(([path, { kind, namespaced = false }]) => {
-  const [group = "", version = "", plural = ""] = path.split("/");
-  return { group, version, plural, kind, namespaced };
-});
+const virtualResources = [
+  ...Object.entries(reviews).map(([path, { kind, namespaced = false }]) => {
+    const [group = "", version = "", plural = ""] = path.split("/");
+    const singular = kind.toLowerCase();
+    return { group, version, plural, singular, kind, namespaced, verbs: ["create"] };
+  }),
+  ...metricsResources.map(({ plural, kind, namespaced }) => ({
+    group: metricsGroup,
+    version: "v1beta1",
+    plural,
+    singular: "",
+    kind,
+    namespaced,
+    verbs: ["get", "list"],
+  })),
+];
 
 function aggregatedVirtual({
   group,
   version,
   plural,
+  singular,
   kind,
   namespaced,
+  verbs,
 }: (typeof virtualResources)[number]) {
   return {
     resource: plural,
     responseKind: { group, version, kind },
     scope: namespaced ? "Namespaced" : "Cluster",
-    singularResource: kind.toLowerCase(),
-    verbs: ["create"],
+    singularResource: singular,
+    verbs,
   };
 }
 

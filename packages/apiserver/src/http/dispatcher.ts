@@ -13,6 +13,7 @@ import { badRequest, invalidOptions, methodNotAllowed, unknownPath } from "../er
 import { handleResource } from "../handlers/resource-handler.ts";
 import { type ReviewKind, reviews } from "../handlers/reviews.ts";
 import { snapshotResponse } from "../handlers/snapshot.ts";
+import { metricsGroup, metricsResponse } from "../metrics/metrics.ts";
 import { OpenApi } from "../openapi/open-api.ts";
 import { checkBody } from "../schema/field-validation.ts";
 import { builtin } from "../schema/schema.ts";
@@ -94,6 +95,7 @@ export class Dispatcher {
     const review = reviews[`${info.group}/${info.version}/${info.resource}`];
     if (review) return this.#review(request, user, review, info, warnings);
     if (info.resource === undefined) return this.#nonResource(request, url);
+    if (info.group === metricsGroup) return metricsResponse(this.#engine, request, info);
     const resource = this.#resourceRequest(request, url, info, user, warnings);
     return handleResource(this.#engine, resource, request);
   }
