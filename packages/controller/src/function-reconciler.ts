@@ -78,6 +78,7 @@ function forget(key: ObjectKey, deps: Deps): void {
   deps.slots.leave(key);
   deps.references.forget(key);
   deps.commits.forget(key);
+  deps.lost.forget(key);
   deps.metrics?.forget(key);
 }
 

@@ -16,6 +16,7 @@ import { type Caches } from "./caches.ts";
 import { type Settings } from "./config.ts";
 import { type FunctionMetrics } from "./function-metrics.ts";
 import { type CommitLookups } from "./git/commit-lookups.ts";
+import { type LostImages } from "./lost-images.ts";
 import { type ReferencedObjects } from "./referenced-objects.ts";
 
 /** How a stage ended. With a reason, the stage's condition says so; its status follows from it. */
@@ -62,6 +63,7 @@ export interface Deps {
   readonly slots: BuildSlots;
   readonly references: ReferencedObjects;
   readonly commits: CommitLookups;
+  readonly lost: LostImages;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: FunctionMetrics;

@@ -24,6 +24,7 @@ import { resolveCommit } from "./git/resolve-commit.ts";
 import { FunctionMetrics } from "./function-metrics.ts";
 import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";
+import { LostImages } from "./lost-images.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
 
 export interface FunctionControllerOptions {
@@ -60,7 +61,8 @@ export async function startFunctionController(options: FunctionControllerOptions
     clock,
     max: settings.maxSimultaneousGitChecks,
   });
-  const deps = { client, settings, caches, slots, references, commits, clock, log };
+  const lost = new LostImages(clock);
+  const deps = { client, settings, caches, slots, references, commits, lost, clock, log };
   const own = metrics ? { metrics: FunctionMetrics.of(metrics.registry) } : {};
   const controller = new Controller({
     name: functions.plural,

@@ -23,7 +23,13 @@ export const buildImage: Stage = {
     const registry = activeRegistry(deps.caches, draft.namespace);
     await dropObsoleteJobs(draft, key, deps);
     const image = knownImage(draft, key, registry, deps);
-    if (image) return built(draft, key, image, deps);
+    const old = deps.caches.jobs.get(`${draft.namespace}/${names.buildJob(draft.name, key)}`);
+    const pods = deps.caches.pods.byIndex("function", draft.key);
+    if (image && deps.lost.begin(draft.key, key, image, pods)) {
+      draft.status.build = { key };
+      if (old) return replaceJob(draft, old, deps);
+    }
+    if (image && !deps.lost.isUnderWay(draft.key, key)) return built(draft, key, image, deps);
 
     const account = serviceAccounts.get(`${draft.namespace}/${names.serviceAccount}`);
     if (!registry || !account) {
@@ -41,6 +47,7 @@ export const buildImage: Stage = {
     if (pushesTo !== undefined && pushesTo !== registry.pull) return replaceJob(draft, job, deps);
     const outcome = await followAttempt(draft, key, job, deps);
     if (outcome.kind !== "built") return outcome;
+    deps.lost.built(draft.key);
     const repository = names.repository(draft.namespace, draft.name);
     return built(draft, key, `${registry.pull}/${repository}@${outcome.digest}`, deps);
   },
