@@ -220,7 +220,7 @@ describe("what fails", () => {
       await platform.clock.advance(seconds * 1000 - 1);
       expect(lookUps()).toBe(asked + 1);
       await platform.clock.advance(1);
-      await expect.poll(lookUps).toBe(asked + 2);
+      await expect.poll(lookUps, { timeout: 15_000 }).toBe(asked + 2);
       await platform.settle();
     }
     server.intercept = undefined;
