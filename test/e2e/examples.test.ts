@@ -287,14 +287,14 @@ async function guest(name: string): Promise<{ socket: WebSocket; heard: unknown[
   return { socket, heard };
 }
 
-/** The same manifest with a server of our own: tests need nobody's network. */
+/** The same manifest with a server and code of our own: tests need nobody else's. */
 async function fromLocalRepository(): Promise<void> {
   using repository = new TestRepository("serverless");
   const manifest = readFileSync(path.join(examples, "git-source", "function.yaml"), "utf8");
   const directory = /baseDir: \/(.*)/.exec(manifest)?.[1] ?? "";
   repository.commit({
     [`${directory}/handler.js`]: receiver,
-    [`${directory}/package.json`]: '{"name":"store-fn","version":"0.0.1","dependencies":{}}',
+    [`${directory}/package.json`]: "{}",
   });
   await using server = await GitHttpServer.start({ root: repository.root });
   const local = manifest.replace(/url: .*\/(.*\.git)/, `url: ${server.origin}/$1`);
@@ -302,16 +302,7 @@ async function fromLocalRepository(): Promise<void> {
   await platform.k("wait --for=condition=Running function/git-source --timeout=60s");
 }
 
-const receiver = `module.exports = {
-    main: function (event, context) {
-        store(event.data)
-        return 'Stored'
-    }
-}
-let store = (data)=>{
-    console.log(data)
-    return data
-}`;
+const receiver = "module.exports = { main: ({ data }) => (data ? 'Stored' : '') };";
 
 /** A grey picture as PNG (W3C PNG, third edition, section 5). */
 function picture(width: number, height: number): Buffer {

@@ -58,6 +58,8 @@ function applyResult(response: FunctionResponse, result: unknown): unknown {
 
 function sendEvent(response: FunctionResponse, { attributes, data }: CloudEvent): unknown {
   for (const [name, value] of Object.entries(attributes)) {
+    // Events of the cloudevents package have members for all attributes, also for those without a value.
+    if (value === undefined) continue;
     if (name === "datacontenttype") response.type(String(value));
     else if (typeof value === "string") response.set(`ce-${name}`, encodeURI(value));
   }

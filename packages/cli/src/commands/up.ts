@@ -10,6 +10,7 @@ import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
+import { shellWord } from "../shell-word.ts";
 import { version } from "../version.ts";
 
 export interface UpOptions {
@@ -151,7 +152,7 @@ function relative(file: string): string {
 function whatNext(kubeconfig: string, example: string | undefined): string {
   return [
     "\nTry next, in another terminal:",
-    `  export KUBECONFIG=${path.isAbsolute(kubeconfig) ? kubeconfig : `$PWD/${kubeconfig}`}`,
+    `  export KUBECONFIG=${path.isAbsolute(kubeconfig) ? "" : '"$PWD"/'}${shellWord(kubeconfig)}`,
     ...(example ? [`  curl "${example}?name=you"`] : []),
     "  kubectl get functions,pods",
     ...(example
