@@ -2,6 +2,7 @@
 const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   api: () => import("./api.ts"),
   build: () => import("./build.ts"),
+  controller: () => import("./controller.ts"),
   deploy: () => import("./deploy.ts"),
   runtime: () => import("./runtime.ts"),
   "runtime-dependencies": () => import("./runtime-dependencies.ts"),
