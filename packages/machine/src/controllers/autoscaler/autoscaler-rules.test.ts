@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type PodUsage, replicasForUtilization } from "./replica-calculation.ts";
+import { type PodUsage, replicasForUtilization, tolerancesOf } from "./replica-calculation.ts";
 import { nextReplicas, type ScalingHistory } from "./scaling-behavior.ts";
 
 const pod = (usage: number | undefined, unready = false, request = 0.1): PodUsage => ({
@@ -51,6 +51,18 @@ describe("replicas for a CPU utilisation of 50%", () => {
   test("nothing is decided without a measured Pod", () => {
     expect(replicasForUtilization(2, 50, [pod(undefined), pod(0.1, true)])).toBeUndefined();
   });
+});
+
+test.each([
+  { behavior: { scaleUp: { tolerance: "0" } }, usage: 0.052, replicas: 3 },
+  { behavior: { scaleUp: { tolerance: "500m" } }, usage: 0.07, replicas: 2 },
+  { behavior: { scaleUp: { tolerance: "500m" } }, usage: 0.02, replicas: 1 },
+  { behavior: { scaleDown: { tolerance: "0.7" } }, usage: 0.02, replicas: 2 },
+  { behavior: { scaleDown: { tolerance: "0.7" } }, usage: 0.07, replicas: 3 },
+])("with the tolerance of $behavior, $usage cores make $replicas Pods of 2", (row) => {
+  const pods = [pod(row.usage), pod(row.usage)];
+  const tolerances = tolerancesOf(row.behavior);
+  expect(replicasForUtilization(2, 50, pods, tolerances)?.replicas).toBe(row.replicas);
 });
 
 describe("from wish to step", () => {

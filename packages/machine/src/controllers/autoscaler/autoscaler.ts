@@ -21,7 +21,12 @@ import { discoverKind, findKind } from "../api-resources.ts";
 import { byNamespace, type ControllerContext } from "../context.ts";
 import { isPodActive, isPodReady } from "../pod-state.ts";
 import { readCpuUsage } from "./pod-metrics.ts";
-import { type Calculation, type PodUsage, replicasForUtilization } from "./replica-calculation.ts";
+import {
+  type Calculation,
+  type PodUsage,
+  replicasForUtilization,
+  tolerancesOf,
+} from "./replica-calculation.ts";
 import { nextReplicas, type ScalingHistory } from "./scaling-behavior.ts";
 
 /** kube-controller-manager's `--horizontal-pod-autoscaler-sync-period`. */
@@ -266,7 +271,9 @@ async function measure(
       "FailedGetResourceMetric",
       `the HPA was unable to compute the replica count: missing request for cpu in a container of Pod ${bare.name}`,
     );
-  const results = targets.map((target) => replicasForUtilization(current, target, measured));
+  const results = targets.map((target) =>
+    replicasForUtilization(current, target, measured, tolerancesOf(autoscaler.spec?.behavior)),
+  );
   const best = results.reduce(
     (a, b) => ((b?.replicas ?? -1) > (a?.replicas ?? -1) ? b : a),
     undefined,

@@ -1,10 +1,25 @@
+import { quantityValue } from "@spry/kube";
+
 /**
  * The arithmetic of the HorizontalPodAutoscaler (Kubernetes documentation, "Horizontal Pod
  * Autoscaling: algorithm details"; `pkg/controller/podautoscaler/replica_calculator.go`). Pure.
  */
 
-/** Below this difference from the target nothing is scaled. */
-export const tolerance = 0.1;
+/** Up to these differences from the target, as fractions of it, nothing is scaled. */
+export interface Tolerances {
+  scaleUp: number;
+  scaleDown: number;
+}
+
+/** kube-controller-manager's `--horizontal-pod-autoscaler-tolerance`. */
+const defaultTolerance = 0.1;
+
+/** What `spec.behavior` of an autoscaler says (its `scaleUp.tolerance`, a quantity, say), or the default. */
+export function tolerancesOf(behavior: { scaleUp?: object; scaleDown?: object } = {}): Tolerances {
+  const of = (rules: { tolerance?: string | number } = {}) =>
+    rules.tolerance === undefined ? defaultTolerance : quantityValue(rules.tolerance);
+  return { scaleUp: of(behavior.scaleUp), scaleDown: of(behavior.scaleDown) };
+}
 
 export interface PodUsage {
   name: string;
@@ -29,7 +44,9 @@ export function replicasForUtilization(
   currentReplicas: number,
   targetPercent: number,
   pods: readonly PodUsage[],
+  { scaleUp, scaleDown }: Tolerances = tolerancesOf(),
 ): Calculation | undefined {
+  const isWithinTolerance = (ratio: number) => 1 - scaleDown <= ratio && ratio <= 1 + scaleUp;
   const measured = pods.filter((pod) => pod.usage !== undefined && !pod.unready);
   const missing = pods.filter((pod) => pod.usage === undefined && !pod.unready);
   const unready = pods.filter((pod) => pod.unready);
@@ -57,10 +74,6 @@ export function replicasForUtilization(
   if (growing ? replicas < currentReplicas : replicas > currentReplicas)
     return result(currentReplicas);
   return result(replicas);
-}
-
-function isWithinTolerance(ratio: number): boolean {
-  return Math.abs(1 - ratio) <= tolerance;
 }
 
 function percent(pods: readonly PodUsage[], usageOf: (pod: PodUsage) => number): number {
