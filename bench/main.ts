@@ -6,6 +6,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   deploy: () => import("./deploy.ts"),
   runtime: () => import("./runtime.ts"),
   "runtime-dependencies": () => import("./runtime-dependencies.ts"),
+  "runtime-python": () => import("./runtime-python.ts"),
   "runtime-limits": () => import("./runtime-limits.ts"),
   soak: () => import("./soak.ts"),
 };

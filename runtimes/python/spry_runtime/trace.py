@@ -97,8 +97,10 @@ def instrument_http_client() -> None:
     global _instrumented
     if _instrumented or "http.client" not in sys.modules:
         return
+    connection = getattr(sys.modules["http.client"], "HTTPConnection", None)
+    if connection is None:
+        return  # another thread is importing it just now
     _instrumented = True
-    connection = sys.modules["http.client"].HTTPConnection
     put_request, put_header, end_headers = connection.putrequest, connection.putheader, connection.endheaders
 
     def putrequest(self, *args, **options):

@@ -138,3 +138,16 @@ describe.skipIf(missingPython)("spans", () => {
     expect((await runtime.call()).status).toBe(200);
   });
 });
+
+test.skipIf(missingPython)(
+  "a call that comes while http.client is being imported is answered",
+  async () => {
+    await using runtime = await PythonRuntime.start(`
+import sys, types
+sys.modules["http.client"] = types.ModuleType("http.client")
+def main(event, context):
+    return "fine"
+`);
+    expect((await runtime.call()).body).toBe("fine");
+  },
+);

@@ -1,0 +1,211 @@
+/**
+ * What our server costs a Python Function: beside uvicorn with uvloop and httptools on a raw ASGI application, and bottle on cheroot with
+ * a thread for each request, as the server we replace arranges them. Spawn to first 200, requests per second over
+ * keep-alive, and memory; the targets take turns in every round. `npm run bench -- runtime-python`
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { pause } from "../test/support/platform.ts";
+import { quantile } from "./figures.ts";
+import { generateLoad } from "./http-load.ts";
+import { firstAnswer } from "./runtime-server.ts";
+
+const connections = 32;
+const packages = ["uvicorn", "uvloop", "httptools", "bottle", "cheroot"];
+const runtime = path.resolve(import.meta.dirname, "../runtimes/python/spry_runtime");
+
+interface Target {
+  name: string;
+  python: string;
+  file: string;
+  env: Record<string, string>;
+  /** What it is compared with, and how much of its rate is aimed at. */
+  beside?: [name: string, ratio: number];
+  starts: number[];
+  rates: number[];
+  memory: number[];
+}
+
+const uvicorn = `import os, uvicorn
+async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html; charset=UTF-8"), (b"content-length", b"12")]})
+    await send({"type": "http.response.body", "body": b"Hello World!"})
+uvicorn.run(app, host="127.0.0.1", port=int(os.environ["FUNC_PORT"]), loop="uvloop", http="httptools", lifespan="off", access_log=False, log_level="error")
+`;
+
+const cheroot = `import os, queue, threading, bottle
+from cheroot import wsgi
+def main(event, context): return "Hello World!"
+@bottle.route("/<:re:.*>", method=["GET", "POST"])
+def handle():
+    answers = queue.Queue()
+    request = bottle.request.copy()
+    thread = threading.Thread(target=lambda: answers.put(main({"extensions": {"request": request}}, {})))
+    thread.start()
+    return answers.get(timeout=180)
+wsgi.Server(("127.0.0.1", int(os.environ["FUNC_PORT"])), bottle.default_app(), numthreads=50, request_queue_size=1024).start()
+`;
+
+const handlers = {
+  async: `async def main(event, context): return "Hello World!"`,
+  sync: `def main(event, context): return "Hello World!"`,
+};
+
+export async function run(): Promise<void> {
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: {
+      rounds: { type: "string", default: "5" },
+      starts: { type: "string", default: "15" },
+    },
+  });
+  const dir = mkdtempSync(path.join(tmpdir(), "spry-bench-"));
+  const collector = createServer((request, response) => {
+    request.resume().once("end", () => response.end("{}"));
+  }).listen(0, "127.0.0.1");
+  await once(collector, "listening");
+  const { port } = collector.address() as AddressInfo;
+  try {
+    const targets = prepare(dir, `http://127.0.0.1:${port}/v1/traces`);
+    const unit = await measureStarts(targets, Number(values.starts));
+    for (let round = 0; round < Number(values.rounds); round++)
+      for (const target of round % 2 ? targets.toReversed() : targets) await measureRate(target);
+    print(targets, unit);
+  } finally {
+    collector.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function prepare(dir: string, collector: string): Target[] {
+  const venv = path.join(dir, "venv");
+  const plain = command("python3", ["-c", "import sys; print(sys.executable)"]).trim();
+  command(plain, ["-m", "venv", venv]);
+  const python = path.join(venv, "bin/python");
+  command(python, ["-m", "pip", "install", "-q", ...packages]);
+  const make = (name: string, file: string, options: Partial<Target> = {}): Target => {
+    return { name, python, file, env: {}, starts: [], rates: [], memory: [], ...options };
+  };
+  const program = (name: string, text: string) => {
+    const file = path.join(dir, `${name}.py`);
+    writeFileSync(file, text);
+    return file;
+  };
+  const handler = (kind: keyof typeof handlers) => {
+    const home = path.join(dir, kind);
+    mkdirSync(path.join(home, "function"), { recursive: true });
+    writeFileSync(path.join(home, "function/handler.py"), handlers[kind]);
+    symlinkSync(runtime, path.join(home, "spry_runtime"));
+    return path.join(home, "spry_runtime/__main__.py");
+  };
+  const [asyncFile, syncFile] = [handler("async"), handler("sync")];
+  const bare = "uvicorn, raw ASGI";
+  const env = { TRACE_COLLECTOR_ENDPOINT: collector };
+  return [
+    make(bare, program("bare", uvicorn)),
+    make("bottle on cheroot", program("original", cheroot)),
+    make("async main, uvloop", asyncFile, { beside: [bare, 0.85] }),
+    make("async main, asyncio", asyncFile, { python: plain, beside: [bare, 0.85] }),
+    make("async main, spans", asyncFile, { env, beside: ["async main, uvloop", 0.9] }),
+    make("sync main", syncFile, { python: plain, beside: ["bottle on cheroot", 7] }),
+    make("sync main, spans", syncFile, { python: plain, env, beside: ["sync main", 0.9] }),
+  ];
+}
+
+function command(file: string, args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(file, args, { encoding: "utf8", timeout: 180_000 });
+  if (status !== 0) throw new Error(`${file} ${args.join(" ")}: ${stderr}`);
+  return stdout;
+}
+
+/** Fills in `starts`; returns the median of `python3 -c 0`, measured in the same minutes. */
+async function measureStarts(targets: Target[], rounds: number): Promise<number> {
+  const units: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const target of targets) {
+      const unitBegin = performance.now();
+      spawnSync(target.python, ["-c", "0"], { env: {} });
+      units.push(performance.now() - unitBegin);
+      const begin = performance.now();
+      const server = start(target);
+      await firstAnswer(server.port);
+      target.starts.push(performance.now() - begin);
+      await server.stop();
+    }
+  }
+  return quantile(units, 0.5);
+}
+
+async function measureRate(target: Target): Promise<void> {
+  const server = start(target, ["taskset", "-c", "1"]);
+  await firstAnswer(server.port);
+  await pause(500);
+  target.memory.push(proportionalMb(server.pid));
+  await generateLoad(server.port, connections, 1);
+  target.rates.push(await generateLoad(server.port, connections, 2));
+  await server.stop();
+}
+
+let nextPort = 21_000 + (process.pid % 2000);
+
+/** In a process group of its own, which ends as one. */
+function start({ python, file, env }: Target, prefix: string[] = []) {
+  const port = nextPort++;
+  const [first = "", ...args] = [...prefix, python, file];
+  const child = spawn(first, args, {
+    env: {
+      SERVER_HOST: "127.0.0.1",
+      FUNC_PORT: String(port),
+      FUNC_NAME: "hello",
+      FUNC_RUNTIME: "python312",
+      PATH: process.env["PATH"] ?? "",
+      ...env,
+    },
+    stdio: "ignore",
+    detached: true,
+  });
+  const ended = once(child, "exit");
+  const pid = child.pid ?? 0;
+  const stop = async () => {
+    process.kill(-pid, "SIGKILL");
+    await ended;
+  };
+  return { port, pid, stop };
+}
+
+/** Of the process and its children: what they share counts once. NaN where the system does not tell. */
+function proportionalMb(pid: number): number {
+  try {
+    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+    const own = Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1]) / 1024;
+    return children.filter(Boolean).reduce((sum, id) => sum + proportionalMb(Number(id)), own);
+  } catch {
+    return NaN;
+  }
+}
+
+function print(targets: Target[], unit: number): void {
+  console.log(`python3 -c 0: ${unit.toFixed(1)} ms (median)\n`);
+  const median = (values: number[]) => quantile(values, 0.5);
+  const bareMemory = median(targets[0]?.memory ?? []);
+  for (const { name, starts, rates, memory, beside } of targets) {
+    const [started, rate, mb] = [median(starts), median(rates), median(memory)];
+    let aim = "";
+    if (beside) {
+      const base = targets.find((each) => each.name === beside[0])?.rates ?? [];
+      const ratio = rate / median(base);
+      aim = `× ${ratio.toFixed(2)} of ${beside[0]}, aim ≥ ${beside[1]} ${ratio >= beside[1] ? "✔" : "✘"}`;
+    }
+    console.log(
+      `${name.padEnd(22)} start ${started.toFixed(0).padStart(4)} ms (× ${(started / unit).toFixed(2)})` +
+        `   ${mb.toFixed(1)} MB (× ${(mb / bareMemory).toFixed(2)})   ${rate.toFixed(0).padStart(6)}/s   ${aim}`,
+    );
+  }
+}
