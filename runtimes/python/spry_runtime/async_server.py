@@ -11,7 +11,7 @@ import signal
 import time
 
 from .connection import Connection
-from .exchange import TEXT, Exchange
+from .exchange import TEXT, Exchange, add_to_answers
 from .handler import ASGI, LoadError, load_handler
 from .invocation import Invocation
 from .lifecycle import call_hook_async
@@ -79,6 +79,8 @@ class _Server(Service):
                 self._loop.add_signal_handler(number, self.terminate)
             except NotImplementedError:
                 signal.signal(number, lambda *_: self._loop.call_soon_threadsafe(self.terminate))
+        if self.settings.hot_reload:
+            self._loop.add_signal_handler(signal.SIGHUP, self._retire)
         if not await self._start_application():
             return 1
         self._accepting = await self._loop.create_server(
@@ -90,8 +92,8 @@ class _Server(Service):
 
             supervisor.sendall(channel.encode(channel.READY, 0, 1))
             supervisor.setblocking(False)
-            # Nothing is ever sent to us here: readable means the supervisor has gone.
-            self._loop.add_reader(supervisor.fileno(), self._orphaned, supervisor)
+            # All that ever comes here is why newer code cannot be loaded, or the supervisor's end.
+            self._loop.add_reader(supervisor.fileno(), self._hear, supervisor)
         if self._announce is not None:
             self._announce()
         self._tick()
@@ -122,7 +124,13 @@ class _Server(Service):
             return False
         return True
 
-    def _orphaned(self, supervisor) -> None:
+    def _hear(self, supervisor) -> None:
+        try:
+            line = supervisor.recv(4096)
+        except OSError:
+            line = b""
+        if line:
+            return add_to_answers(line)
         self._loop.remove_reader(supervisor.fileno())
         self.terminate()
 
@@ -130,6 +138,11 @@ class _Server(Service):
         if not self.draining:
             self.draining = True
             self._loop.call_later(GRACE_SECONDS, self._stop_listening)
+
+    def _retire(self) -> None:
+        """Newer code serves."""
+        self.draining = True
+        self._stop_listening()
 
     def _stop_listening(self) -> None:
         self._accepting.close()

@@ -21,6 +21,7 @@ PIECE = 19
 END = 20
 BROKEN = 21  # a stream ended in an error
 FAILED = 22  # as REPLY, when the handler raised
+NOT_LOADED = 23  # body: why, in one line
 
 Frame = tuple[int, int, int, bytes, bytes, float]
 """kind, exchange, number, head, body, seconds"""

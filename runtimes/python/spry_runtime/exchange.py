@@ -155,6 +155,16 @@ def status_line(status: int) -> bytes:
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_extra = b""
+
+
+def add_to_answers(line: bytes) -> None:
+    """A header line, or nothing, that all answers of this process have from now on."""
+    global _extra, _date_second
+    _extra = line
+    _date_second = 0
+
+
 _date_second = 0
 _date_line = b""
 
@@ -166,7 +176,7 @@ def _tail(http11: bool, closing: bool) -> bytes:
     if now != _date_second:
         t = time.gmtime(now)
         _date_line = (
-            f"date: {_DAYS[t[6]]}, {t[2]:02} {_MONTHS[t[1] - 1]} {t[0]} {t[3]:02}:{t[4]:02}:{t[5]:02} GMT\r\n\r\n"
+            f"{_extra.decode()}date: {_DAYS[t[6]]}, {t[2]:02} {_MONTHS[t[1] - 1]} {t[0]} {t[3]:02}:{t[4]:02}:{t[5]:02} GMT\r\n\r\n"
         ).encode()
         _date_second = now
     if closing:

@@ -23,6 +23,8 @@ class ServerKeeper:
         self._reactor = reactor
         self._spawn = spawn
         self._server = first
+        self._coming: WorkerProcess | None = None
+        self._retired: set[WorkerProcess] = set()
         self._loaded = True
         self._terminating = False
         self._failed_loads = 0
@@ -31,7 +33,7 @@ class ServerKeeper:
         self._beat_at = time.monotonic()
 
     def run(self) -> int:
-        self._watch()
+        self._watch(self._server)
         self._reactor.call_later(_TICK_SECONDS, self._tick)
         self._reactor.run()
         return self._exit_code
@@ -42,11 +44,40 @@ class ServerKeeper:
             self._server.signal(signal.SIGTERM)
 
     def children_changed(self) -> None:
-        if not self._server.ended and self._server.has_exited():
-            self._died(self._server)
+        for server in (self._server, self._coming, *self._retired):
+            if server is not None and not server.ended and server.has_exited():
+                self._died(server)
 
-    def _watch(self) -> None:
-        server = self._server
+    def reload(self) -> None:
+        """Files have changed: a process with the new code takes over, if it can be loaded."""
+        if self._terminating:
+            return
+        coming, self._coming = self._coming, None
+        if coming is not None and not coming.ended:
+            self._reactor.forget(coming.channel.fileno())
+            coming.end(patience=0.0)
+        self._coming = self._spawn()
+        self._watch(self._coming)
+
+    def _take_over(self, server: WorkerProcess) -> None:
+        former, self._server, self._coming = self._server, server, None
+        self._loaded = True
+        log("reloaded")
+        if not former.ended:
+            self._retired.add(former)
+            former.signal(signal.SIGHUP)  # it accepts no more, and ends when it has answered what it has
+
+    def _not_loaded(self, server: WorkerProcess) -> None:
+        from .hot_reload import error_line
+
+        self._coming = None
+        log("the new code cannot be loaded; the last that could goes on serving")
+        try:
+            self._server.channel.send(error_line(server.load_error or "the new code ended its process"))
+        except OSError:
+            pass  # it has just died, which is told elsewhere
+
+    def _watch(self, server: WorkerProcess) -> None:
         self._reactor.watch(server.channel.fileno(), READ, lambda _events: self._receive(server))
 
     def _receive(self, server: WorkerProcess) -> None:
@@ -59,6 +90,11 @@ class ServerKeeper:
         if data:
             server.frames.feed(data)
             while (frame := server.frames.next()) is not None:
+                if frame[0] == channel.NOT_LOADED:
+                    server.load_error = frame[4].decode()
+                    continue
+                if server is self._coming:
+                    self._take_over(server)
                 self._loaded = self._loaded or frame[0] == channel.READY
                 self._failed_loads = 0
                 self._beat_at = time.monotonic()
@@ -71,6 +107,10 @@ class ServerKeeper:
         self._reactor.forget(server.channel.fileno())
         # An ordered end runs the user's atexit functions, which may take a moment.
         code = server.end(patience=10.0 if self._terminating else 0.5)
+        if server in self._retired:
+            return self._retired.discard(server)
+        if server is self._coming:
+            return self._not_loaded(server)
         if self._terminating:
             return self._reactor.stop()
         log(f"server process ended (exit code {code}), replacing it")
@@ -87,7 +127,7 @@ class ServerKeeper:
             return self._reactor.stop()
         self._server = self._spawn()
         self._loaded = False
-        self._watch()
+        self._watch(self._server)
 
     def _tick(self) -> None:
         self._reactor.call_later(_TICK_SECONDS, self._tick)

@@ -10,6 +10,7 @@ import time
 
 # Imported before the fork although only needed after it: server and worker then share the memory.
 from . import request_head as _shared  # noqa: F401
+from .channel import NOT_LOADED
 from .log import log
 from .metrics import Metrics
 from .reactor import READ, Reactor
@@ -84,6 +85,9 @@ class _Supervisor:
     def run(self) -> int:
         wake = _wake_on_signals(self._terminate)
         self._reactor.watch(wake.fileno(), READ, lambda _events: wake.recv(64) and self._notice())
+        if self._settings.hot_reload:
+            # Two versions of a file may have the same size and second, which is all that caches look at.
+            sys.dont_write_bytecode = True
         first = self._first = self._spawn()
         # Most handlers are synchronous: what serves them is imported while the child loads the code.
         from .worker_pool import WorkerPool
@@ -100,6 +104,10 @@ class _Supervisor:
 
             serve = ServerKeeper
         self._keeper = serve(self._settings, metrics, self._reactor, self._listening, first, self._spawn)
+        if self._settings.hot_reload:
+            from .hot_reload import watch_files
+
+            watch_files(self._reactor, self._settings.directory, self._keeper.reload)
         _announce(self._listening, self._ready_fd)
         self._ready_fd = None
         return self._keeper.run()
@@ -131,7 +139,9 @@ class _Supervisor:
         self._reactor.run()
         self._reactor.resume()
         self._reactor.forget(first.channel.fileno())
-        return frames[0] if frames and not self._terminated else None
+        if self._terminated or not frames or frames[0] is None or frames[0][0] == NOT_LOADED:
+            return None
+        return frames[0]
 
     def _terminate(self) -> None:
         self._terminated = True

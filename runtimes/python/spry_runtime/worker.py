@@ -23,6 +23,7 @@ def run_worker(
         handler = load_handler(settings)
     except LoadError as error:
         log_error(str(error), error.__cause__) if error.__cause__ else log(str(error))
+        server.sendall(encode(channel.NOT_LOADED, 0, body=str(error).encode()))
         return 1
     if handler.asynchronous:
         from .async_server import serve_in_worker

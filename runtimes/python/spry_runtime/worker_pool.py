@@ -14,7 +14,7 @@ from collections import deque
 
 from . import channel
 from .channel import FrameBuffer, encode
-from .exchange import TEXT, Exchange
+from .exchange import TEXT, Exchange, add_to_answers
 from .connection import Connection
 from .log import log
 from .reactor import READ, WRITE, Listener, Reactor
@@ -44,6 +44,7 @@ class WorkerPool(Service):
         self._next_id = 0
         self._failed_loads = 0
         self._exit_code = 0
+        self._reloading = False
         self._typical_seconds = 0.0
 
     # Life.
@@ -191,6 +192,9 @@ class WorkerPool(Service):
     ) -> None:
         if kind == channel.READY:
             return self._take_over(worker)
+        if kind == channel.NOT_LOADED:
+            worker.load_error = body.decode()
+            return None
         exchange = worker.outstanding.get(exchange_id)
         if exchange is None:
             return
@@ -304,7 +308,7 @@ class WorkerPool(Service):
             self.settle(exchange, status or 500, time.perf_counter() - exchange.started, True)
         self._waiting.extendleft(reversed(untouched))
         if worker is self._coming:
-            self._load_failed()
+            self._load_failed(worker.load_error)
         elif self._worker is None and self._coming is None:
             self.metrics.replaced_workers += 1
             self._start_worker()
@@ -322,8 +326,21 @@ class WorkerPool(Service):
                 untouched.append(exchange)
         return begun, untouched
 
-    def _load_failed(self) -> None:
+    def reload(self) -> None:
+        """Files have changed: a worker with the new code takes over, if it can be loaded."""
+        self._reloading = True
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            self._end(coming)
+        self._start_worker()
+
+    def _load_failed(self, error: str) -> None:
         self._coming = None
+        if self._reloading and self._worker is not None:
+            log("the new code cannot be loaded; the last that could goes on serving")
+            from .hot_reload import error_line
+
+            return add_to_answers(error_line(error or "the new code ended its process"))
         self._failed_loads += 1
         if self._worker is None and self._failed_loads >= _LOAD_ATTEMPTS:
             log("the function's code cannot be loaded any more, giving up")
@@ -342,6 +359,13 @@ class WorkerPool(Service):
     def _take_over(self, worker: WorkerProcess) -> None:
         former, self._worker, self._coming = self._worker, worker, None
         self._failed_loads = 0
+        if self._reloading:
+            self._reloading = False
+            add_to_answers(b"")
+            log("reloaded")
+            if former is not None:
+                former.retiring = True
+                self._retiring.add(former)
         if former is not None:
             # It takes no further request once it sees this, which it looks at after it has counted one.
             former.shared.closed = True

@@ -71,6 +71,7 @@ class WorkerProcess:
         self.watched = False
         self.retiring = False
         self.ended = False
+        self.load_error = ""
         self.stalled_at = 0
         self.stalled_since = 0.0
         self._promotions = promotions

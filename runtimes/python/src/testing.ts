@@ -140,6 +140,11 @@ export class PythonRuntime {
     return connect(this.port, "127.0.0.1").setNoDelay(true);
   }
 
+  /** Changes a file of the Function. */
+  write(name: string, text: string): void {
+    writeFileSync(path.join(this.#directory, name), text);
+  }
+
   signal(name: NodeJS.Signals): void {
     this.#process.kill(name);
   }

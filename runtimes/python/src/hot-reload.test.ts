@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { missingPython, PythonRuntime } from "./testing.ts";
+
+const env = { FUNC_HOT_RELOAD: "true" };
+const patience = { timeout: 10_000 };
+
+describe.skipIf(missingPython)("hot reload", () => {
+  test.each(["def", "async def"])(
+    "serves new code of %s, or else the last that could be loaded",
+    async (form) => {
+      const code = (text: string) => `${form} main(event, context): return "${text}"`;
+      await using runtime = await PythonRuntime.start(code("first"), env);
+      const body = async () => (await runtime.call()).body;
+      const reloadError = async () => (await runtime.call()).headers["x-function-reload-error"];
+      expect(await body()).toBe("first");
+      runtime.write("handler.py", code("other"));
+      await expect.poll(body, patience).toBe("other");
+      runtime.write("handler.py", "def main(:");
+      await expect.poll(reloadError, patience).toMatch(/^loading handler\.py: SyntaxError: /);
+      expect(await body()).toBe("other");
+      expect(runtime.output).toContain("the last that could goes on serving");
+      runtime.write("handler.py", code("third"));
+      await expect.poll(body, patience).toBe("third");
+      expect(await reloadError()).toBeUndefined();
+      runtime.signal("SIGTERM");
+      expect(await runtime.exited).toBe(0);
+    },
+  );
+
+  test.each([
+    ["def", "time.sleep"],
+    ["async def", "await asyncio.sleep"],
+  ])("%s finishes what the code before has begun", async (form, sleep) => {
+    const code = (text: string) =>
+      `import asyncio, time\n${form} main(event, context):\n    if event["extensions"]["request"].path == "/slow": ${sleep}(2)\n    return "${text}"`;
+    await using runtime = await PythonRuntime.start(code("old"), env);
+    const slow = runtime.call("/slow");
+    await expect.poll(async () => (await runtime.call()).body).toBe("old");
+    runtime.write("handler.py", code("new"));
+    await expect.poll(async () => (await runtime.call()).body, patience).toBe("new");
+    expect((await slow).body).toBe("old");
+  });
+});
