@@ -157,8 +157,8 @@ let nextPort = 21_000 + (process.pid % 2000);
 /** In a process group of its own, which ends as one. */
 function start({ python, file, env }: Target, prefix: string[] = []) {
   const port = nextPort++;
-  const [first = "", ...args] = [...prefix, python, file];
-  const child = spawn(first, args, {
+  // Without a prefix env changes nothing, and has the process in its place.
+  const child = spawn("env", [...prefix, python, file], {
     env: {
       SERVER_HOST: "127.0.0.1",
       FUNC_PORT: String(port),
