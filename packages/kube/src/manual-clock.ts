@@ -24,6 +24,11 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Milliseconds until each of them fires: what real work, a process say, sets when it ends can be waited for. */
+  get due(): number[] {
+    return [...this.#timers].map(({ at }) => at - this.#now);
+  }
+
   /**
    * Lets `ms` pass: timers fire in their order, and between any two of them promises get their turn,
    * so that a timer set by a woken task still fires within the same span.
