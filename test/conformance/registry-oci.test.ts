@@ -1,16 +1,18 @@
-/** The official OCI distribution conformance suite (tools/oci-conformance) against our registry. */
-import { execFile, spawnSync } from "node:child_process";
+/**
+ * The official OCI distribution conformance suite against our registry. The suite is not part of this
+ * repository: OCI_CONFORMANCE names its program, ready to run.
+ */
+import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createRegistry, writeHtpasswd } from "@spry/image";
 import { expect, onTestFinished, test } from "vitest";
-import { root } from "../support/platform.ts";
 
-const hasGo = spawnSync("go", ["version"]).status === 0;
+const suite = process.env["OCI_CONFORMANCE"] ?? "";
 
-test.skipIf(!hasGo)(
-  "the conformance suite finds no failure (needs Go)",
+test.skipIf(!suite)(
+  "the conformance suite finds no failure (needs OCI_CONFORMANCE, the suite's program)",
   { timeout: 300_000 },
   async () => {
     const dir = mkdtempSync(path.join(tmpdir(), "spry-oci-"));
@@ -23,10 +25,6 @@ test.skipIf(!hasGo)(
     const server = await registry.listen({ host: "127.0.0.1", port: 0 });
     onTestFinished(() => server.close());
 
-    const suite = path.join(dir, "suite");
-    const sources = path.join(root, "tools/oci-conformance");
-    const built = await finish("go", ["-C", sources, "build", "-o", suite]);
-    expect(built, built.output).toMatchObject({ code: 0 });
     const everything = {
       OCI_VERSION: "1.1",
       OCI_REGISTRY: `127.0.0.1:${server.port}`,
@@ -58,7 +56,7 @@ function finish(
   env: NodeJS.ProcessEnv = {},
 ): Promise<{ code: number; output: string }> {
   const options = {
-    env: { ...process.env, GOWORK: "off", CGO_ENABLED: "0", ...env },
+    env: { ...process.env, ...env },
     maxBuffer: 2 ** 24,
   };
   return new Promise((resolve) => {
