@@ -58,12 +58,13 @@ export function node24() {
 
 /**
  * Environment of our own processes: compiled code is cached, and nothing slows their start. npm hands its settings on to
- * what it runs; that this checkout ignores install scripts must not count for the Functions that it builds.
+ * what it runs; how this checkout is installed (.npmrc) must not count for the Functions that it builds.
  */
 export function environment() {
   const env = { ...process.env };
   env.NODE_COMPILE_CACHE ??= path.join(root, "node_modules", ".cache", "node");
   delete env.NODE_OPTIONS;
   delete env.npm_config_ignore_scripts;
+  delete env.npm_config_omit_lockfile_registry_resolved;
   return env;
 }
