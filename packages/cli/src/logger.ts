@@ -1,13 +1,18 @@
 import { renameSync, statSync } from "node:fs";
 import { type Logger } from "@spry/kube";
 import { pino, type Level } from "pino";
+import { type LogFormat } from "@spry/controller";
+import { formatted } from "./log-format.ts";
 
 /** A log file that has grown beyond this becomes `<file>.1` at the next start. */
 const maxFileSize = 16 * 1024 * 1024;
 
-/** A logger whose level may be changed while it runs, that of its children included. */
+/** A logger whose level and format may be changed while it runs, those of its children included. */
 export interface LeveledLogger extends Logger {
-  setLevel(level: Level): void;
+  /** Undefined: the level that it began with. */
+  setLevel(level: Level | undefined): void;
+  /** Default `json`. */
+  setFormat(format: LogFormat | undefined): void;
 }
 
 /** JSON lines on standard output, or in a file. `SPRY_LOG_LEVEL`: debug, info (default), warn, error. */
@@ -16,6 +21,7 @@ export function createLogger(options: { name: string; file?: string }): LeveledL
   if (options.file) rotate(options.file);
   const destination = pino.destination({ dest: options.file ?? 1, sync: true, mode: 0o600 });
   const family = new Family();
+  let format: LogFormat = "json";
   const root = pino(
     {
       level,
@@ -24,10 +30,13 @@ export function createLogger(options: { name: string; file?: string }): LeveledL
       // A child has the level that its parent had when it was made.
       onChild: (child) => family.add(child),
     },
-    destination,
+    { write: (line) => void destination.write(formatted(line, format)) },
   );
   family.add(root);
-  return Object.assign(root, { setLevel: (next: Level) => family.setLevel(next) });
+  return Object.assign(root, {
+    setLevel: (next: Level | undefined) => family.setLevel(next ?? level),
+    setFormat: (next: LogFormat | undefined) => void (format = next ?? "json"),
+  });
 }
 
 /** Loggers that are in use: most children live as long as the process, some for one request. */
@@ -42,7 +51,7 @@ class Family {
     this.#pruneAt = Math.max(64, this.#members.length * 2);
   }
 
-  setLevel(level: Level): void {
+  setLevel(level: string): void {
     for (const each of this.#members) {
       const member = each.deref();
       if (member) member.level = level;

@@ -14,13 +14,21 @@ export async function startStatusServer(options: {
   host?: string;
   port: number;
   isReady: () => boolean;
+  /** Names what is stuck; with anything `/healthz` fails. It may take its time. */
+  stuck?: () => Promise<string[]>;
   metrics?: PrometheusMetrics;
 }): Promise<StatusServer> {
+  const { stuck = async () => [] } = options;
+  const health = async (text: (status: number, body: string) => void) => {
+    const names = await stuck();
+    if (names.length === 0) text(200, "ok");
+    else text(500, `these control loops are stuck: ${names.join(", ")}`);
+  };
   const answer: RequestListener = (request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://status.internal");
     const text = (status: number, body: string) =>
       void response.writeHead(status, { "content-type": "text/plain; version=0.0.4" }).end(body);
-    if (pathname === "/healthz") return text(200, "ok");
+    if (pathname === "/healthz") return void health(text);
     if (pathname === "/readyz") {
       return options.isReady() ? text(200, "ok") : text(503, "not ready");
     }

@@ -7,7 +7,8 @@ export {
   startServerlessController,
   watchConfiguration,
 } from "./serverless/start.ts";
-export { type Configuration } from "./serverless/configuration.ts";
+export { type Configuration, type LogFormat } from "./serverless/configuration.ts";
+export { Liveness } from "./serverless/liveness.ts";
 export { serverlessCrd } from "./serverless/crd.ts";
 export { internalRegistrySecret, type RegistryAccess } from "./serverless/registry-secret.ts";
 export {

@@ -26,6 +26,7 @@ import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";
 import { LostImages } from "./lost-images.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
+import { type Liveness } from "./serverless/liveness.ts";
 
 export interface FunctionControllerOptions {
   client: KubeClient;
@@ -33,6 +34,8 @@ export interface FunctionControllerOptions {
   clock?: Clock;
   log?: Logger;
   metrics?: ControllerMetrics;
+  /** Is told of the control loop. */
+  liveness?: Liveness;
   signal: AbortSignal;
 }
 
@@ -78,6 +81,7 @@ export async function startFunctionController(options: FunctionControllerOptions
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
   await Promise.race([synced, aborted]);
+  options.liveness?.watch(controller, signal);
   if (!signal.aborted) {
     slots.restore(waitingBefore(caches.functions.list()));
     watch(caches, controller);

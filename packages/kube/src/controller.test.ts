@@ -54,6 +54,26 @@ describe("a controller", () => {
     expect(passes).toBe(3);
   });
 
+  test("moves while a worker is free, or gets free in time", async () => {
+    const passes: (() => void)[] = [];
+    const { clock, controller } = start(
+      () => new Promise<void>((resolve) => void passes.push(resolve)),
+      { workers: 2 },
+    );
+    controller.enqueue("a");
+    await clock.advance(0);
+    expect(await controller.moves(100)).toBe(true);
+    controller.enqueue("b");
+    await clock.advance(0);
+    const late = controller.moves(100);
+    await clock.advance(100);
+    expect(await late).toBe(false);
+    const early = controller.moves(100);
+    await clock.advance(50);
+    passes[0]?.();
+    expect(await early).toBe(true);
+  });
+
   test("looks again after the pause that a pass asked for", async () => {
     let passes = 0;
     const { clock, controller } = start(async () => {

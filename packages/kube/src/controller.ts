@@ -47,6 +47,9 @@ export class Controller {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #synced: Promise<void>[] = [];
+  /** Passes under way, and who waits for one of them to end. */
+  #active = 0;
+  readonly #waiting = new Set<() => void>();
 
   constructor(options: ControllerOptions) {
     const { name, metrics } = options;
@@ -107,8 +110,30 @@ export class Controller {
       const key = await this.queue.take();
       if (key === undefined) return;
       this.#options.metrics?.active(this.name, 1);
+      this.#active++;
       await this.#pass(key, signal);
+      this.#active--;
       this.#options.metrics?.active(this.name, -1);
+      for (const resolve of this.#waiting) resolve();
+      this.#waiting.clear();
+    }
+  }
+
+  /**
+   * Whether a worker is free to take up a key, at the latest after this time. The length of the queue does not
+   * matter: a controller with much to do moves, one whose passes all hang does not.
+   */
+  async moves(withinMs: number): Promise<boolean> {
+    if (this.#active < (this.#options.workers ?? 1)) return true;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const cancel = this.#clock.after(withinMs, () => resolve(false));
+    const onEnd = () => resolve(true);
+    this.#waiting.add(onEnd);
+    try {
+      return await promise;
+    } finally {
+      cancel();
+      this.#waiting.delete(onEnd);
     }
   }
 

@@ -5,6 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
   createAdmission,
+  Liveness,
   startServerlessController,
   watchConfiguration,
   type ControllerConfig,
@@ -27,6 +28,7 @@ import { type ControllerEnvironment, controllerEnvironment } from "./environment
 import { ensureRegistryCredentials } from "./registry-credentials.ts";
 import { runProgram } from "./program.ts";
 import { startStatusServer } from "../status-server.ts";
+import { useConfiguration } from "../use-configuration.ts";
 import {
   certificateIn,
   ensureWebhookCertificate,
@@ -51,8 +53,10 @@ void runProgram(log, async (signal) => {
 
   let server: WebhookServer | undefined;
   const isReady = () => server !== undefined;
+  const liveness = new Liveness();
+  const stuck = () => liveness.stuck();
   const metricsServer = await startStatusServer({ port: ports.metrics, isReady, metrics });
-  const healthServer = await startStatusServer({ port: ports.health, isReady });
+  const healthServer = await startStatusServer({ port: ports.health, isReady, stuck });
 
   const secrets = new Informer<Secret>(client, resources.secrets, {
     namespace,
@@ -80,7 +84,7 @@ void runProgram(log, async (signal) => {
       signal,
       onChange: (current) => {
         admission = createAdmission(current.config, client);
-        log.setLevel(levelOf(current.logLevel));
+        useConfiguration(current, { log, liveness });
       },
     }),
   ];
@@ -95,7 +99,8 @@ void runProgram(log, async (signal) => {
       log,
       onChange: (leads) => metrics.leads(leaseName, leads),
     },
-    (leading, fenced) => lead({ client: fenced, environment, config, metrics, signal: leading }),
+    (leading, fenced) =>
+      lead({ client: fenced, environment, config, metrics, liveness, signal: leading }),
     signal,
   );
   await Promise.all(watching);
@@ -109,9 +114,10 @@ async function lead(options: {
   environment: ControllerEnvironment;
   config: ControllerConfig;
   metrics: PrometheusMetrics;
+  liveness: Liveness;
   signal: AbortSignal;
 }): Promise<void> {
-  const { client, environment, config, metrics, signal } = options;
+  const { client, environment, signal, ...rest } = options;
   const { namespace, registry } = environment;
   const access = { ...registry, ...(await ensureRegistryCredentials(client, namespace)) };
   await configureWebhooks(
@@ -121,7 +127,7 @@ async function lead(options: {
   );
   await Promise.all([
     keepCertificate(client, namespace, signal),
-    startServerlessController({ client, config, internalRegistry: access, log, metrics, signal }),
+    startServerlessController({ client, ...rest, internalRegistry: access, log, signal }),
   ]);
 }
 
@@ -167,10 +173,4 @@ async function installedConfig(
     defaultFunctionPreset: presets.function,
     defaultBuildPreset: presets.build,
   };
-}
-
-/** The contract's names for levels; some say the same. */
-function levelOf(name: string): Parameters<typeof log.setLevel>[0] {
-  if (name === "debug" || name === "warn" || name === "error" || name === "info") return name;
-  return "fatal";
 }

@@ -114,7 +114,8 @@ function container(values: InstallValues) {
     ],
     startupProbe: { ...probe("/healthz"), periodSeconds: 1, failureThreshold: 60 },
     readinessProbe: { ...probe("/readyz"), periodSeconds: 2 },
-    livenessProbe: { ...probe("/healthz"), periodSeconds: 20, timeoutSeconds: 10 },
+    // The controller itself gives up earlier: healthzLivenessTimeout.
+    livenessProbe: { ...probe("/healthz"), periodSeconds: 30, timeoutSeconds: 60 },
     resources: {
       requests: { cpu: "50m", memory: "96Mi" },
       limits: { cpu: "1", memory: "160Mi" },

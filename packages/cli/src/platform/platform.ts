@@ -11,17 +11,22 @@ import {
   createApiServer,
   DamagedStoreError,
 } from "@spry/apiserver";
-import { type RegistryAccess, startServerlessController } from "@spry/controller";
+import {
+  Liveness,
+  type RegistryAccess,
+  startServerlessController,
+  watchConfiguration,
+} from "@spry/controller";
 import { RegistryClient } from "@spry/image";
 import {
   KubeClient,
-  type Logger,
   measuredTransport,
   prometheusMetrics,
   resources,
   type Transport,
 } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
+import { type LeveledLogger } from "../logger.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 import { version } from "../version.ts";
@@ -40,6 +45,7 @@ import { startPushServer } from "./push-server.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects } from "./system-objects.ts";
 import { startStatusServer } from "../status-server.ts";
+import { useConfiguration } from "../use-configuration.ts";
 import { startWebhookServer } from "./webhook-server.ts";
 
 export interface PlatformOptions {
@@ -51,7 +57,7 @@ export interface PlatformOptions {
   /** What the registry may hold, in bytes. */
   registryQuota: number;
   sandbox: SandboxKind;
-  log: Logger;
+  log: LeveledLogger;
 }
 
 /** What `endpoints.json` holds: URLs, and the platform's process. */
@@ -180,7 +186,14 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
     const metrics = prometheusMetrics();
     let isReady = false;
-    const status = await startStatusServer({ host, port: 0, isReady: () => isReady, metrics });
+    const liveness = new Liveness();
+    const status = await startStatusServer({
+      host,
+      port: 0,
+      isReady: () => isReady,
+      stuck: () => liveness.stuck(),
+      metrics,
+    });
     teardown.push(() => status.close());
     const config = controllerConfig(images);
     const webhook = await startWebhookServer({
@@ -216,8 +229,19 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         client: client.through((transport) => measuredTransport(transport, metrics)),
         config,
         metrics,
+        liveness,
         internalRegistry: access,
         log: log.child({ room: "controller" }),
+        signal: running.signal,
+      }),
+      watchConfiguration({
+        client,
+        config,
+        onChange: (current) => {
+          webhook.use(current.config);
+          useConfiguration(current, { log, liveness });
+        },
+        log,
         signal: running.signal,
       }),
       ownRegistry.keepClean({ client, config, signal: running.signal }),

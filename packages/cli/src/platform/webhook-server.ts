@@ -18,8 +18,8 @@ export async function startWebhookServer(options: {
   certificate: KeyPair;
   /** PEM of the authority that signed the certificate. */
   ca: string;
-}): Promise<{ close(): Promise<void> }> {
-  const admission = createAdmission(options.config, options.client);
+}): Promise<{ use(config: ControllerConfig): void; close(): Promise<void> }> {
+  let admission = createAdmission(options.config, options.client);
   const server = createServer(
     options.certificate,
     answerWith((request) => admission.fetch(request)),
@@ -32,6 +32,7 @@ export async function startWebhookServer(options: {
   const { port } = server.address() as AddressInfo;
   await configure(options.client, `https://${options.host}:${port}`, options.ca);
   return {
+    use: (config) => (admission = createAdmission(config, options.client)),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,16 +1,23 @@
 import { presets } from "@spry/function";
 import { type ControllerConfig, settingsOf } from "../config.ts";
+import { readExecutorArguments } from "./executor-arguments.ts";
 import { type ServerlessSpec, type ServerlessStatus } from "./types.ts";
 
-export const logLevels = ["fatal", "panic", "dpanic", "error", "warn", "info", "debug"];
-const logFormats = ["json", "console"];
+const logLevels = ["fatal", "panic", "dpanic", "error", "warn", "info", "debug"] as const;
+const logFormats = ["json", "console"] as const;
+export type LogLevel = (typeof logLevels)[number];
+export type LogFormat = (typeof logFormats)[number];
 
 /** What a spec comes to. */
 export interface Configuration {
   config: ControllerConfig;
-  logLevel: string;
+  /** Undefined where nothing is said: as the process was started. */
+  logLevel: LogLevel | undefined;
+  logFormat: LogFormat | undefined;
   /** How long a liveness check may wait. */
   livenessTimeoutMs: number;
+  /** What is accepted and means nothing here, for a person to read. */
+  remarks: string[];
   /** What the status says is in effect. */
   effective: Omit<ServerlessStatus, "conditions" | "state" | "served" | "dockerRegistry">;
 }
@@ -67,6 +74,8 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
   const build = read("defaultBuildJobPreset", among(buildPresets), listed(buildPresets));
   const level = read("logLevel", among(logLevels), listed(logLevels));
   const format = read("logFormat", among(logFormats), listed(logFormats));
+  const builder = readExecutorArguments(spec.functionBuildExecutorArgs ?? "");
+  if ("error" in builder) errors.push(`spec.functionBuildExecutorArgs: ${builder.error}`);
   const tracing = spec.tracing?.endpoint ?? "";
   const eventing = spec.eventing?.endpoint ?? "";
   for (const [field, url] of [
@@ -75,7 +84,8 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
   ] as const) {
     if (url && !isHttpUrl(url)) errors.push(`spec.${field}.endpoint: not an http(s) URL`);
   }
-  if (errors.length > 0) return { errors };
+  if (errors.length > 0 || "error" in builder) return { errors };
+  const { plainRegistries, withoutEffect } = builder;
   const config: ControllerConfig = {
     ...base,
     ...(cpu === undefined ? {} : { targetCpuUtilization: cpu }),
@@ -85,14 +95,19 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
     ...(build === undefined ? {} : { defaultBuildPreset: build }),
     ...(tracing ? { traceCollectorEndpoint: tracing } : {}),
     ...(eventing ? { publisherProxyAddress: eventing } : {}),
+    ...(plainRegistries.length > 0
+      ? { plainRegistries: [...(base.plainRegistries ?? []), ...plainRegistries] }
+      : {}),
   };
   const settings = settingsOf(config);
   const livenessTimeoutMs = livenessMs ?? 10_000;
   return {
     configuration: {
       config,
-      logLevel: level ?? "info",
+      logLevel: level,
+      logFormat: format,
       livenessTimeoutMs,
+      remarks: remarksOn(spec, withoutEffect),
       effective: {
         tracingEndpoint: settings.traceCollectorEndpoint,
         eventingEndpoint: settings.publisherProxyAddress,
@@ -110,6 +125,17 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
       },
     },
   };
+}
+
+function remarksOn({ enableNetworkPolicies }: ServerlessSpec, withoutEffect: string[]): string[] {
+  return [
+    ...(withoutEffect.length > 0
+      ? [`builds do without ${withoutEffect.join(" ")} (functionBuildExecutorArgs)`]
+      : []),
+    ...(enableNetworkPolicies === false
+      ? ["NetworkPolicies are always there: enableNetworkPolicies is deprecated"]
+      : []),
+  ];
 }
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

@@ -127,7 +127,8 @@ export function serverlessReconciler(
       return { requeueAfterMs: secretCheckMs };
     }
     deps.use(result.configuration.config);
-    const configured = registry.warning ?? "Configuration ready";
+    const { remarks } = result.configuration;
+    const configured = [registry.warning ?? "Configuration ready", ...remarks].join("; ");
     await writeStatus(object, {
       ...statusOf(result.configuration),
       dockerRegistry: registry.address,

@@ -25,6 +25,10 @@ describe("a spec becomes the controller's configuration", () => {
     [{ defaultBuildJobPreset: "fast" }, { defaultBuildPreset: "fast" }],
     [{ tracing: { endpoint: "http://otel:4318" } }, { traceCollectorEndpoint: "http://otel:4318" }],
     [{ eventing: { endpoint: "http://events" } }, { publisherProxyAddress: "http://events" }],
+    [
+      { functionBuildExecutorArgs: "--insecure,--insecure-registry=registry.example:5000" },
+      { plainRegistries: ["registry.example:5000"] },
+    ],
   ])("%j", (spec, change) => {
     const result = configurationOf(base, spec);
     expect("configuration" in result && result.configuration.config).toEqual({
@@ -42,6 +46,9 @@ describe("a spec becomes the controller's configuration", () => {
     [{ logLevel: "loud" }, "spec.logLevel"],
     [{ logFormat: "xml" }, "spec.logFormat"],
     [{ tracing: { endpoint: "otel" } }, "spec.tracing.endpoint"],
+    [{ functionBuildExecutorArgs: "--target=x" }, 'the builder does not know "--target=x"'],
+    [{ functionBuildExecutorArgs: "--insecure-registry=$(X)" }, "does not know"],
+    [{ functionBuildExecutorArgs: "--cache,".repeat(65) }, "more than 64 arguments"],
   ])("%j is refused, and says what is wrong", (spec, field) => {
     const result = configurationOf(base, spec);
     expect("errors" in result && result.errors).toEqual([expect.stringContaining(field)]);
@@ -157,6 +164,19 @@ describe("a cluster with Serverless objects", () => {
     expect(secret).toMatchObject({ isInternal: "false", registryAddress: "registry.example/team" });
     const { auths } = JSON.parse(secret[".dockerconfigjson"] ?? "{}") as { auths: object };
     expect(Object.keys(auths)).toContain("https://registry.example");
+  });
+
+  test("what is accepted and means nothing is said", async () => {
+    // What charts of the original set.
+    const functionBuildExecutorArgs =
+      "--insecure,--skip-tls-verify,--skip-unused-stages,--log-format=text,--cache=true,--use-new-run,--compressed-caching=false";
+    await create("default", { functionBuildExecutorArgs, enableNetworkPolicies: false });
+    await expect.poll(() => state("default"), patience).toMatch(/^Ready True/);
+    const { status } = await get("default");
+    const message = status?.conditions?.[0]?.message;
+    expect(message).toContain("builds do without --insecure --skip-tls-verify");
+    expect(message).toContain("enableNetworkPolicies is deprecated");
+    expect(status).toMatchObject({ functionBuildExecutorArgs, networkPoliciesEnabled: "True" });
   });
 
   test("both registries at once is a warning", async () => {

@@ -14,6 +14,7 @@ import { digestOf } from "../digest.ts";
 import { startFunctionController } from "../start.ts";
 import { type Configuration, configurationOf } from "./configuration.ts";
 import { servedOf } from "./election.ts";
+import { type Liveness } from "./liveness.ts";
 import { serverlessReconciler } from "./reconciler.ts";
 import { type RegistryAccess } from "./registry-secret.ts";
 import { serverlesses } from "./types.ts";
@@ -27,6 +28,8 @@ export interface ServerlessControllerOptions {
   clock?: Clock;
   log?: Logger;
   metrics?: ControllerMetrics;
+  /** Is told of the control loops. */
+  liveness?: Liveness;
   signal: AbortSignal;
 }
 
@@ -39,12 +42,19 @@ export async function startServerlessController(
   options: ServerlessControllerOptions,
 ): Promise<void> {
   const { client, signal, clock = systemClock, log = silentLogger, metrics } = options;
+  const { liveness } = options;
   const telling = { clock, log, ...(metrics ? { metrics } : {}) };
   const informer = new Informer(client, serverlesses, { clock, log });
   const stop = new AbortController();
   const running = AbortSignal.any([signal, stop.signal]);
   const runner = new Runner(running, (config, own) =>
-    startFunctionController({ client, config, ...telling, signal: own }),
+    startFunctionController({
+      client,
+      config,
+      ...telling,
+      ...(liveness ? { liveness } : {}),
+      signal: own,
+    }),
   );
   const controller = new Controller({
     name: serverlesses.plural,
@@ -64,6 +74,7 @@ export async function startServerlessController(
   // All objects are looked at together: which is served depends on the others.
   controller.watch(informer, () => [key]);
   controller.enqueue(key);
+  liveness?.watch(controller, running);
   const failed = runner.failed.finally(() => stop.abort());
   await Promise.race([
     failed,
