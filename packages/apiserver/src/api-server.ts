@@ -3,6 +3,7 @@ import { Admission } from "./admission/admission.ts";
 import { systemClasses } from "./admission/priority/validation.ts";
 import { WebhookConnections } from "./admission/webhooks/webhook-connections.ts";
 import { Authenticator } from "./authentication/authenticator.ts";
+import { joinedHeaders } from "./authentication/impersonation.ts";
 import { LegacyTokenKeeper } from "./authentication/legacy-token-keeper.ts";
 import { ServiceAccountTokens } from "./authentication/service-account-tokens.ts";
 import { openSigningKey } from "./authentication/signing-key.ts";
@@ -84,8 +85,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const dispatcher = new Dispatcher(engine);
   const transport =
     (user: UserInfo = administrator): Transport =>
-    (request) =>
-      dispatcher.handle(request, user);
+    async (request) => {
+      const response = await dispatcher.handle(request, user, joinedHeaders(request.headers));
+      return response.toWeb();
+    };
   await Promise.all(initialNamespaces.map((name) => ensureNamespace(transport(), engine, name)));
   await ensurePriorityClasses(transport(), engine);
   await ensureBootstrapPolicy(store, clock);

@@ -1,6 +1,7 @@
 import { type Pod, StatusError, transportOrigin, type UnknownObject } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, notFound } from "../errors.ts";
+import { type HttpResponse } from "../http/message.ts";
 import { streamResponse } from "../http/responses.ts";
 import { placeOf, updateObject } from "./write.ts";
 
@@ -50,7 +51,7 @@ const logOptions = [
 ];
 
 /** `pods/log`: what the Pod's node answers, as it comes. */
-export async function podLog(engine: Engine, request: ResourceRequest): Promise<Response> {
+export async function podLog(engine: Engine, request: ResourceRequest): Promise<HttpResponse> {
   const { type, name, namespace, query, signal } = request;
   const stored = engine.store.get(placeOf(request));
   if (!stored) throw notFound(type, name);

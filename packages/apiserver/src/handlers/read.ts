@@ -1,6 +1,7 @@
 import { isGone, StatusError } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { notFound } from "../errors.ts";
+import { type HttpResponse } from "../http/message.ts";
 import { textResponse } from "../http/responses.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import {
@@ -18,7 +19,7 @@ export async function getObject(
   engine: Engine,
   request: ResourceRequest,
   presentation: Presentation,
-): Promise<Response> {
+): Promise<HttpResponse> {
   const least = leastRevisionOf(request.query);
   await engine.store.settled();
   if (least > engine.store.revision) throw tooLargeVersion(least, engine.store.revision);
@@ -36,7 +37,7 @@ export async function listObjects(
   engine: Engine,
   request: ResourceRequest,
   presentation: Presentation,
-): Promise<Response> {
+): Promise<HttpResponse> {
   const options = listOptionsOf(request.query);
   const { limit, position } = options;
   const selection = selectionOf(request);

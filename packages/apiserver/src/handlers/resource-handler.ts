@@ -11,6 +11,7 @@ import {
   notFound,
   unknownPath,
 } from "../errors.ts";
+import { type HttpRequest, HttpResponse } from "../http/message.ts";
 import { acceptedForm, mediaTypeOf } from "../http/negotiation.ts";
 import { parseObject, readBody, readText, type Wording } from "../http/request-body.ts";
 import { jsonResponse } from "../http/responses.ts";
@@ -33,8 +34,8 @@ import { createObject, placeOf, updateObject } from "./write.ts";
 export async function handleResource(
   engine: Engine,
   request: ResourceRequest,
-  http: Request,
-): Promise<Response> {
+  http: HttpRequest,
+): Promise<HttpResponse> {
   const { type, subresource } = request;
   const { custom } = type;
   if (custom?.deprecationWarning) request.warnings.push(custom.deprecationWarning);
@@ -65,8 +66,8 @@ export async function handleResource(
 async function handleCollection(
   engine: Engine,
   request: ResourceRequest,
-  http: Request,
-): Promise<Response> {
+  http: HttpRequest,
+): Promise<HttpResponse> {
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   switch (http.method) {
     case "GET":
@@ -84,7 +85,7 @@ async function handleCollection(
       const options = await bodyOptions(request, http);
       const deleted = await deleteCollection(engine, request, options);
       await engine.conversions.prepare(request.type, deleted);
-      return new Response(
+      return new HttpResponse(
         presentation.list(deleted, { resourceVersion: String(engine.store.revision) }),
         {
           headers: { "content-type": "application/json" },
@@ -98,8 +99,8 @@ async function handleCollection(
 async function handleObject(
   engine: Engine,
   request: ResourceRequest,
-  http: Request,
-): Promise<Response> {
+  http: HttpRequest,
+): Promise<HttpResponse> {
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   switch (http.method) {
     case "GET":
@@ -148,8 +149,8 @@ const returnsDeleted = new Set([
 async function handleStatus(
   engine: Engine,
   request: ResourceRequest,
-  http: Request,
-): Promise<Response> {
+  http: HttpRequest,
+): Promise<HttpResponse> {
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   if (http.method === "GET") return getObject(engine, request, presentation);
   if (http.method === "PUT") return replace(engine, request, http);
@@ -157,7 +158,11 @@ async function handleStatus(
   throw methodNotAllowed();
 }
 
-async function replace(engine: Engine, request: ResourceRequest, http: Request): Promise<Response> {
+async function replace(
+  engine: Engine,
+  request: ResourceRequest,
+  http: HttpRequest,
+): Promise<HttpResponse> {
   const { type, subresource, namespace, name } = request;
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   const object = await bodyObject(request, http);
@@ -192,7 +197,11 @@ async function replace(engine: Engine, request: ResourceRequest, http: Request):
   return jsonResponse(presentation.object(updated), 200, request.warnings);
 }
 
-async function patch(engine: Engine, request: ResourceRequest, http: Request): Promise<Response> {
+async function patch(
+  engine: Engine,
+  request: ResourceRequest,
+  http: HttpRequest,
+): Promise<HttpResponse> {
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   const kind = patchKindOf(mediaTypeOf(http), request.type);
   const text = await readText(http);
@@ -203,8 +212,8 @@ async function patch(engine: Engine, request: ResourceRequest, http: Request): P
 async function handleScale(
   engine: Engine,
   request: ResourceRequest,
-  http: Request,
-): Promise<Response> {
+  http: HttpRequest,
+): Promise<HttpResponse> {
   const { type } = request;
   if (http.method === "GET") {
     await engine.store.settled();
@@ -232,8 +241,8 @@ async function handleScale(
 async function handlePod(
   engine: Engine,
   request: ResourceRequest,
-  http: Request,
-): Promise<Response> {
+  http: HttpRequest,
+): Promise<HttpResponse> {
   if (request.subresource === "log" && http.method === "GET") return podLog(engine, request);
   if (podStreams.has(request.subresource) && ["GET", "POST"].includes(http.method))
     throw badRequest("Upgrade request required");
@@ -250,7 +259,7 @@ async function handlePod(
 /** Served on connections that are no longer HTTP; see `streaming/upgrade.ts`. */
 const podStreams = new Set(["exec", "attach", "portforward"]);
 
-async function bodyObject(request: ResourceRequest, http: Request): Promise<UnknownObject> {
+async function bodyObject(request: ResourceRequest, http: HttpRequest): Promise<UnknownObject> {
   const { type } = request;
   const { object, duplicates } = await readBody(http, unrecognized(type));
   if (!object) throw badRequest(unrecognized(type)("unexpected end of JSON input", ""));
@@ -342,13 +351,13 @@ function typeMissing(
   );
 }
 
-async function requiredObject(http: Request): Promise<UnknownObject> {
+async function requiredObject(http: HttpRequest): Promise<UnknownObject> {
   const { object } = await readBody(http);
   if (!object) throw badRequest("the request has no body");
   return object as unknown as UnknownObject;
 }
 
-async function bodyOptions(request: ResourceRequest, http: Request): Promise<DeleteOptions> {
+async function bodyOptions(request: ResourceRequest, http: HttpRequest): Promise<DeleteOptions> {
   const wording: Wording = (problem) => `couldn't get version/kind; json parse error: ${problem}`;
   const body = ((await readBody(http, wording)).object ?? {}) as DeleteOptions;
   if (body.dryRun?.some((each) => each !== "All")) {

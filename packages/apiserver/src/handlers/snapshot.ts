@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { StatusError } from "@spry/kube";
+import { HttpResponse } from "../http/message.ts";
 import { type Store } from "../store/store.ts";
 
 /** Stores of which a copy is on its way: each takes as much disk as the store. */
@@ -13,7 +14,7 @@ const busy = new WeakSet<Store>();
  * `GET /snapshot`: the whole store at one moment, as a file that an API server can be started on. Ours; as
  * any path that is no resource, open to those whom a rule lets `get` it.
  */
-export async function snapshotResponse(store: Store): Promise<Response> {
+export async function snapshotResponse(store: Store): Promise<HttpResponse> {
   if (busy.has(store)) {
     throw new StatusError({
       code: 429,
@@ -32,7 +33,7 @@ export async function snapshotResponse(store: Store): Promise<Response> {
     await store.snapshot(file);
     const { size } = await stat(file);
     const stream = createReadStream(file).once("close", () => void done());
-    return new Response(Readable.toWeb(stream) as ReadableStream, {
+    return new HttpResponse(Readable.toWeb(stream) as ReadableStream, {
       headers: { "content-type": "application/vnd.sqlite3", "content-length": String(size) },
     });
   } catch (error) {

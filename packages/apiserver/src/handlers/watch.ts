@@ -1,5 +1,6 @@
 import { messageOf, StatusError } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type HttpResponse } from "../http/message.ts";
 import { streamResponse } from "../http/responses.ts";
 import { type StoreEvent } from "../store/event-log.ts";
 import { StoredObject } from "../store/stored-object.ts";
@@ -29,7 +30,7 @@ export function watchObjects(
   engine: Engine,
   request: ResourceRequest,
   presentation: Presentation,
-): Response {
+): HttpResponse {
   if (openWatches >= maxWatches) {
     throw new StatusError({ code: 429, message: `there are ${maxWatches} watches already` });
   }

@@ -1,10 +1,5 @@
 import { messageOf, StatusError } from "@spry/kube";
-import {
-  type HeaderList,
-  impersonated,
-  impersonationOf,
-  joinedHeaders,
-} from "../authentication/impersonation.ts";
+import { type HeaderList, impersonated, impersonationOf } from "../authentication/impersonation.ts";
 import { openIdDocument } from "../authentication/open-id.ts";
 import { attributesOf } from "../authorization/attributes.ts";
 import { Discovery } from "../discovery/discovery.ts";
@@ -18,6 +13,7 @@ import { OpenApi } from "../openapi/open-api.ts";
 import { checkBody } from "../schema/field-validation.ts";
 import { builtin } from "../schema/schema.ts";
 import { type PodStream, podStreamOf } from "../streaming/pod-stream.ts";
+import { type HttpRequest, HttpResponse } from "./message.ts";
 import { inPreferredEncoding } from "./protobuf-response.ts";
 import { readObject } from "./request-body.ts";
 import { type RequestInfo, requestInfoOf } from "./request-info.ts";
@@ -29,8 +25,11 @@ const maxManagerLength = 128;
 /** Nobody serves the group and version: told as a web server does, not as an API. */
 class UnservedPathError extends Error {}
 
-function plainText(text: string, status = 200): Response {
-  return new Response(text, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+function plainText(text: string, status = 200): HttpResponse {
+  return new HttpResponse(text, {
+    status,
+    headers: { "content-type": "text/plain; charset=utf-8" },
+  });
 }
 
 /** Turns requests into responses; never throws. */
@@ -47,18 +46,18 @@ export class Dispatcher {
 
   /** Answers the user's request, or that of whom they want to be taken for. */
   async handle(
-    request: Request,
+    request: HttpRequest,
     requester: UserInfo,
-    headers: HeaderList = joinedHeaders(request.headers),
-  ): Promise<Response> {
+    headers: HeaderList,
+  ): Promise<HttpResponse> {
     const warnings: string[] = [];
     try {
       const user = this.#actingUser(requester, headers);
-      return await inPreferredEncoding(request, await this.#route(request, user, warnings));
+      return inPreferredEncoding(request, await this.#route(request, user, warnings));
     } catch (error) {
       if (error instanceof UnservedPathError) return plainText("404 page not found\n", 404);
       if (!(error instanceof StatusError) || error.code >= 500) {
-        const { pathname } = new URL(request.url);
+        const pathname = URL.parse(request.url)?.pathname;
         const stack = error instanceof Error ? error.stack : undefined;
         this.#engine.log.error(
           { method: request.method, path: pathname, error: messageOf(error), stack },
@@ -70,11 +69,9 @@ export class Dispatcher {
   }
 
   /** What a request to change its connection's protocol is for. Throws a `StatusError`. */
-  stream(request: Request, requester: UserInfo, headers: HeaderList): PodStream {
+  stream(request: HttpRequest, requester: UserInfo, headers: HeaderList): PodStream {
     const user = this.#actingUser(requester, headers);
-    if (request.url.length > maxUrlLength)
-      throw new StatusError({ code: 414, message: "the URL is too long" });
-    const url = new URL(request.url);
+    const url = urlOf(request);
     const info = requestInfoOf(url.pathname);
     if (!info) throw badRequest("the path holds an escape that cannot be decoded");
     const { authorizer } = this.#engine;
@@ -85,10 +82,8 @@ export class Dispatcher {
     return podStreamOf(this.#engine, this.#resourceRequest(request, url, info, user, []));
   }
 
-  async #route(request: Request, user: UserInfo, warnings: string[]): Promise<Response> {
-    if (request.url.length > maxUrlLength)
-      throw new StatusError({ code: 414, message: "the URL is too long" });
-    const url = new URL(request.url);
+  async #route(request: HttpRequest, user: UserInfo, warnings: string[]): Promise<HttpResponse> {
+    const url = urlOf(request);
     const info = requestInfoOf(url.pathname);
     if (!info) throw badRequest("the path holds an escape that cannot be decoded");
     this.#engine.authorizer.require(attributesOf(user, request.method, url, info));
@@ -106,12 +101,12 @@ export class Dispatcher {
   }
 
   async #review(
-    request: Request,
+    request: HttpRequest,
     user: UserInfo,
     { kind, namespaced = false, review }: ReviewKind,
     { group, version, namespace, name }: RequestInfo,
     warnings: string[],
-  ): Promise<Response> {
+  ): Promise<HttpResponse> {
     if (name !== undefined || namespaced !== (namespace !== undefined)) throw unknownPath();
     if (request.method !== "POST") throw methodNotAllowed();
     const given = await readObject(request);
@@ -134,7 +129,7 @@ export class Dispatcher {
   }
 
   #resourceRequest(
-    request: Request,
+    request: HttpRequest,
     url: URL,
     info: RequestInfo,
     user: UserInfo,
@@ -159,11 +154,13 @@ export class Dispatcher {
       manager: managerOf(request, query),
       dryRun: dryRunOf(request.method, query),
       warnings,
-      signal: request.signal,
+      get signal() {
+        return request.signal;
+      },
     };
   }
 
-  #nonResource(request: Request, url: URL): Response | Promise<Response> {
+  #nonResource(request: HttpRequest, url: URL): HttpResponse | Promise<HttpResponse> {
     const path = url.pathname.replace(/\/+$/, "") || "/";
     if (request.method !== "GET" && request.method !== "HEAD") throw unknownPath();
     if (path === "/version") return jsonResponse(versionInfo);
@@ -193,7 +190,7 @@ export class Dispatcher {
     return this.#discover(request, path);
   }
 
-  #discover(request: Request, path: string): Response {
+  #discover(request: HttpRequest, path: string): HttpResponse {
     const accept = request.headers.get("accept") ?? "";
     const isRoot = path === "/api" || path === "/apis";
     const aggregated =
@@ -204,7 +201,7 @@ export class Dispatcher {
       : undefined;
     if (document === undefined) throw unknownPath();
     if (!aggregated) return textResponse(document);
-    return new Response(document, {
+    return new HttpResponse(document, {
       headers: {
         "content-type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
         vary: "Accept",
@@ -226,6 +223,14 @@ const versionInfo = {
   platform: `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
 };
 
+function urlOf({ url }: HttpRequest): URL {
+  if (url.length > maxUrlLength)
+    throw new StatusError({ code: 414, message: "the URL is too long" });
+  const parsed = URL.parse(url);
+  if (!parsed) throw badRequest("the request cannot be read");
+  return parsed;
+}
+
 function checkKind(body: object | undefined, apiVersion: string, kind: string): void {
   const given = { apiVersion, kind, ...body };
   if (given.apiVersion === apiVersion && given.kind === kind) return;
@@ -235,7 +240,7 @@ function checkKind(body: object | undefined, apiVersion: string, kind: string): 
 }
 
 /** The client's name for itself; otherwise what its user agent begins with. */
-function managerOf(request: Request, query: URLSearchParams): string {
+function managerOf(request: HttpRequest, query: URLSearchParams): string {
   const given = query.get("fieldManager");
   if (given && (given.length > maxManagerLength || !/^[\x20-\x7e\u00a0-\uffff]+$/.test(given))) {
     throw invalidOptions(optionsKindOf(request.method), (errors) => {

@@ -8,10 +8,11 @@ import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../engine.ts";
 import { type Dispatcher } from "./dispatcher.ts";
+import { type HttpResponse, IncomingRequest } from "./message.ts";
 import { maxBodyBytes } from "./request-body.ts";
 import { type PodStream, podStreamPath } from "../streaming/pod-stream.ts";
 import { serveUpgrade } from "../streaming/upgrade.ts";
-import { errorResponse, isStream } from "./responses.ts";
+import { errorResponse } from "./responses.ts";
 
 export interface ListenOptions {
   host: string;
@@ -100,30 +101,24 @@ async function serve(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  const abort = new AbortController();
-  outgoing.once("close", () => abort.abort());
-  const response = await respond(serving, incoming, abort.signal);
-  const headers: Record<string, string | string[]> = Object.fromEntries(response.headers);
-  const warnings = warningHeaders(response);
-  if (warnings.length > 0) headers.warning = warnings;
-  if (isStream(response)) {
-    outgoing.writeHead(response.status, headers);
+  const { status, headers, body } = await respond(serving, incoming, outgoing);
+  if (body instanceof ReadableStream) {
+    outgoing.writeHead(status, headers);
     outgoing.flushHeaders();
-    if (response.body) await pipeline(Readable.fromWeb(response.body as never), outgoing);
-    else outgoing.end();
+    await pipeline(Readable.fromWeb(body as never), outgoing);
     return;
   }
-  const body = Buffer.from(await response.arrayBuffer());
-  headers["content-length"] = String(body.length);
-  outgoing.writeHead(response.status, headers);
-  outgoing.end(incoming.method === "HEAD" ? undefined : body);
+  const content = body ?? "";
+  const length = Buffer.byteLength(content);
+  outgoing.writeHead(status, { ...headers, "content-length": length });
+  outgoing.end(incoming.method === "HEAD" ? undefined : content);
 }
 
 async function respond(
   serving: Serving,
   incoming: IncomingMessage,
-  signal: AbortSignal,
-): Promise<Response> {
+  outgoing: ServerResponse,
+): Promise<HttpResponse> {
   let user: UserInfo;
   let body: Buffer | undefined;
   try {
@@ -134,42 +129,18 @@ async function respond(
     if (!(error instanceof StatusError)) throw error;
     return errorResponse(error);
   }
-  let request: Request;
-  try {
-    request = new Request(`https://kubernetes${incoming.url ?? "/"}`, {
-      method: incoming.method ?? "GET",
-      headers: headersOf(incoming),
-      signal,
-      ...(body && { body: new Uint8Array(body) }),
-    });
-  } catch (cause) {
-    return errorResponse(
-      new StatusError({ code: 400, message: "the request cannot be read" }, { cause }),
-    );
-  }
+  const request = new IncomingRequest(incoming, body, outgoing);
   return serving.dispatcher.handle(request, user, headerList(incoming));
 }
 
 async function findStream(serving: Serving, incoming: IncomingMessage): Promise<PodStream> {
   const user = await serving.authenticator.authenticate(incoming);
-  const { url = "/", method = "GET" } = incoming;
-  const request = new Request(`https://kubernetes${url}`, { method });
-  return serving.dispatcher.stream(request, user, headerList(incoming));
+  return serving.dispatcher.stream(new IncomingRequest(incoming), user, headerList(incoming));
 }
 
 /** With values that came in several headers apart. */
 function headerList({ headersDistinct }: IncomingMessage): HeaderList {
   return Object.entries(headersDistinct).map(([name, values]) => [name, values ?? []]);
-}
-
-/** Only what handlers look at. */
-function headersOf(incoming: IncomingMessage): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const name of ["accept", "content-type", "user-agent", "if-none-match"]) {
-    const value = incoming.headers[name];
-    if (typeof value === "string") headers[name] = value;
-  }
-  return headers;
 }
 
 /**
@@ -191,10 +162,4 @@ function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
     incoming.on("end", () => resolve(size > 0 ? Buffer.concat(chunks) : undefined));
     incoming.on("error", reject);
   });
-}
-
-/** `Headers` joins what kubectl expects one by one. */
-function warningHeaders(response: Response): string[] {
-  const joined = response.headers.get("warning");
-  return joined ? (joined.match(/299 - "(?:[^"\\]|\\.)*"/g) ?? []) : [];
 }

@@ -1,5 +1,6 @@
 import { StatusError } from "@spry/kube";
 import { protobufMediaType } from "../protobuf/protobuf.ts";
+import { type HttpRequest } from "./message.ts";
 
 /** In which form objects are wanted: as they are, as rows for people, or their metadata only. */
 export type Form = "object" | "table" | "partial";
@@ -13,7 +14,7 @@ export interface Accepted {
 
 /** The media types in `Accept`, as they come. */
 export function acceptedParts(
-  request: Request,
+  request: HttpRequest,
 ): { mediaType: string; parameters: Map<string, string> }[] {
   const header = request.headers.get("accept") ?? "*/*";
   return header
@@ -32,7 +33,7 @@ const anyJson = ["application/json", "*/*", "application/*", ""];
  * Reads `Accept`; throws a `StatusError` 406 when nothing of it can be served. Tables are JSON always,
  * and so are objects of custom resources.
  */
-export function acceptedForm(request: Request, { custom }: { custom?: unknown }): Accepted {
+export function acceptedForm(request: HttpRequest, { custom }: { custom?: unknown }): Accepted {
   for (const { mediaType, parameters } of acceptedParts(request)) {
     const protobuf = mediaType === protobufMediaType;
     if (!protobuf && !anyJson.includes(mediaType)) continue;
@@ -53,7 +54,7 @@ export function acceptedForm(request: Request, { custom }: { custom?: unknown })
 }
 
 /** The media type of a request's body; JSON when it says nothing. */
-export function mediaTypeOf(request: Request): string {
+export function mediaTypeOf(request: HttpRequest): string {
   const header = request.headers.get("content-type") ?? "application/json";
   return (header.split(";")[0] ?? "").trim().toLowerCase();
 }

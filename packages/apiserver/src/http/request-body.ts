@@ -2,6 +2,7 @@ import { StatusError } from "@spry/kube";
 import { load, JSON_SCHEMA } from "js-yaml";
 import { badRequest } from "../errors.ts";
 import { scanJson } from "./json-scanner.ts";
+import { type HttpRequest } from "./message.ts";
 import { mediaTypeOf } from "./negotiation.ts";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/protobuf.ts";
 
@@ -12,7 +13,7 @@ const maxDepth = 256;
 const maxNodes = 500_000;
 
 /** The body as text; throws a `StatusError` 413 when it is too long. */
-export async function readText(request: Request): Promise<string> {
+export async function readText(request: HttpRequest): Promise<string> {
   if (Number(request.headers.get("content-length") ?? 0) > maxBodyBytes) throw tooLarge();
   const text = await request.text();
   if (text.length > maxBodyBytes) throw tooLarge();
@@ -30,7 +31,7 @@ export interface Body {
 }
 
 /** The object in the body, whatever its media type. `null` is read as an object without fields. */
-export async function readBody(request: Request, wording?: Wording): Promise<Body> {
+export async function readBody(request: HttpRequest, wording?: Wording): Promise<Body> {
   const mediaType = mediaTypeOf(request);
   if (mediaType === protobufMediaType) {
     const bytes = new Uint8Array(await request.arrayBuffer());
@@ -51,7 +52,7 @@ export async function readBody(request: Request, wording?: Wording): Promise<Bod
 
 /** The same without a look for duplicates. */
 export async function readObject(
-  request: Request,
+  request: HttpRequest,
   wording?: Wording,
 ): Promise<Record<string, unknown> | undefined> {
   return (await readBody(request, wording)).object;

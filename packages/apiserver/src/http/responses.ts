@@ -1,13 +1,14 @@
 import { messageOf, StatusError } from "@spry/kube";
+import { type HttpHeaders, HttpResponse } from "./message.ts";
 import { boundedWarnings } from "./warnings.ts";
 
-const jsonHeaders = { "content-type": "application/json" };
+const contentType = "application/json";
 
 export function jsonResponse(
   body: unknown,
   status = 200,
   warnings: readonly string[] = [],
-): Response {
+): HttpResponse {
   return textResponse(JSON.stringify(body), status, warnings);
 }
 
@@ -16,33 +17,26 @@ export function textResponse(
   json: string,
   status = 200,
   warnings: readonly string[] = [],
-): Response {
-  if (warnings.length === 0) return new Response(json, { status, headers: jsonHeaders });
-  const headers = new Headers(jsonHeaders);
-  for (const warning of boundedWarnings(warnings))
-    headers.append("warning", `299 - ${quoted(warning)}`);
-  return new Response(json, { status, headers });
+): HttpResponse {
+  const headers: HttpHeaders = { "content-type": contentType };
+  if (warnings.length > 0) {
+    headers.warning = boundedWarnings(warnings).map((warning) => `299 - ${quoted(warning)}`);
+  }
+  return new HttpResponse(json, { status, headers });
 }
 
-const streams = new WeakSet<Response>();
-
-/** A response whose body is to be sent as it comes. */
+/** A response whose body is sent as it comes. */
 export function streamResponse(
   body: ReadableStream<Uint8Array> | null,
-  contentType: string,
-): Response {
-  const headers = { "content-type": contentType, "cache-control": "no-cache, private" };
-  const response = new Response(body, { headers });
-  streams.add(response);
-  return response;
-}
-
-export function isStream(response: Response): boolean {
-  return streams.has(response);
+  type: string,
+): HttpResponse {
+  return new HttpResponse(body, {
+    headers: { "content-type": type, "cache-control": "no-cache, private" },
+  });
 }
 
 /** A failure as its `Status`; what is none is the server's own fault. */
-export function errorResponse(error: unknown, warnings: readonly string[] = []): Response {
+export function errorResponse(error: unknown, warnings: readonly string[] = []): HttpResponse {
   const status =
     error instanceof StatusError
       ? error.status
@@ -50,7 +44,7 @@ export function errorResponse(error: unknown, warnings: readonly string[] = []):
           .status;
   const response = jsonResponse(status, status.code, warnings);
   const { retryAfterSeconds } = status.details ?? {};
-  if (retryAfterSeconds) response.headers.set("retry-after", String(retryAfterSeconds));
+  if (retryAfterSeconds) response.headers["retry-after"] = String(retryAfterSeconds);
   return response;
 }
 

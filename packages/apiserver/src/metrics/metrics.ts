@@ -9,6 +9,7 @@ import {
 } from "@spry/kube";
 import { type Engine } from "../engine.ts";
 import { badRequest, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
+import { type HttpRequest, type HttpResponse } from "../http/message.ts";
 import { acceptedForm } from "../http/negotiation.ts";
 import { type RequestInfo } from "../http/request-info.ts";
 import { jsonResponse } from "../http/responses.ts";
@@ -53,9 +54,9 @@ const readTimeoutMs = 10_000;
 /** Serves `metrics.k8s.io`: what Pods and nodes use now, as their kubelets measure it. */
 export async function metricsResponse(
   engine: Engine,
-  request: Request,
+  request: HttpRequest,
   info: RequestInfo,
-): Promise<Response> {
+): Promise<HttpResponse> {
   const { version, resource, namespace, name, subresource } = info;
   const known = metricsResources.find(({ plural }) => plural === resource);
   const isPlaced = known?.namespaced ? name === undefined || namespace !== undefined : !namespace;

@@ -4,6 +4,7 @@ import { unknownPath } from "../errors.ts";
 import { type Catalog } from "../resources/catalog.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { builtin } from "../schema/schema.ts";
+import { type HttpRequest, HttpResponse } from "../http/message.ts";
 import { acceptedParts } from "../http/negotiation.ts";
 import { pathsOf, schemasOf } from "./documents.ts";
 import { encodeSwagger, swaggerProtobufType, swaggerProtobufTypes } from "./swagger-protobuf.ts";
@@ -27,7 +28,7 @@ export class OpenApi {
     this.#catalog = catalog;
   }
 
-  respond(request: Request, path: string): Response {
+  respond(request: HttpRequest, path: string): HttpResponse {
     const contentType = acceptedType(request, path);
     if (this.#generation !== this.#catalog.generation) {
       this.#documents.clear();
@@ -35,8 +36,9 @@ export class OpenApi {
     }
     const { body, hash } = this.#document(path, contentType);
     const etag = `"${hash}"`;
-    if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304 });
-    return new Response(body, {
+    if (request.headers.get("if-none-match") === etag)
+      return new HttpResponse(null, { status: 304 });
+    return new HttpResponse(body, {
       headers: { "content-type": contentType, etag, vary: "Accept" },
     });
   }
@@ -92,7 +94,7 @@ export class OpenApi {
 }
 
 /** Version 2 is had in protobuf too; some clients ask for version 3 in it and take JSON when told that there is none. */
-function acceptedType(request: Request, path: string): string {
+function acceptedType(request: HttpRequest, path: string): string {
   const types = [jsonType, ...(path === "/openapi/v2" ? swaggerProtobufTypes : [])];
   for (const { mediaType } of acceptedParts(request)) {
     if ([jsonType, "*/*", "application/*", ""].includes(mediaType)) return jsonType;

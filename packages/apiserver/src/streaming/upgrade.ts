@@ -55,7 +55,7 @@ export async function serveUpgrade(
   } catch (error) {
     if (!(error instanceof StatusError)) log.debug({ error: messageOf(error) }, "stream failed");
     if (upgrade.switched) socket.destroy();
-    else await refuse(socket, error);
+    else refuse(socket, error);
   }
 }
 
@@ -144,16 +144,11 @@ function chosen(offered: readonly string[], served: readonly string[]): string {
   );
 }
 
-async function refuse(socket: Duplex, error: unknown): Promise<void> {
-  const response = errorResponse(error);
-  const body = Buffer.from(await response.arrayBuffer());
+function refuse(socket: Duplex, error: unknown): void {
+  const { status, body } = errorResponse(error);
+  const text = typeof body === "string" ? body : "";
   socket.end(
-    Buffer.concat([
-      Buffer.from(
-        `HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ""}\r\nContent-Type: application/json\r\n` +
-          `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n`,
-      ),
-      body,
-    ]),
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
 }

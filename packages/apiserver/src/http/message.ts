@@ -1,0 +1,98 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+
+/**
+ * A request as handlers look at it. `Request` is one; what comes over a socket is not made into a `Request`
+ * first, for that costs as much as writing a small object.
+ */
+export interface HttpRequest {
+  readonly method: string;
+  /** Absolute. */
+  readonly url: string;
+  readonly headers: { get(name: string): string | null };
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  text(): Promise<string>;
+  arrayBuffer(): Promise<ArrayBufferLike>;
+}
+
+const noBody = Buffer.alloc(0);
+
+/** A request from a socket, its body read. */
+export class IncomingRequest implements HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HttpRequest["headers"];
+  readonly #body: Buffer;
+  readonly #outgoing: ServerResponse | undefined;
+  #signal: AbortSignal | undefined;
+
+  /** Without `outgoing` nobody goes away. */
+  constructor(incoming: IncomingMessage, body: Buffer = noBody, outgoing?: ServerResponse) {
+    const { method = "GET", url = "/", headers } = incoming;
+    this.method = method;
+    this.url = `https://kubernetes${url.startsWith("/") ? "" : "/"}${url}`;
+    this.headers = {
+      get(name) {
+        const value = headers[name];
+        return typeof value === "string" ? value : null;
+      },
+    };
+    this.#body = body;
+    this.#outgoing = outgoing;
+  }
+
+  /** Made when it is asked for: few requests take long enough to be given up. */
+  get signal(): AbortSignal {
+    if (this.#signal) return this.#signal;
+    const abort = new AbortController();
+    if (this.#outgoing?.closed) abort.abort();
+    else this.#outgoing?.once("close", () => abort.abort());
+    return (this.#signal = abort.signal);
+  }
+
+  text(): Promise<string> {
+    return Promise.resolve(this.#body.toString());
+  }
+
+  arrayBuffer(): Promise<ArrayBufferLike> {
+    const { buffer, byteOffset, length } = this.#body;
+    return Promise.resolve(buffer.slice(byteOffset, byteOffset + length));
+  }
+}
+
+export type HttpBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+
+/** By their names in lower case; several values where clients expect them one by one. */
+export type HttpHeaders = Record<string, string | string[]>;
+
+export interface HttpResponseInit {
+  status?: number;
+  headers?: HttpHeaders;
+}
+
+/** An answer as handlers make it; it becomes a `Response` only for callers in this process. */
+export class HttpResponse {
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  readonly body: HttpBody;
+
+  constructor(body: HttpBody, { status = 200, headers = {} }: HttpResponseInit = {}) {
+    this.status = status;
+    this.headers = headers;
+    this.body = body;
+  }
+
+  /** Whether the body is to be sent as it comes. */
+  get streams(): boolean {
+    return this.body instanceof ReadableStream;
+  }
+
+  toWeb(): Response {
+    const headers = new Headers();
+    for (const [name, values] of Object.entries(this.headers)) {
+      for (const value of typeof values === "string" ? [values] : values)
+        headers.append(name, value);
+    }
+    return new Response(this.body, { status: this.status, headers });
+  }
+}
