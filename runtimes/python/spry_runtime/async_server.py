@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import time
 
 from .connection import Connection
-from .exchange import TEXT, Exchange, add_to_answers
+from .exchange import ERROR_BODY, TEXT, Exchange, add_to_answers
 from .handler import ASGI, LoadError, load_handler
 from .invocation import Invocation
 from .lifecycle import call_hook_async
 from .log import log, log_error
 from .metrics import Metrics
 from .reply import error_reply
-from .service import ERROR_BODY, GRACE_SECONDS, TIMEOUT_BODY, Service
+from .service import GRACE_SECONDS, TIMEOUT_BODY, Service
 
 _LARGE = 256 * 1024
 _STARTUP_SECONDS = 120.0
@@ -61,7 +62,7 @@ class _Server(Service):
         super().__init__(settings, Metrics())
         self._handler = handler
         self._invocation = Invocation(settings, handler)
-        self._listening = listening
+        self._listening = socket.socket(fileno=listening.detach())
         self._beat = beat
         self._announce = announce
         self._started = time.monotonic()

@@ -8,9 +8,9 @@ thread switch, and slow ones side by side, up to the limit of threads.
 
 from __future__ import annotations
 
+import _thread
 import os
-import socket
-import threading
+import sys
 import time
 
 from . import channel
@@ -29,7 +29,7 @@ _ORPHAN_SECONDS = 10.0
 
 class CallLoop:
     def __init__(
-        self, server: socket.socket, promotions: int, shared: SharedState, invocation: Invocation, threads: int
+        self, server, promotions: int, shared: SharedState, invocation: Invocation, threads: int
     ) -> None:
         self._server = server
         self._promotions = promotions
@@ -37,19 +37,24 @@ class CallLoop:
         self._invocation = invocation
         self._buffer = FrameBuffer()
         self._frames_taken = 0
-        self._reading = threading.Lock()
-        self._writing = threading.Lock()
-        self._counting = threading.Lock()
+        self._reading = _thread.allocate_lock()
+        self._writing = _thread.allocate_lock()
+        self._counting = _thread.allocate_lock()
         self._readers = 0
         self._parked = 0
         # One more than calls can be under way: there is always a thread to read on.
         self._threads_left = threads + 1
         self._streams: dict[int, _Stream] = {}
-        self._closed = threading.Event()
+        self._closed = False
 
     def run(self) -> int:
         """Returns when the server closes the channel."""
         self._start_thread()
+        self._serve(once=True)
+        # Not earlier, because the first answer would wait for it; here, because up to Python 3.12 whichever thread imports
+        # it is the main thread to it.
+        import threading  # noqa: F401
+
         self._serve()
         with self._counting:
             self._parked += 1
@@ -62,7 +67,11 @@ class CallLoop:
                 return
             self._threads_left -= 1
             self._parked += 1
-        threading.Thread(target=self._live, daemon=True).start()
+        thread = getattr(sys.modules.get("threading"), "Thread", None)
+        if thread is None:
+            _thread.start_new_thread(self._live, ())
+        else:
+            thread(target=self._live, daemon=True).start()
 
     def _live(self) -> None:
         self._serve_promoted()
@@ -85,10 +94,10 @@ class CallLoop:
             with self._counting:
                 self._parked += 1
 
-    def _serve(self) -> None:
-        """Reads and answers until another thread reads."""
+    def _serve(self, once: bool = False) -> None:
+        """Reads and answers until another thread reads, or `once`."""
         shared, counting = self._shared, self._counting
-        while not self._closed.is_set():
+        while not self._closed:
             with counting:
                 self._readers += 1
                 shared.busy = False
@@ -106,7 +115,7 @@ class CallLoop:
                 self._answer(frame)
                 frame = None  # a large body must not stay until the next call
                 self._invocation.forget()
-                if self._readers:
+                if once or self._readers:
                     return
             else:
                 stream = self._streams.get(frame[1])
@@ -115,7 +124,7 @@ class CallLoop:
 
     def _receive(self) -> Frame | None:
         with self._reading:
-            while not self._closed.is_set():
+            while not self._closed:
                 frame = self._buffer.next()
                 if frame is not None:
                     self._frames_taken += 1
@@ -179,7 +188,7 @@ class CallLoop:
 
     def _close(self) -> None:
         """The server has gone, or wants us to."""
-        self._closed.set()
+        self._closed = True
         for stream in list(self._streams.values()):
             stream.cancel()
 
@@ -188,6 +197,8 @@ class _Stream:
     """How much of an answer may be under way to its client: a slow reader stops its writer, not the server."""
 
     def __init__(self) -> None:
+        import threading
+
         self.cancelled = False
         self._free: float = STREAM_WINDOW
         self._changed = threading.Condition()

@@ -24,6 +24,7 @@ _REASONS = {
 _status_lines: dict[int, bytes] = {}
 
 TEXT = b"content-type: text/plain; charset=utf-8\r\n"
+ERROR_BODY = b"Internal server error"
 
 
 class Exchange:

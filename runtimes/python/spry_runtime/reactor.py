@@ -6,11 +6,9 @@ Transports have the methods of asyncio's that `Connection` uses.
 
 from __future__ import annotations
 
+import _socket as socket
 import errno
-import heapq
-import itertools
 import select
-import socket
 import time
 
 from .log import log_error
@@ -30,7 +28,7 @@ class Reactor:
             self._poll, self._unit = select.poll(), 1000.0
         self._callbacks: dict = {}
         self._timers: list = []
-        self._order = itertools.count()
+        """A handful, soonest first."""
         self._running = True
         self.flush: list = []
         """Called once at the end of each round, in which they were appended."""
@@ -48,7 +46,8 @@ class Reactor:
             self._poll.unregister(fd)
 
     def call_later(self, seconds: float, callback) -> None:
-        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), callback))
+        self._timers.append((time.monotonic() + seconds, callback))
+        self._timers.sort(key=_due)
 
     def stop(self) -> None:
         self._running = False
@@ -71,7 +70,7 @@ class Reactor:
             except Exception as error:  # noqa: BLE001 - the others are still ready in the next round
                 log_error("serving", error)
             while timers and timers[0][0] <= time.monotonic():
-                self._attempt(heapq.heappop(timers)[2])
+                self._attempt(timers.pop(0)[1])
             while self.flush:
                 self._attempt(self.flush.pop())
 
@@ -81,6 +80,10 @@ class Reactor:
             callback()
         except Exception as error:  # noqa: BLE001 - no fault in one task may end the server
             log_error("serving", error)
+
+
+def _due(timer) -> float:
+    return timer[0]
 
 
 class Listener:
@@ -105,7 +108,7 @@ class Listener:
     def _accept(self, _events: int) -> None:
         for _ in range(64):
             try:
-                accepted, _ = self._socket.accept()
+                fd, _ = self._socket._accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -115,6 +118,7 @@ class Listener:
                 self._reactor.forget(self._socket.fileno())
                 self._reactor.call_later(0.1, self._watch)
                 return
+            accepted = socket.socket(self._socket.family, socket.SOCK_STREAM, 0, fd)
             StreamTransport(self._reactor, accepted, self._factory())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .log import log_error
-from .service import ERROR_BODY
+from .exchange import ERROR_BODY
 
 _HTML = b"content-type: text/html; charset=UTF-8\r\n"
 _JSON = b"content-type: application/json\r\n"

@@ -5,14 +5,14 @@ Parsed strictly (RFC 9112): what is read laxly here is what a request smuggler h
 
 from __future__ import annotations
 
-import re
-
 HEAD_LIMIT = 32 * 1024
 FIELD_LIMIT = 100
 
-_REQUEST_LINE = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e\x80-\xff]+) HTTP/([0-9])\.([0-9])")
-# Linear on purpose: surrounding blanks are stripped afterwards, not matched.
-_FIELD = re.compile(r"^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([\t\x20-\x7e\x80-\xff]*)\r\n", re.MULTILINE)
+# By sets of bytes instead of patterns: importing `re` takes a fifth of the time in which a Function starts.
+_TOKEN = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_VISIBLE = bytes((*range(0x21, 0x7F), *range(0x80, 0x100)))
+_FIELD_VALUE = b"\t " + _VISIBLE
+_METHOD_LIMIT = 32
 
 # Clients on keep-alive repeat their heads byte for byte. Heads are never changed after parsing, so they are shared.
 _MEMO_LENGTH = 128
@@ -56,7 +56,7 @@ def parse_head(raw: bytes) -> RequestHead:
     """Parses everything up to and including the CRLF of the last field. Raises `MalformedRequest`."""
     head = _memo.get(raw)
     if head is None:
-        head = _parse(raw.decode("latin-1"))
+        head = _parse(raw)
         head.raw = raw
         if len(raw) <= _MEMO_HEAD_LIMIT:
             if len(_memo) >= _MEMO_LENGTH:
@@ -65,22 +65,38 @@ def parse_head(raw: bytes) -> RequestHead:
     return head
 
 
-def _parse(text: str) -> RequestHead:
-    line, _, block = text.partition("\r\n")
-    request_line = _REQUEST_LINE.fullmatch(line)
-    if request_line is None:
-        raise MalformedRequest(400, "malformed request line")
-    method, target, major, minor = request_line.groups()
-    if major != "1":
-        raise MalformedRequest(505, "HTTP version not supported")
+def _parse(raw: bytes) -> RequestHead:
+    line, _, block = raw.partition(b"\r\n")
+    method, target, version = _parse_line(line)
     head = RequestHead()
     head.method = method
     head.raw_path, head.query = _parse_target(method, target)
-    head.http11 = minor != "0"
+    head.http11 = version != b"HTTP/1.0"
     head.fields = _parse_fields(block)
     head.headers = _join(head.fields)
     _frame(head)
     return head
+
+
+def _parse_line(line: bytes) -> tuple[str, str, bytes]:
+    parts = line.split(b" ")
+    if len(parts) != 3:
+        raise MalformedRequest(400, "malformed request line")
+    method, target, version = parts
+    if (
+        not 0 < len(method) <= _METHOD_LIMIT
+        or not target
+        or method.translate(None, _TOKEN)
+        or target.translate(None, _VISIBLE)
+        or len(version) != 8
+        or not version.startswith(b"HTTP/")
+        or not (version[5:6] + version[7:]).isdigit()
+        or version[6:7] != b"."
+    ):
+        raise MalformedRequest(400, "malformed request line")
+    if version[5:6] != b"1":
+        raise MalformedRequest(505, "HTTP version not supported")
+    return method.decode("latin-1"), target.decode("latin-1"), version
 
 
 def _parse_target(method: str, target: str) -> tuple[str, str]:
@@ -95,14 +111,25 @@ def _parse_target(method: str, target: str) -> tuple[str, str]:
     return path, query
 
 
-def _parse_fields(block: str) -> list[tuple[str, str]]:
-    fields = _FIELD.findall(block)
-    # A line that is no field (folded, blank before the colon, control character) is one line more than fields.
-    if len(fields) != block.count("\n"):
+def _parse_fields(block: bytes) -> list[tuple[str, str]]:
+    """`block` ends with the CRLF of the last field, and is empty if there is none."""
+    if block.replace(b"\r\n", b"").translate(None, _FIELD_VALUE):
         raise MalformedRequest(400, "malformed header field")
-    if len(fields) > FIELD_LIMIT:
+    lines = block.decode("latin-1").split("\r\n")
+    if len(lines) > FIELD_LIMIT + 1:
         raise MalformedRequest(431, "too many header fields")
-    return [(name.lower(), value.strip(" \t")) for name, value in fields]
+    fields = []
+    names = ""
+    for line in lines[:-1]:
+        name, colon, value = line.partition(":")
+        if not name or not colon:
+            raise MalformedRequest(400, "malformed header field")
+        names += name
+        fields.append((name.lower(), value.strip(" \t")))
+    # Also of a folded line, or one with a blank before the colon, the name is no token.
+    if names.encode("latin-1").translate(None, _TOKEN):
+        raise MalformedRequest(400, "malformed header field")
+    return fields
 
 
 def _join(fields: list[tuple[str, str]]) -> dict[str, str]:

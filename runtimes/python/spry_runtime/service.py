@@ -18,7 +18,6 @@ GRACE_SECONDS = 1.0
 """How long a terminating server goes on accepting: routers need time to forget it."""
 
 TIMEOUT_BODY = b"Timeout while processing the function"
-ERROR_BODY = b"Internal server error"
 
 
 class Service:

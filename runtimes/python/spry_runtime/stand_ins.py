@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import contextvars
-import importlib.machinery
 import sys
-import types
 
 from . import trace
 
@@ -22,11 +20,13 @@ class _Finder:
 
     def find_spec(self, name, path=None, target=None):
         if name in self._builders:
-            return importlib.machinery.ModuleSpec(name, self)
+            from importlib.machinery import ModuleSpec
+
+            return ModuleSpec(name, self)
         return None
 
     def create_module(self, spec):
-        module = types.ModuleType(spec.name, "A stand-in by the runtime.")
+        module = type(sys)(spec.name, "A stand-in by the runtime.")
         module.__dict__.update(self._builders[spec.name]())
         return module
 

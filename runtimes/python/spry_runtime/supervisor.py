@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+# The C modules behind `signal` and `socket`: the Python ones import enum and a dozen others, which takes as long as
+# starting the interpreter. So it is in every module that is needed before the first answer.
+import _signal as signal
+import _socket as socket
 import os
-import signal
-import socket
 import sys
 import time
 
@@ -12,7 +14,6 @@ import time
 from . import request_head as _shared  # noqa: F401
 from .channel import NOT_LOADED
 from .log import log
-from .metrics import Metrics
 from .reactor import READ, Reactor
 from .settings import SettingError, Settings
 from .worker_process import RECEIVE_BYTES, WorkerProcess, fork_worker
@@ -37,7 +38,7 @@ def main(package: str) -> int:
     if not hasattr(os, "fork"):
         from .async_server import serve_without_fork
 
-        return serve_without_fork(settings, listening, lambda: _announce(listening, ready_fd))
+        return serve_without_fork(settings, listening, lambda: _announce(None, ready_fd))
     return _Supervisor(settings, listening, ready_fd).run()
 
 
@@ -59,8 +60,9 @@ def _take_ready_fd() -> int | None:
     return int(value) if value.isdigit() else None
 
 
-def _announce(listening: socket.socket, ready_fd: int | None) -> None:
-    listening.listen(_BACKLOG)
+def _announce(listening: socket.socket | None, ready_fd: int | None) -> None:
+    if listening is not None:
+        listening.listen(_BACKLOG)
     if ready_fd is None:
         return
     try:
@@ -90,6 +92,7 @@ class _Supervisor:
             sys.dont_write_bytecode = True
         first = self._first = self._spawn()
         # Most handlers are synchronous: what serves them is imported while the child loads the code.
+        from .metrics import Metrics
         from .worker_pool import WorkerPool
 
         frame = self._await_load(first)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import os
-import re
 import sys
 
 # Compiled (and cached) by `re` when the first request asks for its trace.
@@ -75,6 +74,8 @@ def outgoing_headers() -> dict[str, str]:
 
 
 def _parse(incoming: dict[str, str]) -> tuple[str, str | None, str]:
+    import re
+
     match = re.fullmatch(_TRACEPARENT, incoming.get("traceparent", ""))
     if match and match[1] != _NO_TRACE and match[2] != _NO_SPAN:
         return match[1], match[2], str(int(match[3], 16) & 1)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import socket
+import _signal as signal
 import sys
 
 from . import channel, trace
@@ -15,7 +14,7 @@ from .worker_process import SharedState
 
 
 def run_worker(
-    settings, listening: socket.socket, server: socket.socket, promotions: int, shared: SharedState
+    settings, listening, server, promotions: int, shared: SharedState
 ) -> int:
     """Runs in a freshly forked process. Returns its exit code when the server closes the channel."""
     _restore_process()

@@ -8,17 +8,17 @@ done. A worker that dies takes only the calls that it has begun with it.
 
 from __future__ import annotations
 
-import signal
+import _signal as signal
 import time
-from collections import deque
+from _collections import deque
 
 from . import channel
 from .channel import FrameBuffer, encode
-from .exchange import TEXT, Exchange, add_to_answers
+from .exchange import ERROR_BODY, TEXT, Exchange, add_to_answers
 from .connection import Connection
 from .log import log
 from .reactor import READ, WRITE, Listener, Reactor
-from .service import ERROR_BODY, GRACE_SECONDS, TIMEOUT_BODY, Service
+from .service import GRACE_SECONDS, TIMEOUT_BODY, Service
 from .worker_process import RECEIVE_BYTES, WorkerProcess
 
 PROMOTE_SECONDS = 0.005
@@ -403,4 +403,8 @@ class _Call:
 
 
 def _describe_exit(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+    if code >= 0:
+        return f"exit code {code}"
+    from signal import Signals
+
+    return f"signal {Signals(-code).name}"

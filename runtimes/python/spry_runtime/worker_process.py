@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _signal as signal
+import _socket as socket
 import mmap
 import os
-import signal
-import socket
 import struct
 import time
 
