@@ -10,6 +10,7 @@ import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Writable } from "node:stream";
 import { parseArgs } from "node:util";
 import { pause } from "../test/support/platform.ts";
 import { quantile } from "./figures.ts";
@@ -18,6 +19,7 @@ import { firstAnswer } from "./runtime-server.ts";
 
 const connections = 32;
 const packages = ["uvicorn", "uvloop", "httptools", "bottle", "cheroot"];
+const entry = "spry_runtime/__main__.py";
 const runtime = path.resolve(import.meta.dirname, "../runtimes/python/spry_runtime");
 
 interface Target {
@@ -74,9 +76,10 @@ export async function run(): Promise<void> {
   try {
     const targets = prepare(dir, `http://127.0.0.1:${port}/v1/traces`);
     const unit = await measureStarts(targets, Number(values.starts));
+    const warm = await measureWarmStarts(targets, Number(values.starts));
     for (let round = 0; round < Number(values.rounds); round++)
       for (const target of round % 2 ? targets.toReversed() : targets) await measureRate(target);
-    print(targets, unit);
+    print(targets, unit, warm);
   } finally {
     collector.close();
     rmSync(dir, { recursive: true, force: true });
@@ -102,7 +105,7 @@ function prepare(dir: string, collector: string): Target[] {
     mkdirSync(path.join(home, "function"), { recursive: true });
     writeFileSync(path.join(home, "function/handler.py"), handlers[kind]);
     symlinkSync(runtime, path.join(home, "spry_runtime"));
-    return path.join(home, "spry_runtime/__main__.py");
+    return path.join(home, entry);
   };
   const [asyncFile, syncFile] = [handler("async"), handler("sync")];
   const bare = "uvicorn, raw ASGI";
@@ -140,6 +143,37 @@ async function measureStarts(targets: Target[], rounds: number): Promise<number>
     }
   }
   return quantile(units, 0.5);
+}
+
+/** From the moment that a waiting process is handed its Function, beside `python3 -c 0`: the ratio of the medians. */
+async function measureWarmStarts(targets: Target[], rounds: number): Promise<Map<string, number>> {
+  const ratios = new Map<string, number>();
+  for (const { name, python, file } of targets.filter(({ file: each }) => each.endsWith(entry))) {
+    const units: number[] = [];
+    const times: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const child = spawn(python, [file], {
+        env: { SPRY_WARM_FD: "3" },
+        stdio: ["ignore", "ignore", "ignore", "pipe"],
+        detached: true,
+      });
+      await pause(500);
+      const unitBegin = performance.now();
+      spawnSync(python, ["-c", "0"], { env: {} });
+      units.push(performance.now() - unitBegin);
+      const port = nextPort++;
+      const env = { SERVER_HOST: "127.0.0.1", FUNC_PORT: String(port), FUNC_NAME: "hello" };
+      const directory = path.join(path.dirname(file), "../function");
+      const begin = performance.now();
+      (child.stdio[3] as Writable).end(`${JSON.stringify({ directory, env })}\n`);
+      await firstAnswer(port);
+      times.push(performance.now() - begin);
+      process.kill(-(child.pid ?? 0), "SIGKILL");
+      await once(child, "exit");
+    }
+    ratios.set(name, quantile(times, 0.5) / quantile(units, 0.5));
+  }
+  return ratios;
 }
 
 async function measureRate(target: Target): Promise<void> {
@@ -191,7 +225,7 @@ function proportionalMb(pid: number): number {
   }
 }
 
-function print(targets: Target[], unit: number): void {
+function print(targets: Target[], unit: number, warm: Map<string, number>): void {
   console.log(`python3 -c 0: ${unit.toFixed(1)} ms (median)\n`);
   const median = (values: number[]) => quantile(values, 0.5);
   const bareMemory = median(targets[0]?.memory ?? []);
@@ -203,8 +237,10 @@ function print(targets: Target[], unit: number): void {
       const ratio = rate / median(base);
       aim = `× ${ratio.toFixed(2)} of ${beside[0]}, aim ≥ ${beside[1]} ${ratio >= beside[1] ? "✔" : "✘"}`;
     }
+    const warmRatio = warm.get(name);
+    const warmPart = warmRatio === undefined ? "" : `, warm × ${warmRatio.toFixed(2)}`;
     console.log(
-      `${name.padEnd(22)} start ${started.toFixed(0).padStart(4)} ms (× ${(started / unit).toFixed(2)})` +
+      `${name.padEnd(22)} start ${started.toFixed(0).padStart(4)} ms (× ${(started / unit).toFixed(2)}${warmPart})` +
         `   ${mb.toFixed(1)} MB (× ${(mb / bareMemory).toFixed(2)})   ${rate.toFixed(0).padStart(6)}/s   ${aim}`,
     );
   }

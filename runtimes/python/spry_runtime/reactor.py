@@ -14,7 +14,8 @@ import time
 from .log import log_error
 
 READ, WRITE = 1, 4  # EPOLLIN and POLLIN, EPOLLOUT and POLLOUT
-_CHUNK = 256 * 1024
+# Below the size from which malloc maps memory anew for each call.
+_RECEIVE_BYTES = 64 * 1024
 _HIGH_WATER = 64 * 1024
 
 
@@ -217,7 +218,7 @@ class StreamTransport:
 
     def _read(self) -> None:
         try:
-            data = self._socket.recv(_CHUNK)
+            data = self._socket.recv(_RECEIVE_BYTES)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:

@@ -22,7 +22,7 @@ class Settings:
         "version",
     )  # fmt: skip
 
-    def __init__(self, environment: dict[str, str], package: str) -> None:
+    def __init__(self, environment: dict[str, str], package: str, directory: str | None = None) -> None:
         read = _Reader(environment)
         self.runtime: str = read.text("FUNC_RUNTIME", default="python312")
         self.new_api: bool = _minor_version(self.runtime) >= 14
@@ -46,7 +46,7 @@ class Settings:
         self.queue: int = int(read.number("SERVER_QUEUE_LENGTH", default=1000, least=0, most=100_000))
         self.module: str = read.text("HANDLER_MOD_NAME", "MOD_NAME", default="handler")
         self.handler: str = read.text("HANDLER_FUNC_NAME", "FUNC_HANDLER", default="main")
-        self.directory: str = os.path.abspath(
+        self.directory: str = directory or os.path.abspath(
             read.text(
                 "FUNCTION_PATH",
                 "KUBELESS_INSTALL_VOLUME",

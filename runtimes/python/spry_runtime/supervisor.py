@@ -18,14 +18,27 @@ from .reactor import READ, Reactor
 from .settings import SettingError, Settings
 from .worker_process import RECEIVE_BYTES, WorkerProcess, fork_worker
 
-_started = time.monotonic()
 _BACKLOG = 1024
 
 
 def main(package: str) -> int:
     """Returns the exit code of the runtime."""
+    if "SPRY_WARM_FD" not in os.environ:
+        return _run(package, None)
+    from .warm_process import HandOverError, become_function
+
     try:
-        settings = Settings(dict(os.environ), package)
+        directory = become_function(_take_descriptor("SPRY_WARM_FD"))
+    except HandOverError as error:
+        log(str(error))
+        return 1
+    return 0 if directory is None else _run(package, directory)
+
+
+def _run(package: str, directory: str | None) -> int:
+    started = time.monotonic()
+    try:
+        settings = Settings(dict(os.environ), package, directory)
         if settings.log_format:
             from .invocation_log import format_logs
 
@@ -34,12 +47,12 @@ def main(package: str) -> int:
     except (SettingError, OSError) as error:
         log(str(error))
         return 1
-    ready_fd = _take_ready_fd()
+    ready_fd = _take_descriptor("SPRY_READY_FD")
     if not hasattr(os, "fork"):
         from .async_server import serve_without_fork
 
         return serve_without_fork(settings, listening, lambda: _announce(None, ready_fd))
-    return _Supervisor(settings, listening, ready_fd).run()
+    return _Supervisor(settings, listening, ready_fd, started).run()
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -54,9 +67,9 @@ def _bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _take_ready_fd() -> int | None:
-    """The descriptor is for us alone: user code does not get to hear of it."""
-    value = os.environ.pop("SPRY_READY_FD", "")
+def _take_descriptor(name: str) -> int | None:
+    """It is for us alone: user code does not get to hear of it."""
+    value = os.environ.pop(name, "")
     return int(value) if value.isdigit() else None
 
 
@@ -75,8 +88,9 @@ def _announce(listening: socket.socket | None, ready_fd: int | None) -> None:
 class _Supervisor:
     """Waits for the first process to load the code; what that says decides who serves."""
 
-    def __init__(self, settings: Settings, listening: socket.socket, ready_fd: int | None) -> None:
+    def __init__(self, settings: Settings, listening: socket.socket, ready_fd: int | None, started: float) -> None:
         self._settings = settings
+        self._started = started
         self._listening = listening
         self._ready_fd = ready_fd
         self._reactor = Reactor()
@@ -100,7 +114,7 @@ class _Supervisor:
             code = first.end(patience=0.0 if self._terminated else 1.0)
             return 0 if self._terminated else code if code > 0 else 1
         metrics = Metrics()
-        metrics.start_seconds = time.monotonic() - _started
+        metrics.start_seconds = time.monotonic() - self._started
         serve = WorkerPool
         if frame[2] != 0:
             from .server_keeper import ServerKeeper

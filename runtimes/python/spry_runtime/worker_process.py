@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _COUNT = struct.Struct("<Q")
 _COUNT_AT = 8
 
-RECEIVE_BYTES = 256 * 1024
+RECEIVE_BYTES = 64 * 1024
+"""Below the size from which malloc maps memory anew for each call."""
 
 
 class SharedState:

@@ -6,7 +6,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-const entry = path.resolve(import.meta.dirname, "../spry_runtime/__main__.py");
+export const entry = path.resolve(import.meta.dirname, "../spry_runtime/__main__.py");
 
 /** Why the tests cannot run here, or nothing. */
 export const missingPython = findMissing();
@@ -160,7 +160,7 @@ export class PythonRuntime {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,0 +1,95 @@
+"""A process that has loaded all of the runtime and waits for its Function: what starts when a Function is at zero and
+somebody calls it. It is handed one Function, once, over a descriptor that nobody else has, and stays that Function's."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+
+_LINE_LIMIT = 2 * 1024 * 1024
+# Read by interpreter, loader and allocator when a process starts, and not again.
+_EARLY = ("PYTHON", "LD_", "MALLOC_", "GLIBC_TUNABLES")
+_LATE_ENOUGH = frozenset(("PYTHONPATH", "PYTHONUNBUFFERED"))
+"""All output is unbuffered anyway."""
+
+
+class HandOverError(Exception):
+    """What came over the descriptor is no Function that this process can become."""
+
+
+def become_function(descriptor: int | None) -> str | None:
+    """Waits for one line, `{"directory": "/…", "env": {…}}` in JSON; from then on `env` is all of the environment.
+
+    Returns the directory with the Function's code; None if the other side closes without a word. Raises `HandOverError`.
+    """
+    if descriptor is None:
+        raise HandOverError("reading SPRY_WARM_FD: want the number of a descriptor")
+    _import_everything()
+    # What is here now lives as long as the process: workers share it, and no collection looks at it again.
+    gc.freeze()
+    line = _read_line(descriptor)
+    if not line.strip():
+        return None
+    try:
+        message = json.loads(line)
+    except ValueError as error:
+        raise HandOverError(f"being handed a Function: no JSON: {error}") from error
+    directory, environment = _checked(message)
+    os.environ.clear()
+    os.environ.update(environment)
+    _catch_up(environment)
+    return directory
+
+
+def _import_everything() -> None:
+    """For either kind of handler, with what of the standard library most handlers import or their first call needs."""
+    import importlib
+
+    own = (
+        "asgi", "async_server", "call_loop", "invocation", "metrics", "server_keeper", "wsgi", "worker", "worker_pool",
+    )  # fmt: skip
+    for name in own:
+        importlib.import_module(f"{__package__}.{name}")
+    for name in ("datetime", "faulthandler", "http.client", "logging", "threading", "traceback", "urllib.request", "uuid"):
+        importlib.import_module(name)
+
+
+def _read_line(descriptor: int) -> bytes:
+    line = b""
+    while b"\n" not in line:
+        piece = os.read(descriptor, 64 * 1024)
+        if not piece:
+            break
+        line += piece
+        if len(line) > _LINE_LIMIT:
+            raise HandOverError("being handed a Function: too long a line")
+    os.close(descriptor)
+    return line
+
+
+def _checked(message) -> tuple[str, dict[str, str]]:
+    message = message if isinstance(message, dict) else {}
+    directory, environment = message.get("directory"), message.get("env")
+    if not isinstance(directory, str) or not os.path.isabs(directory):
+        raise HandOverError("being handed a Function: its directory is no absolute path")
+    if not isinstance(environment, dict) or not all(isinstance(value, str) for value in environment.values()):
+        raise HandOverError("being handed a Function: its environment is no object of texts")
+    for name in environment:
+        if name.startswith(_EARLY) and name not in _LATE_ENOUGH:
+            raise HandOverError(f"being handed a Function: {name} counts only at the start of a process")
+    return directory, environment
+
+
+def _catch_up(environment: dict[str, str]) -> None:
+    """With what the interpreter does with its environment when it starts."""
+    import time
+
+    sys.path[:0] = [each for each in environment.get("PYTHONPATH", "").split(os.pathsep) if each]
+    if hasattr(time, "tzset"):
+        time.tzset()
+    if "SPRY_SERVICES" in environment:
+        import site
+
+        site.main()  # runs the line of the node's virtual environment that brings the names of Services
