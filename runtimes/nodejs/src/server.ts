@@ -7,6 +7,7 @@ import { type Invocation, invoke } from "./invoke.ts";
 import { isTraced } from "./is-traced.ts";
 import { logError } from "./log.ts";
 import { hasBody, isLeftUnread, parseBody, readBody } from "./request-body.ts";
+import { type InvocationSpan } from "./tracing/invocation-span.ts";
 import { type Tracing } from "./tracing/tracing.ts";
 import { RequestError } from "./request-error.ts";
 
@@ -40,15 +41,16 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     (request, response) => {
       log?.(request, response);
       if (answerItself(request, response, invocation)) return;
-      const go = () => answer(request, response, invocation, timeoutMs, admission);
-      if (invocation.follow) return invocation.follow(request, () => trace(request, response, go));
-      trace(request, response, go);
+      const go = (span?: InvocationSpan) =>
+        answer(request, response, { invocation, timeoutMs, admission, span });
+      if (invocation.follow) return invocation.follow(request, () => trace(request, go));
+      trace(request, go);
     },
   );
-  const trace = (request: FunctionRequest, response: FunctionResponse, go: () => void) => {
-    if (invocation.tracing) invocation.tracing.run(request, response, go);
+  const trace = (request: FunctionRequest, go: (span?: InvocationSpan) => void) => {
+    if (invocation.tracing) invocation.tracing.run(request, go);
     else if (!isTraced(request)) go();
-    else void loadTracing(invocation).then((tracing) => tracing.run(request, response, go));
+    else void loadTracing(invocation).then((tracing) => tracing.run(request, go));
   };
   return server;
 }
@@ -90,12 +92,18 @@ function answerItself(
   }
 }
 
+interface Circumstances {
+  invocation: Invocation;
+  timeoutMs: number;
+  admission: Admission | undefined;
+  /** When the request is recorded. */
+  span: InvocationSpan | undefined;
+}
+
 function answer(
   request: FunctionRequest,
   response: FunctionResponse,
-  invocation: Invocation,
-  timeoutMs: number,
-  admission: Admission | undefined,
+  { invocation, timeoutMs, admission, span }: Circumstances,
 ): void {
   // Only for the answer's beginning: a stream may take as long as it likes.
   const timer = setTimeout(() => {
@@ -105,6 +113,7 @@ function answer(
   }, timeoutMs);
   response.once("close", () => {
     clearTimeout(timer);
+    span?.end(response);
     if (!response.writableFinished)
       request.abandon(new DOMException("the client has gone", "AbortError"));
   });

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type Span } from "./span.ts";
 
 /** By which OpenTelemetry's API finds the span in a context. */
-const spanKey = Symbol.for("OpenTelemetry Context Key SPAN");
+export const spanKey = Symbol.for("OpenTelemetry Context Key SPAN");
 
 /** OpenTelemetry's Context: immutable, each one value more than the one that it was made of. */
 export class Context {
@@ -45,6 +45,10 @@ export function withSpan(context: Context, span: Span): Context {
   return context.setValue(spanKey, span);
 }
 
-export function runWith<T>(context: Context, fn: () => T): T {
-  return storage.run(context, fn);
+export function runWith<T, A extends unknown[]>(
+  context: Context,
+  fn: (...args: A) => T,
+  ...args: A
+): T {
+  return storage.run(context, fn, ...args);
 }

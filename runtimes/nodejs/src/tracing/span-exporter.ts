@@ -1,75 +1,116 @@
+import { type Agent as HttpAgent } from "node:http";
 import { logError } from "../log.ts";
-import { toOtlpJson } from "./otlp-json.ts";
+import { rootContext, runWith } from "./context.ts";
+import { envelopeJson } from "./otlp-json.ts";
 import { type Span } from "./span.ts";
+import { type PlainSpan, SpanBatch } from "./span-batch.ts";
 
-const limits = { queued: 4096, perRequest: 512, intervalMs: 1000, timeoutMs: 10_000 };
+const limits = { batchBytes: 512 * 1024, batches: 4, intervalMs: 1000, timeoutMs: 10_000 };
 
 /**
- * Sends spans in batches, in OTLP's JSON form over HTTP: at most 4096 a second, which is as much as
- * leaves the Function its processor. Drops what is more, and what the collector does not take.
+ * Sends spans in batches, in OTLP's JSON form over HTTP: each second, or when half a megabyte is
+ * full. What the collector has not taken yet is at most four of those. Spans beyond that are dropped.
  */
 export class SpanExporter {
   readonly #url: URL;
-  readonly #serviceName: string;
-  #queue: Span[] = [];
-  #sending: Promise<void> | undefined;
+  readonly #envelope: { head: string; tail: string };
+  readonly #sending = new Set<Promise<void>>();
+  #current: SpanBatch | undefined;
+  /** Kept, as a Function that fills one will fill another. */
+  #spare: SpanBatch | undefined;
+  #isTimed = false;
+  #agent: HttpAgent | undefined;
   #hasFailed = false;
 
   constructor(endpoint: string, serviceName: string) {
     this.#url = new URL(endpoint);
     if (this.#url.pathname === "/") this.#url.pathname = "/v1/traces";
-    this.#serviceName = serviceName;
-    setInterval(() => void this.flush(), limits.intervalMs).unref();
+    this.#envelope = envelopeJson(serviceName);
   }
 
   /** Whether a span that begins now would be sent, as far as one can know. */
   get hasRoom(): boolean {
-    return this.#queue.length < (this.#hasFailed ? limits.perRequest : limits.queued);
+    return this.#current !== undefined || this.#sending.size < limits.batches;
   }
 
   readonly add = (span: Span): void => {
-    if (this.hasRoom) this.#queue.push(span);
+    if (!this.#batch()?.add(span)) this.#nextBatch()?.add(span);
   };
 
-  /** Sends all that is queued; settles when that is done, or has failed. */
-  async flush(): Promise<void> {
-    this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
-    await this.#sending;
+  addPlain(span: PlainSpan): void {
+    if (!this.#batch()?.addPlain(span)) this.#nextBatch()?.addPlain(span);
   }
 
-  /** Those that are there now. */
-  async #sendAll(): Promise<void> {
-    const queue = this.#queue;
-    this.#queue = [];
-    for (let sent = 0; sent < queue.length; sent += limits.perRequest) {
-      const spans = queue.slice(sent, sent + limits.perRequest);
-      try {
-        await post(this.#url, toOtlpJson(spans, this.#serviceName));
-        this.#hasFailed = false;
-      } catch (error) {
-        if (!this.#hasFailed) logError(`exporting spans to ${this.#url.href}`, error);
-        this.#hasFailed = true;
-        return;
-      }
+  /** Sends all that is there; settles when that is done, or has failed. */
+  async flush(): Promise<void> {
+    this.#send();
+    await Promise.all(this.#sending);
+  }
+
+  /** Undefined when there is no room. */
+  #batch(): SpanBatch | undefined {
+    if (this.#current) return this.#current;
+    if (this.#sending.size >= limits.batches) return undefined;
+    this.#current = this.#spare ?? new SpanBatch(limits.batchBytes, this.#envelope);
+    this.#spare = undefined;
+    if (!this.#isTimed) {
+      this.#isTimed = true;
+      setTimeout(() => {
+        this.#isTimed = false;
+        this.#send();
+      }, limits.intervalMs).unref();
+    }
+    return this.#current;
+  }
+
+  /** A collector that fails is asked once a second only. */
+  #nextBatch(): SpanBatch | undefined {
+    if (this.#hasFailed || !this.#current) return undefined;
+    this.#send();
+    return this.#batch();
+  }
+
+  #send(): void {
+    const batch = this.#current;
+    if (!batch) return;
+    this.#current = undefined;
+    if (batch.isEmpty) return void (this.#spare = batch);
+    // It is no part of the request whose span happened to be the last one.
+    const sent = runWith(rootContext, () => this.#deliver(batch));
+    this.#sending.add(sent);
+    void sent.then(() => this.#sending.delete(sent));
+  }
+
+  async #deliver(batch: SpanBatch): Promise<void> {
+    try {
+      await this.#post(batch.close());
+      this.#hasFailed = false;
+      batch.clear();
+      this.#spare = batch;
+    } catch (error) {
+      // Its memory may still be on the way: it is not used again.
+      if (!this.#hasFailed) logError(`exporting spans to ${this.#url.href}`, error);
+      this.#hasFailed = true;
     }
   }
-}
 
-async function post(url: URL, body: string): Promise<void> {
-  const { request } = await (url.protocol === "https:"
-    ? import("node:https")
-    : import("node:http"));
-  await new Promise<void>((resolve, reject) => {
-    const headers = { "content-type": "application/json" };
-    const options = { method: "POST", headers, timeout: limits.timeoutMs, agent: false };
-    const outgoing = request(url, options, (answer) => {
-      answer.resume();
-      const { statusCode = 0 } = answer;
-      if (statusCode < 300) answer.once("close", resolve);
-      else reject(new Error(`it answered ${statusCode}`));
+  async #post(body: Buffer): Promise<void> {
+    const { Agent, request } = await (this.#url.protocol === "https:"
+      ? import("node:https")
+      : import("node:http"));
+    const agent = (this.#agent ??= new Agent({ keepAlive: true, maxSockets: limits.batches }));
+    await new Promise<void>((resolve, reject) => {
+      const headers = { "content-type": "application/json", "content-length": body.length };
+      const options = { method: "POST", headers, timeout: limits.timeoutMs, agent };
+      const outgoing = request(this.#url, options, (answer) => {
+        const { statusCode = 0 } = answer;
+        answer.resume();
+        if (statusCode < 300) return void answer.once("end", resolve);
+        reject(new Error(`it answered ${statusCode}`));
+      });
+      outgoing.once("timeout", () => outgoing.destroy(new Error("it did not answer in time")));
+      outgoing.once("error", reject);
+      outgoing.end(body);
     });
-    outgoing.once("timeout", () => outgoing.destroy(new Error("it did not answer in time")));
-    outgoing.once("error", reject);
-    outgoing.end(body);
-  });
+  }
 }

@@ -120,7 +120,14 @@ function isTimeObject(value: object): value is Date | [number, number] {
 }
 
 function milliseconds(time: Time | undefined): number {
-  if (time === undefined) return performance.timeOrigin + performance.now();
+  if (time === undefined) return now();
   if (Array.isArray(time)) return time[0] * 1000 + time[1] / 1e6;
   return time instanceof Date ? time.getTime() : time;
+}
+
+const { timeOrigin } = performance;
+
+/** Milliseconds since 1970, of a clock that is never set back. */
+export function now(): number {
+  return timeOrigin + performance.now();
 }

@@ -54,15 +54,16 @@ export function traceHeaders({ traceId, spanId, traceFlags, tracestate }: SpanCo
   };
 }
 
-const pool = Buffer.allocUnsafe(4096);
-let used = pool.length;
+const pool = Buffer.allocUnsafe(64 * 24);
+let digits = "";
+let used = 0;
 
-/** So many random bytes as hexadecimal digits. */
-export function randomId(bytes: 8 | 16): string {
-  if (used + bytes > pool.length) {
-    randomFillSync(pool);
+/** So many random bytes as hexadecimal digits; 24 for a trace and its first span. */
+export function randomId(bytes: 8 | 16 | 24): string {
+  if (used + 2 * bytes > digits.length) {
+    digits = randomFillSync(pool).toString("hex");
     used = 0;
   }
-  used += bytes;
-  return pool.toString("hex", used - bytes, used);
+  used += 2 * bytes;
+  return digits.slice(used - 2 * bytes, used);
 }

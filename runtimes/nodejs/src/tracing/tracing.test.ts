@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { createServer } from "node:http";
+import { Agent, createServer, get } from "node:http";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { send, startFunction } from "../testing/running-function.ts";
@@ -21,6 +21,8 @@ interface SentSpan {
   parentSpanId?: string;
   name: string;
   kind: number;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
   status: { code: number };
   attributes: { key: string; value: Record<string, unknown> }[];
   events: { name: string }[];
@@ -125,6 +127,65 @@ describe("with a collector", () => {
     fn.process.kill("SIGTERM");
     await new Promise((resolve) => fn.process.once("exit", resolve));
     expect(collector.spans.map(({ status }) => status.code)).toEqual([2]);
+  });
+
+  test("no answer is without its span, and what goes on behind an answer is part of it", async () => {
+    const collector = await startCollector();
+    const { url } = await startFunction(
+      `exports.main = (event) => {
+        const { path } = event.extensions.request;
+        if (path === "/later") setTimeout(() => event.tracer.startSpan("later").end(), 50);
+        if (path === "/fails") throw new Error("x");
+        return "ok";
+      };`,
+      { TRACE_COLLECTOR_ENDPOINT: collector.endpoint },
+    );
+    const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+    onTestFinished(() => agent.destroy());
+    const ask = (target: string) =>
+      new Promise((resolve, reject) => {
+        get(`${url}${target}`, { agent }, (answer) => answer.resume().once("end", resolve)).once(
+          "error",
+          reject,
+        );
+      });
+    const paths = Array.from({ length: 3000 }, (_, index) => `/${index % 100 ? "ö?a=1" : "fails"}`);
+    await Promise.all([...paths, "/later"].map((each) => ask(encodeURI(each))));
+    await expect.poll(() => collector.spans.length, { timeout: 10_000 }).toBe(3002);
+    const { spans } = collector;
+    expect(new Set(spans.map(({ spanId: id }) => id)).size).toBe(3002);
+    expect(new Set(spans.map(({ traceId: id }) => id)).size).toBe(3001);
+    expect(spans.filter(({ status }) => status.code === 2)).toHaveLength(30);
+    for (const { traceId: id, startTimeUnixNano: start, endTimeUnixNano: end } of spans) {
+      expect(id).toMatch(/^[0-9a-f]{32}$/);
+      expect(Math.abs(Number(start) / 1e6 - Date.now())).toBeLessThan(60_000);
+      expect(Number(end)).toBeGreaterThanOrEqual(Number(start));
+    }
+    const later = spans.find(({ name }) => name === "later");
+    const server = spans.find(({ spanId: id }) => id === later?.parentSpanId);
+    expect(server?.attributes).toEqual([
+      { key: "http.request.method", value: { stringValue: "GET" } },
+      { key: "url.path", value: { stringValue: "/later" } },
+      { key: "url.scheme", value: { stringValue: "http" } },
+      { key: "server.address", value: { stringValue: "127.0.0.1" } },
+      { key: "http.response.status_code", value: { intValue: "200" } },
+    ]);
+  });
+
+  test("that takes nothing, what waits for it is bounded", async () => {
+    const stuck = createServer(() => {}).listen(0, "127.0.0.1");
+    await new Promise((resolve) => stuck.once("listening", resolve));
+    onTestFinished(() => stuck.close().closeAllConnections());
+    const { port } = stuck.address() as { port: number };
+    const { url } = await startFunction(
+      `exports.main = ({ tracer }) => {
+        for (let n = 0; n < 100; n++) tracer.startSpan("x".repeat(100_000)).end();
+        return process.memoryUsage();
+      };`,
+      { TRACE_COLLECTOR_ENDPOINT: `http://127.0.0.1:${port}` },
+    );
+    const memory = async () => JSON.parse((await send(url)).body) as { arrayBuffers: number };
+    for (let n = 0; n < 10; n++) expect((await memory()).arrayBuffers).toBeLessThan(8 * 2 ** 20);
   });
 
   const api = path.resolve("node_modules/@opentelemetry/api");

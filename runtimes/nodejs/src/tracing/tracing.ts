@@ -2,13 +2,13 @@ import { subscribe } from "node:diagnostics_channel";
 import { type ClientRequest } from "node:http";
 import { atStop } from "../background-work.ts";
 import { type FunctionRequest } from "../function-request.ts";
-import { type FunctionResponse } from "../function-response.ts";
 import { isTraced } from "../is-traced.ts";
 import { type Settings } from "../settings.ts";
 import { useTracer } from "../tracer.ts";
 import { activeContext, type Context, rootContext, runWith, spanOf, withSpan } from "./context.ts";
 import { provideOpenTelemetry } from "./opentelemetry.ts";
-import { Span, spanKinds } from "./span.ts";
+import { InvocationSpan } from "./invocation-span.ts";
+import { Span } from "./span.ts";
 import { SpanExporter } from "./span-exporter.ts";
 import { randomId, readTraceContext, type SpanContext, traceHeaders } from "./trace-context.ts";
 import { Tracer } from "./tracer.ts";
@@ -18,7 +18,6 @@ import { Tracer } from "./tracer.ts";
  * its trace, and with a collector each answer is a span, the parent of those that the Function makes.
  */
 export class Tracing {
-  readonly #tracer: Tracer | undefined;
   readonly #exporter: SpanExporter | undefined;
 
   constructor({ traceEndpoint, functionName }: Settings) {
@@ -27,35 +26,23 @@ export class Tracing {
     if (!traceEndpoint) return;
     const exporter = new SpanExporter(traceEndpoint, functionName);
     atStop(() => exporter.flush());
+    const tracer = new Tracer(exporter.add);
     this.#exporter = exporter;
-    this.#tracer = new Tracer(exporter.add);
-    useTracer(this.#tracer);
-    provideOpenTelemetry(this.#tracer);
+    useTracer(tracer);
+    provideOpenTelemetry(tracer);
   }
 
-  run(request: FunctionRequest, response: FunctionResponse, answer: () => void): void {
+  /** Calls `answer` within the request's context, with its span if it is recorded. */
+  run(request: FunctionRequest, answer: (span?: InvocationSpan) => void): void {
     const parent = isTraced(request) ? readTraceContext(request.headers) : undefined;
-    if (!this.#tracer || !this.#exporter) {
+    if (!this.#exporter) {
       if (!parent) return answer();
       // Nobody records a span of ours: the caller's stays the parent.
       return runWith(withSpan(rootContext, new Span("caller", parent)), answer);
     }
     if (!this.#exporter.hasRoom) return this.#runUnrecorded(parent, answer);
-    const span = this.#tracer.create(request.method ?? "GET", parent, {
-      kind: spanKinds.server,
-      attributes: {
-        "http.request.method": request.method,
-        "url.path": request.path,
-        "url.scheme": request.protocol,
-        "server.address": request.hostname ?? "",
-      },
-    });
-    response.once("close", () => {
-      span.setAttribute("http.response.status_code", response.statusCode);
-      if (response.statusCode >= 500) span.setStatus({ code: 2 });
-      span.end();
-    });
-    runWith(withSpan(rootContext, span), answer);
+    const span = new InvocationSpan(this.#exporter, request, parent);
+    runWith(span, answer, span);
   }
 
   /** More than can be sent. A trace that would begin here is not recorded anywhere, rather than in parts. */
