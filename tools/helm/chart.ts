@@ -18,6 +18,7 @@ const imageOf = (name: string): string =>
 const marks: [mark: RegExp, template: string][] = [
   [/'"@@images@@"'/g, "{{ .Values.images | toJson | quote }}"],
   [/'"@@buildEnvironment@@"'/g, "{{ .Values.buildEnvironment | toJson | quote }}"],
+  [/'"@@cleaning@@"'/g, "{{ .Values.registry.cleaning | toJson | quote }}"],
   [/'@@plainRegistries@@'/g, '{{ join "," .Values.plainRegistries | quote }}'],
   [/'@@replicas@@'/g, "{{ .Values.replicas }}"],
   [/'@@size@@'/g, "{{ .Values.registry.storage.size }}"],
@@ -43,7 +44,7 @@ const marks: [mark: RegExp, template: string][] = [
 function marked(): InstallValues {
   const asMark = (name: string) => `@@${name}@@` as never;
   /** A map that is written as one JSON text. */
-  const jsonMark = (name: string, map: Record<string, string>) =>
+  const jsonMark = <T extends object>(name: string, map: T): T =>
     Object.defineProperty(map, "toJSON", { value: () => `@@${name}@@` });
   return {
     namespace: "@@namespace@@",
@@ -61,6 +62,7 @@ function marked(): InstallValues {
         size: "@@size@@",
         storageClassName: "@@storageClassName@@",
       },
+      cleaning: jsonMark("cleaning", { ...defaultValues.registry.cleaning }),
     },
     plainRegistries: ["@@plainRegistries@@"],
     buildEnvironment: jsonMark("buildEnvironment", {}),

@@ -16,7 +16,7 @@ export async function startStatusServer(options: {
   isReady: () => boolean;
   /** Names what is stuck; with anything `/healthz` fails. It may take its time. */
   stuck?: () => Promise<string[]>;
-  metrics?: PrometheusMetrics;
+  metrics?: Pick<PrometheusMetrics, "render">;
 }): Promise<StatusServer> {
   const { stuck = async () => [] } = options;
   const health = async (text: (status: number, body: string) => void) => {

@@ -26,7 +26,12 @@ export {
   admissionConfigurations,
   type WebhookLocation,
 } from "./admission/admission-configurations.ts";
-export { type ImagesInUse, imagesInUse } from "./images/images-in-use.ts";
+export {
+  type ImagesInUse,
+  imagesInUse,
+  kindsWithImages,
+  type PlatformImages,
+} from "./images/images-in-use.ts";
 export {
   type RegistryCleaning,
   type RegistryCleaningOptions,

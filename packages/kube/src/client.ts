@@ -78,35 +78,50 @@ export class KubeClient {
     return (await this.#json("GET", pathOf(resource, target), { signal: target.signal })) as T;
   }
 
-  /** All objects, page by page. The list's resourceVersion is that of the first page. */
+  /** All objects. The list's resourceVersion is that of the first page. */
   async list<T extends KubeObject>(
     resource: Resource<T>,
     options: ListOptions = {},
   ): Promise<KubeList<T>> {
+    let all: KubeList<T> | undefined;
+    for await (const page of this.pages(resource, options)) {
+      if (all) all.items.push(...page.items);
+      else all = page;
+    }
+    if (!all) throw new Error(`listing ${resource.plural}: there was no page`);
+    delete all.metadata.continue;
+    return all;
+  }
+
+  /**
+   * The same page by page, for those who need not hold everything at once. All pages show the moment of the first;
+   * when that is too long ago for the server, a `StatusError` (410, `Expired`) ends them.
+   */
+  async *pages<T extends KubeObject>(
+    resource: Resource<T>,
+    options: ListOptions = {},
+  ): AsyncGenerator<KubeList<T>> {
     const path = pathOf(resource, { namespace: options.namespace });
     const query = new URLSearchParams({ limit: String(options.limit ?? defaultPageSize) });
     if (options.labelSelector) query.set("labelSelector", options.labelSelector);
     if (options.fieldSelector) query.set("fieldSelector", options.fieldSelector);
     if (options.resourceVersion !== undefined)
       query.set("resourceVersion", options.resourceVersion);
-    let all: KubeList<T> | undefined;
     for (;;) {
       const page = (await this.#json("GET", `${path}?${query}`, {
         signal: options.signal,
       })) as KubeList<T>;
-      if (all) all.items.push(...page.items);
-      else all = page;
-      if (!page.metadata.continue) break;
-      query.set("continue", page.metadata.continue);
+      // A cluster leaves these out of a list's items, unlike everywhere else.
+      for (const item of page.items) {
+        item.apiVersion ??= apiVersionOf(resource);
+        item.kind ??= resource.kind;
+      }
+      const next = page.metadata.continue;
+      yield page;
+      if (!next) return;
+      query.set("continue", next);
       query.delete("resourceVersion");
     }
-    delete all.metadata.continue;
-    // A cluster leaves these out of a list's items, unlike everywhere else.
-    for (const item of all.items) {
-      item.apiVersion ??= apiVersionOf(resource);
-      item.kind ??= resource.kind;
-    }
-    return all;
   }
 
   async create<T extends KubeObject>(

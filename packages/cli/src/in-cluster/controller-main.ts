@@ -25,6 +25,7 @@ import {
 } from "@spry/kube";
 import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
+import { installedImages } from "./installed-images.ts";
 import { ensureRegistryCredentials } from "./registry-credentials.ts";
 import { runProgram } from "./program.ts";
 import { startStatusServer } from "../status-server.ts";
@@ -156,17 +157,8 @@ async function installedConfig(
 ): Promise<ControllerConfig> {
   const { items: nodes } = await client.list(resources.nodes);
   const presets = defaultPresetsForNodes(nodes.length);
-  const named = Object.entries(images);
-  const runtime = /^(nodejs|python)\d+$/;
-  const builders = named.flatMap(([name, image]): [string, string][] =>
-    name.startsWith("builder-") ? [[name.slice("builder-".length), image]] : [],
-  );
-  const { builder } = images;
-  if (!builder) throw new Error("SPRY_IMAGES names no image of the builder");
   return {
-    runtimeImages: Object.fromEntries(named.filter(([name]) => runtime.test(name))),
-    builderImage: builder,
-    builderImages: Object.fromEntries(builders),
+    ...installedImages(images),
     baseNamespace: namespace,
     plainRegistries,
     buildEnvironment,

@@ -22,31 +22,39 @@ export interface ControllerEnvironment {
 
 /** Throws a `UserError` that names the variable which is missing or wrong. */
 export function controllerEnvironment(env: NodeJS.ProcessEnv): ControllerEnvironment {
-  const text = (name: string): string => {
-    const value = env[name];
-    if (value) return value;
-    throw new UserError(`the environment variable ${name} is not set`, "the Deployment sets it");
-  };
-  const map = (name: string): Record<string, string> => {
-    try {
-      const value: unknown = JSON.parse(env[name] || "{}");
-      if (isTextMap(value)) return value;
-    } catch {
-      // Said below.
-    }
-    throw new UserError(`${name} is no JSON object of texts`, "the Deployment sets it");
-  };
   return {
-    namespace: text("POD_NAMESPACE"),
-    identity: text("POD_NAME"),
-    images: map("SPRY_IMAGES"),
+    namespace: textIn(env, "POD_NAMESPACE"),
+    identity: textIn(env, "POD_NAME"),
+    images: mapIn(env, "SPRY_IMAGES"),
     plainRegistries: (env["SPRY_PLAIN_REGISTRIES"] ?? "").split(",").filter(Boolean),
-    buildEnvironment: map("SPRY_BUILD_ENVIRONMENT"),
+    buildEnvironment: mapIn(env, "SPRY_BUILD_ENVIRONMENT"),
     registry: {
-      pushAddress: text("SPRY_REGISTRY_PUSH_ADDRESS"),
-      pullAddress: text("SPRY_REGISTRY_PULL_ADDRESS"),
+      pushAddress: textIn(env, "SPRY_REGISTRY_PUSH_ADDRESS"),
+      pullAddress: textIn(env, "SPRY_REGISTRY_PULL_ADDRESS"),
     },
   };
+}
+
+/** A variable that must be there. */
+export function textIn(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  wayOut = "the Deployment sets it",
+): string {
+  const value = env[name];
+  if (value) return value;
+  throw new UserError(`the environment variable ${name} is not set`, wayOut);
+}
+
+/** A JSON object of texts; nothing is an empty one. */
+export function mapIn(env: NodeJS.ProcessEnv, name: string): Record<string, string> {
+  try {
+    const value: unknown = JSON.parse(env[name] || "{}");
+    if (isTextMap(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw new UserError(`${name} is no JSON object of texts`, "the Deployment sets it");
 }
 
 function isTextMap(value: unknown): value is Record<string, string> {

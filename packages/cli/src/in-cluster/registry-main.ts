@@ -1,38 +1,58 @@
 /**
- * Program: the registry in a cluster. Images are kept in `REGISTRY_DIR`, a volume of `REGISTRY_VOLUME_SIZE`;
- * everyone must log in.
+ * Program: the registry in a cluster. Everyone must log in; what nothing in the cluster refers to any more is removed,
+ * as on one machine. Its ServiceAccount may list what names images, and nothing else.
  */
 import path from "node:path";
 import { tmpdir } from "node:os";
+import { startRegistryCleaning } from "@spry/controller";
 import { createRegistry, writeHtpasswd } from "@spry/image";
-import { quantityValue } from "@spry/kube";
+import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
-import { UserError } from "../user-error.ts";
+import { startStatusServer } from "../status-server.ts";
+import { installedImages } from "./installed-images.ts";
 import { runProgram, untilAborted } from "./program.ts";
+import { registryEnvironment } from "./registry-environment.ts";
 
 const log = createLogger({ name: "registry" });
-const port = 5000;
-/** Of the volume: what is on the way needs room too. */
-const quotaShare = 0.9;
+const ports = { registry: 5000, metrics: 5001 };
+const day = 24 * 3_600_000;
 
 void runProgram(log, async (signal) => {
-  const username = process.env["REGISTRY_USERNAME"];
-  const password = process.env["REGISTRY_PASSWORD"];
-  if (!username || !password) {
-    throw new UserError("REGISTRY_USERNAME and REGISTRY_PASSWORD are not set", "a Secret has them");
-  }
+  const { dir, username, password, quotaBytes, images, cleaning } = registryEnvironment(
+    process.env,
+  );
   const htpasswd = path.join(tmpdir(), "htpasswd");
   await writeHtpasswd(htpasswd, { username, password });
-  const volume = process.env["REGISTRY_VOLUME_SIZE"];
+  let requestCleaning = () => {};
   const registry = createRegistry({
-    dir: process.env["REGISTRY_DIR"] ?? "/var/lib/registry",
+    dir,
     htpasswd,
-    ...(volume ? { quotaBytes: Math.floor(quantityValue(volume) * quotaShare) } : {}),
+    ...(quotaBytes === undefined ? {} : { quotaBytes }),
+    onPressure: () => requestCleaning(),
+    retention: {
+      previousImages: cleaning.previousImages,
+      cacheMaxAgeMs: cleaning.cacheMaxAgeDays * day,
+      graceMs: cleaning.graceSeconds * 1000,
+    },
     log,
   });
-  const server = await registry.listen({ host: "0.0.0.0", port });
+  const server = await registry.listen({ host: "0.0.0.0", port: ports.registry });
+  const metrics = { render: () => registry.metrics() };
+  const status = await startStatusServer({ port: ports.metrics, isReady: () => true, metrics });
   log.info({ port: server.port }, "the registry listens");
+
+  const keeping = startRegistryCleaning({
+    client: new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry-registry" }),
+    config: installedImages(images),
+    clean: (inUse) => registry.clean(inUse),
+    intervalMs: cleaning.intervalSeconds * 1000,
+    log,
+    signal,
+  });
+  requestCleaning = () => keeping.request();
   await untilAborted(signal);
   await server.close();
+  status.close();
+  await keeping.ended;
   await registry.close();
 });

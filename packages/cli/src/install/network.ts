@@ -28,11 +28,11 @@ export function networkPolicies({ namespace, registry }: InstallValues): Install
     }),
     ...(registry.enabled
       ? [
-          // Builders in every namespace push, and nodes pull.
+          // Builders in every namespace push, and nodes pull. It asks the API server, wherever that is, what is in use.
           policy("allow-to-registry", registryLabels, {
             policyTypes: ["Ingress", "Egress"],
-            ingress: [{ ports: ports(5000) }],
-            egress: [],
+            ingress: [{ ports: ports(5000, 5001) }],
+            egress: [{ ports: [{ protocol: "TCP" }] }],
           }),
         ]
       : []),

@@ -1,5 +1,7 @@
 /** The registry in the cluster: pushed to by its Service, pulled from by a port of every node (contract, section 6.1). */
+import { kindsWithImages } from "@spry/controller";
 import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
+import { type Rule } from "./access.ts";
 import {
   containerSecurityContext,
   type InstalledObject,
@@ -11,6 +13,15 @@ import { type InstallValues } from "./values.ts";
 export const registryName = "serverless-docker-registry";
 export const registryLabels = { "app.kubernetes.io/name": registryName };
 const port = 5000;
+const metricsPort = 5001;
+const rbac = "rbac.authorization.k8s.io/v1";
+
+/** In the whole cluster: what anything there refers to stays in the registry. */
+export const registryRules: Rule[] = kindsWithImages.map(({ group, plural }) => ({
+  apiGroups: [group],
+  resources: [plural],
+  verbs: ["list"],
+}));
 
 export function registryAddresses({ namespace, registry }: InstallValues): {
   pushAddress: string;
@@ -35,13 +46,21 @@ export function registryObjects(values: InstallValues): InstalledObject[] {
       ...(storage.storageClassName ? { storageClassName: storage.storageClassName } : {}),
     },
   });
+  const account = { name: registryName, namespace };
   return [
+    object("v1", "ServiceAccount", account, { automountServiceAccountToken: false }),
+    object(rbac, "ClusterRole", { name: registryName }, { rules: registryRules }),
     object(
-      "v1",
-      "ServiceAccount",
-      { name: registryName, namespace },
+      rbac,
+      "ClusterRoleBinding",
+      { name: registryName },
       {
-        automountServiceAccountToken: false,
+        roleRef: {
+          apiGroup: "rbac.authorization.k8s.io",
+          kind: "ClusterRole",
+          name: registryName,
+        },
+        subjects: [{ kind: "ServiceAccount", ...account }],
       },
     ),
     ...(storage.kind === "persistentVolumeClaim" ? [claim] : []),
@@ -52,6 +71,22 @@ export function registryObjects(values: InstallValues): InstalledObject[] {
         ports: [{ name: "http-registry", port, targetPort: port, nodePort: registry.nodePort }],
       },
     }),
+    // Of its own, so that it is no port of the nodes.
+    object(
+      "v1",
+      "Service",
+      {
+        ...metadata,
+        name: `${registryName}-metrics`,
+        annotations: { "prometheus.io/scrape": "true", "prometheus.io/port": String(metricsPort) },
+      },
+      {
+        spec: {
+          selector: registryLabels,
+          ports: [{ name: "http-metrics", port: metricsPort, targetPort: metricsPort }],
+        },
+      },
+    ),
     object("apps/v1", "Deployment", metadata, { spec: deployment(values) }),
   ];
 }
@@ -73,7 +108,7 @@ function deployment(values: InstallValues) {
       },
       spec: {
         serviceAccountName: registryName,
-        automountServiceAccountToken: false,
+        automountServiceAccountToken: true,
         enableServiceLinks: false,
         terminationGracePeriodSeconds: 10,
         securityContext: podSecurityContext,
@@ -86,11 +121,16 @@ function deployment(values: InstallValues) {
             env: [
               { name: "REGISTRY_DIR", value: "/var/lib/registry" },
               { name: "REGISTRY_VOLUME_SIZE", value: values.registry.storage.size },
+              { name: "REGISTRY_CLEANING", value: JSON.stringify(values.registry.cleaning) },
+              { name: "SPRY_IMAGES", value: JSON.stringify(values.images) },
               // The controller makes the Secret; until then the Pod waits.
               credential("REGISTRY_USERNAME", "username"),
               credential("REGISTRY_PASSWORD", "password"),
             ],
-            ports: [{ name: "http", containerPort: port }],
+            ports: [
+              { name: "http", containerPort: port },
+              { name: "metrics", containerPort: metricsPort },
+            ],
             startupProbe: { tcpSocket: { port }, periodSeconds: 1, failureThreshold: 60 },
             readinessProbe: { tcpSocket: { port }, periodSeconds: 5 },
             livenessProbe: { tcpSocket: { port }, periodSeconds: 20 },

@@ -2,6 +2,11 @@
 import { readFileSync, statSync } from "node:fs";
 import { type ServerlessSpec } from "@spry/controller";
 import { load } from "js-yaml";
+import {
+  defaultCleaning,
+  type RegistryCleaningSettings,
+  whatIsWrong,
+} from "../in-cluster/registry-environment.ts";
 import { UserError } from "../user-error.ts";
 
 export interface InstallValues {
@@ -25,6 +30,8 @@ export interface InstallValues {
       /** Empty: the cluster's default class. */
       storageClassName: string;
     };
+    /** What nothing in the cluster refers to any more is removed, but for this. */
+    cleaning: RegistryCleaningSettings;
   };
   /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
   plainRegistries: string[];
@@ -43,6 +50,7 @@ export const defaultValues: InstallValues = {
     enabled: true,
     nodePort: 32137,
     storage: { kind: "persistentVolumeClaim", size: "20Gi", storageClassName: "" },
+    cleaning: defaultCleaning,
   },
   plainRegistries: [],
   buildEnvironment: {},
@@ -120,6 +128,8 @@ function check({ images, registry, serverless, replicas }: InstallValues): void 
   if (registry.nodePort < 1 || registry.nodePort > 65535) {
     throw new UserError(`registry.nodePort ${registry.nodePort} is no port`);
   }
+  const wrong = whatIsWrong(registry.cleaning);
+  if (wrong) throw new UserError(`registry.cleaning.${wrong}`);
   if (!registry.enabled && serverless.dockerRegistry?.enableInternal !== false) {
     throw new UserError(
       "registry.enabled is false, and serverless.dockerRegistry.enableInternal is not",

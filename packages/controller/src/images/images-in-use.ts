@@ -18,8 +18,14 @@ const apps = (kind: string, plural: string): Resource => ({
   namespaced: true,
 });
 
-/** Every kind that starts Pods, or says from what they are started. */
-const kinds: Resource[] = [
+/** What builds start from. */
+export type PlatformImages = Pick<
+  ControllerConfig,
+  "runtimeImages" | "builderImage" | "builderImages"
+>;
+
+/** Every kind that starts Pods, or says from what they are started. Who asks needs the right to list each. */
+export const kindsWithImages: Resource[] = [
   resources.pods,
   resources.deployments,
   resources.replicaSets,
@@ -37,17 +43,16 @@ const kinds: Resource[] = [
  */
 export async function imagesInUse(
   client: KubeClient,
-  config: ControllerConfig,
+  { runtimeImages, builderImage, builderImages = {} }: PlatformImages,
   signal?: AbortSignal,
 ): Promise<ImagesInUse> {
-  const { runtimeImages, builderImage, builderImages = {} } = config;
   const images = new Set<string>([builderImage]);
   for (const image of [...Object.values(runtimeImages), ...Object.values(builderImages)])
     images.add(image);
   const repositories: string[] = [];
   // One kind at a time: nobody waits for this, and others use the API server too.
-  for (const kind of kinds) {
-    for (const object of await listAll(client, kind, signal)) {
+  for (const kind of kindsWithImages) {
+    for await (const object of everyOne(client, kind, signal)) {
       collectImages(object, images);
       const { namespace = "", name = "" } = object.metadata;
       if (kind === functions) repositories.push(names.repository(namespace, name));
@@ -56,17 +61,16 @@ export async function imagesInUse(
   return { references: [...images].flatMap(referencesOf), functions: repositories };
 }
 
-async function listAll(
+async function* everyOne(
   client: KubeClient,
   kind: Resource,
   signal: AbortSignal | undefined,
-): Promise<KubeObject[]> {
+): AsyncGenerator<KubeObject> {
   try {
-    return (await client.list(kind, signal ? { signal } : {})).items;
+    for await (const { items } of client.pages(kind, signal ? { signal } : {})) yield* items;
   } catch (error) {
     // A kind that the API server does not have has no objects.
-    if (isNotFound(error)) return [];
-    throw error;
+    if (!isNotFound(error)) throw error;
   }
 }
 

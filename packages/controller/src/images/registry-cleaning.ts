@@ -1,10 +1,9 @@
 import { type Clock, type KubeClient, type Logger, silentLogger, systemClock } from "@spry/kube";
-import { type ControllerConfig } from "../config.ts";
-import { type ImagesInUse, imagesInUse } from "./images-in-use.ts";
+import { type ImagesInUse, imagesInUse, type PlatformImages } from "./images-in-use.ts";
 
 export interface RegistryCleaningOptions {
   client: KubeClient;
-  config: ControllerConfig;
+  config: PlatformImages;
   /** The registry's part: removes what is not in use, by its own policy. */
   clean: (inUse: ImagesInUse) => Promise<{ manifests: number; blobs: number; bytes: number }>;
   /** Default 10 minutes. */

@@ -44,6 +44,8 @@ export interface Registry {
    * on meanwhile; it may be killed at any point. One at a time: a call during another shares its result.
    */
   clean(inUse: ImagesInUse): Promise<CleaningResult>;
+  /** What `GET /metrics` answers whoever may log in: Prometheus' text exposition format 0.0.4. */
+  metrics(): string;
   close(): Promise<void>;
 }
 
@@ -94,6 +96,7 @@ export function createRegistry(options: RegistryOptions): Registry {
             throw error;
           },
         )),
+    metrics: () => metrics.render(),
     close: () => uploads.close(),
   };
 }

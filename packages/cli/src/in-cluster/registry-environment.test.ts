@@ -1,0 +1,39 @@
+import { describe, expect, test } from "vitest";
+import { defaultCleaning, registryEnvironment } from "./registry-environment.ts";
+
+const needed = { REGISTRY_USERNAME: "u", REGISTRY_PASSWORD: "p" };
+
+describe("what the registry's Pod says", () => {
+  test("has defaults, and leaves a tenth of the volume for what is on the way", () => {
+    expect(registryEnvironment({ ...needed, REGISTRY_VOLUME_SIZE: "10Gi" })).toEqual({
+      dir: "/var/lib/registry",
+      username: "u",
+      password: "p",
+      quotaBytes: 9 * 1024 ** 3,
+      images: {},
+      cleaning: defaultCleaning,
+    });
+  });
+
+  test("may be about cleaning in part", () => {
+    const { cleaning } = registryEnvironment({
+      ...needed,
+      REGISTRY_CLEANING: '{"previousImages":0}',
+    });
+    expect(cleaning).toEqual({ ...defaultCleaning, previousImages: 0 });
+  });
+
+  test.each([
+    [{}, "REGISTRY_USERNAME is not set"],
+    [{ REGISTRY_USERNAME: "u" }, "REGISTRY_PASSWORD is not set"],
+    [{ ...needed, SPRY_IMAGES: "[]" }, "SPRY_IMAGES is no JSON object"],
+    [{ ...needed, REGISTRY_CLEANING: "no" }, "REGISTRY_CLEANING is no JSON object"],
+    [{ ...needed, REGISTRY_CLEANING: "1" }, "REGISTRY_CLEANING is no JSON object"],
+    [
+      { ...needed, REGISTRY_CLEANING: '{"graceSeconds":-1}' },
+      "graceSeconds is -1, not a whole number from 1 to 86400",
+    ],
+  ])("%j is refused: %s", (env, why) => {
+    expect(() => registryEnvironment(env)).toThrow(why);
+  });
+});
