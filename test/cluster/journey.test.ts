@@ -12,15 +12,11 @@ import {
   clusterRules,
   controllerAccount,
   namespaceRules,
-  type Rule,
 } from "../../packages/cli/src/install/access.ts";
 import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
-import {
-  type AuditEvent,
-  InstalledCluster,
-  whyNoInstallation,
-} from "../support/installed-cluster.ts";
+import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { functionManifest, pause, root, run } from "../support/platform.ts";
+import { rightOf, rightsIn, rightsUsed } from "../support/rights.ts";
 import { helm } from "../../tools/helm/helm.ts";
 
 const reason = whyNoInstallation();
@@ -297,10 +293,10 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
   test("the controller's role is what the controller asks for: no less, and no more", async () => {
     const asked = cluster.asked(`${system}:${controllerAccount}`);
     const refused = asked.filter(({ responseStatus }) => responseStatus?.code === 403);
-    expect(refused.map(triple)).toEqual([]);
+    expect(refused.map(rightOf)).toEqual([]);
     const used = new Set(asked.flatMap(rightsUsed));
     const unused = [...clusterRules, ...namespaceRules]
-      .flatMap(rightsOf)
+      .flatMap(rightsIn)
       .filter((right) => !used.has(right) && !onlySometimes.has(right));
     expect(unused).toEqual([]);
   });
@@ -353,21 +349,3 @@ const onlySometimes = new Set([
   // An Event that is repeated is counted.
   "patch /events",
 ]);
-
-function triple({ verb, objectRef }: AuditEvent): string {
-  const { apiGroup = "", resource = "", subresource } = objectRef ?? {};
-  return `${verb} ${apiGroup}/${resource}${subresource ? `/${subresource}` : ""}`;
-}
-
-/** An applied object that was not there takes the right to create it, too. */
-function rightsUsed(event: AuditEvent): string[] {
-  const right = triple(event);
-  const created = event.verb === "patch" && event.responseStatus?.code === 201;
-  return created ? [right, right.replace("patch", "create")] : [right];
-}
-
-function rightsOf({ apiGroups, resources: kinds, verbs }: Rule): string[] {
-  return apiGroups.flatMap((group) =>
-    kinds.flatMap((kind) => verbs.map((verb) => `${verb} ${group}/${kind}`)),
-  );
-}

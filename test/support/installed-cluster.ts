@@ -3,7 +3,7 @@ import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { connect, createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createRegistry } from "@spry/image";
+import { createRegistry, writeHtpasswd } from "@spry/image";
 import {
   isNotFound,
   type KubeClient,
@@ -36,19 +36,39 @@ export class InstalledCluster {
   readonly #servers: { close(): unknown }[] = [];
   /** By the names of `npm run images`. */
   images: Record<string, string> = {};
+  /** `host:port` of the registry that those are in. */
+  imageRegistry = "";
 
-  /** The cluster and the images, but nothing installed. */
-  async start(): Promise<void> {
+  /**
+   * The cluster and the images, but nothing installed. `moreImages` are made besides the usual ones; with a `login` the
+   * registry that Spry's own images are in gives them to nobody else.
+   */
+  async start(
+    options: {
+      moreImages?: readonly string[];
+      login?: { username: string; password: string };
+    } = {},
+  ): Promise<void> {
+    const { moreImages = [], login } = options;
     await this.#cluster.start({ node: true });
-    const registry = createRegistry({ dir: path.join(this.#scratch, "registry") });
+    const htpasswd = path.join(this.#scratch, "htpasswd");
+    if (login) await writeHtpasswd(htpasswd, login);
+    const registry = createRegistry({
+      dir: path.join(this.#scratch, "registry"),
+      ...(login ? { htpasswd } : {}),
+    });
     const server = await registry.listen({ host: this.hostAddress, port: 0 });
     this.#servers.push(server, registry);
     const host = `${this.hostAddress}:${server.port}`;
-    allowPlainRegistry(this.#dir, host);
+    this.imageRegistry = host;
+    this.allowPlainRegistry(host);
     const images = path.join(root, "tools/images/main.ts");
-    const only = "--only=controller,registry,builder,nodejs24";
+    const only = `--only=${["controller", "registry", "builder", "nodejs24", ...moreImages].join()}`;
     const args = [images, `--to=${host}`, "--plain", `--values=${this.#imageValues}`, only];
-    const made = await run(process.execPath, args);
+    const config = path.join(this.#scratch, "docker");
+    mkdirSync(config);
+    writeFileSync(path.join(config, "config.json"), dockerConfig(login ? { [host]: login } : {}));
+    const made = await run("env", [`DOCKER_CONFIG=${config}`, process.execPath, ...args]);
     if (made.code !== 0) throw new Error(`making images: ${made.stderr}`);
     const values = JSON.parse(readFileSync(this.#imageValues, "utf8")) as typeof this;
     this.images = values.images;
@@ -74,6 +94,16 @@ export class InstalledCluster {
   /** Of this machine, as Pods see it. */
   get hostAddress(): string {
     return this.#cluster.own?.node?.network.hostAddress ?? "";
+  }
+
+  /** Of the node, as this machine sees it: NodePorts are there. */
+  get nodeAddress(): string {
+    return this.#cluster.own?.node?.network.address ?? "";
+  }
+
+  /** From now on the node pulls from this registry (`host:port`) without TLS. */
+  allowPlainRegistry(host: string): void {
+    allowPlainRegistry(this.#dir, host);
   }
 
   get kubeconfig(): string {
@@ -142,7 +172,10 @@ export class InstalledCluster {
   }
 
   /** A Pod that has Node.js, to call Functions from as their users do. */
-  async startClient(namespace: string): Promise<void> {
+  async startClient(
+    namespace: string,
+    options: { serviceAccountName?: string } = {},
+  ): Promise<void> {
     const metadata = { namespace, name: "client" };
     const securityContext = {
       allowPrivilegeEscalation: false,
@@ -156,6 +189,7 @@ export class InstalledCluster {
       metadata,
       spec: {
         terminationGracePeriodSeconds: 0,
+        ...options,
         containers: [{ name: "main", image, command, securityContext }],
       },
     });
@@ -225,6 +259,16 @@ export class InstalledCluster {
   get #values(): string {
     return path.join(this.#scratch, "values.json");
   }
+}
+
+/** Of docker: who somebody is at each registry. */
+export function dockerConfig(
+  logins: Record<string, { username: string; password: string }>,
+): string {
+  const auths = Object.entries(logins).map(([host, { username, password }]) => {
+    return [host, { auth: Buffer.from(`${username}:${password}`).toString("base64") }];
+  });
+  return JSON.stringify({ auths: Object.fromEntries(auths) });
 }
 
 export interface AuditEvent {

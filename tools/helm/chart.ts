@@ -20,6 +20,7 @@ const marks: [mark: RegExp, template: string][] = [
   [/'"@@buildEnvironment@@"'/g, "{{ .Values.buildEnvironment | toJson | quote }}"],
   [/'"@@cleaning@@"'/g, "{{ .Values.registry.cleaning | toJson | quote }}"],
   [/'@@plainRegistries@@'/g, '{{ join "," .Values.plainRegistries | quote }}'],
+  [/value: '@@imagePullSecrets@@'/g, 'value: {{ join "," .Values.imagePullSecrets | quote }}'],
   [/'@@replicas@@'/g, "{{ .Values.replicas }}"],
   [/'@@size@@'/g, "{{ .Values.registry.storage.size }}"],
   [/'@@serverless@@'/g, "{{ .Values.serverless | toJson }}"],

@@ -27,6 +27,8 @@ export interface ControllerConfig {
    * `HTTPS_PROXY`, `npm_config_registry`, `npm_config_cafile`, `PIP_INDEX_URL`. Default none.
    */
   buildEnvironment?: Readonly<Record<string, string>>;
+  /** Secrets of the base namespace with which the images above are pulled: builds get their credentials. Default none. */
+  imagePullSecrets?: readonly string[];
   /** Registries (`host:port`) that builders speak to without TLS, besides the platform's own. Default none. */
   plainRegistries?: readonly string[];
   /** How often the references of Git sources are checked, unless a Function says. Default 60. */
@@ -60,6 +62,7 @@ export function settingsOf(config: ControllerConfig): Settings {
     defaultBuildPreset: "normal",
     builderImages: {},
     buildEnvironment: {},
+    imagePullSecrets: [],
     plainRegistries: [],
     maxSimultaneousBuilds: 5,
     gitCheckIntervalSeconds: 60,

@@ -153,13 +153,14 @@ async function keepCertificate(
 /** What the Deployment says, and the defaults for a cluster of this size. */
 async function installedConfig(
   client: KubeClient,
-  { images, namespace, plainRegistries, buildEnvironment }: ControllerEnvironment,
+  { images, namespace, imagePullSecrets, plainRegistries, buildEnvironment }: ControllerEnvironment,
 ): Promise<ControllerConfig> {
   const { items: nodes } = await client.list(resources.nodes);
   const presets = defaultPresetsForNodes(nodes.length);
   return {
     ...installedImages(images),
     baseNamespace: namespace,
+    imagePullSecrets,
     plainRegistries,
     buildEnvironment,
     defaultFunctionPreset: presets.function,

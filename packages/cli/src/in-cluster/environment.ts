@@ -8,6 +8,8 @@ export interface ControllerEnvironment {
   identity: string;
   /** By the names of `npm run images`: `controller`, `builder`, `nodejs24`, ... Each by digest. */
   images: Readonly<Record<string, string>>;
+  /** Secrets in the namespace by which these are pulled. */
+  imagePullSecrets: readonly string[];
   /** Registries that are spoken to without TLS. */
   plainRegistries: readonly string[];
   /** Environment variables of builds. */
@@ -26,7 +28,8 @@ export function controllerEnvironment(env: NodeJS.ProcessEnv): ControllerEnviron
     namespace: textIn(env, "POD_NAMESPACE"),
     identity: textIn(env, "POD_NAME"),
     images: mapIn(env, "SPRY_IMAGES"),
-    plainRegistries: (env["SPRY_PLAIN_REGISTRIES"] ?? "").split(",").filter(Boolean),
+    imagePullSecrets: listIn(env, "SPRY_IMAGE_PULL_SECRETS"),
+    plainRegistries: listIn(env, "SPRY_PLAIN_REGISTRIES"),
     buildEnvironment: mapIn(env, "SPRY_BUILD_ENVIRONMENT"),
     registry: {
       pushAddress: textIn(env, "SPRY_REGISTRY_PUSH_ADDRESS"),
@@ -44,6 +47,10 @@ export function textIn(
   const value = env[name];
   if (value) return value;
   throw new UserError(`the environment variable ${name} is not set`, wayOut);
+}
+
+function listIn(env: NodeJS.ProcessEnv, name: string): string[] {
+  return (env[name] ?? "").split(",").filter(Boolean);
 }
 
 /** A JSON object of texts; nothing is an empty one. */

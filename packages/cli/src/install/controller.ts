@@ -104,6 +104,7 @@ function container(values: InstallValues) {
       { name: "SPRY_IMAGES", value: JSON.stringify(values.images) },
       { name: "SPRY_REGISTRY_PUSH_ADDRESS", value: pushAddress },
       { name: "SPRY_REGISTRY_PULL_ADDRESS", value: pullAddress },
+      { name: "SPRY_IMAGE_PULL_SECRETS", value: values.imagePullSecrets.join(",") },
       { name: "SPRY_PLAIN_REGISTRIES", value: values.plainRegistries.join(",") },
       { name: "SPRY_BUILD_ENVIRONMENT", value: JSON.stringify(values.buildEnvironment) },
     ],

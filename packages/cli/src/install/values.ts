@@ -14,7 +14,10 @@ export interface InstallValues {
   namespace: string;
   /** By the names of `npm run images`, each by digest. */
   images: Record<string, string>;
-  /** Names of Secrets in the namespace, with which nodes pull the images above. */
+  /**
+   * Names of Secrets in the namespace (type kubernetes.io/dockerconfigjson), with which the images above are pulled. Builds
+   * need them too: every namespace with Functions gets their credentials.
+   */
   imagePullSecrets: string[];
   /** Replicas of the controller; one leads, all answer the webhooks. */
   replicas: number;

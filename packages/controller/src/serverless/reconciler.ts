@@ -1,42 +1,21 @@
-import { functions, labels, names } from "@spry/function";
+import { functions } from "@spry/function";
 import {
   type Clock,
   type Condition,
   deepEqual,
   type Informer,
-  isNotFound,
-  type KubeClient,
   type Logger,
   type ReconcileResult,
-  resources,
-  type Secret,
-  type ServiceAccount,
   setCondition,
 } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
-import { contains } from "../contains.ts";
 import { type Configuration, configurationOf } from "./configuration.ts";
 import { servedOf } from "./election.ts";
-import {
-  externalRegistrySecret,
-  internalRegistrySecret,
-  type RegistryAccess,
-} from "./registry-secret.ts";
-import {
-  deletionHook,
-  type Serverless,
-  serverlesses,
-  type ServerlessSpec,
-  type ServerlessStatus,
-} from "./types.ts";
+import { ensureRegistry, type RegistryDeps } from "./ensure-registry.ts";
+import { deletionHook, type Serverless, serverlesses, type ServerlessStatus } from "./types.ts";
 
-export interface ServerlessReconcilerDeps {
-  client: KubeClient;
+export interface ServerlessReconcilerDeps extends RegistryDeps {
   informer: Informer<Serverless>;
-  base: ControllerConfig;
-  /** Where the base objects are. */
-  namespace: string;
-  internalRegistry: RegistryAccess | undefined;
   /** Brings the Function Controller to this configuration. */
   use: (config: ControllerConfig) => void;
   clock: Clock;
@@ -128,14 +107,15 @@ export function serverlessReconciler(
     }
     deps.use(result.configuration.config);
     const { remarks } = result.configuration;
-    const configured = [registry.warning ?? "Configuration ready", ...remarks].join("; ");
+    const said = [...registry.warnings, ...remarks];
+    const configured = ["Configuration ready", ...said].slice(registry.warnings.length > 0 ? 1 : 0);
     await writeStatus(object, {
       ...statusOf(result.configuration),
       dockerRegistry: registry.address,
-      state: registry.warning ? "Warning" : "Ready",
+      state: registry.warnings.length > 0 ? "Warning" : "Ready",
       served: "True",
       conditions: withConditions(object, {
-        Configured: { status: "True", reason: "Configured", message: configured },
+        Configured: { status: "True", reason: "Configured", message: configured.join("; ") },
         Installed: { status: "True", reason: "Installed", message: "Serverless installed" },
       }),
     });
@@ -164,88 +144,4 @@ function listed(all: string[]): string {
 
 function statusOf({ effective }: Configuration): ServerlessStatus {
   return Object.fromEntries(Object.entries(effective).filter(([, value]) => value !== ""));
-}
-
-type RegistryResult = { address: string; warning?: string; watched?: boolean } | { error: string };
-
-/** Sees to the Secret and the ServiceAccount that every namespace gets copies of. */
-async function ensureRegistry(
-  deps: ServerlessReconcilerDeps,
-  { dockerRegistry = {} }: ServerlessSpec,
-): Promise<RegistryResult> {
-  const { client, namespace, internalRegistry } = deps;
-  const { enableInternal, secretName } = dockerRegistry;
-  await ensureServiceAccount(deps);
-  if (internalRegistry) {
-    // Of its own, because what builds start from stays there whatever registry is in force.
-    const secret = internalRegistrySecret(namespace, internalRegistry);
-    const metadata = { ...secret.metadata, name: names.internalRegistrySecret };
-    await ensureSecret(deps, { ...secret, metadata });
-  }
-  if (enableInternal === true || (enableInternal === undefined && !secretName)) {
-    if (!internalRegistry) return { error: "there is no internal registry on this platform" };
-    // Without a word about it, what somebody has put there is theirs.
-    const theirs = enableInternal === undefined ? await externalDefault(deps) : undefined;
-    if (theirs !== undefined) return { address: theirs };
-    await ensureSecret(deps, internalRegistrySecret(namespace, internalRegistry));
-    const warning = `the internal registry is used, Secret ${secretName} is not: spec.dockerRegistry names both`;
-    return { address: "internal", ...(secretName ? { warning } : {}) };
-  }
-  if (!secretName)
-    return { error: "spec.dockerRegistry: enableInternal is false, and secretName is missing" };
-  const given = await client
-    .get(resources.secrets, { namespace, name: secretName })
-    .catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
-  if (!given)
-    return { error: `spec.dockerRegistry: there is no Secret ${namespace}/${secretName}` };
-  const made = externalRegistrySecret(namespace, given);
-  if ("error" in made) return { error: `spec.dockerRegistry: ${made.error}` };
-  await ensureSecret(deps, made.secret);
-  return { address: made.address, watched: true };
-}
-
-async function ensureSecret({ client }: ServerlessReconcilerDeps, wished: Secret): Promise<void> {
-  const { name = "", namespace } = wished.metadata;
-  const present = await client.get(resources.secrets, { name, namespace }).catch(missing);
-  const same = present && deepEqual(present.data, wished.data);
-  if (same && present.metadata.labels?.[labels.config] === "credentials") return;
-  await client.apply(resources.secrets, wished);
-}
-
-/** The address of a registry that the default Secret names and that is not ours. */
-async function externalDefault({
-  client,
-  namespace,
-}: ServerlessReconcilerDeps): Promise<string | undefined> {
-  const target = { namespace, name: names.registrySecret };
-  const present = await client.get(resources.secrets, target).catch(missing);
-  const value = (key: string) => Buffer.from(present?.data?.[key] ?? "", "base64").toString();
-  return present && value("isInternal") !== "true" ? value("registryAddress") : undefined;
-}
-
-async function ensureServiceAccount({
-  client,
-  namespace,
-}: ServerlessReconcilerDeps): Promise<void> {
-  const target = { namespace, name: names.serviceAccount };
-  const wished: ServiceAccount = {
-    metadata: { ...target, labels: { [labels.config]: "service-account" } },
-    automountServiceAccountToken: false,
-    imagePullSecrets: [
-      { name: names.registrySecret },
-      { name: names.remoteRegistrySecret },
-      { name: names.internalRegistrySecret },
-    ],
-  };
-  const present = await client.get(resources.serviceAccounts, target).catch(missing);
-  if (present && contains(present, wished)) return;
-  await client.apply(resources.serviceAccounts, wished);
-}
-
-function missing(error: unknown): undefined {
-  if (isNotFound(error)) return undefined;
-  throw error;
 }

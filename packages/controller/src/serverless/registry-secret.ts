@@ -11,8 +11,29 @@ export interface RegistryAccess {
   password: string;
 }
 
-/** The Secret that every namespace gets (contract, section 6.2), for a registry of our own. */
-export function internalRegistrySecret(namespace: string, registry: RegistryAccess): Secret {
+/** The `auths` of a docker configuration, by registry. */
+export type Auths = Record<string, object>;
+
+/** Of a Secret of the type kubernetes.io/dockerconfigjson; undefined when it holds none. */
+export function authsIn(secret: Secret | undefined): Auths | undefined {
+  const text = Buffer.from(secret?.data?.[".dockerconfigjson"] ?? "", "base64").toString();
+  try {
+    const { auths } = JSON.parse(text) as { auths?: Auths };
+    return typeof auths === "object" && auths !== null ? auths : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The Secret that every namespace gets (contract, section 6.2), for a registry of our own; `others` are who we are
+ * elsewhere.
+ */
+export function internalRegistrySecret(
+  namespace: string,
+  registry: RegistryAccess,
+  others: Auths = {},
+): Secret {
   const { username, password, pushAddress, pullAddress } = registry;
   const auth = authOf(username, password);
   return secretOf(namespace, {
@@ -21,7 +42,9 @@ export function internalRegistrySecret(namespace: string, registry: RegistryAcce
     isInternal: "true",
     pullRegAddr: pullAddress,
     pushRegAddr: pushAddress,
-    ".dockerconfigjson": JSON.stringify({ auths: { [pushAddress]: auth, [pullAddress]: auth } }),
+    ".dockerconfigjson": JSON.stringify({
+      auths: { ...others, [pushAddress]: auth, [pullAddress]: auth },
+    }),
   });
 }
 

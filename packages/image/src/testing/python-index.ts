@@ -33,13 +33,17 @@ with zipfile.ZipFile(sys.argv[1], "w") as archive:
         archive.writestr(name, text)
 `;
 
-/** A package index of one package on this machine, and the `pip.conf` that names it. */
-export async function startPythonIndex() {
+/** A package index of one package on this machine, for all or for who logs in, and the `pip.conf` that names it. */
+export async function startPythonIndex(options: { login?: string } = {}) {
   const file = join(temporaryDirectory(), wheelName);
   execFileSync("python3", ["-c", wheelProgram, file]);
   let requests = 0;
   const server = createServer((request, response) => {
     requests++;
+    const { login } = options;
+    const expected = login && `Basic ${Buffer.from(login).toString("base64")}`;
+    if (expected && request.headers.authorization !== expected)
+      return response.writeHead(401, { "www-authenticate": "Basic" }).end();
     if (request.url?.endsWith(".whl")) return response.end(readFileSync(file));
     if (request.url !== "/simple/greeting/") return response.writeHead(404).end();
     response.setHeader("content-type", "text/html");
@@ -51,5 +55,5 @@ export async function startPythonIndex() {
   const pipConfig = join(temporaryDirectory(), "pip.conf");
   const settings = [`index-url = http://user:secret-token@${address}/simple`, "find-links ="];
   writeFileSync(pipConfig, ["[global]", ...settings, ""].join("\n"));
-  return { pipConfig, requests: () => requests };
+  return { address, pipConfig, requests: () => requests };
 }

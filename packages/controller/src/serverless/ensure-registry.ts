@@ -1,0 +1,132 @@
+/** The registry that the configuration asks for, as the objects that the Function Controller goes by. */
+import { labels, names } from "@spry/function";
+import {
+  deepEqual,
+  isNotFound,
+  type KubeClient,
+  resources,
+  type Secret,
+  type ServiceAccount,
+} from "@spry/kube";
+import { type ControllerConfig } from "../config.ts";
+import { contains } from "../contains.ts";
+import {
+  type Auths,
+  authsIn,
+  externalRegistrySecret,
+  internalRegistrySecret,
+  type RegistryAccess,
+} from "./registry-secret.ts";
+import { type ServerlessSpec } from "./types.ts";
+
+export interface RegistryDeps {
+  client: KubeClient;
+  base: ControllerConfig;
+  /** Where the base objects are. */
+  namespace: string;
+  internalRegistry: RegistryAccess | undefined;
+}
+
+/** Which registry is in effect, or why none is. */
+export type RegistryResult =
+  /** `watched`: what it comes from is to be looked at again. */
+  { address: string; warnings: string[]; watched: boolean } | { error: string };
+
+/** Sees to the Secrets and the ServiceAccount that every namespace gets copies of. */
+export async function ensureRegistry(
+  deps: RegistryDeps,
+  { dockerRegistry = {} }: ServerlessSpec,
+): Promise<RegistryResult> {
+  const { client, namespace, internalRegistry } = deps;
+  const { enableInternal, secretName } = dockerRegistry;
+  await ensureServiceAccount(deps);
+  const { auths, warnings } = await pullCredentials(deps);
+  const watched = (deps.base.imagePullSecrets ?? []).length > 0;
+  if (internalRegistry) {
+    // Of its own, because what builds start from stays there whatever registry is in force.
+    const secret = internalRegistrySecret(namespace, internalRegistry, auths);
+    const metadata = { ...secret.metadata, name: names.internalRegistrySecret };
+    await ensureSecret(deps, { ...secret, metadata });
+  }
+  if (enableInternal === true || (enableInternal === undefined && !secretName)) {
+    if (!internalRegistry) return { error: "there is no internal registry on this platform" };
+    // Without a word about it, what somebody has put there is theirs.
+    const theirs = enableInternal === undefined ? await externalDefault(deps) : undefined;
+    if (theirs !== undefined) return { address: theirs, warnings, watched };
+    await ensureSecret(deps, internalRegistrySecret(namespace, internalRegistry));
+    if (secretName)
+      warnings.push(
+        `the internal registry is used, Secret ${secretName} is not: spec.dockerRegistry names both`,
+      );
+    return { address: "internal", warnings, watched };
+  }
+  if (!secretName)
+    return { error: "spec.dockerRegistry: enableInternal is false, and secretName is missing" };
+  const given = await client.get(resources.secrets, { namespace, name: secretName }).catch(missing);
+  if (!given)
+    return { error: `spec.dockerRegistry: there is no Secret ${namespace}/${secretName}` };
+  const made = externalRegistrySecret(namespace, given);
+  if ("error" in made) return { error: `spec.dockerRegistry: ${made.error}` };
+  await ensureSecret(deps, made.secret);
+  return { address: made.address, warnings, watched: true };
+}
+
+/**
+ * Who may pull the platform's own images, by the installation's pull Secrets: builds run from them and start from them,
+ * in every namespace.
+ */
+async function pullCredentials({
+  client,
+  namespace,
+  base,
+}: RegistryDeps): Promise<{ auths: Auths; warnings: string[] }> {
+  const auths: Auths = {};
+  const warnings: string[] = [];
+  for (const name of base.imagePullSecrets ?? []) {
+    const secret = await client.get(resources.secrets, { namespace, name }).catch(missing);
+    const found = authsIn(secret);
+    if (found) Object.assign(auths, found);
+    else
+      warnings.push(
+        `imagePullSecrets names ${name}, and there is no Secret ${namespace}/${name} with a .dockerconfigjson: builds may not get their images`,
+      );
+  }
+  return { auths, warnings };
+}
+
+async function ensureSecret({ client }: RegistryDeps, wished: Secret): Promise<void> {
+  const { name = "", namespace } = wished.metadata;
+  const present = await client.get(resources.secrets, { name, namespace }).catch(missing);
+  const same = present && deepEqual(present.data, wished.data);
+  if (same && present.metadata.labels?.[labels.config] === "credentials") return;
+  await client.apply(resources.secrets, wished);
+}
+
+/** The address of a registry that the default Secret names and that is not ours. */
+async function externalDefault({ client, namespace }: RegistryDeps): Promise<string | undefined> {
+  const target = { namespace, name: names.registrySecret };
+  const present = await client.get(resources.secrets, target).catch(missing);
+  const value = (key: string) => Buffer.from(present?.data?.[key] ?? "", "base64").toString();
+  return present && value("isInternal") !== "true" ? value("registryAddress") : undefined;
+}
+
+async function ensureServiceAccount({ client, namespace }: RegistryDeps): Promise<void> {
+  const target = { namespace, name: names.serviceAccount };
+  const wished: ServiceAccount = {
+    metadata: { ...target, labels: { [labels.config]: "service-account" } },
+    automountServiceAccountToken: false,
+    imagePullSecrets: [
+      { name: names.registrySecret },
+      { name: names.remoteRegistrySecret },
+      { name: names.internalRegistrySecret },
+    ],
+  };
+  const present = await client.get(resources.serviceAccounts, target).catch(missing);
+  if (present && contains(present, wished)) return;
+  await client.apply(resources.serviceAccounts, wished);
+}
+
+function missing(error: unknown): undefined {
+  if (isNotFound(error)) return undefined;
+  throw error;
+}

@@ -1,0 +1,284 @@
+/** Registries on a real cluster: a login for everything, packages from private ones, another registry at run time, room. */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type Serverless, serverlesses } from "@spry/controller";
+import { type Function, functions, names } from "@spry/function";
+import { getCondition, type Namespace, resources, type Secret } from "@spry/kube";
+import { findPython } from "@spry/machine";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { registryName, registryRules } from "../../packages/cli/src/install/registry.ts";
+import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
+import { startPythonIndex } from "../../packages/image/src/testing/python-index.ts";
+import {
+  type DockerRegistry,
+  hasDockerRegistry,
+  startDockerRegistry,
+} from "../support/docker-registry.ts";
+import { dockerConfig, InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
+import { functionManifest } from "../support/platform.ts";
+import { rightOf, rightsIn, rightsUsed } from "../support/rights.ts";
+
+const reason =
+  whyNoInstallation() ?? (hasDockerRegistry ? undefined : "docker-registry is not installed");
+const hasPython = !reason && (await findPython("3.12")) !== undefined;
+const cluster = new InstalledCluster();
+const scratch = mkdtempSync(path.join(tmpdir(), "registry-test-"));
+const system = "kyma-system";
+const namespace = `shop-${randomBytes(3).toString("hex")}`;
+const patience = { timeout: 90_000, interval: 200 };
+/** Of Spry's own images. */
+const puller = { username: "puller", password: "of images" };
+/** Of the registry that takes over. */
+const user = { username: "somebody", password: "a secret" };
+
+const encode = (text: string) => Buffer.from(text).toString("base64");
+const decode = (text = "") => Buffer.from(text, "base64").toString();
+const encoded = (values: Record<string, string>) =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, encode(value)]));
+function manifest(name: string, source: string, spec: Record<string, unknown> = {}): Function {
+  return JSON.parse(functionManifest(name, source, spec, { namespace })) as Function;
+}
+const answering = (text: string) =>
+  `module.exports = { main: async () => ${JSON.stringify(text)} };`;
+const apply = (fn: Function) => cluster.client.apply(functions, fn, { fieldManager: "test" });
+const configuration = () =>
+  cluster.client.get<Serverless>(serverlesses, { namespace: system, name: "default" });
+const createSecret = (where: string, name: string, secret: Omit<Secret, "metadata">) =>
+  cluster.client.create<Secret>(resources.secrets, {
+    metadata: { namespace: where, name },
+    ...secret,
+  });
+
+function install(values: object) {
+  const file = path.join(scratch, "values.json");
+  writeFileSync(file, JSON.stringify(values));
+  return cluster.install("--values", file);
+}
+
+async function imageOf(name: string): Promise<string> {
+  const { spec } = await cluster.client.get(resources.deployments, { namespace, name });
+  return spec?.template.spec?.containers[0]?.image ?? "";
+}
+
+describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason})` : ""}`, () => {
+  let other: DockerRegistry;
+  let otherHost: string;
+  beforeAll(async () => {
+    const moreImages = hasPython ? ["python312", "builder-python312"] : [];
+    await cluster.start({ moreImages, login: puller });
+    other = await startDockerRegistry(user);
+    otherHost = await cluster.share(Number(other.host.split(":")[1]));
+    cluster.allowPlainRegistry(otherHost);
+  }, 400_000);
+  afterAll(async () => {
+    await cluster.stop();
+    await other?.stop();
+    rmSync(scratch, { recursive: true, force: true });
+  }, 60_000);
+
+  const plainRegistries = () => [cluster.imageRegistry, otherHost];
+  /** Its user, and where this machine reaches it. */
+  const ownRegistry = async () => {
+    const { data } = await cluster.client.get(resources.secrets, {
+      namespace: system,
+      name: names.registrySecret,
+    });
+    const pair = `${decode(data?.["username"])}:${decode(data?.["password"])}`;
+    const url = `http://${cluster.nodeAddress}:32137`;
+    return { url, headers: { authorization: `Basic ${encode(pair)}` } };
+  };
+
+  test("Spry's own images may be behind a login", async () => {
+    await cluster.client.create<Namespace>(resources.namespaces, { metadata: { name: system } });
+    await createSecret(system, "images", {
+      type: "kubernetes.io/dockerconfigjson",
+      data: encoded({ ".dockerconfigjson": dockerConfig({ [cluster.imageRegistry]: puller }) }),
+    });
+    const { code, stderr } = await install({
+      imagePullSecrets: ["images"],
+      plainRegistries: plainRegistries(),
+      registry: {
+        storage: { size: "400Mi" },
+        cleaning: { intervalSeconds: 2, graceSeconds: 5, previousImages: 1 },
+      },
+    });
+    expect(stderr).toContain(`Spry is installed in ${system}`);
+    expect(code).toBe(0);
+    await expect.poll(async () => (await configuration()).status?.state, patience).toBe("Ready");
+    await cluster.client.create<Namespace>(resources.namespaces, {
+      metadata: {
+        name: namespace,
+        labels: { "pod-security.kubernetes.io/enforce": "restricted" },
+      },
+    });
+    await apply(manifest("inline", answering("first")));
+    await cluster.untilRunning(namespace, "inline");
+    // It has the Secrets that every namespace gets.
+    await cluster.startClient(namespace, { serviceAccountName: names.serviceAccount });
+    expect(await cluster.call(namespace, "inline")).toBe("first");
+  }, 300_000);
+
+  test("packages for npm and pip come from registries that want a login", async () => {
+    const npm = await startNpmRegistry({ token: "npm-t0ken" });
+    const npmHost = await cluster.share(Number(npm.address.split(":")[1]));
+    const pip = await startPythonIndex({ login: "me:pip-t0ken" });
+    const pipHost = await cluster.share(Number(pip.address.split(":")[1]));
+    const pipConfig = [
+      "[global]",
+      `index-url = http://me:pip-t0ken@${pipHost}/simple`,
+      `trusted-host = ${pipHost.split(":")[0]}`,
+    ];
+    await createSecret(namespace, names.packageRegistrySecret, {
+      data: encoded({
+        ".npmrc": `registry=http://${npmHost}/\n//${npmHost}/:_authToken=npm-t0ken\n`,
+        "pip.conf": `${pipConfig.join("\n")}\n`,
+      }),
+    });
+    const node = `module.exports = { main: () => require("greeting") };`;
+    const dependencies = JSON.stringify({ dependencies: { greeting: "1.2.3" } });
+    await apply(manifest("npm", node, { dependencies }));
+    if (hasPython) {
+      const python = "import greeting\ndef main(event, context):\n    return greeting.greet()\n";
+      await apply(
+        manifest("pip", python, { runtime: "python312", dependencies: "greeting==1.2.3\n" }),
+      );
+    }
+    for (const name of hasPython ? ["npm", "pip"] : ["npm"]) {
+      await cluster.untilRunning(namespace, name);
+      expect(await cluster.call(namespace, name)).toBe("hello");
+    }
+    const { items } = await cluster.client.list(functions, { namespace });
+    expect(JSON.stringify(items)).not.toContain("t0ken");
+  }, 300_000);
+
+  test("another registry takes over at run time and gives back, without a request lost", async () => {
+    const load = loadUntil("over");
+    const settled = async (name: string, address: string) => {
+      await expect
+        .poll(() => imageOf(name), patience)
+        .toMatch(new RegExp(`^${address}/${namespace}-${name}@sha256:`));
+      await cluster.untilRunning(namespace, name);
+    };
+    const label = "serverless.kyma-project.io";
+    const metadata = {
+      namespace: system,
+      name: names.remoteRegistrySecret,
+      labels: { [`${label}/remote-registry`]: "config", [`${label}/config`]: "credentials" },
+    };
+    await cluster.client.create<Secret>(resources.secrets, {
+      metadata,
+      type: "kubernetes.io/dockerconfigjson",
+      data: encoded({ ...user, serverAddress: otherHost, registryAddress: otherHost }),
+    });
+    for (const name of ["inline", "npm"]) await settled(name, otherHost);
+    await cluster.client.delete(resources.secrets, metadata);
+    for (const name of ["inline", "npm"]) await settled(name, "localhost:32137");
+    await apply(manifest("inline", answering("over")));
+    const { ok, bad } = await load;
+    expect(bad).toEqual([]);
+    expect(ok).toBeGreaterThan(50);
+  }, 400_000);
+
+  test("what belonged to a Function goes with it, and what others need stays", async () => {
+    const { url, headers } = await ownRegistry();
+    const tags = async (name: string) => {
+      const answer = await fetch(`${url}/v2/${namespace}-${name}/tags/list`, { headers });
+      return answer.ok ? ((await answer.json()) as { tags: string[] }).tags.length : 0;
+    };
+    expect(await tags("npm")).toBeGreaterThan(0);
+    await cluster.client.delete(functions, { namespace, name: "npm" });
+    await expect.poll(() => tags("npm"), patience).toBe(0);
+    expect(await tags("inline")).toBeGreaterThan(0);
+    const metrics = await cluster.inClient(
+      namespace,
+      `fetch("http://${registryName}-metrics.${system}.svc.cluster.local:5001/metrics").then((r) => r.text()).then((t) => console.log(t))`,
+    );
+    expect(
+      Number(/^spry_registry_cleaned_manifests_total (\d+)$/m.exec(metrics)?.[1]),
+    ).toBeGreaterThan(0);
+    expect(metrics).toMatch(/^spry_registry_cleanings_total\{result="error"\} 0$/m);
+  });
+
+  test("a full registry is told in the Function's status; what nobody needs goes, and the build goes on", async () => {
+    const { url, headers } = await ownRegistry();
+    const metrics = await (await fetch(`${url}/metrics`, { headers })).text();
+    const gauge = (name: string) =>
+      Number(new RegExp(`^spry_registry_${name} (\\d+)$`, "m").exec(metrics)?.[1]);
+    const opened = await fetch(`${url}/v2/my/own/blobs/uploads/`, { method: "POST", headers });
+    const upload = new URL(opened.headers.get("location") ?? "", url);
+    const body = new Uint8Array(gauge("storage_quota_bytes") - gauge("storage_bytes") - 100);
+    expect((await fetch(upload, { method: "PATCH", headers, body })).status).toBe(202);
+    await apply(manifest("late", answering("there is room")));
+    const build = async () => {
+      const { status } = await cluster.client.get(functions, { namespace, name: "late" });
+      const condition = getCondition(status?.conditions, "BuildReady");
+      return `${condition?.status} ${condition?.reason} ${condition?.message}`;
+    };
+    await expect
+      .poll(build, patience)
+      .toMatch(/^False JobFailed .*DENIED: the registry is full: .*delete Functions/s);
+    // It ends, as a blob that nothing refers to.
+    const digest = `sha256:${await sha256(body)}`;
+    upload.searchParams.set("digest", digest);
+    expect((await fetch(upload, { method: "PUT", headers })).status).toBe(201);
+    await cluster.untilRunning(namespace, "late");
+    expect(await cluster.call(namespace, "late")).toBe("there is room");
+    expect(
+      (await fetch(`${url}/v2/my/own/blobs/${digest}`, { method: "HEAD", headers })).status,
+    ).toBe(404);
+  }, 300_000);
+
+  test("the registry's role is what the registry asks for: no less, and no more", async () => {
+    const asked = cluster.asked(`${system}:${registryName}`);
+    const refused = asked.filter(({ responseStatus }) => responseStatus?.code === 403);
+    expect(refused.map(rightOf)).toEqual([]);
+    expect(new Set(asked.flatMap(rightsUsed))).toEqual(new Set(registryRules.flatMap(rightsIn)));
+  });
+
+  test("an installation may begin with an external registry, and none of its own", async () => {
+    expect((await cluster.spry("uninstall", "--functions", "delete")).code).toBe(0);
+    await createSecret(system, "mine", {
+      data: encoded({ ...user, serverAddress: otherHost, registryAddress: otherHost }),
+    });
+    const { code } = await install({
+      imagePullSecrets: ["images"],
+      plainRegistries: plainRegistries(),
+      registry: { enabled: false },
+      serverless: { dockerRegistry: { enableInternal: false, secretName: "mine" } },
+    });
+    expect(code).toBe(0);
+    const shown = async () => {
+      const { status } = await configuration();
+      return `${status?.state} ${status?.dockerRegistry}`;
+    };
+    await expect.poll(shown, patience).toBe(`Ready ${otherHost}`);
+    await apply(manifest("inline", answering("elsewhere")));
+    await cluster.untilRunning(namespace, "inline");
+    expect(await imageOf("inline")).toMatch(new RegExp(`^${otherHost}/`));
+    expect(await cluster.call(namespace, "inline")).toBe("elsewhere");
+  }, 300_000);
+});
+
+async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return Buffer.from(await crypto.subtle.digest("SHA-256", bytes)).toString("hex");
+}
+
+/** A caller in the client's Pod, one request after the other, until it gets this answer. */
+async function loadUntil(text: string): Promise<{ ok: number; bad: string[] }> {
+  const url = `http://inline.${namespace}.svc.cluster.local/`;
+  const script = `(async () => {
+    let ok = 0, bad = [], last;
+    while (last !== ${JSON.stringify(text)}) {
+      try {
+        const answer = await fetch(${JSON.stringify(url)});
+        last = await answer.text();
+        if (answer.status === 200) ok++; else bad.push(answer.status + " " + last);
+      } catch (error) { bad.push(String(error.cause ?? error)); }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    console.log(JSON.stringify({ ok, bad }));
+  })();`;
+  return JSON.parse(await cluster.inClient(namespace, script)) as { ok: number; bad: string[] };
+}

@@ -1,0 +1,23 @@
+/** What an account has asked the API server for, beside what its role allows. */
+import { type Rule } from "../../packages/cli/src/install/access.ts";
+import { type AuditEvent } from "./installed-cluster.ts";
+
+/** `<verb> <group>/<resource>[/<subresource>]` */
+export function rightOf({ verb, objectRef }: AuditEvent): string {
+  const { apiGroup = "", resource = "", subresource } = objectRef ?? {};
+  return `${verb} ${apiGroup}/${resource}${subresource ? `/${subresource}` : ""}`;
+}
+
+/** An applied object that was not there takes the right to create it, too. */
+export function rightsUsed(event: AuditEvent): string[] {
+  const right = rightOf(event);
+  const created = event.verb === "patch" && event.responseStatus?.code === 201;
+  return created ? [right, right.replace("patch", "create")] : [right];
+}
+
+/** All that a rule allows. */
+export function rightsIn({ apiGroups, resources: kinds, verbs }: Rule): string[] {
+  return apiGroups.flatMap((group) =>
+    kinds.flatMap((kind) => verbs.map((verb) => `${verb} ${group}/${kind}`)),
+  );
+}
