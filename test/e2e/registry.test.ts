@@ -92,7 +92,6 @@ describe.skipIf(!hasDockerRegistry)("another registry (needs Debian's docker-reg
       }
     });
 
-    const auth = Buffer.from(`${user.username}:${user.password}`).toString("base64");
     const label = "serverless.kyma-project.io";
     const secret = {
       apiVersion: "v1",
@@ -108,7 +107,6 @@ describe.skipIf(!hasDockerRegistry)("another registry (needs Debian's docker-reg
         isInternal: "false",
         registryAddress: other.host,
         serverAddress: other.host,
-        ".dockerconfigjson": JSON.stringify({ auths: { [other.host]: { auth } } }),
       },
     };
     await platform.k("apply -f -", JSON.stringify(secret));

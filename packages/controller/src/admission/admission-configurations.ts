@@ -1,6 +1,11 @@
 import { functions } from "@spry/function";
-import { type MutatingWebhookConfiguration, type ValidatingWebhookConfiguration } from "@spry/kube";
-import { defaultingPath, validationPath } from "./admission.ts";
+import {
+  type MutatingWebhookConfiguration,
+  type Resource,
+  type ValidatingWebhookConfiguration,
+} from "@spry/kube";
+import { defaultingPath, registrySecretPath, validationPath } from "./admission.ts";
+import { remoteRegistryLabel } from "./registry-secret.ts";
 
 /** Where an API server finds the webhooks, and how it knows them. */
 export interface WebhookLocation {
@@ -11,7 +16,7 @@ export interface WebhookLocation {
   service?: { name: string; namespace: string; port?: number };
 }
 
-/** The two objects that make an API server ask the webhooks about Functions. */
+/** The two objects that make an API server ask the webhooks about Functions, and Secrets that choose a registry. */
 export function admissionConfigurations(
   location: WebhookLocation,
 ): [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] {
@@ -23,13 +28,22 @@ export function admissionConfigurations(
       apiVersion,
       kind: "MutatingWebhookConfiguration",
       metadata: { name: defaulting },
-      webhooks: [{ name: defaulting, ...webhook(location, defaultingPath) }],
+      webhooks: [
+        { name: defaulting, ...functionWebhook(location, defaultingPath) },
+        {
+          name: "mutating.secret.webhook.serverless.kyma-project.io",
+          ...webhook(location, registrySecretPath),
+          // No other Secret is anybody's business here.
+          objectSelector: { matchLabels: remoteRegistryLabel },
+          rules: [ruleFor({ group: "", version: "v1", plural: "secrets" })],
+        },
+      ],
     },
     {
       apiVersion,
       kind: "ValidatingWebhookConfiguration",
       metadata: { name: validation },
-      webhooks: [{ name: validation, ...webhook(location, validationPath) }],
+      webhooks: [{ name: validation, ...functionWebhook(location, validationPath) }],
     },
   ];
 }
@@ -52,16 +66,21 @@ function webhook(location: WebhookLocation, path: string) {
         },
       ],
     },
-    // Not `functions/status`: the controller's reports need nobody's consent.
-    rules: [
-      {
-        apiGroups: [functions.group],
-        apiVersions: [functions.version],
-        operations: ["CREATE" as const, "UPDATE" as const],
-        resources: [functions.plural],
-        scope: "Namespaced" as const,
-      },
-    ],
+  };
+}
+
+/** Not `functions/status`: the controller's reports need nobody's consent. */
+function functionWebhook(location: WebhookLocation, path: string) {
+  return { ...webhook(location, path), rules: [ruleFor(functions)] };
+}
+
+function ruleFor({ group, version, plural }: Pick<Resource, "group" | "version" | "plural">) {
+  return {
+    apiGroups: [group],
+    apiVersions: [version],
+    operations: ["CREATE" as const, "UPDATE" as const],
+    resources: [plural],
+    scope: "Namespaced" as const,
   };
 }
 

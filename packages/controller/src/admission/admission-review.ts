@@ -46,7 +46,11 @@ export function allowPatched(operations: readonly PatchOperation[]): AdmissionRe
 /** A refusal as the API server itself would put it: 422, every field with its cause. */
 export function refuse(request: AdmissionRequest, causes: StatusCause[]): AdmissionResponse {
   const { kind, name = "" } = request;
-  const problems = causes.map((cause) => `${cause.field}: Invalid value: ${cause.message}`);
+  const problems = causes.map(({ field, reason, message }) => {
+    const what = reason === "FieldValueRequired" ? "Required value" : "Invalid value";
+    return `${field}: ${what}: ${message}`;
+  });
+  const kindName = [kind.kind, kind.group].filter(Boolean).join(".");
   const list = problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`;
   return {
     allowed: false,
@@ -57,7 +61,7 @@ export function refuse(request: AdmissionRequest, causes: StatusCause[]): Admiss
       status: "Failure",
       code: 422,
       reason: "Invalid",
-      message: `${kind.kind}.${kind.group} ${JSON.stringify(name)} is invalid: ${list}`,
+      message: `${kindName} ${JSON.stringify(name)} is invalid: ${list}`,
       details: { name, group: kind.group, kind: kind.kind, causes },
     },
   };

@@ -17,9 +17,11 @@ import {
   type PatchOperation,
   refuse,
 } from "./admission-review.ts";
+import { completeRegistrySecret } from "./registry-secret.ts";
 
 export const defaultingPath = "/defaulting/functions";
 export const validationPath = "/validation/function";
+export const registrySecretPath = "/defaulting/registry-config-secrets";
 
 /** An object of the largest size, twice (old and new), with room for the envelope. */
 const maxBodyLength = 8 * 1024 * 1024;
@@ -39,6 +41,7 @@ export function createAdmission(
   const reviews: Record<string, (request: AdmissionRequest) => AdmissionResponse> = {
     [defaultingPath]: setDefaults,
     [validationPath]: (request) => check(request, config),
+    [registrySecretPath]: completeRegistrySecret,
   };
   return {
     async fetch(request) {
