@@ -1,11 +1,12 @@
 import { isLoopback } from "../image-name.ts";
-import { readAll, send } from "./http.ts";
+import { type HttpRequest, readAll, send } from "./http.ts";
 import { RegistryError } from "./registry-error.ts";
 
-export interface Credentials {
-  username: string;
-  password: string;
-}
+/** Who somebody is at a registry: by a password, or by what a sign-in there has left. */
+export type Credentials =
+  | { username: string; password: string }
+  /** A refresh token: the registry's authorization service gives access for it. */
+  | { identityToken: string };
 
 /** What a registry asks for in `WWW-Authenticate`. */
 export interface Challenge {
@@ -24,11 +25,17 @@ export function parseChallenge(header: string): Challenge | undefined {
   return { scheme: (start[1] ?? "").toLowerCase(), parameters };
 }
 
-export function basicAuthorization({ username, password }: Credentials): string {
+/** Undefined when there is no password. */
+export function basicAuthorization(credentials: Credentials | undefined): string | undefined {
+  if (!credentials || "identityToken" in credentials) return undefined;
+  const { username, password } = credentials;
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }
 
-/** Gets a token for a scope by the distribution specification's token protocol. */
+/**
+ * Gets a token for scopes, by the protocols that the distribution project documents: "Token Authentication
+ * Specification" with a password or with nothing, "OAuth2 Token Authentication" (grant `refresh_token`) with an identity token.
+ */
 export async function fetchToken(
   challenge: Challenge,
   scopes: readonly string[],
@@ -41,10 +48,8 @@ export async function fetchToken(
   const url = new URL(realm);
   if (url.protocol !== "https:" && !isLoopback(url.host))
     throw new Error(`asking for a token: ${url.host} is not reached by TLS`);
-  if (service) url.searchParams.set("service", service);
-  for (const scope of scopes) url.searchParams.append("scope", scope);
-  const headers = credentials ? { authorization: basicAuthorization(credentials) } : {};
-  const answer = await send({ method: "GET", url, headers, ca: certificates?.(url.host) });
+  const ca = certificates?.(url.host);
+  const answer = await send({ ...tokenRequest(url, service, scopes, credentials), ca });
   const body = await readAll(answer, 256 * 1024);
   const status = answer.statusCode ?? 0;
   if (status !== 200)
@@ -57,4 +62,30 @@ export async function fetchToken(
   const value = token ?? access_token;
   if (!value) throw new Error(`asking ${url.host} for a token: there is none in the answer`);
   return { token: value, expiresInMs: (expires_in ?? 60) * 1000 };
+}
+
+function tokenRequest(
+  realm: URL,
+  service: string | undefined,
+  scopes: readonly string[],
+  credentials: Credentials | undefined,
+): HttpRequest {
+  if (credentials && "identityToken" in credentials) {
+    const form = new URLSearchParams({
+      grant_type: "refresh_token",
+      client_id: "spry",
+      refresh_token: credentials.identityToken,
+      scope: scopes.join(" "),
+      ...(service ? { service } : {}),
+    });
+    const bytes = Buffer.from(form.toString());
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const body = { size: bytes.length, open: () => bytes };
+    return { method: "POST", url: realm, headers, body };
+  }
+  const url = new URL(realm);
+  if (service) url.searchParams.set("service", service);
+  for (const scope of scopes) url.searchParams.append("scope", scope);
+  const authorization = basicAuthorization(credentials);
+  return { method: "GET", url, headers: authorization ? { authorization } : {} };
 }

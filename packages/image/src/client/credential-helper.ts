@@ -27,6 +27,8 @@ export async function askCredentialHelper(
   }
   try {
     const { Username, Secret } = JSON.parse(output) as { Username?: string; Secret?: string };
+    // By this name helpers hand out identity tokens.
+    if (Username === "<token>" && Secret) return { identityToken: Secret };
     if (Username !== undefined && Secret !== undefined)
       return { username: Username, password: Secret };
   } catch {

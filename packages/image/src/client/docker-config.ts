@@ -3,8 +3,16 @@ import { join } from "node:path";
 import { type Credentials } from "./authorization.ts";
 import { askCredentialHelper } from "./credential-helper.ts";
 
+/** One of the `auths`; with an identity token the password is empty. */
+interface AuthEntry {
+  auth?: string;
+  username?: string;
+  password?: string;
+  identitytoken?: string;
+}
+
 interface DockerConfig {
-  auths?: Record<string, { auth?: string; username?: string; password?: string }>;
+  auths?: Record<string, AuthEntry>;
   /** Registry host → the helper that knows it: `docker-credential-<name>`. */
   credHelpers?: Record<string, string>;
   /** The helper for all others. */
@@ -86,7 +94,8 @@ function parse(text: string, file: string): DockerConfig {
   }
 }
 
-function credentialsOf(entry: { auth?: string; username?: string; password?: string }) {
+function credentialsOf(entry: AuthEntry): Credentials | undefined {
+  if (entry.identitytoken) return { identityToken: entry.identitytoken };
   if (entry.username !== undefined && entry.password !== undefined)
     return { username: entry.username, password: entry.password };
   const pair = Buffer.from(entry.auth ?? "", "base64").toString();

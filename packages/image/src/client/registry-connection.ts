@@ -91,7 +91,7 @@ export class RegistryConnection {
     const { certificates } = this.#options;
     const tokenKey = `${home} ${call.scopes.join(" ")}`;
     const token = this.#tokens.get(tokenKey);
-    let authorization = credentials && basicAuthorization(credentials);
+    let authorization = basicAuthorization(credentials);
     if (token && token.until > Date.now()) authorization = token.authorization;
 
     let answer = await follow(method, url, call, { origin, authorization, certificates });
@@ -187,10 +187,16 @@ async function errorOf(answer: IncomingMessage, method: string, url: URL): Promi
     // Not the specification's JSON, a proxy's page for example: its own words are said above.
   }
   const parts = [`${method} ${describeUrl(url)}`, `${status} ${code}`.trim(), message];
-  const seconds = Number(answer.headers["retry-after"]);
   return new RegistryError(parts.filter(Boolean).join(": "), {
     status,
     code,
-    retryAfterMs: seconds > 0 ? seconds * 1000 : undefined,
+    retryAfterMs: retryAfterMs(answer.headers["retry-after"], Date.now()),
   });
+}
+
+/** How long `Retry-After` asks to wait: seconds, or a moment (RFC 9110, section 10.2.3); undefined for anything else. */
+export function retryAfterMs(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return ms > 0 ? ms : undefined;
 }
