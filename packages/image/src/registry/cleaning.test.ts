@@ -1,55 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { digestOf, mediaTypes, type RegistryOptions } from "../index.ts";
-import { startRegistry } from "../testing/registry.ts";
-
-const hour = 3_600_000;
-
-type Old = Awaited<ReturnType<typeof oldRegistry>>;
-
-/** A registry in which time passes with `elapse` alone, and by `aheadMs` after each manifest. */
-async function oldRegistry(options: Partial<RegistryOptions> & { aheadMs?: number } = {}) {
-  const { aheadMs = hour, ...rest } = options;
-  let now = Date.parse("2026-01-01");
-  const elapse = (ms: number) => void (now += ms);
-  const clock = { now: () => now };
-  const started = await startRegistry({ clock, ...rest });
-  const { url } = started;
-
-  async function putBlob(repository: string, text: string) {
-    const digest = digestOf(text);
-    const uploads = `${url}/v2/${repository}/blobs/uploads/?digest=${digest}`;
-    const answer = await fetch(uploads, { method: "POST", body: text });
-    return { answer, descriptor: { mediaType: mediaTypes.layer, digest, size: text.length } };
-  }
-  async function putManifest(repository: string, tag: string | undefined, content: object) {
-    const mediaType = "manifests" in content ? mediaTypes.index : mediaTypes.manifest;
-    const body = JSON.stringify({ schemaVersion: 2, mediaType, ...content });
-    const digest = digestOf(body);
-    const answer = await fetch(`${url}/v2/${repository}/manifests/${tag ?? digest}`, {
-      method: "PUT",
-      headers: { "content-type": mediaType },
-      body,
-    });
-    expect(answer.status).toBe(201);
-    elapse(aheadMs);
-    return { mediaType, digest, size: body.length };
-  }
-  /** An image whose only layer has this text. */
-  async function putImage(repository: string, tag: string | undefined, text = `${tag}`) {
-    const { descriptor: config } = await putBlob(repository, "{}");
-    const { descriptor: layer } = await putBlob(repository, text);
-    return putManifest(repository, tag, { config, layers: [layer] });
-  }
-  const has = async (repository: string, digest: string, kind = "manifests") =>
-    (await fetch(`${url}/v2/${repository}/${kind}/${digest}`, { method: "HEAD" })).status === 200;
-  const tagsOf = async (repository: string) => {
-    const answer = await fetch(`${url}/v2/${repository}/tags/list`);
-    return answer.ok ? ((await answer.json()) as { tags: string[] }).tags : undefined;
-  };
-  return { ...started, putBlob, putImage, putManifest, has, tagsOf, elapse };
-}
-
-const key = (n: number) => n.toString(16).repeat(64).slice(0, 64);
+import { digestOf } from "../index.ts";
+import { hour, key, oldRegistry, type Old } from "../testing/old-registry.ts";
 
 describe("cleaning", () => {
   test("leaves of a Function what is in use and the newest images before it", async () => {
@@ -198,60 +149,5 @@ describe("cleaning", () => {
     elapse(hour);
     await registry.clean({ references: [], functions: [] });
     expect(await has("ns-fn", digest)).toBe(false);
-  });
-});
-
-describe("a registry's quota", () => {
-  const quota = { quotaBytes: 10_000 };
-
-  test("refuses what would exceed it, in words, and says that it is time to clean", async () => {
-    let pressure = 0;
-    const { putBlob, registry, elapse } = await oldRegistry({
-      ...quota,
-      onPressure: () => pressure++,
-    });
-    expect((await putBlob("ns-fn", "a".repeat(7000))).answer.status).toBe(201);
-    expect(pressure).toBe(0);
-    const { answer } = await putBlob("ns-fn", "b".repeat(4000));
-    expect(answer.status).toBe(403);
-    const { errors } = (await answer.json()) as { errors: { code: string; message: string }[] };
-    expect(errors[0]?.code).toBe("DENIED");
-    expect(errors[0]?.message).toMatch(/^the registry is full: .* delete Functions/);
-    expect(pressure).toBe(1);
-    elapse(hour);
-    await registry.clean({ references: [], functions: [] });
-    expect((await putBlob("ns-fn", "b".repeat(4000))).answer.status).toBe(201);
-  });
-
-  test("counts again after a restart", async () => {
-    const before = await oldRegistry(quota);
-    await before.putBlob("ns-fn", "a".repeat(7000));
-    const { url } = await startRegistry({ dir: before.dir, ...quota });
-    await expect
-      .poll(async () => (await fetch(`${url}/metrics`)).text())
-      .toContain("spry_registry_storage_bytes 7000");
-  });
-
-  test("a broken upload gives back what it held", async () => {
-    const { url, putBlob } = await oldRegistry(quota);
-    const opened = await fetch(`${url}/v2/a/blobs/uploads/`, { method: "POST" });
-    const upload = url + (opened.headers.get("location") ?? "");
-    await fetch(upload, { method: "PATCH", body: "a".repeat(9000) });
-    expect((await putBlob("a", "b".repeat(2000))).answer.status).toBe(403);
-    await fetch(upload, { method: "DELETE" });
-    expect((await putBlob("a", "b".repeat(2000))).answer.status).toBe(201);
-  });
-
-  test("takes dispensable images only for room, those first that are longest unused", async () => {
-    const { registry, putImage, tagsOf } = await oldRegistry(quota);
-    for (const [n, letter] of ["a", "b", "c"].entries())
-      await putImage("ns-fn", key(n + 1), letter.repeat(1000));
-    await putImage("spry-cache/nodejs24", "dependencies", "d".repeat(1000));
-    const inUse = { references: [], functions: ["ns-fn"] };
-    expect(await registry.clean(inUse)).toMatchObject({ manifests: 0 });
-    await putImage("my/base", "v1", "e".repeat(3000));
-    await registry.clean(inUse);
-    expect(await tagsOf("ns-fn")).toEqual([key(2), key(3)]);
-    expect(await tagsOf("spry-cache/nodejs24")).toEqual(["dependencies"]);
   });
 });
