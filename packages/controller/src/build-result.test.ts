@@ -90,14 +90,14 @@ describe("a build", () => {
     ],
   ])("that %s", (_, job, pods, expected) => expect(buildResult(job, pods)).toMatchObject(expected));
 
-  describe("whose source comes from Git", () => {
+  describe.each(["repo-fetcher", "dependency-fetcher", "script-runner"])("whose %s", (name) => {
     const fetching = (
       state: object,
       builder: object = { waiting: { reason: "PodInitializing" } },
     ) => {
       const pod = buildPodOf(builder, "Pending");
       const status = {
-        name: "repo-fetcher",
+        name,
         image: "",
         imageID: "",
         ready: false,

@@ -44,12 +44,20 @@ export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
   return { kind: "broke", message: tail(message) || "its Pod is gone, and the result with it" };
 }
 
-/** The builder, unless the source could not be fetched for it, or is still being. */
+/** The builder, unless something that goes before it has failed, or is still on its way. */
 function decisiveContainer({ status }: Pod): ContainerStatus | undefined {
-  const fetcher = status?.initContainerStatuses?.find(({ name }) => name === names.fetchContainer);
-  if (fetcher && fetcher.state?.terminated?.exitCode !== 0) return fetcher;
+  const before = status?.initContainerStatuses?.filter(({ name }) => ownSteps.has(name)) ?? [];
+  const unfinished = before.find(({ state }) => state?.terminated?.exitCode !== 0);
+  if (unfinished) return unfinished;
   return status?.containerStatuses?.find(({ name }) => name === names.buildContainer);
 }
+
+/** Others may have been put into the Pod by a cluster's admission. */
+const ownSteps: ReadonlySet<string> = new Set([
+  names.fetchContainer,
+  names.dependencyContainer,
+  names.scriptContainer,
+]);
 
 function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult {
   if (exitCode === 0) {

@@ -32,6 +32,8 @@ export const names = {
   container: "function",
   buildContainer: "executor",
   fetchContainer: "repo-fetcher",
+  dependencyContainer: "dependency-fetcher",
+  scriptContainer: "script-runner",
   serviceAccount: "serverless-function",
   registrySecret: "serverless-registry-config-default",
   /** Somebody's choice of a registry, which wins over the default. */

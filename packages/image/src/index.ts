@@ -44,7 +44,8 @@ export { unpackLayer, type UnpackLimits } from "./unpack-layer.ts";
 export { sharedLibrariesOf } from "./shared-libraries.ts";
 
 /** The builder of a Function's image. */
-export { buildFunctionImage, type BuildOptions } from "./builder/build-function-image.ts";
+export { buildFunctionImage } from "./builder/build-function-image.ts";
+export { type BuildOptions } from "./builder/build-options.ts";
 export { UserError as BuildError } from "./builder/user-error.ts";
 export { sourceDigest } from "./builder/function-source.ts";
 export { builderEntry } from "./builder/entry.ts";

@@ -8,10 +8,11 @@ import {
   resolveResources,
   runtimeOf,
 } from "@spry/function";
-import { type Container, type Job, type Volume, type VolumeMount } from "@spry/kube";
+import { type Container, type Job, type Volume } from "@spry/kube";
 import { type DesiredChild } from "../children.ts";
 import { type Settings } from "../config.ts";
 import { type ActiveRegistry, pushNameOf } from "../registry.ts";
+import { buildPaths, mayRunForeignCode, pushMounts, stepsBefore } from "./build-steps.ts";
 import { gitVolumes, sourceFetcher } from "./source-fetcher.ts";
 import { containerSecurityContext, podSecurityContext } from "./security.ts";
 
@@ -21,13 +22,6 @@ export interface BuildJobInputs {
   commit?: string | undefined;
   registry: ActiveRegistry;
 }
-
-const paths = {
-  source: "/workspace/src",
-  scratch: "/workspace/build",
-  packageRegistry: "/workspace/registry-config",
-  credentials: "/docker",
-};
 
 /**
  * The Job that makes the image of this build key: one Pod, one try; the controller decides about
@@ -41,7 +35,10 @@ export function desiredBuildJob(
   const { name = "", namespace = "" } = fn.metadata;
   const builder = executor(fn, settings, inputs);
   const { commit } = inputs;
-  const fetching = commit ? { initContainers: [sourceFetcher(fn, settings, commit, builder)] } : {};
+  const before = [
+    ...(commit ? [sourceFetcher(fn, settings, commit, builder)] : []),
+    ...(mayRunForeignCode(fn) ? stepsBefore(builder) : []),
+  ];
   return {
     metadata: {
       name: names.buildJob(name, inputs.buildKey),
@@ -69,7 +66,7 @@ export function desiredBuildJob(
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: podSecurityContext,
-          ...fetching,
+          ...(before.length > 0 && { initContainers: before }),
           containers: [builder],
           volumes: [...sourceVolumes(fn), ...volumes(inputs.registry)],
         },
@@ -97,12 +94,12 @@ function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Con
     image: settings.builderImages[runtimeOf(fn).name] ?? settings.builderImage,
     imagePullPolicy: "IfNotPresent",
     command: ["node", "/opt/spry/builder.cjs"],
-    args: builderArguments(fn, settings, inputs),
-    env: [...configured, { name: "DOCKER_CONFIG", value: paths.credentials }],
+    args: [...builderArguments(fn, settings, inputs), "--step", "push"],
+    env: [...configured, { name: "DOCKER_CONFIG", value: buildPaths.credentials }],
     resources,
     securityContext: containerSecurityContext,
     terminationMessagePolicy: "FallbackToLogsOnError",
-    volumeMounts: volumeMounts(),
+    volumeMounts: pushMounts,
   };
 }
 
@@ -113,7 +110,7 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
   const base = baseImageOf(fn, settings) ?? "";
   const repository = `${registry.push}/${names.repository(namespace, name)}`;
   return [
-    ["--source", paths.source],
+    ["--source", buildPaths.source],
     ["--runtime", runtime],
     ["--base", pushNameOf(base, registry)],
     ["--base-name", base],
@@ -178,6 +175,7 @@ function volumes({ secretName }: ActiveRegistry): Volume[] {
       secret: { secretName: names.packageRegistrySecret, optional: true },
     },
     { name: "build", emptyDir: { sizeLimit: "4Gi" } },
+    { name: "handover", emptyDir: { sizeLimit: "1Gi" } },
     { name: "tmp-dir", emptyDir: { sizeLimit: "1Gi" } },
   ];
 }
@@ -195,15 +193,5 @@ function credentialSources(name: string) {
     ...(name === own
       ? []
       : [{ secret: { name: own, optional: true, items: [{ key, path: "internal.json" }] } }]),
-  ];
-}
-
-function volumeMounts(): VolumeMount[] {
-  return [
-    { name: "sources", mountPath: paths.source, readOnly: true },
-    { name: "credentials", mountPath: paths.credentials, readOnly: true },
-    { name: "registry-config", mountPath: paths.packageRegistry, readOnly: true },
-    { name: "build", mountPath: paths.scratch },
-    { name: "tmp-dir", mountPath: "/tmp" },
   ];
 }

@@ -182,6 +182,7 @@ describe("the build Job", () => {
       "--source": "/workspace/src",
       "--runtime": "nodejs24",
       "--base-name": "pull.example/spry/nodejs24:1",
+      "--step": "push",
       "--title": "hello",
       "--base": "push.example:5000/spry/nodejs24:1",
       "--destination": "push.example:5000/shop-hello:0123456789abcdef",
@@ -247,19 +248,75 @@ describe("the build Job", () => {
         "--base-dir=fn",
         "--destination=/workspace/src",
         "--scratch=/workspace/build",
+        "--handover=/workspace/handover",
         "--auth=basic",
         "--credentials=/workspace/git-credentials",
       ],
     });
     expect(containers[0]!.args).toEqual(expect.arrayContaining(["--source-revision", commit]));
     expect(containers[0]!.args).not.toContain("--source-digest");
-    const mounted = (at: number) => [...initContainers!, ...containers][at]!.volumeMounts!;
-    expect(mounted(0).map(({ name }) => name)).not.toContain("credentials");
-    expect(mounted(1).map(({ name }) => name)).not.toContain("git-credentials");
+    const all = [...initContainers!, ...containers];
+    const mounting = (volume: string) =>
+      all.filter((each) => each.volumeMounts!.some(({ name }) => name === volume));
+    expect(mounting("git-credentials").map(({ name }) => name)).toEqual(["repo-fetcher"]);
+    expect(mounting("credentials").map(({ name }) => name)).toEqual([
+      "dependency-fetcher",
+      "executor",
+    ]);
     expect(volumes!.find(({ name }) => name === "sources")).toHaveProperty("emptyDir");
     expect(volumes!.find(({ name }) => name === "git-credentials")).toMatchObject({
       secret: { secretName: "login", defaultMode: 0o440 },
     });
+  });
+
+  describe("that may meet foreign code", () => {
+    const specOf = (dependencies: string, runtime: "nodejs24" | "python312" = "nodejs24") =>
+      desiredBuildJob(
+        functionOf({ source: { inline: { source: "code", dependencies } }, runtime }),
+        settings,
+        { buildKey: "0123456789abcdef", registry },
+      ).spec!.template.spec!;
+
+    test("runs it in a container without Secrets, between those that have them", () => {
+      const spec = specOf('{"dependencies":{"x":"1"}}');
+      expectRestricted(spec);
+      const [fetch, scripts] = spec.initContainers!;
+      const [push] = spec.containers;
+      const lastOf = (container: typeof push) => container!.args!.slice(-2).join(" ");
+      expect([fetch, scripts, push].map(lastOf)).toEqual([
+        "--step fetch",
+        "--step scripts",
+        "--step push",
+      ]);
+      const secret = spec.volumes!.filter((volume) => volume.secret ?? volume.projected);
+      const secrets = secret.map(({ name }) => name);
+      expect(secrets).toEqual(["credentials", "registry-config"]);
+      const mounts = scripts!.volumeMounts!;
+      expect(mounts.filter(({ name }) => secrets.includes(name))).toEqual([]);
+      expect(scripts!.env!.map(({ name }) => name)).not.toContain("DOCKER_CONFIG");
+      // It could tell the last step what to push, otherwise.
+      expect(mounts.find(({ name }) => name === "handover")).toMatchObject({ readOnly: true });
+    });
+
+    test.each([
+      ["", false],
+      ["{}", false],
+      ['{"name":"x","dependencies":{},"devDependencies":{"a":"1"}}', false],
+      ['{"scripts":{"build":"tsc"}}', true],
+      ['{"optionalDependencies":{"a":"1"}}', true],
+      ["{", true],
+      ["null", true],
+    ])("as JavaScript with %j: %s", (dependencies, expected) =>
+      expect(specOf(dependencies).initContainers !== undefined).toBe(expected),
+    );
+
+    test.each([
+      ["", false],
+      ["# nothing\n\n", false],
+      ["# one\nrequests\n", true],
+    ])("as Python with %j: %s", (dependencies, expected) =>
+      expect(specOf(dependencies, "python312").initContainers !== undefined).toBe(expected),
+    );
   });
 
   test("mounts the code as the files that the runtime expects", () => {

@@ -7,6 +7,7 @@ import { containerSecurityContext } from "./security.ts";
 const paths = {
   source: "/workspace/src",
   scratch: "/workspace/build",
+  handover: "/workspace/handover",
   credentials: "/workspace/git-credentials",
 };
 
@@ -34,6 +35,7 @@ export function sourceFetcher(
     volumeMounts: [
       { name: "sources", mountPath: paths.source },
       { name: "build", mountPath: paths.scratch },
+      { name: "handover", mountPath: paths.handover },
       { name: "tmp-dir", mountPath: "/tmp" },
       ...(auth ? [{ name: "git-credentials", mountPath: paths.credentials, readOnly: true }] : []),
     ],
@@ -63,6 +65,7 @@ function fetcherArguments(fn: Function, commit: string): string[] {
     ["base-dir", normalBaseDir(baseDir) || "."],
     ["destination", paths.source],
     ["scratch", paths.scratch],
+    ["handover", paths.handover],
     ...(auth
       ? ([
           ["auth", auth.type],

@@ -15,7 +15,8 @@ const usage = `usage: fetcher --url URL --commit ID --base-dir DIR --destination
   --reference NAME       what the commit was found by, for servers that refuse to send by id
   --auth basic|key       how to log in
   --credentials DIR      directory with the keys of the Secret
-  --scratch DIR          directory for temporary files`;
+  --scratch DIR          directory for temporary files
+  --handover DIR         where to leave what the builder must know besides the files`;
 
 async function main(): Promise<void> {
   process.exitCode = await fetch();
@@ -25,13 +26,12 @@ async function fetch(): Promise<number> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort());
   try {
-    const request = readRequest();
+    const { handover, ...request } = readRequest();
     const report = (line: string) => console.log(line);
-    const { scratch } = request;
-    const monorepo = scratch === undefined ? undefined : join(scratch, "monorepo");
+    const monorepo = handover === undefined ? undefined : join(handover, "monorepo");
     const found = await fetchSource({ ...request, monorepo, signal: stop.signal, report });
     // For the builder, which has the same volume.
-    if (scratch !== undefined) writeFileSync(join(scratch, "source.json"), JSON.stringify(found));
+    if (handover !== undefined) writeFileSync(join(handover, "source.json"), JSON.stringify(found));
     console.log(`fetched commit ${request.commit}`);
     return 0;
   } catch (error) {
@@ -42,7 +42,7 @@ async function fetch(): Promise<number> {
   }
 }
 
-function readRequest(): FetchRequest {
+function readRequest(): FetchRequest & { handover: string | undefined } {
   const text = { type: "string" } as const;
   const names = ["url", "commit", "reference", "base-dir", "destination"] as const;
   const { values } = parseArgs({
@@ -54,9 +54,10 @@ function readRequest(): FetchRequest {
       auth: text,
       credentials: text,
       scratch: text,
+      handover: text,
     },
   });
-  const { url, commit, reference, destination, auth, credentials, scratch } = values;
+  const { url, commit, reference, destination, auth, credentials, scratch, handover } = values;
   const baseDir = values["base-dir"];
   if (!url || !commit || !baseDir || !destination) throw new Error(usage);
   return {
@@ -66,6 +67,7 @@ function readRequest(): FetchRequest {
     baseDir,
     destination,
     scratch: scratch !== undefined && existsSync(scratch) ? scratch : undefined,
+    handover,
     credentials: auth ? credentialsIn(auth, credentials ?? "") : undefined,
   };
 }

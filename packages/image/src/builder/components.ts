@@ -1,14 +1,17 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Component } from "./attestations.ts";
 
 const limit = 20_000;
+const largestList = 64 * 1024 * 1024;
 
 /** What npm has installed, by the list that it leaves in `node_modules`. */
 export function npmComponents(modules: string): Component[] {
   let packages: Record<string, { version?: unknown; name?: unknown; link?: unknown }>;
   try {
-    const list = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8")) as {
+    const file = join(modules, ".package-lock.json");
+    if (!lstatSync(file).isFile() || lstatSync(file).size > largestList) return [];
+    const list = JSON.parse(readFileSync(file, "utf8")) as {
       packages?: typeof packages;
     };
     packages = list.packages ?? {};

@@ -5,7 +5,7 @@ import { type RegistryClient } from "../client/registry-client.ts";
 import { isNotFound } from "../client/registry-error.ts";
 import { type ImageName, parseImageName } from "../image-name.ts";
 import { createLayer, type Layer } from "../layer.ts";
-import { type Platform } from "../manifest.ts";
+import { type Descriptor, type Platform } from "../manifest.ts";
 import { type LayerSource, pushImage } from "../push-image.ts";
 import { type Component } from "./attestations.ts";
 import { decodeComponents, encodeComponents } from "./components.ts";
@@ -23,49 +23,47 @@ export interface DependencyRequest {
   report: (line: string) => void;
 }
 
-/**
- * The layer with a Function's dependencies. It is named by all that determines it, and looked up
- * under that name before anything is installed: only new dependencies cost an installation.
- */
-export async function dependencyLayer(
-  client: RegistryClient,
-  request: DependencyRequest,
-): Promise<{ layer: Layer; components: Component[]; source: LayerSource }> {
-  const name = parseImageName(`${request.cache}:${dependencyKey(request)}`);
-  const found = (await findLayer(client, name)) ?? (await installLayer(client, name, request));
-  const { layer } = found;
-  return { ...found, source: { name, digests: new Set([layer.descriptor.digest]) } };
-}
-
-interface FoundLayer {
+/** A layer of dependencies that is in the registry, and the packages in it. */
+export interface DependencyLayer {
   layer: Layer;
   components: Component[];
+  source: LayerSource;
 }
 
 /** Beside the layer, so that whoever reuses it can tell what is in it. */
 const componentsLabel = "io.spry.components";
 
-async function findLayer(client: RegistryClient, name: ImageName): Promise<FoundLayer | undefined> {
+/**
+ * Looks for the layer with these dependencies. It is named by all that determines it, and looked up under that
+ * name before anything is installed: only new dependencies cost an installation.
+ */
+export async function findDependencyLayer(
+  client: RegistryClient,
+  request: DependencyRequest,
+): Promise<DependencyLayer | undefined> {
+  const name = nameOf(request);
   try {
     const { manifest, config } = await client.resolveImage(name);
     const [descriptor] = manifest.layers;
     const [diffId] = config.rootfs.diff_ids;
     if (!descriptor || !diffId) return undefined;
     const components = decodeComponents(config.config?.Labels?.[componentsLabel]);
-    return { layer: { descriptor, diffId }, components };
+    return { layer: { descriptor, diffId }, components, source: sourceOf(name, descriptor) };
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
   }
 }
 
-async function installLayer(
+/** Makes the layer of what has been installed in `directory`, and keeps it in the registry. */
+export async function pushDependencyLayer(
   client: RegistryClient,
-  name: ImageName,
-  { installation, platform, scratch, report }: DependencyRequest,
-): Promise<FoundLayer> {
-  report("installing dependencies");
-  const { files, size, components } = await installation.run(scratch);
+  request: DependencyRequest,
+  directory: string,
+): Promise<DependencyLayer> {
+  const { installation, platform, scratch, report } = request;
+  const name = nameOf(request);
+  const { files, size, components } = installation.read(directory);
   assertNoSecrets(files, installation.secrets);
   report(`packing ${files.length} files of dependencies, ${(size / 1024 / 1024).toFixed(1)} MiB`);
   const scratchFile = join(scratch, `${name.tag}.tar.gz`);
@@ -74,10 +72,25 @@ async function installLayer(
     report(`pushing dependency layer ${(layer.descriptor.size / 1024 / 1024).toFixed(1)} MiB`);
   const config = { Labels: { [componentsLabel]: encodeComponents(components) } };
   await pushImage(client, assembleImage({ layers: [layer], platform, config }), name, { onSend });
-  return { layer, components };
+  return { layer, components, source: sourceOf(name, layer.descriptor) };
+}
+
+function nameOf(request: DependencyRequest): ImageName {
+  return parseImageName(`${request.cache}:${dependencyKey(request)}`);
+}
+
+function sourceOf(name: ImageName, { digest }: Descriptor): LayerSource {
+  return { name, digests: new Set([digest]) };
 }
 
 function dependencyKey({ installation, runtime, platform }: DependencyRequest): string {
   const input = [installation.inputs, runtime, platform];
   return createHash("sha256").update(JSON.stringify(input)).digest("hex").slice(0, 40);
+}
+
+/** Where dependency layers go when nobody says it: beside the image, a repository of its own for each Function. */
+export function defaultCache(destination: string): string {
+  const { host, repository } = parseImageName(destination);
+  const suffix = createHash("sha256").update(repository).digest("hex").slice(0, 8);
+  return `${host}/spry-cache/${suffix}`;
 }

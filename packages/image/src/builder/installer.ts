@@ -12,8 +12,15 @@ export interface Installation {
   inputs: unknown;
   /** What may be in none of its files. */
   secrets: readonly string[];
-  /** Installs in a directory of this build alone. Throws a `UserError` for what the author must change. */
-  run(scratch: string): Promise<InstalledFiles>;
+  /**
+   * Gets the packages into `directory`, which is this build's alone, with credentials and running nothing of
+   * theirs. Returns whether `runScripts` is needed. Throws a `UserError` for what the author must change.
+   */
+  fetch(directory: string): Promise<boolean>;
+  /** Runs what the packages want run, in the same directory, without credentials. Throws as `fetch` does. */
+  runScripts(directory: string): Promise<void>;
+  /** What is there then. Trusts nothing in the directory. */
+  read(directory: string): InstalledFiles;
 }
 
 /** Files as they go into the layer. */

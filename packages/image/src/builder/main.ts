@@ -1,15 +1,18 @@
 /**
- * The builder's program: it runs in the build Job's Pod. Ends with 0 when the image is pushed, with 1
- * when the Function's author must change something, with 2 when another try may do better. The
+ * The builder's program: it runs in the build Job's Pod, in one container or, a step each, in three. Ends with 0
+ * when its part is done, with 1 when the Function's author must change something, with 2 when another try may do better. The
  * termination message is the image's name, or what went wrong.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { readCertificates, readDockerConfig } from "../client/docker-config.ts";
 import { RegistryClient } from "../client/registry-client.ts";
 import { buildFunctionImage } from "./build-function-image.ts";
+import { type BuildOptions } from "./build-options.ts";
+import { FunctionBuild } from "./function-build.ts";
+import { readHandover, writeHandover } from "./handover.ts";
 import { type Monorepo, parseMonorepo } from "./monorepo.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
@@ -25,7 +28,11 @@ const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destina
   --title TEXT                   what the image is called
   --plain-registry HOST          a registry without TLS, such as the cluster's own (repeatable)
   --registry-config DIR          directory with an .npmrc, or a pip.conf
-  --scratch DIR                  directory for temporary files`;
+  --scratch DIR                  directory for temporary files
+  --step fetch|scripts|push      do this part alone; \`scripts\` needs no credentials
+  --handover DIR                 where one step tells the next what it has done`;
+
+const steps = ["fetch", "scripts", "push"];
 
 async function main(): Promise<void> {
   process.exitCode = await build();
@@ -40,8 +47,8 @@ async function build(): Promise<number> {
       const file = join(flags["registry-config"], name);
       return existsSync(file) ? file : undefined;
     };
-    const { created, monorepo } = fetchedSource(flags.scratch);
-    const { image } = await buildFunctionImage({
+    const { created, monorepo } = fetchedSource(flags.handover);
+    const options = {
       ...flags,
       dependencyCache: flags["dependency-cache"],
       sourceDigest: flags["source-digest"],
@@ -60,8 +67,10 @@ async function build(): Promise<number> {
       npmConfig: configured(".npmrc"),
       pipConfig: configured("pip.conf"),
       scratch,
-      report: (line) => console.log(line),
-    });
+      report: (line: string) => console.log(line),
+    };
+    const image = await takeStep(flags.step, options, flags);
+    if (image === undefined) return 0;
     console.log(`pushed ${image}`);
     writeTerminationMessage(JSON.stringify({ image }));
     return 0;
@@ -72,8 +81,37 @@ async function build(): Promise<number> {
     return error instanceof UserError ? 1 : 2;
   } finally {
     // A volume goes with its Pod; taking thousands of files out of it first would only take time.
-    if (scratch?.startsWith(tmpdir())) rmSync(scratch, { recursive: true, force: true });
+    if (scratch !== undefined && dirname(scratch) === tmpdir())
+      rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/** Returns the image's name by digest as soon as there is one. */
+async function takeStep(
+  step: string | undefined,
+  options: BuildOptions,
+  { handover, scratch: shared }: { handover: string; scratch: string },
+): Promise<string | undefined> {
+  if (step === undefined) return (await buildFunctionImage(options)).image;
+  const before = readHandover(handover, shared);
+  if (before && "image" in before) return before.image;
+  const build = await FunctionBuild.open(options, before?.directory ?? options.scratch);
+  if (step === "scripts") {
+    if (!before) throw new Error(`there is nothing from the step before in ${handover}`);
+    await build.runScripts(before.fetched);
+    return undefined;
+  }
+  const fetched = before?.fetched ?? (await build.fetch());
+  const isFetching = step === "fetch";
+  if (isFetching && fetched.needsScripts) {
+    writeHandover(handover, { directory: options.scratch, fetched });
+    return undefined;
+  }
+  if (!before && fetched.needsScripts)
+    throw new Error("the packages have scripts to run, and this Job has no container for them");
+  const { image } = await build.push(fetched);
+  if (isFetching) writeHandover(handover, { image });
+  return image;
 }
 
 function readFlags() {
@@ -95,28 +133,31 @@ function readFlags() {
       "plain-registry": { type: "string", multiple: true, default: [] },
       "registry-config": { ...text, default: `${root}/workspace/registry-config` },
       scratch: { ...text, default: `${root}/workspace/build` },
+      handover: { ...text, default: `${root}/workspace/handover` },
+      step: text,
     },
   });
   const { source, runtime, base, destination } = values;
   if (!source || !runtime || !base || !destination) throw new Error(usage);
+  if (values.step !== undefined && !steps.includes(values.step)) throw new Error(usage);
   return { ...values, source, runtime, base, destination };
 }
 
 /** What whoever fetched the source has left beside it: when it was committed, and what else it needs. */
-function fetchedSource(scratch: string): {
+function fetchedSource(handover: string): {
   created: string | undefined;
   monorepo: Monorepo | undefined;
 } {
   let found: { committed?: unknown; monorepo?: unknown } = {};
   try {
-    found = JSON.parse(readFileSync(join(scratch, "source.json"), "utf8")) as typeof found;
+    found = JSON.parse(readFileSync(join(handover, "source.json"), "utf8")) as typeof found;
   } catch {
     // Of an inline source there is nothing more to know.
   }
   const isDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(String(found.committed));
   return {
     created: isDate ? String(found.committed) : undefined,
-    monorepo: parseMonorepo(found.monorepo, join(scratch, "monorepo")),
+    monorepo: parseMonorepo(found.monorepo, join(handover, "monorepo")),
   };
 }
 

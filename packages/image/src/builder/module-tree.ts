@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join, posix, relative, resolve, sep } from "node:path";
 import { type LayerFile } from "../layer.ts";
 import { UserError } from "./user-error.ts";
@@ -43,6 +43,24 @@ export function readModules(
 
   visit("", 0);
   return { files, size };
+}
+
+/**
+ * Whether there is such a directory below `root`, and no link leads to it: scripts of packages may have put one
+ * in its place, to something that only the builder may read. Throws a `UserError` then.
+ */
+export function isDirectoryBelow(root: string, directory: string): boolean {
+  let real: string;
+  try {
+    real = realpathSync(directory);
+  } catch {
+    return false;
+  }
+  const expected = join(realpathSync(root), relative(root, directory));
+  if (real === expected && lstatSync(real).isDirectory()) return true;
+  throw new UserError(
+    `dependencies: ${relative(root, directory)} is no directory any more: a script has replaced it`,
+  );
 }
 
 /** What is below a directory is in the image below its prefix; earlier entries win. */

@@ -1,12 +1,14 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, constants, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
 import { type RegistryClient } from "../client/registry-client.ts";
+import { type LayerFile } from "../layer.ts";
 import { unpackLayer } from "../unpack-layer.ts";
-import { dependencyLayer, type DependencyRequest } from "./dependencies.ts";
+import { type DependencyLayer } from "./dependencies.ts";
 import { readSource, type SourceFile } from "./function-source.ts";
+import { isDirectoryBelow } from "./module-tree.ts";
 import { runBuildScript } from "./npm.ts";
 import { readPackageJson } from "./package-json.ts";
+import { UserError } from "./user-error.ts";
 
 /** Whether package.json has a `build` script, whose results are part of the Function. */
 export function hasBuildScript(files: readonly SourceFile[]): boolean {
@@ -15,39 +17,46 @@ export function hasBuildScript(files: readonly SourceFile[]): boolean {
   return typeof build === "string" && build.trim() !== "";
 }
 
-/**
- * Runs the `build` script in a copy of the source, with the dependencies that only it needs, and
- * returns the files that are there then. Those dependencies are a layer in the cache too, so that
- * an edit of the code installs nothing; they are in no image of a Function.
- */
-export async function builtSource(
+/** Where the build script runs: the image's root as it will be, in the directory of a build. */
+const rootIn = (directory: string) => join(directory, "root");
+
+/** Puts the dependencies of a layer where the build script will look for them. */
+export async function unpackDependencies(
   client: RegistryClient,
-  files: readonly SourceFile[],
+  { layer, source }: DependencyLayer,
+  directory: string,
+): Promise<void> {
+  mkdirSync(rootIn(directory), { recursive: true });
+  await unpackLayer(client.getBlob(source.name, layer.descriptor), rootIn(directory));
+}
+
+/**
+ * Runs the `build` script in a copy of the source. `files` are all that there is besides dependencies that have
+ * been unpacked, by their paths in the image.
+ */
+export async function runBuild(
+  files: readonly LayerFile[],
   functionDirectory: string,
-  request: Omit<DependencyRequest, "installation"> &
-    Partial<DependencyRequest> & {
-      /** Files of the image that are not in the Function's directory. */
-      beside: readonly SourceFile[];
-    },
-): Promise<SourceFile[]> {
-  const { scratch, report, installation, beside } = request;
-  const root = join(scratch, "root");
-  const directory = join(root, functionDirectory);
-  const own = files.map((file) => ({ ...file, path: `${functionDirectory}/${file.path}` }));
-  for (const { path, content, mode } of [...own, ...beside]) {
-    const file = join(root, path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content);
-    chmodSync(file, mode & 0o100 ? 0o755 : 0o644);
-  }
-  if (installation) {
-    const { layer, source } = await dependencyLayer(client, { ...request, installation });
-    const content = layer.body?.open() ?? client.getBlob(source.name, layer.descriptor);
-    await unpackLayer(content instanceof Uint8Array ? Readable.from([content]) : content, root);
-  }
-  const home = join(scratch, "home");
+  directory: string,
+): Promise<void> {
+  for (const entry of files) putFile(entry, join(rootIn(directory), entry.path));
+  const home = join(directory, "home");
   mkdirSync(home, { recursive: true });
-  report("running the build script");
-  await runBuildScript({ directory, home });
-  return readSource(directory);
+  await runBuildScript({ directory: join(rootIn(directory), functionDirectory), home });
+}
+
+/** The Function's files as the build script has left them. */
+export function builtSource(functionDirectory: string, directory: string): SourceFile[] {
+  const built = join(rootIn(directory), functionDirectory);
+  if (!isDirectoryBelow(directory, built))
+    throw new UserError("running the build script: it has removed the Function's directory");
+  return readSource(built);
+}
+
+function putFile(entry: LayerFile, file: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  if ("link" in entry) return symlinkSync(entry.link, file);
+  if ("file" in entry) copyFileSync(entry.file, file, constants.COPYFILE_FICLONE);
+  else writeFileSync(file, entry.content);
+  chmodSync(file, (entry.mode ?? 0o644) & 0o100 ? 0o755 : 0o644);
 }

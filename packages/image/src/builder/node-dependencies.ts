@@ -1,15 +1,15 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { npmComponents } from "./components.ts";
 import { readSource, type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
-import { readModules } from "./module-tree.ts";
+import { isDirectoryBelow, readModules } from "./module-tree.ts";
 import { type Monorepo, moduleDirectories, placesInImage } from "./monorepo.ts";
-import { installModules, type NpmRun } from "./npm.ts";
+import { fetchModules, type NpmRun, runInstallScripts } from "./npm.ts";
 import {
   dependencyInput,
   hasDependencies,
-  hasInstallScripts,
+  ownInstallScripts,
   readPackageJson,
 } from "./package-json.ts";
 import { secretsIn } from "./secrets.ts";
@@ -47,7 +47,6 @@ export function nodeDependencies(
   const configs = contentsOf([".npmrc"]);
   if (npmConfig !== undefined) configs.push(readFileSync(npmConfig, "utf8"));
   const secrets = secretsIn(configs);
-  const options = { userConfig: npmConfig, withDev, secrets };
   return {
     secrets,
     inputs: [
@@ -61,16 +60,24 @@ export function nodeDependencies(
         ? [monorepo.folder, monorepo.isWorkspace, monorepo.packages, manifestsOf(inputs)]
         : []),
     ],
-    async run(scratch) {
-      const installed = await install(inputs, scratch, options, monorepo);
+    async fetch(directory) {
+      const place = writeInputs(inputs, directory, withDev);
+      const found = await inEachPackage(fetchModules, place);
+      return found.includes(true);
+    },
+    async runScripts(directory) {
+      await inEachPackage(runInstallScripts, placeOf(directory, withDev));
+    },
+    read(directory) {
+      const { installed } = placeOf(directory, withDev);
       const directories = monorepo
         ? moduleDirectories(monorepo, installed, functionDirectory)
         : [{ directory: join(installed, "node_modules"), prefix }];
-      const placeOf = monorepo && placesInImage(monorepo, installed, functionDirectory);
+      const inImage = monorepo && placesInImage(monorepo, installed, functionDirectory);
       const trees = directories
-        .filter(({ directory }) => existsSync(directory))
+        .filter((each) => isDirectoryBelow(directory, each.directory))
         .map((each) => ({
-          ...readModules(each.directory, each.prefix, placeOf),
+          ...readModules(each.directory, each.prefix, inImage),
           components: npmComponents(each.directory),
         }));
       return {
@@ -80,6 +87,55 @@ export function nodeDependencies(
       };
     },
   };
+
+  /** Npm links folders that are no workspaces, and leaves their dependencies to them. */
+  async function inEachPackage<T>(
+    act: (run: NpmRun, ownScripts: readonly string[]) => Promise<T>,
+    { installed, home }: Place,
+  ): Promise<T[]> {
+    const results: T[] = [];
+    const isLinked = monorepo && !monorepo.isWorkspace;
+    for (const folder of isLinked ? [...monorepo.packages, monorepo.folder] : [""]) {
+      const manifest = inputs.filter(({ path }) => path === posix.join(folder, "package.json"));
+      const here = readPackageJson(manifest.map((file) => ({ ...file, path: "package.json" })));
+      if (folder !== "" && !hasDependencies(here, withDev)) continue;
+      const workspace = isLinked ? undefined : monorepo?.folder;
+      const at = { directory: join(installed, folder), home, workspace };
+      const scripts = ignoresScripts(configs) ? [] : ownInstallScripts(here ?? {});
+      results.push(await act({ ...at, userConfig: npmConfig, withDev, secrets }, scripts));
+    }
+    return results;
+  }
+}
+
+interface Place {
+  installed: string;
+  home: string;
+}
+
+function placeOf(directory: string, withDev: boolean): Place {
+  return {
+    installed: join(directory, withDev ? "install-dev" : "install"),
+    home: join(directory, "home"),
+  };
+}
+
+function writeInputs(inputs: readonly SourceFile[], directory: string, withDev: boolean): Place {
+  const place = placeOf(directory, withDev);
+  for (const each of Object.values(place) as string[]) mkdirSync(each, { recursive: true });
+  for (const { path, content } of inputs) {
+    mkdirSync(dirname(join(place.installed, path)), { recursive: true });
+    writeFileSync(join(place.installed, path), content);
+  }
+  return place;
+}
+
+/** Npm's own switch for scripts. */
+function ignoresScripts(configs: readonly string[]): boolean {
+  const line = /^\s*ignore-scripts\s*(?:=\s*"?true"?\s*)?$/m;
+  return (
+    process.env["npm_config_ignore_scripts"] === "true" || configs.some((text) => line.test(text))
+  );
 }
 
 /** By their paths in the repository. */
@@ -98,40 +154,6 @@ function manifestsOf(inputs: readonly SourceFile[]): unknown[] {
       const { name, version, bin } = packageJson;
       return [file.path, { ...dependencyInput(packageJson), name, version, bin }];
     });
-}
-
-/** Returns the directory that was installed in. */
-async function install(
-  inputs: readonly SourceFile[],
-  scratch: string,
-  options: Pick<NpmRun, "userConfig" | "withDev" | "secrets">,
-  monorepo: Monorepo | undefined,
-): Promise<string> {
-  const installed = join(scratch, options.withDev ? "install-dev" : "install");
-  const home = join(scratch, "home");
-  mkdirSync(installed, { recursive: true });
-  mkdirSync(home, { recursive: true });
-  for (const { path, content } of inputs) {
-    mkdirSync(dirname(join(installed, path)), { recursive: true });
-    writeFileSync(join(installed, path), content);
-  }
-  const run = async (folder: string, workspace?: string) => {
-    const manifest = inputs.filter(({ path }) => path === posix.join(folder, "package.json"));
-    const packageJson = readPackageJson(
-      manifest.map((file) => ({ ...file, path: "package.json" })),
-    );
-    if (folder !== "" && !hasDependencies(packageJson, options.withDev)) return;
-    const directory = join(installed, folder);
-    await installModules(
-      { ...options, directory, home, workspace },
-      hasInstallScripts(packageJson ?? {}),
-    );
-  };
-  if (!monorepo) await run("");
-  else if (monorepo.isWorkspace) await run("", monorepo.folder);
-  // Npm links folders that are no workspaces, and leaves their dependencies to them.
-  else for (const folder of [...monorepo.packages, monorepo.folder]) await run(folder);
-  return installed;
 }
 
 /** What an `.npmrc` says besides who we are: credentials are not part of what comes from a registry. */

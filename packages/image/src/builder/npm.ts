@@ -36,38 +36,61 @@ const isLocked = (directory: string) =>
   ["package-lock.json", "npm-shrinkwrap.json"].some((name) => existsSync(join(directory, name)));
 
 /**
- * Installs what the package.json in the run's directory wants, by its lock file if there is one. Install scripts are
- * foreign code: they run in a second installation, from the first one's cache, whose settings have no credentials.
+ * Installs what the package.json in the run's directory wants, by its lock file if there is one, with credentials
+ * and therefore without any script. What is left behind holds no credential. Returns whether there are scripts to run.
  * `ownScripts`: the package itself has some, too.
  */
-export async function installModules(run: NpmRun, ownScripts: boolean): Promise<void> {
+export async function fetchModules(run: NpmRun, ownScripts: readonly string[]): Promise<boolean> {
   const { directory, home, userConfig } = run;
-  await runNpm(isLocked(directory) ? "ci" : "install", run, ["--ignore-scripts"]);
-  if (!ownScripts && !hasInstallScripts(directory)) return;
-  const harmless = join(home, ".npmrc-without-credentials");
+  await runNpm([isLocked(directory) ? "ci" : "install", "--ignore-scripts"], run);
   const text = userConfig === undefined ? "" : readFileSync(userConfig, "utf8");
-  writeFileSync(harmless, withoutCredentials(text));
+  writeFileSync(join(home, harmlessConfig), withoutCredentials(text));
   const projectConfig = join(directory, ".npmrc");
   if (existsSync(projectConfig))
     writeFileSync(projectConfig, withoutCredentials(readFileSync(projectConfig, "utf8")));
-  const command = isLocked(directory) ? "ci" : "install";
-  await runNpm(command, { ...run, userConfig: harmless }, ["--prefer-offline"]);
+  return ownScripts.length > 0 || hasInstallScripts(directory);
 }
 
-/** By the list that npm leaves of what it has installed. */
+/**
+ * Runs the install scripts of what `fetchModules` has left in the directory, and the package's own. They are
+ * foreign code: nothing here knows a credential.
+ */
+export async function runInstallScripts(run: NpmRun, ownScripts: readonly string[]): Promise<void> {
+  const { directory, home } = run;
+  const harmless = { ...run, userConfig: join(home, harmlessConfig) };
+  // What comes from a Git repository is made by its scripts before it is installed.
+  if (installedList(directory).includes('"resolved": "git')) {
+    await runNpm([isLocked(directory) ? "ci" : "install", "--prefer-offline"], harmless);
+    return;
+  }
+  // Runs the own ones that belong to an installation, too, but not those around `prepare`.
+  await runNpm(["rebuild"], harmless);
+  for (const script of lateScripts.filter((name) => ownScripts.includes(name)))
+    await runNpm(["run", script, "--ignore-scripts"], { ...harmless, workspace: undefined });
+}
+
+/** What npm runs of a package itself after an installation in it, in this order, besides `install` and its like. */
+const lateScripts = ["prepublish", "preprepare", "prepare", "postprepare"];
+
+/** In the run's home: the settings of the person's file without who they are. */
+const harmlessConfig = ".npmrc-without-credentials";
+
+/** By the list that npm leaves of what it has installed; a `binding.gyp` alone is a script too. */
 function hasInstallScripts(directory: string): boolean {
+  const list = installedList(directory);
+  if (list.includes('"hasInstallScript": true')) return true;
+  const paths = [...list.matchAll(/^ {4}"(node_modules\/[^"]+)": \{$/gm)].map(([, path]) => path);
+  return paths.some((path) => path && existsSync(join(directory, path, "binding.gyp")));
+}
+
+function installedList(directory: string): string {
   const list = join(directory, "node_modules/.package-lock.json");
-  return existsSync(list) && readFileSync(list, "utf8").includes('"hasInstallScript": true');
+  return existsSync(list) ? readFileSync(list, "utf8") : "";
 }
 
 /** Runs the npm that belongs to the interpreter on `PATH`, where package.json is. Its output is shown only when it fails. */
-async function runNpm(
-  command: "ci" | "install",
-  run: NpmRun,
-  options: readonly string[],
-): Promise<void> {
+async function runNpm(command: readonly string[], run: NpmRun): Promise<void> {
   const flags = [
-    ...options,
     ...(run.withDev ? ["--include=dev"] : ["--omit=dev"]),
     "--no-audit",
     "--no-fund",
@@ -80,11 +103,16 @@ async function runNpm(
   ];
   if (run.workspace !== undefined) flags.push(`--workspace=${run.workspace}`);
   if (run.userConfig !== undefined) flags.push(`--userconfig=${run.userConfig}`);
-  // A cache of the person's own, if one is named: it is what makes a second build at a desk fast.
-  const env = { npm_config_cache: process.env["npm_config_cache"] ?? `${run.home}/.npm` };
-  const { code, output } = await runInstaller("npm", [command, ...flags], { ...run, env });
+  const env = {
+    // A cache of the person's own, if one is named: it is what makes a second build at a desk fast.
+    npm_config_cache: process.env["npm_config_cache"] ?? `${run.home}/.npm`,
+    // An .npmrc that comes with a source or a package may name another program; this goes before it.
+    npm_config_git: "git",
+  };
+  const { code, output } = await runInstaller("npm", [...command, ...flags], { ...run, env });
   if (code === 0) return;
-  const message = `installing dependencies: npm ${command} ended with ${code}\n${meaningfulLines(output)}`;
+  const title = `npm ${command.filter((word) => !word.startsWith("-")).join(" ")}`;
+  const message = `installing dependencies: ${title} ended with ${code}\n${meaningfulLines(output)}`;
   if (temporaryCodes.test(output)) throw new Error(message);
   throw new UserError(message);
 }

@@ -46,9 +46,9 @@ export function hasDependencies(packageJson: PackageJson | undefined, withDev = 
   return fields.some((field) => Object.keys(packageJson?.[field] ?? {}).length > 0);
 }
 
-/** Whether npm runs a script of the package itself when it installs its dependencies. */
-export function hasInstallScripts({ scripts }: PackageJson): boolean {
-  return installScripts.some((name) => Object.hasOwn(scripts ?? {}, name));
+/** Scripts of the package itself that npm runs when it installs its dependencies. */
+export function ownInstallScripts({ scripts }: PackageJson): string[] {
+  return installScripts.filter((name) => Object.hasOwn(scripts ?? {}, name));
 }
 
 /** Everything in package.json that the installed tree depends on; the rest may change freely. */

@@ -6,6 +6,8 @@ export interface PipRun extends InstallerRun {
   target: string;
   /** A `pip.conf` with indexes and credentials; what it says wins over the interpreter's own. */
   config?: string | undefined;
+  /** Nothing that has to be built from source, which runs foreign code. */
+  onlyWheels?: boolean | undefined;
 }
 
 const shownLines = 12;
@@ -26,6 +28,7 @@ export async function runPip(run: PipRun): Promise<void> {
     "--no-warn-conflicts",
     // An index that is away is noticed in seconds; the Job tries again.
     "--retries=2",
+    ...(run.onlyWheels ? ["--only-binary=:all:"] : []),
     `--target=${run.target}`,
     "--requirement=requirements.txt",
   ];

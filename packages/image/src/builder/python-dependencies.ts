@@ -1,9 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { pythonComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation, runInstaller, shownLine } from "./installer.ts";
-import { readModules } from "./module-tree.ts";
+import { isDirectoryBelow, readModules } from "./module-tree.ts";
 import { type PipRun, runPip } from "./pip.ts";
 import { secretsIn } from "./secrets.ts";
 import { UserError } from "./user-error.ts";
@@ -39,12 +39,58 @@ export function pythonDependencies(
   return {
     secrets,
     inputs: [texts, indexes, prefix],
-    async run(scratch) {
-      const target = await install(requirements, scratch, { config: pipConfig, secrets });
-      await compile(target, `/${prefix}`, join(scratch, "home"));
+    async fetch(directory) {
+      writeInputs(requirements, directory);
+      const { home } = placesIn(directory);
+      const harmless = join(home, harmlessConfig);
+      if (pipConfig !== undefined) writeFileSync(harmless, withoutLogins(config));
+      // Building from source runs foreign code, which pip does at once: with nothing to keep from it, it may.
+      if (secrets.length === 0) return true;
+      await install(directory, { config: pipConfig, secrets, onlyWheels: true });
+      return false;
+    },
+    async runScripts(directory) {
+      const harmless = join(placesIn(directory).home, harmlessConfig);
+      await install(directory, { config: existsSync(harmless) ? harmless : undefined, secrets });
+    },
+    read(directory) {
+      const { target } = placesIn(directory);
+      if (!isDirectoryBelow(directory, target)) throw new Error(`there is no ${target}`);
       return { ...readModules(target, prefix), components: pythonComponents(target) };
     },
   };
+
+  async function install(
+    directory: string,
+    options: Pick<PipRun, "config" | "secrets" | "onlyWheels">,
+  ): Promise<void> {
+    const { input, home, target } = placesIn(directory);
+    await runPip({ ...options, directory: input, home, target });
+    removeScripts(target);
+    await compile(target, `/${prefix}`, home);
+  }
+}
+
+/** In the run's home: a `pip.conf` without who we are. */
+const harmlessConfig = "pip.conf-without-credentials";
+
+const withoutLogins = (text: string) => text.replace(/(:\/\/)[^/@\s]+@/g, "$1");
+
+function placesIn(directory: string): { input: string; home: string; target: string } {
+  return {
+    input: join(directory, "install"),
+    home: join(directory, "home"),
+    target: join(directory, "site-packages"),
+  };
+}
+
+function writeInputs(requirements: readonly SourceFile[], directory: string): void {
+  const places = placesIn(directory);
+  for (const each of Object.values(places)) mkdirSync(each, { recursive: true });
+  for (const { path, content } of requirements) {
+    mkdirSync(dirname(join(places.input, path)), { recursive: true });
+    writeFileSync(join(places.input, path), content);
+  }
 }
 
 /** requirements.txt, and the files that it includes (`-r`, `-c`), each once. */
@@ -80,24 +126,6 @@ function indexLines(text: string): string[] {
     .split(/\r?\n/)
     .map((line) => line.trim().replace(/(:\/\/)[^/@\s]+@/g, "$1"))
     .filter((line) => /^(?:\[|(?:extra-)?index-url|find-links|no-index|https?:)/.test(line));
-}
-
-async function install(
-  requirements: readonly SourceFile[],
-  scratch: string,
-  options: Pick<PipRun, "config" | "secrets">,
-): Promise<string> {
-  const directory = join(scratch, "install");
-  const home = join(scratch, "home");
-  const target = join(scratch, "site-packages");
-  for (const each of [directory, home, target]) mkdirSync(each, { recursive: true });
-  for (const { path, content } of requirements) {
-    mkdirSync(dirname(join(directory, path)), { recursive: true });
-    writeFileSync(join(directory, path), content);
-  }
-  await runPip({ ...options, directory, home, target });
-  removeScripts(target);
-  return target;
 }
 
 /**

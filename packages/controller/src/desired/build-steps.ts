@@ -1,0 +1,63 @@
+/**
+ * The parts of a build that are containers of their own, so that the scripts of packages, which are foreign code,
+ * run where no Secret is mounted (docs/adr/0009).
+ */
+import { dependenciesOf, type Function, names, runtimeOf } from "@spry/function";
+import { type Container, type VolumeMount } from "@spry/kube";
+
+export const buildPaths = {
+  source: "/workspace/src",
+  scratch: "/workspace/build",
+  handover: "/workspace/handover",
+  packageRegistry: "/workspace/registry-config",
+  credentials: "/docker",
+};
+
+const source: VolumeMount = { name: "sources", mountPath: buildPaths.source, readOnly: true };
+const scratch: VolumeMount[] = [
+  { name: "build", mountPath: buildPaths.scratch },
+  { name: "tmp-dir", mountPath: "/tmp" },
+];
+const secrets: VolumeMount[] = [
+  { name: "credentials", mountPath: buildPaths.credentials, readOnly: true },
+  { name: "registry-config", mountPath: buildPaths.packageRegistry, readOnly: true },
+];
+/** What the steps tell each other: the one with foreign code may read it. */
+const handover: VolumeMount = { name: "handover", mountPath: buildPaths.handover };
+const readHandover: VolumeMount = { ...handover, readOnly: true };
+
+/** Of the last step, which is all there is where no foreign code can be met. */
+export const pushMounts: VolumeMount[] = [source, ...secrets, ...scratch, readHandover];
+
+/**
+ * Whether a build may meet code that is neither ours nor the Function's: packages, or a build script. A builder
+ * that meets some in a Job without these steps refuses to go on.
+ */
+export function mayRunForeignCode(fn: Function): boolean {
+  if (fn.spec.source.gitRepository) return true;
+  const text = dependenciesOf(fn);
+  if (runtimeOf(fn).dependencyFile !== "package.json") return /^\s*[^#\s]/m.test(text);
+  const fields = ["dependencies", "optionalDependencies", "peerDependencies", "scripts"];
+  try {
+    const packageJson = JSON.parse(text) as Record<string, unknown>;
+    return fields.some((field) => Object.keys(packageJson[field] ?? {}).length > 0);
+  } catch {
+    // The builder will say what is wrong with it.
+    return true;
+  }
+}
+
+/** Init containers before the one that pushes, which they are made like. */
+export function stepsBefore(push: Container): Container[] {
+  const step = (name: string, flag: string, volumeMounts: VolumeMount[]): Container => ({
+    ...push,
+    name,
+    args: [...(push.args ?? []).slice(0, -1), flag],
+    volumeMounts,
+  });
+  const scripts = step(names.scriptContainer, "scripts", [source, ...scratch, readHandover]);
+  return [
+    step(names.dependencyContainer, "fetch", [source, ...secrets, ...scratch, handover]),
+    { ...scripts, env: (push.env ?? []).filter(({ name }) => name !== "DOCKER_CONFIG") },
+  ];
+}

@@ -1,0 +1,35 @@
+import { lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { type Fetched } from "./function-build.ts";
+
+/** What a step of a build tells the next: how far it got, or that there is nothing left to do. */
+export type Handover =
+  | { image: string }
+  | {
+      /** With what has been fetched. */
+      directory: string;
+      fetched: Fetched;
+    };
+
+const fileIn = (directory: string) => join(directory, "handover.json");
+
+/** Writes to a volume that the step with foreign code can only read: it tells the last step what to push. */
+export function writeHandover(directory: string, handover: Handover): void {
+  writeFileSync(fileIn(directory), JSON.stringify(handover));
+}
+
+/** Undefined when there was no step before. `shared` is the volume with the build's directory, wherever that is mounted. */
+export function readHandover(directory: string, shared: string): Handover | undefined {
+  let text: string;
+  try {
+    text = readFileSync(fileIn(directory), "utf8");
+  } catch {
+    return undefined;
+  }
+  const handover = JSON.parse(text) as Handover;
+  if ("image" in handover) return handover;
+  const found = join(shared, basename(handover.directory));
+  if (!lstatSync(found).isDirectory())
+    throw new Error(`${found} is no directory any more: a script has replaced it`);
+  return { ...handover, directory: found };
+}

@@ -1,0 +1,21 @@
+import { join } from "node:path";
+import { createLayer, type Layer } from "../layer.ts";
+import { type SourceFile } from "./function-source.ts";
+
+/** Of package managers. */
+const configFiles = new Set([".npmrc", "pip.conf"]);
+
+/**
+ * The author's files, by their paths in the image. An `.npmrc` or `pip.conf` may hold secrets, and beside a
+ * package.json of nothing but blanks Node.js refuses to load modules: both stay out.
+ */
+export function sourceLayer(files: readonly SourceFile[], scratch: string): Promise<Layer> {
+  const isBlank = ({ content }: SourceFile) => content.toString().trim() === "";
+  const entries = files.filter((file) => {
+    const name = file.path.slice(file.path.lastIndexOf("/") + 1);
+    return !configFiles.has(name) && !(name === "package.json" && isBlank(file));
+  });
+  const size = entries.reduce((sum, { content }) => sum + content.length, 0);
+  const inMemory = size < 4 * 1024 * 1024;
+  return createLayer(entries, inMemory ? {} : { scratchFile: join(scratch, "source.tar.gz") });
+}
