@@ -196,7 +196,7 @@ async function start(
 const controlPlaneUsers: ClusterUser[] = ["controller-manager", "scheduler"];
 const nodeUsers: ClusterUser[] = ["kubelet", "kube-proxy"];
 
-function write(dir: string, cluster: Cluster): void {
+export function write(dir: string, cluster: Cluster): void {
   const { record } = layout(dir);
   writeFileSync(`${record}.new`, `${JSON.stringify(cluster, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${record}.new`, record);

@@ -12,7 +12,6 @@ import {
   resources,
 } from "@spry/kube";
 import { type BackgroundProcess, isRunning, lastLines } from "../background-process.ts";
-import { binaryOf } from "../binaries.ts";
 import { layout } from "../components.ts";
 import { until } from "../until.ts";
 import { installClusterDns } from "./cluster-dns.ts";
@@ -21,7 +20,14 @@ import { writeNodeImages } from "./images.ts";
 import { makeCgroup, readSettings, removeCgroup, restoreSettings } from "./kernel.ts";
 import { inNamespaces, startInNamespaces } from "./namespaces.ts";
 import { disconnect, type NodeNetwork } from "./network.ts";
-import { configureNode, containerdSocket, nodeName } from "./programs.ts";
+import {
+  configureNode,
+  containerdSocket,
+  fileOf,
+  nodeCommands,
+  nodeName,
+  type NodeProgram,
+} from "./programs.ts";
 
 /** What a node has changed on the machine, and `undoNode` puts back. */
 export interface NodeTraces {
@@ -47,17 +53,16 @@ export async function startNode(
   options: { signal: AbortSignal; onStart: (one: BackgroundProcess) => void },
 ): Promise<void> {
   const { signal } = options;
-  const args = configureNode(dir, network, cgroup);
-  const run = async (name: keyof typeof args, file: string) => {
-    const log = layout(dir).log(name);
-    const one = await startInNamespaces(first, name, file, args[name], { cwd: dir, log, signal });
+  configureNode(dir, network, cgroup);
+  const run = async (name: NodeProgram) => {
+    const one = await startProgram(dir, first, name, { network, signal });
     options.onStart(one);
     return one;
   };
-  const containerd = await run("containerd", "containerd");
+  const containerd = await run("containerd");
   await explained(containerd, signal, () => importImages(first, containerd, signal));
-  const kubelet = await run("kubelet", binaryOf("kubelet"));
-  const proxy = await run("kube-proxy", binaryOf("kube-proxy"));
+  const kubelet = await run("kubelet");
+  const proxy = await run("kube-proxy");
   const transport = httpsTransport(loadKubeconfig(layout(dir).kubeconfig));
   try {
     const client = new KubeClient(transport);
@@ -71,6 +76,18 @@ export async function startNode(
   } finally {
     transport.close();
   }
+}
+
+/** One program of a node that has been configured. */
+export function startProgram(
+  dir: string,
+  first: BackgroundProcess,
+  name: NodeProgram,
+  { network, signal }: { network: NodeNetwork; signal: AbortSignal },
+): Promise<BackgroundProcess> {
+  const options = { cwd: dir, log: layout(dir).log(name), signal };
+  const args = nodeCommands(dir, network)[name];
+  return startInNamespaces(first, name, fileOf(name), args, options);
 }
 
 /** Its processes must have been ended, the namespaces' first one included. */

@@ -1,6 +1,7 @@
 /** How containerd, kubelet and kube-proxy are set up: the defaults of a real node, except where the comment says why not. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { binaryOf } from "../binaries.ts";
 import { layout } from "../components.ts";
 import { isCgroupV1 } from "./kernel.ts";
 import { pauseImage } from "./images.ts";
@@ -10,14 +11,20 @@ import { cniDir } from "./requirements.ts";
 export const nodeName = "node";
 export const containerdSocket = "/run/containerd/containerd.sock";
 
-/** Every program's arguments; the files that they name are written. */
+/** Every program's arguments. */
 export interface NodeCommands {
   containerd: string[];
   kubelet: string[];
   "kube-proxy": string[];
 }
 
-export function configureNode(dir: string, network: NodeNetwork, cgroup: string): NodeCommands {
+export type NodeProgram = keyof NodeCommands;
+
+/** Of the machine, or built from its module. */
+export const fileOf = (program: NodeProgram): string =>
+  program === "containerd" ? program : binaryOf(program);
+
+export function configureNode(dir: string, network: NodeNetwork, cgroup: string): void {
   const file = (name: string) => path.join(dir, name);
   mkdirSync(file("cni"));
   mkdirSync(file("registries"));
@@ -28,6 +35,11 @@ export function configureNode(dir: string, network: NodeNetwork, cgroup: string)
     writeFileSync(file(name), JSON.stringify(value, undefined, 2));
   yaml("kubelet.yaml", kubeletConfig(dir, cgroup));
   yaml("kube-proxy.yaml", proxyConfig(dir, network));
+}
+
+/** Of a node that has been configured. */
+export function nodeCommands(dir: string, network: NodeNetwork): NodeCommands {
+  const file = (name: string) => path.join(dir, name);
   return {
     containerd: [`--config=${file("containerd.toml")}`],
     kubelet: [

@@ -2,6 +2,7 @@ import { deletionHook, type Serverless, serverlesses } from "@spry/controller";
 import { functions, labels, managedByUser } from "@spry/function";
 import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { controllerLabels, webhookObjects } from "../install/controller.ts";
 import { defaultValues } from "../install/values.ts";
 import { definitionObjects, platformObjects } from "../install/objects.ts";
 import { commonLabels, type InstalledObject } from "../install/parts.ts";
@@ -46,6 +47,13 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   const all = platformObjects(values).filter((object) => !staying.has(idOf(object)));
   // First what asks the webhooks, so that nobody is refused because they are gone.
   for (const object of all.toReversed()) await deleteObject(client, object);
+  await untilTrue("the controller has ended", timeoutMs, async () => {
+    const labelSelector = Object.entries(controllerLabels).map(([name, is]) => `${name}=${is}`);
+    const which = { namespace, labelSelector: labelSelector.join() };
+    return (await client.list(resources.pods, which)).items.length === 0;
+  });
+  // It may have put one in order a moment before.
+  for (const object of webhookObjects(namespace)) await deleteObject(client, object);
   const made = keep ? [webhookSecretName] : [webhookSecretName, registryCredentialsName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });
   if (keep) await endConversion(client);

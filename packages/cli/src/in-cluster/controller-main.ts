@@ -2,7 +2,6 @@
  * Program: the controller in a cluster. Every replica answers the webhooks; one leads, which is the one that
  * runs the Serverless and the Function Controller, and renews the webhooks' certificate.
  */
-import { setTimeout as pause } from "node:timers/promises";
 import {
   createAdmission,
   Liveness,
@@ -30,17 +29,12 @@ import { ensureRegistryCredentials } from "./registry-credentials.ts";
 import { runProgram } from "./program.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
-import {
-  certificateIn,
-  ensureWebhookCertificate,
-  webhookSecretName,
-} from "./webhook-certificate.ts";
-import { configureWebhooks } from "./webhook-configuration.ts";
+import { certificateIn, webhookSecretName } from "./webhook-certificate.ts";
+import { keepWebhooks } from "./webhook-keeper.ts";
 import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
 
 const leaseName = "serverless-controller-leader-election-helper";
 const ports = { webhook: 8443, metrics: 8080, health: 8090 };
-const renewEveryMs = 3_600_000;
 
 const log = createLogger({ name: "controller" });
 
@@ -121,33 +115,10 @@ async function lead(options: {
   const { client, environment, signal, ...rest } = options;
   const { namespace, registry } = environment;
   const access = { ...registry, ...(await ensureRegistryCredentials(client, namespace)) };
-  await configureWebhooks(
-    client,
-    await ensureWebhookCertificate({ client, namespace, log }),
-    namespace,
-  );
   await Promise.all([
-    keepCertificate(client, namespace, signal),
+    keepWebhooks({ client, namespace, log, signal }),
     startServerlessController({ client, ...rest, internalRegistry: access, log, signal }),
   ]);
-}
-
-async function keepCertificate(
-  client: KubeClient,
-  namespace: string,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    await pause(renewEveryMs, undefined, { signal }).catch(() => {});
-    if (signal.aborted) return;
-    try {
-      const certificate = await ensureWebhookCertificate({ client, namespace, log });
-      await configureWebhooks(client, certificate, namespace);
-    } catch (error) {
-      // It is renewed a month before its end: an hour later is early enough.
-      log.error({ error }, "renewing the webhooks' certificate");
-    }
-  }
 }
 
 /** What the Deployment says, and the defaults for a cluster of this size. */

@@ -54,6 +54,24 @@ test("a year before the authority's end there is another, and both are trusted",
   expect((await ensure(3650 - 200)).ca).toBe(second.ca);
 });
 
+test("in place of a Secret that is gone comes another authority, announced before it signs for anybody", async () => {
+  const first = await ensure(0);
+  const target = { namespace, name: webhookSecretName };
+  await client.delete(resources.secrets, target);
+  const heard: string[] = [];
+  const announce = async (authorities: string) => {
+    heard.push(authorities);
+    await expect(client.get(resources.secrets, target)).rejects.toThrow(/not found/);
+  };
+  const clock = new ManualClock(start);
+  const options = { client, namespace, log: silentLogger, clock, trusted: first.ca, announce };
+  const second = await ensureWebhookCertificate(options);
+  expect(heard).toEqual([second.ca]);
+  const [newer, older] = authoritiesIn(second.ca);
+  expect(new X509Certificate(second.cert).verify(newer!.publicKey)).toBe(true);
+  expect(new X509Certificate(first.cert).verify(older!.publicKey)).toBe(true);
+});
+
 test("two that begin at once end up with the same", async () => {
   const [one, other] = await Promise.all([ensure(0), ensure(0)]);
   expect(one).toEqual(other);

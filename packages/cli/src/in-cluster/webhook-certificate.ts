@@ -47,8 +47,12 @@ export async function ensureWebhookCertificate(options: {
   namespace: string;
   log: Logger;
   clock?: Clock;
+  /** PEM of the authorities of a Secret that is gone: replicas serve what that held for a moment more. */
+  trusted?: string;
+  /** Is told of the authorities before a new certificate is stored, and with that served. */
+  announce?: (authorities: string) => Promise<void>;
 }): Promise<WebhookCertificate> {
-  const { client, namespace, log, clock = systemClock } = options;
+  const { client, namespace, log, clock = systemClock, trusted = "", announce } = options;
   const target = { namespace, name: webhookSecretName };
   for (;;) {
     const present = await client.get(resources.secrets, target).catch((error: unknown) => {
@@ -57,7 +61,9 @@ export async function ensureWebhookCertificate(options: {
     });
     const certificate = certificateIn(present);
     if (certificate && isGood(certificate, clock.now())) return certificate;
-    const data = await issue(present, namespace, clock.now());
+    const before = present ?? { metadata: {}, data: { "ca.crt": encode(trusted) } };
+    const data = await issue(before, namespace, clock.now());
+    await announce?.(Buffer.from(data["ca.crt"] ?? "", "base64").toString());
     const secret: Secret = { metadata: { ...target }, type: "Opaque", data };
     const version = present?.metadata.resourceVersion;
     if (version) secret.metadata.resourceVersion = version;
@@ -72,6 +78,8 @@ export async function ensureWebhookCertificate(options: {
   }
 }
 
+const encode = (value: string): string => Buffer.from(value).toString("base64");
+
 const endOf = (pem: string): number => Date.parse(new X509Certificate(pem).validTo);
 
 function isGood({ cert, ca }: WebhookCertificate, now: number): boolean {
@@ -83,13 +91,13 @@ function isGood({ cert, ca }: WebhookCertificate, now: number): boolean {
 }
 
 async function issue(
-  present: Secret | undefined,
+  present: Secret,
   namespace: string,
   now: number,
 ): Promise<Record<string, string>> {
   // The library is heavy, and needed once in a quarter of a year.
   const { issueLeaf, newAuthority, readAuthority } = await import("../x509.ts");
-  const text = (key: string) => Buffer.from(present?.data?.[key] ?? "", "base64").toString();
+  const text = (key: string) => Buffer.from(present.data?.[key] ?? "", "base64").toString();
   const old = text("ca.crt");
   const keep = old !== "" && safeEnd(old) - now > renewal.authority && text("ca.key") !== "";
   const authority = keep
@@ -102,8 +110,10 @@ async function issue(
     now,
     lifetimeMs: lifetime.leaf,
   });
-  const bundle = keep || safeEnd(old) < now ? authority.cert : `${authority.cert}${old}`;
-  const encode = (value: string) => Buffer.from(value).toString("base64");
+  // Of those before, the newest: it may have signed what is served at this moment.
+  const [newest = ""] =
+    old.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/) ?? [];
+  const bundle = safeEnd(old) < now ? authority.cert : `${authority.cert}${newest}\n`;
   return {
     "ca.crt": encode(keep ? old : bundle),
     "ca.key": encode(authority.keyPem),

@@ -1,14 +1,21 @@
 import { admissionConfigurations, conversionConfiguration } from "@spry/controller";
 import { type KubeClient, resources } from "@spry/kube";
-import { type WebhookCertificate, webhookServiceName } from "./webhook-certificate.ts";
+import { webhookServiceName } from "./webhook-certificate.ts";
 
-/** Tells the API server where the webhooks are and whose certificates to trust there. */
+/** What the objects are called by which the API server knows the webhooks. */
+export function webhookNames(namespace: string): { mutating: string; validating: string } {
+  const service = { name: webhookServiceName, namespace };
+  const [mutating, validating] = admissionConfigurations({ caBundle: "", service });
+  return { mutating: mutating.metadata.name ?? "", validating: validating.metadata.name ?? "" };
+}
+
+/** Tells the API server where the webhooks are and whose certificates to trust there (PEM). */
 export async function configureWebhooks(
   client: KubeClient,
-  { ca }: WebhookCertificate,
+  authorities: string,
   namespace: string,
 ): Promise<void> {
-  const caBundle = Buffer.from(ca).toString("base64");
+  const caBundle = Buffer.from(authorities).toString("base64");
   const service = { name: webhookServiceName, namespace };
   const [mutating, validating] = admissionConfigurations({ caBundle, service });
   await client.apply(resources.mutatingWebhookConfigurations, mutating);

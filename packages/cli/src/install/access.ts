@@ -56,6 +56,8 @@ export const clusterRules: Rule[] = [
     ...rule(
       "admissionregistration.k8s.io",
       ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+      "list",
+      "watch",
       "patch",
     ),
     resourceNames: [

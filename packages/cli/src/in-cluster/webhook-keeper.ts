@@ -1,0 +1,52 @@
+/** What the leader does for the webhooks: certificate and configuration are put right again whenever something takes them away. */
+import { type KubeClient, Controller, Informer, type Logger, resources } from "@spry/kube";
+import { ensureWebhookCertificate, webhookSecretName } from "./webhook-certificate.ts";
+import { configureWebhooks, webhookNames } from "./webhook-configuration.ts";
+
+const renewEveryMs = 3_600_000;
+const key = "webhooks";
+
+/**
+ * Works until the signal is aborted. A Secret that is gone is made anew, with another authority: to delete it is how
+ * an operator rotates it. A configuration that is deleted stays so until the next hour or leader, since that
+ * is how an installation ends.
+ */
+export async function keepWebhooks(options: {
+  client: KubeClient;
+  namespace: string;
+  log: Logger;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { client, namespace, log, signal } = options;
+  const named = (name: string) => ({ fieldSelector: `metadata.name=${name}`, log });
+  const secrets = new Informer(client, resources.secrets, {
+    namespace,
+    ...named(webhookSecretName),
+  });
+  const names = webhookNames(namespace);
+  const { mutatingWebhookConfigurations, validatingWebhookConfigurations } = resources;
+  const mutating = new Informer(client, mutatingWebhookConfigurations, named(names.mutating));
+  const validating = new Informer(client, validatingWebhookConfigurations, named(names.validating));
+  let trusted = "";
+  const controller = new Controller({
+    name: key,
+    workers: 1,
+    log,
+    async reconcile() {
+      const announce = (authorities: string) => configureWebhooks(client, authorities, namespace);
+      const { ca } = await ensureWebhookCertificate({ client, namespace, log, trusted, announce });
+      trusted = ca;
+      await configureWebhooks(client, ca, namespace);
+      return { requeueAfterMs: renewEveryMs };
+    },
+  });
+  controller.watch(secrets, () => [key]);
+  const onChange = ({ type }: { type: string }) => {
+    if (type === "updated") controller.enqueue(key);
+  };
+  mutating.onChange(onChange);
+  validating.onChange(onChange);
+  controller.enqueue(key);
+  const watching = [secrets, mutating, validating].map((informer) => informer.run(signal));
+  await Promise.all([controller.run(signal), ...watching]);
+}
