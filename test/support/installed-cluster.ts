@@ -4,17 +4,14 @@ import { connect, createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createRegistry, writeHtpasswd } from "@spry/image";
-import {
-  isNotFound,
-  type KubeClient,
-  type KubeObject,
-  type Pod,
-  type Resource,
-  resources,
-} from "@spry/kube";
+import { type KubeClient, type KubeObject, type Resource } from "@spry/kube";
 import { type Function, functions } from "@spry/function";
 import { layout } from "../../tools/real-apiserver/components.ts";
 import { allowPlainRegistry } from "../../tools/real-apiserver/node/programs.ts";
+import { type NodeProgram } from "../../tools/real-apiserver/node/programs.ts";
+import { restartProgram } from "../../tools/real-apiserver/node/restart.ts";
+import { inClient, serviceUrl, startClient } from "./client-pod.ts";
+import { inventory } from "./cluster-inventory.ts";
 import { pause, root, run } from "./platform.ts";
 import { RealCluster, whyNoCluster } from "./real-cluster.ts";
 
@@ -62,16 +59,10 @@ export class InstalledCluster {
     const host = `${this.hostAddress}:${server.port}`;
     this.imageRegistry = host;
     this.allowPlainRegistry(host);
-    const images = path.join(root, "tools/images/main.ts");
-    const only = `--only=${["controller", "registry", "builder", "nodejs24", ...moreImages].join()}`;
-    const args = [images, `--to=${host}`, "--plain", `--values=${this.#imageValues}`, only];
-    const config = path.join(this.#scratch, "docker");
+    const config = this.#dockerConfig;
     mkdirSync(config);
     writeFileSync(path.join(config, "config.json"), dockerConfig(login ? { [host]: login } : {}));
-    const made = await run("env", [`DOCKER_CONFIG=${config}`, process.execPath, ...args]);
-    if (made.code !== 0) throw new Error(`making images: ${made.stderr}`);
-    const values = JSON.parse(readFileSync(this.#imageValues, "utf8")) as typeof this;
-    this.images = values.images;
+    this.images = await this.makeImages(root, this.#imageValues, moreImages);
     const more = {
       replicas: 2,
       plainRegistries: [host],
@@ -79,6 +70,21 @@ export class InstalledCluster {
     };
     await this.#offerVolumes("of-the-test", 2);
     writeFileSync(this.#values, JSON.stringify(more));
+  }
+
+  /** Of a checkout of Spry, into the test's registry; the file is for `--values`. */
+  async makeImages(
+    checkout: string,
+    valuesFile: string,
+    more: readonly string[] = [],
+  ): Promise<Record<string, string>> {
+    const program = path.join(checkout, "tools/images/main.ts");
+    const only = `--only=${["controller", "registry", "builder", "nodejs24", ...more].join()}`;
+    const to = [`--to=${this.imageRegistry}`, "--plain", `--values=${valuesFile}`];
+    const credentials = `DOCKER_CONFIG=${this.#dockerConfig}`;
+    const made = await run("env", [credentials, process.execPath, program, ...to, only]);
+    if (made.code !== 0) throw new Error(`making images: ${made.stderr}`);
+    return (JSON.parse(readFileSync(valuesFile, "utf8")) as typeof this).images;
   }
 
   async stop(): Promise<void> {
@@ -116,13 +122,28 @@ export class InstalledCluster {
   }
 
   spry(...args: string[]): Promise<Finished> {
-    const main = path.join(root, "tools/spry.mjs");
+    return this.#spryOf(root, args);
+  }
+
+  #spryOf(checkout: string, args: string[]): Promise<Finished> {
+    const main = path.join(checkout, "tools/spry.mjs");
     return run(process.execPath, [main, "--kubeconfig", this.kubeconfig, ...args]);
   }
 
   install(...more: string[]): Promise<Finished> {
     const values = this.values.flatMap((file) => ["--values", file]);
     return this.spry("install", "--timeout", "180", ...values, ...more);
+  }
+
+  /** The same with the images of another file, and by another version's own command. */
+  installVersion(checkout: string, images: string): Promise<Finished> {
+    const values = ["--values", images, "--values", this.#values];
+    return this.#spryOf(checkout, ["install", "--timeout", "180", ...values]);
+  }
+
+  /** For files of the test; removed with the cluster. */
+  get scratch(): string {
+    return this.#scratch;
   }
 
   /** Makes a server of this machine's loopback reachable from Pods; its address there. */
@@ -172,49 +193,25 @@ export class InstalledCluster {
   }
 
   /** A Pod that has Node.js, to call Functions from as their users do. */
-  async startClient(
-    namespace: string,
-    options: { serviceAccountName?: string } = {},
-  ): Promise<void> {
-    const metadata = { namespace, name: "client" };
-    const securityContext = {
-      allowPrivilegeEscalation: false,
-      runAsNonRoot: true,
-      capabilities: { drop: ["ALL"] },
-      seccompProfile: { type: "RuntimeDefault" },
-    };
-    const command = ["node", "-e", "setInterval(() => {}, 1000)"];
-    const image = this.images["nodejs24"] ?? "";
-    await this.client.create<Pod>(resources.pods, {
-      metadata,
-      spec: {
-        terminationGracePeriodSeconds: 0,
-        ...options,
-        containers: [{ name: "main", image, command, securityContext }],
-      },
-    });
-    for (;;) {
-      const { status } = await this.client.get(resources.pods, metadata);
-      if (status?.phase === "Running") return;
-      await pause(100);
-    }
+  startClient(namespace: string, options: { serviceAccountName?: string } = {}): Promise<void> {
+    return startClient(this, namespace, options);
   }
 
   /** What a script prints in the client's Pod. */
-  async inClient(namespace: string, script: string): Promise<string> {
-    const args = ["--kubeconfig", this.kubeconfig, "-n", namespace, "exec", "client", "--"];
-    const { code, stdout, stderr } = await run("kubectl", [...args, "node", "-e", script]);
-    if (code !== 0) throw new Error(`in the client's Pod: ${stderr}${stdout}`);
-    return stdout.trim();
+  inClient(namespace: string, script: string): Promise<string> {
+    return inClient(this, namespace, script);
   }
 
   /** A Function's answer by its Service's name, from the client's Pod. */
   call(namespace: string, name: string): Promise<string> {
-    const url = `http://${name}.${namespace}.svc.cluster.local/`;
-    return this.inClient(
-      namespace,
-      `fetch(${JSON.stringify(url)}).then((r) => r.text()).then((t) => console.log(t))`,
-    );
+    const url = JSON.stringify(serviceUrl(namespace, name));
+    const script = `fetch(${url}).then((r) => r.text()).then((t) => console.log(t))`;
+    return this.inClient(namespace, script);
+  }
+
+  /** Kills a program of the node, and starts it again when `whileGone` is over. */
+  restartOnNode(name: NodeProgram, whileGone: () => Promise<void>): Promise<void> {
+    return restartProgram(this.#dir, name, { whileGone, signal: new AbortController().signal });
   }
 
   /** What a ServiceAccount has asked the API server for, by the audit log. */
@@ -224,34 +221,15 @@ export class InstalledCluster {
     return all.filter(({ user }) => user.username === `system:serviceaccount:${account}`);
   }
 
-  /** `kind namespace/name` of everything there is, except what comes and goes by itself. */
-  async inventory(): Promise<string[]> {
-    const lists: { groupVersion: string; resources: ApiResource[] }[] = [];
-    const json = async (url: string) => (await this.client.raw("GET", url)).json();
-    const { groups } = (await json("/apis")) as { groups: ApiGroup[] };
-    lists.push((await json("/api/v1")) as (typeof lists)[number]);
-    for (const { preferredVersion } of groups) {
-      lists.push((await json(`/apis/${preferredVersion.groupVersion}`)) as (typeof lists)[number]);
-    }
-    const found: string[] = [];
-    for (const list of lists) {
-      for (const { name, kind, verbs } of list.resources) {
-        if (name.includes("/") || !verbs.includes("list") || passing.has(kind)) continue;
-        const base = list.groupVersion === "v1" ? "/api/v1" : `/apis/${list.groupVersion}`;
-        const answer = await json(`${base}/${name}`).catch((error: unknown) => {
-          if (isNotFound(error)) return { items: [] };
-          throw error;
-        });
-        for (const { metadata } of (answer as { items: Pod[] }).items) {
-          found.push(`${kind} ${metadata.namespace ?? ""}/${metadata.name}`);
-        }
-      }
-    }
-    return found.sort();
+  inventory(): Promise<string[]> {
+    return inventory(this.client);
   }
 
   get #dir(): string {
     return path.dirname(this.kubeconfig);
+  }
+  get #dockerConfig(): string {
+    return path.join(this.#scratch, "docker");
   }
   get #imageValues(): string {
     return path.join(this.#scratch, "images.json");
@@ -278,15 +256,6 @@ export interface AuditEvent {
   responseStatus?: { code: number };
 }
 
-interface ApiResource {
-  name: string;
-  kind: string;
-  verbs: string[];
-}
-interface ApiGroup {
-  preferredVersion: { groupVersion: string };
-}
-
 const persistentVolumes: Resource<KubeObject & { spec: object }> = {
   group: "",
   version: "v1",
@@ -294,5 +263,3 @@ const persistentVolumes: Resource<KubeObject & { spec: object }> = {
   plural: "persistentvolumes",
   namespaced: false,
 };
-
-const passing = new Set(["Event", "Lease", "ComponentStatus", "EndpointSlice", "IPAddress"]);
