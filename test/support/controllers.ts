@@ -108,10 +108,15 @@ export class ControllerProcess {
 
 /**
  * Does what kubelets would: Pods of builds end well with an image, all others run and are ready. Pods stay
- * without a node. Works until the signal is aborted.
+ * without a node. Works until the signal is aborted; with `namespace`, for that one alone.
  */
-export async function standInForNodes(client: KubeClient, signal: AbortSignal): Promise<void> {
-  const pods = new Informer<Pod>(client, resources.pods, { labelSelector: labels.functionName });
+export async function standInForNodes(
+  client: KubeClient,
+  signal: AbortSignal,
+  options: { namespace?: string } = {},
+): Promise<void> {
+  const labelSelector = labels.functionName;
+  const pods = new Informer<Pod>(client, resources.pods, { ...options, labelSelector });
   const controller = new Controller({
     name: "nodes",
     workers: 8,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type HttpsTransport, httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { missingPrograms } from "../../tools/real-apiserver/binaries.ts";
-import { type Cluster, down, up } from "../../tools/real-apiserver/cluster.ts";
+import { type Cluster, type ClusterOptions, down, up } from "../../tools/real-apiserver/cluster.ts";
 import { whyNoNode } from "../../tools/real-apiserver/node/requirements.ts";
 
 const named = process.env["KUBECONFIG"];
@@ -24,7 +24,7 @@ export class RealCluster {
   /** The cluster, when it is one of our own. */
   own: Cluster | undefined;
 
-  async start(options: { node?: boolean } = {}): Promise<void> {
+  async start(options: ClusterOptions = {}): Promise<void> {
     let kubeconfig: string | undefined;
     if (!named) {
       this.#scratch = mkdtempSync(path.join(tmpdir(), "real-cluster-"));

@@ -55,6 +55,12 @@ export interface Cluster {
   starter?: ProcessIdentity;
 }
 
+export interface ClusterOptions {
+  node?: boolean;
+  /** Of the API server, besides those that are on by default. */
+  admissionPlugins?: readonly string[];
+}
+
 /** One of each program; a node adds containerd, kubelet and kube-proxy, and the first process of its namespaces. */
 const size = { withoutNode: 4, withNode: 8 };
 const startTimeoutMs = 120_000;
@@ -70,7 +76,7 @@ export const defaultDir = (node = false): string =>
 export async function up(
   dir: string,
   signal: AbortSignal,
-  options: { node?: boolean } = {},
+  options: ClusterOptions = {},
 ): Promise<Cluster> {
   const found = read(dir);
   if (found?.starter && isRunning(found.starter)) {
@@ -88,7 +94,7 @@ export async function up(
   const ports = await freePorts();
   create(dir);
   try {
-    return await start(dir, ports, signal, options.node ?? false);
+    return await start(dir, ports, signal, options);
   } catch (error) {
     await down(dir);
     throw error;
@@ -137,7 +143,7 @@ async function start(
   dir: string,
   ports: Ports,
   signal: AbortSignal,
-  withNode: boolean,
+  { node: withNode = false, admissionPlugins }: ClusterOptions,
 ): Promise<Cluster> {
   const files = layout(dir);
   const cluster: Cluster = {
@@ -182,7 +188,7 @@ async function start(
     await untilReady(dir, component, record(one), signal);
   };
   await startAndWait(etcd(dir, at));
-  await startAndWait(apiServer(dir, at));
+  await startAndWait(apiServer(dir, at, admissionPlugins));
   await Promise.all([startAndWait(controllerManager(dir, at)), startAndWait(scheduler(dir, at))]);
   await untilControllersWork(files.kubeconfig, signal);
   if (first && cluster.node) {

@@ -65,9 +65,11 @@ export function etcd(dir: string, at: Addresses): Component {
   };
 }
 
-export function apiServer(dir: string, at: Addresses): Component {
+/** With the admission plugins that are on by default, and `more`. */
+export function apiServer(dir: string, at: Addresses, more: readonly string[] = []): Component {
   const { certificate, key, pki } = layout(dir);
   const serviceAccount = path.join(pki, "service-account");
+  const plugins = [...(isLoopback(at) ? [] : ["NodeRestriction"]), ...more];
   return {
     program: "kube-apiserver",
     args: [
@@ -85,6 +87,7 @@ export function apiServer(dir: string, at: Addresses): Component {
       `--tls-private-key-file=${key("apiserver")}`,
       `--client-ca-file=${certificate("ca")}`,
       "--authorization-mode=Node,RBAC",
+      ...(plugins.length > 0 ? [`--enable-admission-plugins=${plugins.join()}`] : []),
       "--allow-privileged=true",
       "--service-cluster-ip-range=10.96.0.0/16",
       "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
@@ -118,7 +121,6 @@ function kubeletArgs(dir: string): string[] {
     `--kubelet-client-key=${key("kubelet-client")}`,
     `--kubelet-certificate-authority=${certificate("ca")}`,
     "--kubelet-preferred-address-types=InternalIP",
-    "--enable-admission-plugins=NodeRestriction",
     // What programs in Pods ask for, so that a test can hold their roles against it.
     `--audit-policy-file=${layout(dir).auditPolicy}`,
     `--audit-log-path=${layout(dir).auditLog}`,

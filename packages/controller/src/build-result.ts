@@ -1,6 +1,7 @@
 import { names } from "@spry/function";
 import { type ContainerStatus, controllerOf, type Job, type Pod } from "@spry/kube";
 import { isFinished } from "./build-slots.ts";
+import { placementProblem } from "./pod-placement.ts";
 
 /** What became of a build. */
 export type BuildResult =
@@ -85,7 +86,8 @@ function running(pod: Pod | undefined, container: ContainerStatus | undefined): 
   const started = pod?.status?.phase === "Running";
   const { reason, message } = container?.state?.waiting ?? {};
   if (!reason || ["ContainerCreating", "PodInitializing"].includes(reason)) {
-    return { kind: "running", started };
+    const detail = pod && placementProblem(pod);
+    return { kind: "running", started, ...(detail ? { detail } : {}) };
   }
   return { kind: "running", started, detail: tail([reason, message].join(": ")) };
 }

@@ -2,6 +2,7 @@ import { names } from "@spry/function";
 import { type ContainerStatus, type Pod, type PodTemplateSpec } from "@spry/kube";
 import { tail } from "./build-result.ts";
 import { contains } from "./contains.ts";
+import { placementProblem } from "./pod-placement.ts";
 
 /** Why Pods do not get ready. */
 export interface PodProblem {
@@ -48,12 +49,8 @@ function problemOf(pod: Pod): PodProblem | undefined {
     const problem = crashOf(status) ?? waitOf(status);
     if (problem) return problem;
   }
-  const unscheduled = pod.status?.conditions?.find(
-    ({ type, status }) => type === "PodScheduled" && status === "False",
-  );
-  if (!unscheduled) return undefined;
-  const message = `the Pod cannot be placed: ${unscheduled.message ?? unscheduled.reason}`;
-  return { fatal: false, message };
+  const message = placementProblem(pod);
+  return message === undefined ? undefined : { fatal: false, message };
 }
 
 /** A container that ended badly, also while it is being started once more. */
