@@ -13,9 +13,6 @@ from .reply import Reply, error_reply, reply_to
 from .request import Request
 from .stand_ins import request_variable
 
-SERVER = 2
-"""The kind of span, in OTLP's numbers."""
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .handler import Handler
@@ -68,22 +65,17 @@ class Invocation:
 
     def end(self, head: RequestHead, status: int, began: int) -> None:
         """Records the call's span, for which `began` is in nanoseconds since 1970."""
-        exporter, context = trace.exporter, trace.current.get()
-        if exporter is None or context is None or not exporter.has_room or not context.is_sampled:
+        context = trace.current.get()
+        if trace.exporter is None or context is None:
             return
-        attributes = {
-            "http.request.method": head.method,
-            "url.path": head.raw_path,
-            "http.response.status_code": status,
-        }
-        exporter.add(
-            head.method, SERVER, context, None, began, time.time_ns(), attributes, (), 2 if status >= 500 else 0
-        )
+        if context.span is not None:
+            context.span.end_call(head, status)
+        else:
+            trace.exporter.add_call(context, head, status, began, time.time_ns())
 
     def begin(self, head: RequestHead) -> None:
         """Of whatever this thread or task does from now on."""
-        trace.instrument_http_client()
-        trace.current.set(trace.TraceContext(head.headers))
+        trace.begin(head.method, head.headers)
         if self._begin_log is not None:
             self._begin_log(head.headers)
 
@@ -123,7 +115,7 @@ class Invocation:
     def forget() -> None:
         """The thread that made a call lives on; what it knew of the call must not."""
         request_variable.set(None)
-        trace.current.set(None)
+        trace.forget()
 
     @staticmethod
     def close(reply: Reply) -> None:

@@ -9,21 +9,26 @@ from . import trace
 _LIMIT = 128
 """Of attributes, and of events."""
 
-_INTERNAL = 1
+INTERNAL, SERVER = 1, 2
+"""Kinds, in OTLP's numbers."""
 
 
 class Span:
     """The part of OpenTelemetry's Span that handlers use. Recorded when its trace is sampled and there is room."""
 
-    def __init__(self, name: str, context, parent, attributes, exporter) -> None:
+    def __init__(
+        self, name: str, context, parent, attributes, exporter, kind: int = INTERNAL, start_time: int | None = None
+    ) -> None:
         self.name = name
         self.attributes: dict[str, object] = {}
         self.events: list[tuple[str, int, dict]] = []
         self.status = 0
+        self.status_message = ""
         self._context = context
         self._parent_id = None if parent is None else parent.span_id
         self._exporter = exporter if exporter is not None and exporter.has_room and context.is_sampled else None
-        self._started = time.time_ns()
+        self._kind = kind
+        self._started = start_time or time.time_ns()
         self.set_attributes(attributes or {})
 
     def __enter__(self) -> Span:
@@ -58,20 +63,30 @@ class Span:
             "exception", {"exception.type": type(exception).__name__, "exception.message": str(exception)}
         )
 
-    def set_status(self, status, _description: str | None = None) -> None:
+    def set_status(self, status, description: str | None = None) -> None:
         """A number, or OpenTelemetry's StatusCode or Status: 0 unset, 1 ok, 2 error."""
         code = getattr(status, "status_code", status)
         self.status = int(getattr(code, "value", code))
+        self.status_message = description or getattr(status, "description", None) or ""
 
     def update_name(self, name: str) -> None:
         self.name = name
+
+    def end_call(self, head, status: int) -> None:
+        """Ends the span of an invocation."""
+        self.set_attributes(
+            {"http.request.method": head.method, "url.path": head.raw_path, "http.response.status_code": status}
+        )
+        if status >= 500 and not self.status:
+            self.set_status(2)
+        self.end()
 
     def end(self, end_time: int | None = None) -> None:
         exporter, self._exporter = self._exporter, None
         if exporter is not None:
             exporter.add(
-                self.name, _INTERNAL, self._context, self._parent_id, self._started, end_time or time.time_ns(),
-                self.attributes, self.events, self.status,
+                self.name, self._kind, self._context, self._parent_id, self._started, end_time or time.time_ns(),
+                self.attributes, self.events, self.status, self.status_message,
             )  # fmt: skip
 
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections import deque
+import time
 from urllib.parse import urlsplit
 
 from .log import log
+from .otlp_json import request_of, span_of, span_of_call
 
 _QUEUED, _PER_REQUEST = 4096, 512
 _INTERVAL_SECONDS, _TIMEOUT_SECONDS = 1.0, 10.0
+# A thread that computes without a pause makes each call wait for the interpreter, 5 ms each time that it has let go of it.
+_AT_A_TIME, _PAUSE_SECONDS = 64, 0.0005
 
 
 class SpanExporter:
-    """At most 4096 spans wait; they leave once a second, on a thread. Drops what is more, and what the collector does
-    not take."""
+    """At most 4096 spans are kept until they leave, once a second, on a thread. Drops what is more, and what the
+    collector does not take."""
 
     def __init__(self, endpoint: str, service: str) -> None:
         self._endpoint = endpoint
         self._service = service
-        self._queue: deque[tuple] = deque()
+        self._queue: list[tuple] = []
         self._limit = _QUEUED
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="spans")
@@ -31,10 +33,16 @@ class SpanExporter:
         """Whether a span that begins now would be sent, as far as one can know."""
         return len(self._queue) < self._limit
 
+    def add_call(self, *call) -> None:
+        """context, `RequestHead`, status, start and end in nanoseconds since 1970; if it is sampled and there is room.
+        All that can be is left for later: this is part of every call."""
+        if len(self._queue) < self._limit and call[0].is_sampled:
+            self._queue.append((span_of_call, call))
+
     def add(self, *span) -> None:
-        """name, kind, context, parent's id, start and end in nanoseconds since 1970, attributes, events, status"""
+        """As `span_of` has it."""
         if self.has_room:
-            self._queue.append(span)
+            self._queue.append((span_of, span))
 
     def stop(self) -> None:
         """Sends what is there, for up to a second."""
@@ -47,64 +55,24 @@ class SpanExporter:
         self._send_all()
 
     def _send_all(self) -> None:
-        while self._queue:
-            spans = [self._queue.popleft() for _ in range(min(_PER_REQUEST, len(self._queue)))]
+        queue, self._queue = self._queue, []
+        for at in range(0, len(queue), _PER_REQUEST):
             try:
-                _post(self._endpoint, _request(spans, self._service))
+                _post(self._endpoint, request_of(self._encode(queue[at : at + _PER_REQUEST]), self._service))
                 self._limit = _QUEUED
             except Exception as error:  # noqa: BLE001 - whatever it is, spans are not worth a failure
                 if self._limit == _QUEUED:
                     log(f"exporting spans to {self._endpoint}: {error}")
                 self._limit = _PER_REQUEST
-                return self._queue.clear()
+                return
 
-
-def _request(spans: list[tuple], service: str) -> bytes:
-    resource = {"attributes": _key_values({"service.name": service})}
-    scope = {"name": "io.kyma-project.serverless"}
-    scope_spans = [{"scope": scope, "spans": [_span(*span) for span in spans]}]
-    return json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": scope_spans}]}).encode()
-
-
-def _span(name, kind, context, parent, started, ended, attributes, events, status) -> dict:
-    headers = context.headers()
-    span = {
-        "traceId": headers["x-b3-traceid"],
-        "spanId": headers["x-b3-spanid"],
-        "name": name,
-        "kind": kind,
-        # As text: numbers of JSON are not exact so far.
-        "startTimeUnixNano": str(started),
-        "endTimeUnixNano": str(ended),
-        "attributes": _key_values(attributes),
-        "status": {"code": status} if status else {},
-    }
-    parent = parent or context.span_id_of_caller
-    if parent:
-        span["parentSpanId"] = parent
-    if "tracestate" in headers:
-        span["traceState"] = headers["tracestate"]
-    if events:
-        span["events"] = [
-            {"name": name, "timeUnixNano": str(at), "attributes": _key_values(values)} for name, at, values in events
-        ]
-    return span
-
-
-def _key_values(attributes: dict) -> list[dict]:
-    return [{"key": str(key), "value": _any_value(value)} for key, value in attributes.items()]
-
-
-def _any_value(value) -> dict:
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return {"intValue": str(value)}
-    if isinstance(value, float) and abs(value) < float("inf"):
-        return {"doubleValue": value}
-    if isinstance(value, (list, tuple)):
-        return {"arrayValue": {"values": [_any_value(each) for each in value]}}
-    return {"stringValue": str(value)}
+    def _encode(self, spans: list[tuple]) -> list[str]:
+        encoded = []
+        for encode, values in spans:
+            encoded.append(encode(*values))
+            if len(encoded) % _AT_A_TIME == 0 and not self._stopping.is_set():
+                time.sleep(_PAUSE_SECONDS)
+        return encoded
 
 
 def _post(endpoint: str, body: bytes) -> None:
@@ -122,5 +90,3 @@ def _post(endpoint: str, body: bytes) -> None:
     finally:
         connection.close()
 
-
-__all__ = ["SpanExporter"]

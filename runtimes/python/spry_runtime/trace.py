@@ -1,96 +1,67 @@
-"""Trace context: taken from a request, handed on with every outgoing one (W3C and B3)."""
+"""The trace of the current invocation, handed on with every request that it sends."""
 
 from __future__ import annotations
 
 import contextvars
-import os
 import sys
 
-# Compiled (and cached) by `re` when the first request asks for its trace.
-_TRACEPARENT = r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?"
-_B3_TRACE = r"[0-9a-f]{16}(?:[0-9a-f]{16})?"
-_B3_SPAN = r"[0-9a-f]{16}"
-_NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
-
-
-class TraceContext:
-    """The span of one invocation. Ids are made when somebody first asks."""
-
-    __slots__ = ("_incoming", "_outgoing", "span_id_of_caller")
-
-    def __init__(self, incoming: dict[str, str]) -> None:
-        self._incoming = incoming
-        self._outgoing: dict[str, str] | None = None
-        self.span_id_of_caller: str | None = None
-
-    def headers(self) -> dict[str, str]:
-        """What outgoing requests are to carry."""
-        if self._outgoing is None:
-            trace, self.span_id_of_caller, sampled = _parse(self._incoming)
-            span = os.urandom(8).hex()
-            self._outgoing = {
-                "traceparent": f"00-{trace}-{span}-0{sampled}",
-                "x-b3-traceid": trace,
-                "x-b3-spanid": span,
-                "x-b3-sampled": sampled,
-            }
-            for name in ("tracestate", "baggage"):
-                if name in self._incoming:
-                    self._outgoing[name] = self._incoming[name]
-        return self._outgoing
-
-    @property
-    def is_sampled(self) -> bool:
-        return self.headers()["x-b3-sampled"] == "1"
-
-    def child(self) -> TraceContext:
-        """The context of a span inside this one."""
-        child = TraceContext(self._incoming)
-        child.span_id_of_caller = self.span_id
-        span = os.urandom(8).hex()
-        traceparent = f"00-{self.trace_id}-{span}-0{int(self.is_sampled)}"
-        child._outgoing = {**self.headers(), "traceparent": traceparent, "x-b3-spanid": span}
-        return child
-
-    @property
-    def trace_id(self) -> str:
-        return self.headers()["x-b3-traceid"]
-
-    @property
-    def span_id(self) -> str:
-        return self.headers()["x-b3-spanid"]
-
+from .log import log_error
+from .trace_context import TraceContext
 
 exporter = None
 """The process's `SpanExporter`, if spans are to be sent."""
 
 current: contextvars.ContextVar[TraceContext | None] = contextvars.ContextVar("trace", default=None)
 
+bridge = None
+"""The process's `Bridge`, if the Function uses the opentelemetry package."""
+_is_bridgeable = True
+
+
+def begin(method: str, headers: dict[str, str]) -> None:
+    """Of the invocation that this thread or task makes from now on."""
+    if _is_bridgeable and "opentelemetry.trace" in sys.modules:
+        _build_bridge()
+    _instrument_http_client()
+    context = TraceContext(headers)
+    current.set(context)
+    if bridge is not None:
+        bridge.enter(context, method, headers)
+
+
+def forget() -> None:
+    """The thread that made an invocation lives on."""
+    current.set(None)
+    if bridge is not None:
+        bridge.leave()
+
+
+def _build_bridge() -> None:
+    global bridge, _is_bridgeable
+    if getattr(sys.modules["opentelemetry.trace"].__spec__, "_initializing", False):
+        return  # another thread is importing it just now
+    _is_bridgeable = False
+    try:
+        from .opentelemetry_bridge import Bridge
+
+        bridge = Bridge()
+    except Exception as error:  # noqa: BLE001 - of a version with another face: no call may fail for that
+        log_error("opentelemetry-api: its spans will not be children of the invocation's", error)
+
 
 def outgoing_headers() -> dict[str, str]:
     """The headers that continue the current invocation's trace; none outside of one."""
     context = current.get()
-    return dict(context.headers()) if context is not None else {}
-
-
-def _parse(incoming: dict[str, str]) -> tuple[str, str | None, str]:
-    import re
-
-    match = re.fullmatch(_TRACEPARENT, incoming.get("traceparent", ""))
-    if match and match[1] != _NO_TRACE and match[2] != _NO_SPAN:
-        return match[1], match[2], str(int(match[3], 16) & 1)
-    trace = incoming.get("x-b3-traceid", "").lower()
-    span = incoming.get("x-b3-spanid", "").lower()
-    sampled = "0" if incoming.get("x-b3-sampled", "1").lower() in ("0", "false") else "1"
-    if re.fullmatch(_B3_TRACE, trace) and re.fullmatch(_B3_SPAN, span):
-        return trace.rjust(32, "0"), span, sampled
-    return os.urandom(16).hex(), None, sampled
+    if context is None:
+        return {}
+    headers = bridge.outgoing_headers() if bridge is not None else None
+    return headers or dict(context.headers())
 
 
 _instrumented = False
 
 
-def instrument_http_client() -> None:
+def _instrument_http_client() -> None:
     """Lets every HTTP client that rests on `http.client` (urllib, requests, urllib3, boto) hand the trace on.
 
     Cheap to call before each invocation: does nothing until somebody has imported `http.client`.

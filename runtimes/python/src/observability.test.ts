@@ -1,7 +1,5 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import { type AddressInfo } from "node:net";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { startCollector, traceId } from "./collector.ts";
 import { missingPython, PythonRuntime } from "./testing.ts";
 
 const noisy = `
@@ -52,7 +50,6 @@ describe.skipIf(missingPython)("formatted logs", () => {
   });
 });
 
-const traceId = "0af7651916cd43dd8448eb211c80319c";
 const traced = `
 def main(event, context):
     with event.tracer.start_as_current_span("work", attributes={"n": 1}) as span:
@@ -62,35 +59,6 @@ def main(event, context):
         raise ValueError("broken")
     return {"inside": inside, "outside": event.tracer.headers()["x-b3-spanid"]}
 `;
-
-interface SentSpan {
-  traceId: string;
-  spanId: string;
-  parentSpanId?: string;
-  name: string;
-  kind: number;
-  status: { code?: number };
-  attributes: { key: string; value: Record<string, unknown> }[];
-  events?: { name: string }[];
-}
-
-/** An OTLP collector that remembers. */
-async function startCollector() {
-  const spans: SentSpan[] = [];
-  const server = createServer((request, response) => {
-    let text = "";
-    request.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    request.on("end", () => {
-      for (const { scopeSpans } of JSON.parse(text).resourceSpans)
-        for (const each of scopeSpans) spans.push(...each.spans);
-      response.end("{}");
-    });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  return { endpoint: `http://127.0.0.1:${port}/v1/traces`, spans };
-}
 
 describe.skipIf(missingPython)("spans", () => {
   test.each([

@@ -1,6 +1,7 @@
 /** Starts the Python runtime as an image does, and speaks HTTP with it, well-formed or not. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -17,6 +18,36 @@ function findMissing(): string | undefined {
     "import sys; print(sys.executable); sys.exit(sys.version_info < (3, 11))",
   ]);
   return found.status === 0 ? undefined : "python3 3.11 or newer is not on PATH";
+}
+
+/**
+ * A directory with these packages, installed once by pip and kept for later runs; undefined where that cannot be done, as without
+ * a package registry.
+ */
+export function installPackages(...packages: string[]): string | undefined {
+  const { status, stdout } = spawnSync("python3", ["-c", "import sys; print(sys.version)"], {
+    encoding: "utf8",
+  });
+  if (status !== 0) return undefined;
+  const key = createHash("sha256")
+    .update(`${stdout} ${packages.join(" ")}`)
+    .digest("hex");
+  const target = path.resolve(
+    import.meta.dirname,
+    "../../../node_modules/.cache/python",
+    key.slice(0, 12),
+  );
+  if (existsSync(target)) return target;
+  const half = `${target}-${process.pid}`;
+  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", half];
+  const installed = spawnSync("python3", [...pip, ...packages], { timeout: 120_000 });
+  if (installed.status !== 0) return undefined;
+  try {
+    renameSync(half, target);
+  } catch {
+    rmSync(half, { recursive: true, force: true }); // another test was quicker
+  }
+  return target;
 }
 
 export interface Answer {
