@@ -3,7 +3,7 @@
  * starting anew. Needs the real programs (`npm run real-apiserver -- build`). `SPRY_BENCH_FUNCTIONS`: how many (1000).
  * The cluster's own controllers and nodes are left out: each Deployment is said to be rolled out once it is there.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { buildKey, defaultFunction, type Function, functions, labels } from "@spry/function";
@@ -22,11 +22,13 @@ import {
 import type { Usage } from "../test/support/controller-process.ts";
 import {
   controllerConfig,
+  controllerProgram,
   ControllerProcess,
   imageOf,
   installBase,
 } from "../test/support/controllers.ts";
 import { pause } from "../test/support/platform.ts";
+import { bundleOf, endBundling } from "../tools/images/programs.ts";
 import { missingPrograms } from "../tools/real-apiserver/binaries.ts";
 import { down, up } from "../tools/real-apiserver/cluster.ts";
 import { measureUnit } from "./figures.ts";
@@ -58,8 +60,12 @@ export async function run(): Promise<void> {
     for (const { name, pid } of cluster.processes) {
       if (/controller-manager|scheduler/.test(name)) process.kill(pid, "SIGTERM");
     }
-    const start = () =>
-      new ControllerProcess(cluster.kubeconfig, "bench", { config: controllerConfig });
+    // As in its image: one file.
+    const program = path.join(scratch, "controller.cjs");
+    writeFileSync(program, await bundleOf(controllerProgram));
+    await endBundling();
+    const options = { config: controllerConfig };
+    const start = () => new ControllerProcess(cluster.kubeconfig, "bench", options, program);
     const progress = new Progress(client, stop.signal);
     await measure(client, start, progress);
     transport.close();

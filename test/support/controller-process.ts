@@ -62,23 +62,24 @@ createInterface({ input: process.stdin }).on("line", () => {
   console.log(JSON.stringify(usage));
 });
 
-try {
-  await runAsLeader(
-    { client, namespace: "kyma-system", name: "controller", identity, ...options.lease },
-    (signal, fenced) => {
-      console.log(JSON.stringify({ leads: true }));
-      const { config } = options;
-      return startFunctionController({
-        client: fenced,
-        config,
-        metrics: prometheusMetrics(),
-        signal,
-      });
-    },
-    stop.signal,
-  );
-  process.exit(0);
-} catch (error) {
-  console.error(error);
-  process.exit(1);
-}
+const done = runAsLeader(
+  { client, namespace: "kyma-system", name: "controller", identity, ...options.lease },
+  (signal, fenced) => {
+    console.log(JSON.stringify({ leads: true }));
+    const { config } = options;
+    return startFunctionController({
+      client: fenced,
+      config,
+      metrics: prometheusMetrics(),
+      signal,
+    });
+  },
+  stop.signal,
+);
+done.then(
+  () => process.exit(0),
+  (error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

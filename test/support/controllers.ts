@@ -52,6 +52,8 @@ export async function installBase(client: KubeClient): Promise<void> {
   });
 }
 
+export const controllerProgram = path.join(root, "test/support/controller-process.ts");
+
 /** A Function Controller in a process of its own. */
 export class ControllerProcess {
   readonly #child: ChildProcess;
@@ -59,8 +61,12 @@ export class ControllerProcess {
   readonly exited: Promise<unknown>;
   #errors = "";
 
-  constructor(kubeconfig: string, identity: string, options: ControllerProcessOptions) {
-    const program = path.join(root, "test/support/controller-process.ts");
+  constructor(
+    kubeconfig: string,
+    identity: string,
+    options: ControllerProcessOptions,
+    program = controllerProgram,
+  ) {
     const args = [program, kubeconfig, identity, JSON.stringify(options)];
     this.#child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "pipe"] });
     this.#child.stderr!.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));

@@ -20,9 +20,14 @@ const entries = {
 export type ProgramName = keyof typeof entries;
 
 /** CommonJS, which is what starts fastest. */
-export async function bundle(name: ProgramName): Promise<Uint8Array> {
+export function bundle(name: ProgramName): Promise<Uint8Array> {
+  return bundleOf(entries[name]);
+}
+
+/** The same of any source file. */
+export async function bundleOf(entry: string): Promise<Uint8Array> {
   const { outputFiles } = await build({
-    entryPoints: [entries[name]],
+    entryPoints: [entry],
     write: false,
     bundle: true,
     platform: "node",
@@ -36,7 +41,7 @@ export async function bundle(name: ProgramName): Promise<Uint8Array> {
     define: { "import.meta.url": '"file:///opt/spry/program.cjs"' },
   });
   const [file] = outputFiles;
-  if (!file) throw new Error(`bundling ${name}: nothing came out`);
+  if (!file) throw new Error(`bundling ${entry}: nothing came out`);
   return file.contents;
 }
 
