@@ -3,7 +3,8 @@ export { type ControllersOptions, startControllers } from "./controllers/start-c
 export { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
 export { openOciSandbox, type OciSandboxOptions } from "./sandbox/oci/oci-sandbox.ts";
 export { findPython } from "./sandbox/python-installations.ts";
-export { processSandbox, type ProcessSandboxOptions } from "./sandbox/process-sandbox.ts";
+export { processSandbox } from "./sandbox/process-sandbox.ts";
+export { type SandboxOptions } from "./sandbox/sandbox-options.ts";
 export {
   type ContainerSpec,
   type ContainerUsage,

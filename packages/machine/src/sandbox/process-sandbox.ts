@@ -1,5 +1,4 @@
 import { mkdirSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
 import { type ClusterView } from "../network/cluster-view.ts";
@@ -20,7 +19,6 @@ import {
 } from "./processes.ts";
 import {
   exitFile,
-  listNames,
   podDir,
   podFile,
   type PodRecord,
@@ -30,6 +28,8 @@ import {
   readRecord,
   writeRecord,
 } from "./records.ts";
+import { recoverPods } from "./recover-pods.ts";
+import { type SandboxOptions } from "./sandbox-options.ts";
 import {
   type ContainerUsage,
   type LocalImage,
@@ -39,24 +39,11 @@ import {
   type Sandbox,
 } from "./sandbox.ts";
 
-export interface ProcessSandboxOptions {
-  /** The node's data directory. */
-  dataDir: string;
-  /** npm's `npm-cli.js`, for images that want npm or another major of Node.js. */
-  npmCli?: string | undefined;
-  /** An npmrc with this machine's way to its package registry, used as npm's global configuration. */
-  npmConfig?: string | undefined;
-  /** The same for pip. */
-  pipConfig?: string | undefined;
-  clock?: Clock;
-  log?: Logger;
-}
-
 /**
  * Runs containers as plain processes of this user: no root file system, no namespaces, no limits;
  * on any system, without privileges. What the image says about paths is kept up by rewriting them.
  */
-export function processSandbox(options: ProcessSandboxOptions): Sandbox {
+export function processSandbox(options: SandboxOptions): Sandbox {
   return new ProcessSandbox(options);
 }
 
@@ -74,7 +61,7 @@ class ProcessSandbox implements Sandbox {
   readonly #services: ServiceFiles;
   readonly #pods = new Map<string, ProcessPod>();
 
-  constructor(options: ProcessSandboxOptions) {
+  constructor(options: SandboxOptions) {
     const { dataDir, clock = systemClock, log = silentLogger } = options;
     const { npmCli, npmConfig, pipConfig } = options;
     this.#dataDir = path.resolve(dataDir);
@@ -95,25 +82,14 @@ class ProcessSandbox implements Sandbox {
     // The platform may have run with another sandbox before.
     await removeOciContainers(this.#dataDir, this.#clock, this.#log);
     if (process.platform === "linux") await PodNetwork.remove(this.#dataDir, this.#log);
-    const recovered: RecoveredPod[] = [];
-    for (const uid of listNames(podsDir(this.#dataDir))) {
-      const dir = podDir(this.#dataDir, uid);
-      const record = readRecord(podFile(dir)) as PodRecord | undefined;
-      if (!record || record.uid !== uid) {
-        await rm(dir, { recursive: true, force: true });
-        continue;
-      }
-      const sandbox = this.#add(record);
-      const containers = listNames(path.join(dir, "containers")).flatMap((name) => {
+    const recovered = await recoverPods<ProcessPod>(this.#dataDir, {
+      add: (record) => this.#add(record),
+      adopt(sandbox, dir, name) {
         const known = readRecord(processFile(dir, name)) as ProcessRecord | undefined;
-        const isKnown = known && (isAlive(known) || readExit(exitFile(dir, name)));
-        if (!isKnown) return [];
-        const container = sandbox.adopt(known);
-        return [{ name, run: known.run, container }];
-      });
-      const { namespace, name } = record;
-      recovered.push({ uid, namespace, name, sandbox, containers });
-    }
+        const tells = known && (isAlive(known) || readExit(exitFile(dir, name)));
+        return tells ? { name, run: known.run, container: sandbox.adopt(known) } : undefined;
+      },
+    });
     await this.#killStrangers();
     this.#services.prepare();
     // So that the first Pod need not wait for it.

@@ -167,8 +167,14 @@ export interface ExecResult {
 
 export interface RecoveredPod extends PodIdentity {
   sandbox: PodSandbox;
-  /** Containers whose process still runs, or of whose end something is known. */
-  containers: { name: string; run: number; container: SandboxContainer }[];
+  containers: RecoveredContainer[];
+}
+
+/** A container whose process still runs, or of whose end something is known. */
+export interface RecoveredContainer {
+  name: string;
+  run: number;
+  container: SandboxContainer;
 }
 
 export interface ContainerUsage {

@@ -1,15 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { type Clock, type Logger, messageOf, silentLogger, systemClock } from "@spry/kube";
+import { type Logger, messageOf, silentLogger, systemClock } from "@spry/kube";
 import { type ClusterView } from "../../network/cluster-view.ts";
 import { AddressPool } from "../addresses.ts";
 import { interpreterLabel, Interpreters } from "../interpreters.ts";
 import { readExit } from "../process-container.ts";
 import { isAlive, signalGroup } from "../processes.ts";
 import {
-  containerDir,
   exitFile,
   listNames,
   podDir,
@@ -21,11 +20,12 @@ import {
   readRecord,
   writeRecord,
 } from "../records.ts";
+import { recoverPods } from "../recover-pods.ts";
+import { type SandboxOptions } from "../sandbox-options.ts";
 import {
   type ContainerUsage,
   type LocalImage,
   type PodPlacement,
-  type PodSandbox,
   type RecoveredPod,
   type Sandbox,
 } from "../sandbox.ts";
@@ -38,23 +38,12 @@ import { OciPod } from "./oci-pod.ts";
 import { readOciRecord } from "./oci-records.ts";
 import { findRuntime } from "./oci-runtime.ts";
 import { killStrayRuntimes, removeStrayContainers, surroundingsOf } from "./strays.ts";
+import { runTrial } from "./trial.ts";
 
-export interface OciSandboxOptions {
-  /** The node's data directory. */
-  dataDir: string;
+export interface OciSandboxOptions extends SandboxOptions {
   /** The runtime's program; by default the runc on the `PATH`. */
   runtime?: string | undefined;
-  /** npm's `npm-cli.js`, for images that want npm or another major of Node.js. */
-  npmCli?: string | undefined;
-  /** An npmrc with this machine's way to its package registry, used as npm's global configuration. */
-  npmConfig?: string | undefined;
-  /** The same for pip. */
-  pipConfig?: string | undefined;
-  clock?: Clock;
-  log?: Logger;
 }
-
-const trialTimeoutMs = 10_000;
 
 /**
  * A sandbox on an OCI runtime. Runs a small container first, and throws, saying what is missing,
@@ -121,24 +110,15 @@ class OciSandbox implements Sandbox {
 
   async recover(): Promise<RecoveredPod[]> {
     await killStrayRuntimes(this.#dataDir);
-    const recovered: RecoveredPod[] = [];
-    for (const uid of listNames(podsDir(this.#dataDir))) {
-      const dir = podDir(this.#dataDir, uid);
-      const record = readRecord(podFile(dir)) as PodRecord | undefined;
-      if (record?.uid !== uid || !(await this.#keepsNetwork(record))) {
-        await rm(dir, { recursive: true, force: true });
-        continue;
-      }
-      const sandbox = this.#add(record);
-      const containers = listNames(path.join(dir, "containers")).flatMap((name) => {
+    const recovered = await recoverPods<OciPod>(this.#dataDir, {
+      keeps: (record) => this.#keepsNetwork(record),
+      add: (record) => this.#add(record),
+      adopt: (sandbox, dir, name) => {
         killPlainProcess(dir, name);
         const known = this.#knownContainer(dir, name);
-        if (!known) return [];
-        return [{ name, run: known.run, container: sandbox.adopt(known) }];
-      });
-      const { namespace, name } = record;
-      recovered.push({ uid, namespace, name, sandbox, containers });
-    }
+        return known && { name, run: known.run, container: sandbox.adopt(known) };
+      },
+    });
     const ids = new Set(this.#containers().map(({ container }) => container.id));
     await removeStrayContainers(this.#surroundings, ids, this.#log);
     await this.#network?.pods.removeStrays();
@@ -183,7 +163,7 @@ class OciSandbox implements Sandbox {
     if (interpreter) await this.#bases.ensure(interpreter, progress);
   }
 
-  async openPod(pod: PodPlacement): Promise<PodSandbox> {
+  async openPod(pod: PodPlacement): Promise<OciPod> {
     const known = this.#pods.get(pod.uid);
     if (known) return known;
     const { uid, namespace, name, hostNetwork = false } = pod;
@@ -293,34 +273,7 @@ class OciSandbox implements Sandbox {
     const identity = { uid: `trial-${randomUUID()}`, namespace: "default", name: "trial" };
     const pod = await this.openPod(identity);
     try {
-      const dir = containerDir(pod.dir, "trial");
-      const rootDir = path.join(pod.dir, "image");
-      for (const each of [dir, rootDir]) mkdirSync(each, { recursive: true });
-      const at = (name: string) => path.join(dir, name);
-      writeFileSync(at("termination-log"), "");
-      const config = { Labels: { [interpreterLabel]: Interpreters.own } };
-      const container = await pod.start({
-        name: "trial",
-        run: 0,
-        image: { digest: "sha256:0", rootDir, config },
-        argv: ["/bin/true"],
-        env: {},
-        mounts: [],
-        ports: [],
-        logFile: at("0.log"),
-        terminationLog: at("termination-log"),
-        keepExitCode: false,
-        hostName: "trial",
-      });
-      const cancel = this.#surroundings.clock.after(trialTimeoutMs, () =>
-        container.kill("SIGKILL"),
-      );
-      const { exitCode, message } = await container.exited;
-      cancel();
-      if (exitCode !== 0)
-        throw new Error(
-          `${this.#surroundings.runtime.file} cannot run containers here: ${message ?? readFileSync(at("0.log"), "utf8").slice(0, 1000)}`,
-        );
+      await runTrial(pod, this.#surroundings);
     } finally {
       await pod.close();
     }

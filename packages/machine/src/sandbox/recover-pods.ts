@@ -1,0 +1,37 @@
+import { rm } from "node:fs/promises";
+import path from "node:path";
+import { listNames, podDir, podFile, type PodRecord, podsDir, readRecord } from "./records.ts";
+import { type PodSandbox, type RecoveredContainer, type RecoveredPod } from "./sandbox.ts";
+
+/** How one kind of sandbox takes over what an earlier process of the platform has left. */
+export interface Recovery<S extends PodSandbox> {
+  /** Whether the Pod can go on; by default each can. */
+  keeps?(record: PodRecord): Promise<boolean>;
+  add(record: PodRecord): S;
+  /** The container of this name, if it runs or something is known of its end. */
+  adopt(sandbox: S, dir: string, name: string): RecoveredContainer | undefined;
+}
+
+/** Takes over the Pods of a data directory; what no record explains is removed. */
+export async function recoverPods<S extends PodSandbox>(
+  dataDir: string,
+  recovery: Recovery<S>,
+): Promise<RecoveredPod[]> {
+  const recovered: RecoveredPod[] = [];
+  for (const uid of listNames(podsDir(dataDir))) {
+    const dir = podDir(dataDir, uid);
+    const record = readRecord(podFile(dir)) as PodRecord | undefined;
+    const keeps = record?.uid === uid && ((await recovery.keeps?.(record)) ?? true);
+    if (!keeps) {
+      await rm(dir, { recursive: true, force: true });
+      continue;
+    }
+    const sandbox = recovery.add(record);
+    const containers = listNames(path.join(dir, "containers")).flatMap(
+      (name) => recovery.adopt(sandbox, dir, name) ?? [],
+    );
+    const { namespace, name } = record;
+    recovered.push({ uid, namespace, name, sandbox, containers });
+  }
+  return recovered;
+}
