@@ -10,9 +10,11 @@ export interface Allowance {
 
 const document = new URL("../../docs/embedded-api.md", import.meta.url);
 
-/** The rows of the table in docs/embedded-api.md whose first two cells are code. */
-export function allowances(): Allowance[] {
-  const rows = readFileSync(document, "utf8").matchAll(/^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$/gm);
+/** The rows of a section of docs/embedded-api.md whose first two cells are code; the first section has no heading. */
+export function allowances(section = ""): Allowance[] {
+  const sections = readFileSync(document, "utf8").split(/^## /m);
+  const text = section ? sections.find((each) => each.startsWith(`${section}\n`)) : sections[0];
+  const rows = (text ?? "").matchAll(/^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$/gm);
   return [...rows].map(([, name = "", path = "", reason = ""]) => ({
     case: pattern(name),
     path: pattern(path),

@@ -22,6 +22,16 @@ export function differencesOf(index: number, embedded: Answer, real: Answer): Di
 
 const maxDifferences = 40;
 
+/** Where two values differ; at most `maxDifferences`. */
+export function differencesBetween(embedded: object, real: object): Difference[] {
+  const found: Difference[] = [];
+  const one = embedded as Record<string, unknown>;
+  const other = real as Record<string, unknown>;
+  for (const key of new Set([...Object.keys(one), ...Object.keys(other)]))
+    visit(one[key], other[key], key, found);
+  return found.slice(0, maxDifferences);
+}
+
 function outcome({ status, body }: Answer): string {
   const message = (body as { message?: string } | null)?.message;
   return message === undefined ? String(status) : `${status} ${message}`;
@@ -50,6 +60,6 @@ export function told(step: Step, { path, embedded, real }: Difference): string {
   return `${step.method} ${step.path}\n    ${path}\n      embedded: ${shown(embedded)}\n      real:     ${shown(real)}`;
 }
 
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   return (JSON.stringify(value) ?? "absent").slice(0, 600);
 }

@@ -76,6 +76,10 @@ export const isConflict = (error: unknown): boolean => hasReason(error, "Conflic
 export const isAlreadyExists = (error: unknown): boolean => hasReason(error, "AlreadyExists");
 export const isInvalid = (error: unknown): boolean => hasReason(error, "Invalid");
 export const isForbidden = (error: unknown): boolean => hasReason(error, "Forbidden");
+/** A creation in a Namespace that is being deleted: all that follow will fail too. */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  error instanceof StatusError &&
+  (error.status.details?.causes ?? []).some(({ reason }) => reason === "NamespaceTerminating");
 /** The server no longer has the asked-for resourceVersion: list again. */
 export const isGone = (error: unknown): boolean => hasReason(error, "Expired", "Gone");
 

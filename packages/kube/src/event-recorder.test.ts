@@ -80,7 +80,16 @@ test("an object that talks too much is cut off after 25 events", async () => {
   for (let i = 0; i < 40; i++) {
     recorder.record(resources.configMaps, object, { ...note, message: `message ${i}` });
   }
-  expect(await events()).toHaveLength(25);
+  expect((await events()).reduce((sum, { count = 0 }) => sum + count, 0)).toBe(25);
+});
+
+test("from the tenth message with one reason on, those that are similar are told as one", async () => {
+  for (let i = 1; i <= 12; i++)
+    recorder.record(resources.configMaps, object, { ...note, message: `message ${i}` });
+  const told = (await events()).map(({ message, count }) => `${count} × ${message}`);
+  expect(told).toHaveLength(10);
+  expect(told).toContain("1 × message 9");
+  expect(told).toContain("3 × (combined from similar events): message 12");
 });
 
 test("a long message is cut at 1024 bytes, between characters", async () => {

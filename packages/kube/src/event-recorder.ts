@@ -25,6 +25,16 @@ export interface EventNote {
   message: string;
 }
 
+/** From so many different messages with one reason on, those of ten minutes are told as one Event (client-go's EventAggregator). */
+const maxSimilar = 10;
+const similarMs = 600_000;
+const combinedPrefix = "(combined from similar events): ";
+
+interface Similar {
+  messages: Set<string>;
+  lastAt: number;
+}
+
 interface Recorded {
   name: string;
   count: number;
@@ -50,6 +60,7 @@ export class EventRecorder {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #recorded = new Map<string, Recorded>();
+  readonly #similar = new Map<string, Similar>();
   readonly #buckets = new Map<string, TokenBucket>();
   #pending = 0;
   #writes: Promise<void> = Promise.resolve();
@@ -85,14 +96,19 @@ export class EventRecorder {
 
   async #write(resource: Resource, object: KubeObject, note: EventNote): Promise<void> {
     const { uid, name, namespace } = object.metadata;
-    const key = JSON.stringify([resource.kind, namespace, name, uid, note]);
+    const about = [resource.kind, namespace, name, uid];
+    const combined = this.#isOneOfMany(JSON.stringify([about, note.type, note.reason]), note);
+    if (combined) note = { ...note, message: cut(combinedPrefix + note.message, maxMessageBytes) };
+    const key = JSON.stringify(combined ? [about, note.type, note.reason] : [about, note]);
     const earlier = this.#recorded.get(key);
     const now = timestamp(this.#clock);
     if (earlier) {
       try {
         const count = earlier.count + 1;
         const target = { namespace: namespace ?? "default", name: earlier.name };
-        await this.#options.client.patch(resources.events, target, { count, lastTimestamp: now });
+        const { message } = note;
+        const patch = { message, count, lastTimestamp: now };
+        await this.#options.client.patch(resources.events, target, patch);
         remember(this.#recorded, key, { ...earlier, count });
         return;
       } catch (error) {
@@ -104,6 +120,19 @@ export class EventRecorder {
     await this.#options.client.create(resources.events, event);
     const recorded = { name: event.metadata.name ?? "", count: 1, firstTimestamp: now };
     remember(this.#recorded, key, recorded);
+  }
+
+  #isOneOfMany(key: string, { message }: EventNote): boolean {
+    const now = this.#clock.now();
+    const known = this.#similar.get(key);
+    const isFresh = known !== undefined && now - known.lastAt <= similarMs;
+    const messages = isFresh ? known.messages : new Set<string>();
+    messages.add(message);
+    const isMany = messages.size >= maxSimilar;
+    // Bounded: how many there were is not needed, only that there are still as many.
+    if (isMany) messages.delete(messages.values().next().value ?? "");
+    remember(this.#similar, key, { messages, lastAt: now });
+    return isMany;
   }
 
   #eventOf(resource: Resource, object: KubeObject, note: EventNote, now: string): Event {

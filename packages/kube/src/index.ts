@@ -58,6 +58,7 @@ export {
   isForbidden,
   isGone,
   isInvalid,
+  isNamespaceTerminating,
   isNotFound,
   messageOf,
   type Status,

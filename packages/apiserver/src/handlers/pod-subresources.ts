@@ -1,4 +1,11 @@
-import { type Pod, StatusError, transportOrigin, type UnknownObject } from "@spry/kube";
+import {
+  type Condition,
+  type Pod,
+  setCondition,
+  StatusError,
+  transportOrigin,
+  type UnknownObject,
+} from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, notFound } from "../errors.ts";
 import { type HttpResponse } from "../http/message.ts";
@@ -34,6 +41,11 @@ export async function bindPod(
         );
       }
       if (pod.spec) pod.spec.nodeName = target.name ?? "";
+      const scheduled = { type: "PodScheduled", status: "True", lastProbeTime: null } as Condition;
+      const known = (pod.status?.conditions ?? []) as Condition[];
+      const others = known.filter(({ type }) => type !== "PodScheduled");
+      const conditions = setCondition<Condition>(others, scheduled, engine.clock);
+      current.status = { ...pod.status, conditions };
       return current;
     },
   });

@@ -152,7 +152,9 @@ async function tryUpdate(
   next = completed(type, next);
   preventEscalation(engine.authorizer, request, next, old);
   type.strategy.prepare?.(next, { now, old, subresource: update.subresource });
-  if (type.strategy.generation && changesGeneration(type, next, old)) {
+  // A node's and a controller's part of an object is no new wish.
+  const isWish = update.subresource !== "status" && update.subresource !== "binding";
+  if (isWish && type.strategy.generation && changesGeneration(type, next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   validate(engine, request, next, old);
@@ -240,10 +242,15 @@ function keepSystemFields(
       if (old[key] === undefined) delete next[key];
       else next[key] = old[key];
     }
-    const { managedFields } = next.metadata;
+    const { managedFields, annotations } = next.metadata;
     next.metadata = { ...old.metadata };
     if (managedFields) next.metadata.managedFields = managedFields;
-  } else if (type.hasStatus) {
+    // Built-in kinds have theirs written with the status: a Deployment's revision, say.
+    if (!type.custom) {
+      if (annotations) next.metadata.annotations = annotations;
+      else delete next.metadata.annotations;
+    }
+  } else if (type.hasStatus && subresource !== "binding") {
     if (old.status === undefined) delete next.status;
     else next.status = old.status;
   }

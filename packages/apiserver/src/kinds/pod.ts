@@ -1,4 +1,5 @@
 import { deepEqual, type Pod } from "@spry/kube";
+import { type FieldErrors } from "../field-errors.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 import { setPodSpecDefaults } from "./pod-spec.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
@@ -41,6 +42,7 @@ export const podStrategy: Strategy = {
     const before = old as unknown as Pod | undefined;
     // Only a binding gives a Pod its node.
     if (subresource === "binding") return;
+    if (before) checkGates(pod, before, errors);
     if (before && !deepEqual(fixedPart(before), fixedPart(pod))) {
       errors.forbidden(
         "spec",
@@ -67,10 +69,21 @@ function tolerateBriefly(spec: NonNullable<Pod["spec"]>): void {
   if (added.length > 0) spec.tolerations = [...given, ...added];
 }
 
+/** Gates may only be opened. */
+function checkGates(pod: Pod, before: Pod, errors: FieldErrors): void {
+  const known = new Set((before.spec?.schedulingGates ?? []).map(({ name }) => name));
+  for (const { name } of pod.spec?.schedulingGates ?? []) {
+    if (known.has(name)) continue;
+    const detail = `only deletion is allowed, but found new scheduling gate '${name}'`;
+    return errors.forbidden("spec.schedulingGates", detail);
+  }
+}
+
 /** What of a Pod cannot change once it is created; a node is given to it by a binding only once. */
 function fixedPart({ spec }: Pod): unknown {
   if (!spec) return undefined;
-  const { containers, initContainers, activeDeadlineSeconds: _, tolerations: __, ...rest } = spec;
+  const { containers, initContainers, activeDeadlineSeconds: _, ...others } = spec;
+  const { tolerations: __, schedulingGates: ____, ...rest } = others;
   const withoutImages = (list: typeof containers | undefined) =>
     list?.map(({ image: ___, ...container }) => container);
   return {

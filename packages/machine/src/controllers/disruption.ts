@@ -6,6 +6,7 @@ import {
   isConflict,
   isNotFound,
   keyOf,
+  type LabelSelector,
   messageOf,
   type Pod,
   type PodDisruptionBudget,
@@ -109,8 +110,21 @@ function tellOfPods(
     events.record(resources.podDisruptionBudgets, budget, { type, reason, message });
   if (pods.length === 0) tell("Normal", "NoPods", "No matching pods found");
   if (isAbsolute(budget) || pods.every((pod) => controllerOf(pod))) return;
-  const message = `Pods selected by this PodDisruptionBudget (selector: ${JSON.stringify(budget.spec?.selector ?? {})}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`;
+  const message = `Pods selected by this PodDisruptionBudget (selector: ${printed(budget.spec?.selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`;
   tell("Warning", "UnmanagedPods", message);
+}
+
+/** As the real controller has it, in the form of Go. */
+function printed(selector: LabelSelector = {}): string {
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  const labels = Object.entries(matchLabels).sort(([a], [b]) => (a < b ? -1 : 1));
+  const pairs = labels.map(([name, value]) => `${name}: ${value},`).join("");
+  const expressions = matchExpressions.map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(" ")}],}`,
+  );
+  const list = expressions.map((each) => `${each},`).join("");
+  return `&LabelSelector{MatchLabels:map[string]string{${pairs}},MatchExpressions:[]LabelSelectorRequirement{${list}},}`;
 }
 
 /** Needs to know only the Pods, not how many their owners want. */

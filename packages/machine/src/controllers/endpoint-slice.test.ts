@@ -4,7 +4,11 @@ import { desiredSlices } from "./endpoint-slice.ts";
 
 const service: Service = {
   metadata: { name: "web", namespace: "default", uid: "s", labels: { team: "a" } },
-  spec: { selector: { app: "web" }, ports: [{ name: "http", port: 80, targetPort: "http" }] },
+  spec: {
+    clusterIP: "10.96.0.7",
+    selector: { app: "web" },
+    ports: [{ name: "http", port: 80, targetPort: "http" }],
+  },
 };
 
 function podOf(

@@ -18,6 +18,7 @@ import { isPodReady, isPodTerminal, isPodTerminating } from "./pod-state.ts";
 import { hashName } from "./pod-template.ts";
 
 const serviceLabel = "kubernetes.io/service-name";
+const headlessLabel = "service.kubernetes.io/headless";
 const managedByLabel = "endpointslice.kubernetes.io/managed-by";
 const manager = "endpointslice-controller.k8s.io";
 /** The API allows 1000 per slice; with 100 a change of one Pod stays a small message. */
@@ -70,18 +71,21 @@ async function reconcileService(context: ControllerContext, key: string): Promis
   if (!service?.spec?.selector || service.metadata.deletionTimestamp) return;
   const { namespace = "" } = splitKey(key);
   const pods = caches.pods.byIndex(byNamespace, namespace).filter((pod) => selects(service, pod));
-  const desired = desiredSlices(service, pods);
-  for (const slice of desired) {
-    const existing = present.find(({ metadata }) => metadata.name === slice.metadata.name);
-    if (!existing) await createSlice(context, slice);
+  const left = [...present];
+  const take = (index: number) => (index < 0 ? undefined : left.splice(index, 1)[0]);
+  const desired = desiredSlices(service, pods).map((slice) => ({
+    slice,
+    existing: take(left.findIndex(({ ports }) => deepEqual(ports ?? [], slice.ports))),
+  }));
+  for (const { slice, existing = left.shift() } of desired) {
+    if (!existing) await createSlice(context, slice, present);
     else if (!isSame(existing, slice)) {
-      const { resourceVersion } = existing.metadata;
-      const metadata = { ...slice.metadata, ...(resourceVersion ? { resourceVersion } : {}) };
+      const { name, resourceVersion } = existing.metadata;
+      const metadata = { ...slice.metadata, name, resourceVersion } as EndpointSlice["metadata"];
       await client.update(resources.endpointSlices, { ...slice, metadata });
     }
   }
-  for (const { metadata } of present) {
-    if (desired.some((slice) => slice.metadata.name === metadata.name)) continue;
+  for (const { metadata } of left) {
     await client
       .delete(resources.endpointSlices, { namespace, name: metadata.name ?? "" })
       .catch((error: unknown) => {
@@ -90,9 +94,19 @@ async function reconcileService(context: ControllerContext, key: string): Promis
   }
 }
 
-async function createSlice({ client }: ControllerContext, slice: EndpointSlice): Promise<void> {
+async function createSlice(
+  { client }: ControllerContext,
+  slice: EndpointSlice,
+  present: readonly EndpointSlice[],
+): Promise<void> {
+  const taken = new Set(present.map(({ metadata }) => metadata.name));
+  const { name = "" } = slice.metadata;
+  // One of that name may have come to hold other ports.
+  let free = name;
+  for (let number = 1; taken.has(free); number++) free = `${name}x${number}`;
   try {
-    await client.create(resources.endpointSlices, slice);
+    const metadata = { ...slice.metadata, name: free };
+    await client.create(resources.endpointSlices, { ...slice, metadata });
   } catch (error) {
     // The cache is behind: what it shows next brings the next pass.
     if (!isAlreadyExists(error)) throw error;
@@ -144,13 +158,21 @@ function sliceOf(
   endpoints: Endpoint[],
 ): EndpointSlice {
   const { namespace = "", name = "", labels } = service.metadata;
+  const { [headlessLabel]: _, ...others } = labels ?? {};
+  const isHeadless = (service.spec?.clusterIP ?? "None") === "None";
   return {
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
     metadata: {
       namespace,
+      generateName: `${name}-`,
       name: `${name}-${id}`,
-      labels: { ...labels, [serviceLabel]: name, [managedByLabel]: manager },
+      labels: {
+        ...others,
+        ...(isHeadless ? { [headlessLabel]: "" } : {}),
+        [serviceLabel]: name,
+        [managedByLabel]: manager,
+      },
       ownerReferences: [controllerRef(resources.services, service)],
     },
     addressType: "IPv4",

@@ -1,4 +1,4 @@
-import { createHash, randomInt } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   controllerRef,
   type KubeObject,
@@ -9,10 +9,7 @@ import {
 
 /** Characters that make no words and are not taken for each other (`apimachinery/pkg/util/rand`). */
 const alphabet = "bcdfghjklmnpqrstvwxz2456789";
-/** A Pod's name is also its host name. */
-const maxPrefixLength = 57;
-
-/** A Pod of the template, managed by its owner, with a name of its own. */
+/** A Pod of the template, managed by its owner; the API server completes its name. */
 export function podFromTemplate(
   template: PodTemplateSpec | undefined,
   resource: Resource,
@@ -24,7 +21,7 @@ export function podFromTemplate(
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
-      name: `${name?.slice(0, maxPrefixLength)}-${randomSuffix()}`,
+      generateName: `${name}-`,
       ...(namespace ? { namespace } : {}),
       ...(labels ? { labels } : {}),
       ...(annotations ? { annotations } : {}),
@@ -33,10 +30,6 @@ export function podFromTemplate(
     },
     ...(template?.spec ? { spec: template.spec } : {}),
   };
-}
-
-export function randomSuffix(length = 5): string {
-  return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join("");
 }
 
 /** A short name for a value: equal JSON values, however their keys are ordered, have equal names. */

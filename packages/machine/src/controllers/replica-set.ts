@@ -4,6 +4,7 @@ import {
   controllerOf,
   controllerRef,
   deepEqual,
+  isNamespaceTerminating,
   isNotFound,
   isControlledBy,
   keyOf,
@@ -19,8 +20,11 @@ import {
 import { byController, byNamespace, type ControllerContext } from "./context.ts";
 import { expiryMs, Expectations } from "./expectations.ts";
 import { podFromTemplate } from "./pod-template.ts";
-import { isPodActive, msUntilAvailable } from "./pod-state.ts";
+import { isPodActive, isPodTerminal, isPodTerminating, msUntilAvailable } from "./pod-state.ts";
 import { podsToDelete } from "./scale-down.ts";
+import { type Terminating } from "./terminating.ts";
+
+type ReplicaSetStatus = NonNullable<ReplicaSet["status"]> & Terminating;
 
 /** More than one machine runs; bounds what one mistyped number can start in one pass. */
 const maxBurst = 500;
@@ -165,6 +169,7 @@ async function manageReplicas(
   const results = await Promise.allSettled(work);
   const failed = results.find((result) => result.status === "rejected");
   if (!failed) return undefined;
+  if (isNamespaceTerminating(failed.reason)) return undefined;
   const reason = difference > 0 ? "FailedCreate" : "FailedDelete";
   const message = `Error ${difference > 0 ? "creating" : "deleting"}: ${messageOf(failed.reason)}`;
   events.record(resources.replicaSets, set, { type: "Warning", reason, message });
@@ -178,7 +183,7 @@ export function replicaSetStatus(
   minReadySeconds: number,
   clock: ControllerContext["clock"],
   failure?: Error,
-): NonNullable<ReplicaSet["status"]> {
+): ReplicaSetStatus {
   const active = owned.filter(isPodActive);
   const waits = active.map((pod) => msUntilAvailable(pod, minReadySeconds, clock.now()));
   const labels = Object.entries(set.spec?.template?.metadata?.labels ?? {});
@@ -197,11 +202,13 @@ export function replicaSetStatus(
       clock,
     );
   } else conditions = conditions.filter(({ type }) => type !== "ReplicaFailure");
+  const terminating = owned.filter((pod) => isPodTerminating(pod) && !isPodTerminal(pod)).length;
   return {
     replicas: active.length,
     ...(fullyLabeled ? { fullyLabeledReplicas: fullyLabeled } : {}),
     ...(ready ? { readyReplicas: ready } : {}),
     ...(available ? { availableReplicas: available } : {}),
+    terminatingReplicas: terminating,
     observedGeneration: set.metadata.generation ?? 0,
     ...(conditions.length > 0 ? { conditions: conditions } : {}),
   };
@@ -210,7 +217,7 @@ export function replicaSetStatus(
 async function writeStatus(
   { client }: ControllerContext,
   set: ReplicaSet,
-  status: NonNullable<ReplicaSet["status"]>,
+  status: ReplicaSetStatus,
 ): Promise<void> {
   if (deepEqual(set.status, status)) return;
   await client

@@ -1,7 +1,6 @@
 import {
   type Condition,
   Controller,
-  deepEqual,
   getCondition,
   isConditionTrue,
   isConflict,
@@ -106,14 +105,15 @@ async function reportUnschedulable(
   message: string,
 ): Promise<void> {
   const conditions = pod.status?.conditions as Condition[] | undefined;
-  const condition = {
+  const condition: Condition = {
     type: "PodScheduled",
     status: "False",
     reason: "Unschedulable",
     message,
-  } as const;
+    ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
+  };
   const known = getCondition(conditions, "PodScheduled");
-  if (known && deepEqual({ ...condition }, { ...known, lastTransitionTime: undefined })) return;
+  if (known?.status === "False" && known.message === message) return;
   const { namespace, name = "", uid } = pod.metadata;
   const status = { conditions: setCondition(conditions, condition, clock) };
   await client

@@ -1,6 +1,8 @@
 import {
   Controller,
   type ConfigMap,
+  deepEqual,
+  Informer,
   isAlreadyExists,
   isNotFound,
   resources,
@@ -9,6 +11,16 @@ import {
 import { type ControllerContext } from "./context.ts";
 
 const rootCaName = "kube-root-ca.crt";
+const rootCaAnnotations = {
+  "kubernetes.io/description":
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.",
+};
+
+/** Only the ConfigMaps of that name: those of people are none of this room's business. */
+export function createRootCaMaps({ client, clock, log }: ControllerContext): Informer<ConfigMap> {
+  const fieldSelector = `metadata.name=${rootCaName}`;
+  return new Informer(client, resources.configMaps, { fieldSelector, clock, log });
+}
 
 /**
  * Gives every Namespace what Pods expect to find there: the ServiceAccount `default` and, when the
@@ -17,6 +29,7 @@ const rootCaName = "kube-root-ca.crt";
 export function createServiceAccountController(
   context: ControllerContext,
   rootCa: string | undefined,
+  rootCaMaps: Informer<ConfigMap>,
 ): Controller {
   const { caches, client, clock, log } = context;
   const controller = new Controller({
@@ -39,6 +52,10 @@ export function createServiceAccountController(
   caches.serviceAccounts.onChange(({ type, object }) => {
     if (type === "deleted") controller.enqueue(object.metadata.namespace ?? "");
   });
+  // Taken away or changed by somebody, it comes back.
+  rootCaMaps.onChange(({ type, object }) => {
+    if (type !== "added") controller.enqueue(object.metadata.namespace ?? "");
+  });
   return controller;
 }
 
@@ -47,17 +64,18 @@ async function ensureRootCa(
   namespace: string,
   rootCa: string,
 ): Promise<void> {
-  const name = rootCaName;
+  const target = { namespace, name: rootCaName };
+  const metadata = { ...target, annotations: rootCaAnnotations };
   const data = { "ca.crt": rootCa };
   try {
-    const present = await client.get<ConfigMap>(resources.configMaps, { namespace, name });
-    if (present.data?.["ca.crt"] === rootCa) return;
-    await client.patch(resources.configMaps, { namespace, name }, { data });
+    const present = await client.get<ConfigMap>(resources.configMaps, target);
+    const { annotations = {} } = present.metadata;
+    const isAnnotated = deepEqual({ ...annotations, ...rootCaAnnotations }, annotations);
+    if (present.data?.["ca.crt"] === rootCa && isAnnotated) return;
+    await client.patch(resources.configMaps, target, { metadata, data });
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    await client
-      .create(resources.configMaps, { metadata: { namespace, name }, data })
-      .catch(ignoreLostRace);
+    await client.create(resources.configMaps, { metadata, data }).catch(ignoreLostRace);
   }
 }
 

@@ -21,7 +21,7 @@ import { createNamespaceController } from "./namespace.ts";
 import { createReplicaSetController } from "./replica-set.ts";
 import { createResourceQuotaController } from "./resource-quota.ts";
 import { createScheduler } from "./scheduler.ts";
-import { createServiceAccountController } from "./service-account.ts";
+import { createRootCaMaps, createServiceAccountController } from "./service-account.ts";
 
 export interface ControllersOptions {
   client: KubeClient;
@@ -47,6 +47,7 @@ export async function startControllers(options: ControllersOptions): Promise<voi
     events: new EventRecorder({ client, component, clock, log }),
   });
   const collector = createGarbageCollector(contextOf("garbage-collector-controller"));
+  const rootCaMaps = createRootCaMaps(contextOf("root-ca-certificate-publisher"));
   const controllers = [
     createScheduler(contextOf("default-scheduler")),
     createReplicaSetController(contextOf("replicaset-controller")),
@@ -57,11 +58,12 @@ export async function startControllers(options: ControllersOptions): Promise<voi
     createEndpointSliceController(contextOf("endpoint-slice-controller")),
     createAutoscaler(contextOf("horizontal-pod-autoscaler")),
     createNamespaceController(contextOf("namespace-controller")),
-    createServiceAccountController(contextOf("serviceaccount-controller"), rootCa),
+    createServiceAccountController(contextOf("serviceaccount-controller"), rootCa, rootCaMaps),
     createResourceQuotaController(contextOf("resourcequota-controller")),
     collector,
   ];
-  const informers = Object.values(caches) as unknown as Informer<KubeObject>[];
+  const shared = Object.values(caches) as unknown as Informer<KubeObject>[];
+  const informers = [...shared, rootCaMaps as unknown as Informer<KubeObject>];
   for (const informer of informers) void informer.run(signal);
   // Deciding on half a picture would create what is only not seen yet.
   await Promise.all(informers.map((informer) => informer.synced));

@@ -54,14 +54,11 @@ async function reconcileCronJob(context: ControllerContext, key: string): Promis
   // One copy takes all changes of the pass, for one write at its end.
   const cronJob: CronJob = { ...cached, status: { ...cached.status } };
   const jobs = caches.jobs.byIndex(byController, cached.metadata.uid);
-  const removed = await removeOldJobs(context, cronJob, jobs);
+  await removeOldJobs(context, cronJob, jobs);
   let next: Requeue;
   try {
-    await followJobs(
-      context,
-      cronJob,
-      jobs.filter((job) => !removed.has(job)),
-    );
+    // Also what a Job that is not kept has come to.
+    await followJobs(context, cronJob, jobs);
     next = await startDue(context, cronJob);
   } finally {
     if (!deepEqual(cached.status ?? {}, cronJob.status ?? {}))

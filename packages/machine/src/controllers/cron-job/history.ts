@@ -8,12 +8,12 @@ import {
 } from "@spry/kube";
 import { type ControllerContext } from "../context.ts";
 
-/** Deletes the oldest of the ended Jobs that are more than the limits keep; returns them. */
+/** Deletes the oldest of the ended Jobs that are more than the limits keep. */
 export async function removeOldJobs(
   { client, events }: ControllerContext,
   cronJob: CronJob,
   jobs: readonly Job[],
-): Promise<ReadonlySet<Job>> {
+): Promise<void> {
   const { successfulJobsHistoryLimit, failedJobsHistoryLimit } = cronJob.spec ?? {};
   const old = [
     ...beyond(jobs, "Complete", successfulJobsHistoryLimit),
@@ -39,7 +39,6 @@ export async function removeOldJobs(
       message,
     });
   }
-  return new Set(old);
 }
 
 function beyond(

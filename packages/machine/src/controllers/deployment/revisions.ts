@@ -1,4 +1,5 @@
 import { type Deployment, deepEqual, type PodTemplateSpec, type ReplicaSet } from "@spry/kube";
+import { rollingLimits } from "./rolling-limits.ts";
 
 export const hashLabel = "pod-template-hash";
 export const revisionAnnotation = "deployment.kubernetes.io/revision";
@@ -45,12 +46,24 @@ function withoutHash(template: PodTemplateSpec | undefined): unknown {
   return { ...template, metadata: { ...metadata, labels } };
 }
 
+/** The counts that a set was last scaled by: how large the Deployment was to be, and how large it might be. */
+export function scaleAnnotationsOf(deployment: Deployment): Record<string, string> {
+  const replicas = deployment.spec?.replicas ?? 1;
+  const { maxSurge } = rollingLimits(deployment);
+  return { [desiredAnnotation]: String(replicas), [maxAnnotation]: String(replicas + maxSurge) };
+}
+
+/** They are written together with the scaling itself, and with nothing else. */
+export function withoutScale(annotations: Record<string, string>): Record<string, string> {
+  const { [desiredAnnotation]: _, [maxAnnotation]: __, ...rest } = annotations;
+  return rest;
+}
+
 /** The annotations of a set that carries the Deployment's template now, as revision `revision`. */
 export function annotationsOf(
   deployment: Deployment,
   set: ReplicaSet | undefined,
   revision: number,
-  maxReplicas: number,
 ): Record<string, string> {
   const annotations = { ...set?.metadata.annotations };
   for (const [name, value] of Object.entries(deployment.metadata.annotations ?? {}))
@@ -62,7 +75,5 @@ export function annotationsOf(
     annotations[historyAnnotation] = [...history, previous].slice(-50).join(",");
   }
   annotations[revisionAnnotation] = String(revision);
-  annotations[desiredAnnotation] = String(deployment.spec?.replicas ?? 1);
-  annotations[maxAnnotation] = String(maxReplicas);
-  return annotations;
+  return { ...annotations, ...scaleAnnotationsOf(deployment) };
 }

@@ -58,18 +58,10 @@ export function newSetReplicas(
   return room <= 0 ? present : Math.min(wanted, present + room);
 }
 
-/** Recreate: every old Pod goes before the first new one comes. */
-export function recreateStep(
-  deployment: Deployment,
-  current: ReplicaSet,
-  old: ReplicaSet[],
-  oldPodsRunning: boolean,
-): Scale {
-  const scale: Scale = new Map(old.filter((set) => replicasOf(set) > 0).map((set) => [set, 0]));
+/** Recreate, once every old Pod is gone. */
+export function recreateStep(deployment: Deployment, current: ReplicaSet): Scale {
   const wanted = deployment.spec?.replicas ?? 1;
-  if (scale.size === 0 && !oldPodsRunning && replicasOf(current) !== wanted)
-    scale.set(current, wanted);
-  return scale;
+  return new Map(replicasOf(current) === wanted ? [] : [[current, wanted]]);
 }
 
 /** Whether the number of replicas was changed since the sets were last scaled. */

@@ -54,11 +54,13 @@ export function createGarbageCollector(
     log,
     shared: Object.values(caches) as unknown as Informer<KubeObject>[],
     onPut(kind, object) {
+      const before = graph.get(object.metadata.uid ?? "");
       const put = graph.put(kind, object);
       if (!put) return;
       if (put.owners.length > 0 || put.deleting) controller.enqueue(put.uid);
-      // The owner may be waiting for this one to go, or to stop blocking.
-      for (const { uid } of put.owners) if (graph.get(uid)?.deleting) controller.enqueue(uid);
+      // The owner, or one of before, may be waiting for this one to go, or to stop blocking.
+      for (const { uid } of [...put.owners, ...(before?.owners ?? [])])
+        if (graph.get(uid)?.deleting) controller.enqueue(uid);
     },
     onDelete(uid) {
       const gone = graph.get(uid);

@@ -1,7 +1,15 @@
-import { type Container, isNotFound, type Job, messageOf, type Pod, resources } from "@spry/kube";
+import {
+  type Container,
+  isNamespaceTerminating,
+  isNotFound,
+  type Job,
+  messageOf,
+  type Pod,
+  resources,
+} from "@spry/kube";
 import { type ControllerContext } from "../context.ts";
 import { type Expectations } from "../expectations.ts";
-import { podFromTemplate, randomSuffix } from "../pod-template.ts";
+import { podFromTemplate } from "../pod-template.ts";
 import { podsToDelete } from "../scale-down.ts";
 import {
   earlierFailures,
@@ -39,7 +47,7 @@ export async function managePods(
   const wanted = wantedActive(job, counts);
   const excess = excessPods(job, counts, wanted, clock.now());
   if (excess.length > 0) {
-    await deletePods(context, excess);
+    await deletePods(context, job, excess);
     for (const pod of excess) expectations.expect(owner, pod.metadata.uid ?? "", "gone");
     return { created: -excess.length, retryMs };
   }
@@ -57,6 +65,7 @@ export async function managePods(
   const results = await Promise.allSettled(desired.map(create));
   const failed = results.find((result) => result.status === "rejected");
   if (!failed) return { created: desired.length, retryMs: waitMs };
+  if (isNamespaceTerminating(failed.reason)) return { created: 0, retryMs: 0 };
   const message = `Error creating: ${messageOf(failed.reason)}`;
   events.record(resources.jobs, job, { type: "Warning", reason: "FailedCreate", message });
   throw failed.reason;
@@ -112,7 +121,7 @@ function indexedPod(job: Job, index: number, latest: Pod | undefined): Pod {
   const infix = `-${index}-`;
   const base = (job.metadata.name ?? "").slice(0, maxBaseLength - infix.length);
   const { metadata } = pod;
-  metadata.name = `${base}${infix}${randomSuffix()}`;
+  metadata.generateName = `${base}${infix}`;
   metadata.labels = { ...metadata.labels, [indexAnnotation]: `${index}` };
   metadata.annotations = { ...metadata.annotations, [indexAnnotation]: `${index}` };
   if (job.spec?.backoffLimitPerIndex !== undefined) {
@@ -150,7 +159,11 @@ function desiredPod(job: Job): Pod {
 }
 
 /** Ended by the controller itself, these Pods are neither successes nor failures: nothing to count. */
-export async function deletePods(context: ControllerContext, pods: readonly Pod[]): Promise<void> {
+export async function deletePods(
+  context: ControllerContext,
+  job: Job,
+  pods: readonly Pod[],
+): Promise<void> {
   const { client, events } = context;
   await release(context, pods);
   await Promise.all(
@@ -158,7 +171,7 @@ export async function deletePods(context: ControllerContext, pods: readonly Pod[
       const preconditions = { uid: pod.metadata.uid ?? "" };
       await client.delete(resources.pods, target(pod), { preconditions }).catch(ignoreNotFound);
       const message = `Deleted pod: ${pod.metadata.name}`;
-      events.record(resources.pods, pod, { type: "Normal", reason: "SuccessfulDelete", message });
+      events.record(resources.jobs, job, { type: "Normal", reason: "SuccessfulDelete", message });
     }),
   );
 }

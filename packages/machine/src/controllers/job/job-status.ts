@@ -1,4 +1,5 @@
 import {
+  type Clock,
   type Condition,
   isConditionTrue,
   type Job,
@@ -71,6 +72,16 @@ export function settle(
   };
 }
 
+/** A Job's conditions say in `lastProbeTime` when they were written. */
+export function withCondition(
+  conditions: readonly Condition[],
+  condition: Condition,
+  clock: Clock,
+): Condition[] {
+  const probed = { ...condition, lastProbeTime: timestamp(clock) };
+  return setCondition<Condition>(conditions, probed, clock);
+}
+
 /** The status of a Job that goes on; `created` Pods (negative: deleted) are not in the counts yet. */
 export function runningStatus(
   { clock, events }: ControllerContext,
@@ -84,7 +95,7 @@ export function runningStatus(
   const suspended = isConditionTrue(conditions, "Suspended");
   if (job.spec?.suspend && !suspended) {
     const message = "Job suspended";
-    conditions = setCondition(
+    conditions = withCondition(
       conditions,
       { type: "Suspended", status: "True", reason: "JobSuspended", message },
       clock,
@@ -92,7 +103,7 @@ export function runningStatus(
     events.record(resources.jobs, job, { type: "Normal", reason: "Suspended", message });
   } else if (!job.spec?.suspend && suspended) {
     const message = "Job resumed";
-    conditions = setCondition(
+    conditions = withCondition(
       conditions,
       { type: "Suspended", status: "False", reason: "JobResumed", message },
       clock,

@@ -8,7 +8,6 @@ import {
   keyOf,
   type Pod,
   resources,
-  setCondition,
   splitKey,
   timestamp,
 } from "@spry/kube";
@@ -23,7 +22,7 @@ import {
 } from "./job-outcome.ts";
 import { msUntilDeadline, msUntilRetry } from "./job-pace.ts";
 import { deletePods, ignoreNotFound, managePods, release, target } from "./job-pods.ts";
-import { type JobStatus, runningStatus, settle } from "./job-status.ts";
+import { type JobStatus, runningStatus, settle, withCondition } from "./job-status.ts";
 
 /** The value of `spec.managedBy` that means this controller. */
 const ownName = "kubernetes.io/job-controller";
@@ -128,7 +127,9 @@ async function endJob(
   // Written first and for good: with the Pods deleted, the facts behind the verdict are gone.
   const early = verdict.type === "Complete" ? "SuccessCriteriaMet" : "FailureTarget";
   const known = (job.status?.conditions ?? []) as Condition[];
-  let conditions = setCondition(known, { ...condition, type: early }, clock);
+  let conditions = known.some(({ type }) => type === early)
+    ? known
+    : withCondition(known, { ...condition, type: early }, clock);
   const running = counts.active.length + counts.terminating.length > 0;
   if (running) {
     const isNamed = namedIn(job);
@@ -144,9 +145,9 @@ async function endJob(
     const terminating = counts.terminating.length + counts.active.length;
     await writeStatus(context, job, { ...status, ready: 0, terminating, conditions });
     await release(context, settled);
-    return deletePods(context, counts.active);
+    return deletePods(context, job, counts.active);
   }
-  conditions = setCondition(conditions, { ...condition, type: verdict.type }, clock);
+  conditions = withCondition(conditions, { ...condition, type: verdict.type }, clock);
   const { completedIndexes, failedIndexes } = settle(job, pods, counts).counters;
   const indexStatus = {
     ...(completedIndexes ? { completedIndexes } : {}),
@@ -189,7 +190,7 @@ async function finishJob(
   if (ms > 0) return { requeueAfterMs: ms + 1 };
   const preconditions = { uid: job.metadata.uid ?? "" };
   await context.client
-    .delete(resources.jobs, target(job), { preconditions, propagationPolicy: "Background" })
+    .delete(resources.jobs, target(job), { preconditions, propagationPolicy: "Foreground" })
     .catch(ignoreNotFound);
 }
 
