@@ -14,6 +14,8 @@ export interface ControllerConfig {
    * Where registry Secret and ServiceAccount are that every namespace gets. Default `kyma-system`.
    */
   baseNamespace?: string;
+  /** Whether those Secrets wait, at their deletion, until their copies are gone. Default no. */
+  holdsRegistrySecrets?: boolean;
   /** Namespaces that get no copies; the base namespace never does. */
   excludedNamespaces?: readonly string[];
   /** For Functions that name neither profile nor resources. Default `L`. */
@@ -57,6 +59,7 @@ export function settingsOf(config: ControllerConfig): Settings {
   const baseNamespace = config.baseNamespace ?? "kyma-system";
   return {
     baseNamespace,
+    holdsRegistrySecrets: false,
     excludedNamespaces: excludedByDefault,
     defaultFunctionPreset: "L",
     defaultBuildPreset: "normal",

@@ -20,6 +20,7 @@ export {
 } from "./serverless/types.ts";
 export { sourceFetcherEntry } from "./git/fetcher-entry.ts";
 export { createPushWebhook, type PushWebhookOptions } from "./git/push/push-webhook.ts";
+export { releaseRegistrySecrets } from "./registry-finalizer.ts";
 export { createAdmission } from "./admission/admission.ts";
 export { conversionConfiguration } from "./admission/conversion.ts";
 export {

@@ -17,6 +17,7 @@ import { deleteIfThere } from "./children.ts";
 import { type Settings } from "./config.ts";
 import { contains } from "./contains.ts";
 import { digestOf } from "./digest.ts";
+import { holdBack } from "./registry-finalizer.ts";
 
 export interface PropagationOptions {
   client: KubeClient;
@@ -45,9 +46,19 @@ export function createPropagation(options: PropagationOptions): Controller {
     name: "propagation",
     ...telling,
     async reconcile(name) {
+      const { baseNamespace } = settings;
+      if (name === baseNamespace) {
+        for (const [secretName, informer] of secrets)
+          await tendModel(
+            client,
+            informer,
+            { namespace: baseNamespace, name: secretName },
+            settings,
+          );
+        return;
+      }
       const namespace = namespaces.get(name);
       if (!namespace || isTerminating(namespace) || excluded.has(name)) return;
-      const { baseNamespace } = settings;
       const copying = { client, baseNamespace, namespace: name };
       for (const [secretName, informer] of secrets)
         await ensureCopy(informer, secretName, copyOfSecret, copying);
@@ -56,13 +67,38 @@ export function createPropagation(options: PropagationOptions): Controller {
   });
   const onCopy = ({ object }: { object: KubeObject }) => {
     const { namespace = "" } = object.metadata;
-    if (namespace !== settings.baseNamespace) return controller.enqueue(namespace);
+    if (namespace !== settings.baseNamespace) {
+      controller.enqueue(settings.baseNamespace);
+      return controller.enqueue(namespace);
+    }
     for (const each of namespaces.list()) controller.enqueue(each.metadata.name ?? "");
   };
   namespaces.onChange(({ object }) => controller.enqueue(object.metadata.name ?? ""));
   for (const [, informer] of secrets) informer.onChange(onCopy);
   serviceAccounts.onChange(onCopy);
   return controller;
+}
+
+/**
+ * A model is held back by a finalizer until its copies are gone (contract, section 2.6), as long as somebody is there who
+ * sees to that.
+ */
+async function tendModel(
+  client: KubeClient,
+  informer: Informer<Secret>,
+  { namespace, name }: { namespace: string; name: string },
+  { holdsRegistrySecrets }: Settings,
+): Promise<void> {
+  const model = informer.get(`${namespace}/${name}`);
+  if (!model) return;
+  if (!model.metadata.deletionTimestamp)
+    return holdBack(client, model, holdsRegistrySecrets && isHandedOut(model, name));
+  const copies = [...informer.list()].filter(
+    (each) => each.metadata.namespace !== namespace && isOurs(each),
+  );
+  for (const copy of copies) await deleteIfThere(client, informer.resource, copy);
+  // Their end brings the next pass.
+  if (copies.length === 0) await holdBack(client, model, false);
 }
 
 /** All objects of the informer have the one name; the base namespace's is the model of the others. */
@@ -78,11 +114,10 @@ async function ensureCopy<T extends KubeObject>(
 ): Promise<void> {
   const model = informer.get(`${baseNamespace}/${name}`);
   const present = informer.get(`${namespace}/${name}`);
-  if (present?.metadata.labels?.[labels.managedBy] === managedByUser) return;
-  if (!model || !isHandedOut(model, name)) {
+  if (isTheirs(present)) return;
+  if (!model || model.metadata.deletionTimestamp || !isHandedOut(model, name)) {
     // Only what is ours, and only Secrets: Pods go on using the ServiceAccount.
-    const isOurs = present?.metadata.annotations?.[annotations.desired] !== undefined;
-    if (isOurs && name !== names.serviceAccount)
+    if (isOurs(present) && name !== names.serviceAccount)
       await deleteIfThere(client, informer.resource, present);
     return;
   }
@@ -95,6 +130,15 @@ async function ensureCopy<T extends KubeObject>(
     if (!("data" in copy) || deepEqual((present as Secret).data, copy.data)) return;
   }
   await client.apply(informer.resource, copy, { fieldManager: managedBy });
+}
+
+/** Whether a person has taken it over. */
+function isTheirs(copy: KubeObject | undefined): boolean {
+  return copy?.metadata.labels?.[labels.managedBy] === managedByUser;
+}
+
+function isOurs(copy: KubeObject | undefined): copy is KubeObject {
+  return copy?.metadata.annotations?.[annotations.desired] !== undefined && !isTheirs(copy);
 }
 
 /** A choice of registry is for all namespaces only when it says so; in the base namespace alone it is for nobody. */

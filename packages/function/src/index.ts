@@ -44,6 +44,7 @@ export {
   labelsOf,
   managedBy,
   managedByUser,
+  registryFinalizer,
   podLabelsOf,
   podSelectorOf,
 } from "./labels.ts";

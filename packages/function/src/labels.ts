@@ -36,6 +36,9 @@ export const annotations = {
   istioInject: "sidecar.istio.io/inject",
 } as const;
 
+/** On the Secrets of the base namespace whose copies are to go before them. */
+export const registryFinalizer = `${labelPrefix}finalizer-registry-config`;
+
 /** The value of `managed-by` on everything that the Function Controller makes. */
 export const managedBy = "function-controller";
 /** The value of `managed-by` on copies that a person has taken over. */

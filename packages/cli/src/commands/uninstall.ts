@@ -1,4 +1,9 @@
-import { deletionHook, type Serverless, serverlesses } from "@spry/controller";
+import {
+  deletionHook,
+  releaseRegistrySecrets,
+  type Serverless,
+  serverlesses,
+} from "@spry/controller";
 import { functions, labels, managedByUser } from "@spry/function";
 import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
@@ -54,6 +59,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   });
   // It may have put one in order a moment before.
   for (const object of webhookObjects(namespace)) await deleteObject(client, object);
+  await releaseRegistrySecrets(client, namespace);
   const made = keep ? [webhookSecretName] : [webhookSecretName, registryCredentialsName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });
   if (keep) await endConversion(client);

@@ -9,6 +9,7 @@ import {
   setCondition,
 } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
+import { releaseRegistrySecrets } from "../registry-finalizer.ts";
 import { type Configuration, configurationOf } from "./configuration.ts";
 import { servedOf } from "./election.ts";
 import { ensureRegistry, type RegistryDeps } from "./ensure-registry.ts";
@@ -25,6 +26,7 @@ export interface ServerlessReconcilerDeps extends RegistryDeps {
 /** What decides about new Functions is looked at again after this: how many there are, what a Secret holds. */
 const lookAgainMs = 5_000;
 const secretCheckMs = 30_000;
+const releaseCheckMs = 500;
 
 type Verdict = Pick<Condition, "status" | "reason" | "message">;
 
@@ -76,6 +78,10 @@ export function serverlessReconciler(
   async function endServed(object: Serverless): Promise<ReconcileResult> {
     const { items } = await client.list(functions, { limit: 500 });
     if (items.length === 0) {
+      deps.use(deps.base);
+      // What the Function Controller has had under way may have come after; it is looked at once more.
+      if ((await releaseRegistrySecrets(client, deps.namespace)) > 0)
+        return { requeueAfterMs: releaseCheckMs };
       await setHook(object, false);
       return {};
     }
@@ -105,7 +111,7 @@ export function serverlessReconciler(
       await writeStatus(object, { ...object.status, state: "Error", served: "True", conditions });
       return { requeueAfterMs: secretCheckMs };
     }
-    deps.use(result.configuration.config);
+    deps.use({ ...result.configuration.config, holdsRegistrySecrets: true });
     const { remarks } = result.configuration;
     const said = [...registry.warnings, ...remarks];
     const configured = ["Configuration ready", ...said].slice(registry.warnings.length > 0 ? 1 : 0);
