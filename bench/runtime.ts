@@ -3,11 +3,9 @@
  * the same bytes, fastify and the Functions Framework. Spawn to first 200, requests per second over keep-alive, and memory; the targets take
  * turns in every round, so that what else the machine does falls on all of them.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Writable } from "node:stream";
@@ -16,6 +14,7 @@ import { measureUnit, quantile, timeLine } from "./figures.ts";
 import { generateLoad } from "./http-load.ts";
 import { installPackages } from "./install-packages.ts";
 import { bundleRuntime, firstAnswer, layOut, startServer } from "./runtime-server.ts";
+import { canPin, startCollector } from "./span-collector.ts";
 
 const starts = 31;
 const rounds = 7;
@@ -51,14 +50,9 @@ require("@google-cloud/functions-framework/testing").getTestServer("hello").list
 
 export async function run(): Promise<void> {
   const dir = mkdtempSync(path.join(tmpdir(), "spry-bench-"));
-  // Takes what it is sent, as a collector does.
-  const collector = createServer((request, response) => {
-    request.resume().once("end", () => response.end("{}"));
-  }).listen(0, "127.0.0.1");
-  await once(collector, "listening");
-  const { port } = collector.address() as AddressInfo;
+  const collector = await startCollector();
   try {
-    const targets = prepareTargets(dir, `http://127.0.0.1:${port}/v1/traces`);
+    const targets = prepareTargets(dir, collector.endpoint);
     const unit = await measureStarts(targets);
     const warm = await measureWarmStarts(dir);
     await measureRates(targets);
@@ -144,8 +138,6 @@ async function measureRates(targets: Target[]): Promise<void> {
 function onCore(core: number): string[] {
   return canPin ? ["taskset", "-c", String(core)] : [];
 }
-
-const canPin = spawnSync("taskset", ["-c", "1", "true"]).status === 0;
 
 /** From the moment that a waiting process is handed its Function. */
 async function measureWarmStarts(dir: string): Promise<number[]> {

@@ -1,6 +1,7 @@
 /**
  * Half an hour of everything that a Function meets, good and bad, and whether its process grows:
- * `npm run bench -- soak --minutes 30`. What counts is the heap after a collection.
+ * `npm run bench -- soak --minutes 30`, with `--pause 20` milliseconds after each act where others use
+ * the machine. What counts is the heap after a collection.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -8,8 +9,10 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { pause } from "../test/support/platform.ts";
 import { quantile } from "./figures.ts";
 import { bundleRuntime, firstAnswer, layOut, startServer } from "./runtime-server.ts";
+import { startCollector } from "./span-collector.ts";
 import { WebSocket } from "ws";
 
 const workers = 16;
@@ -69,27 +72,34 @@ const acts: Act[] = [
 export async function run(): Promise<void> {
   const { values } = parseArgs({
     args: process.argv.slice(3),
-    options: { minutes: { type: "string", default: "30" } },
+    options: {
+      minutes: { type: "string", default: "30" },
+      pause: { type: "string", default: "0" },
+    },
   });
   const dir = mkdtempSync(path.join(tmpdir(), "spry-soak-"));
   const file = layOut(dir, bundleRuntime(), { "handler.js": handler });
-  const server = startServer(file, { FUNC_TIMEOUT: "2" }, { flags: ["--expose-gc"] });
+  const collector = await startCollector();
+  const env = { FUNC_TIMEOUT: "2", TRACE_COLLECTOR_ENDPOINT: collector.endpoint };
+  const server = startServer(file, env, { flags: ["--expose-gc"] });
   try {
     await firstAnswer(server.port);
-    await soak(server.port, Number(values.minutes) * 60_000);
+    await soak(server.port, Number(values.minutes) * 60_000, Number(values.pause));
   } finally {
     agent.destroy();
+    collector.close();
     await server.stop();
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-async function soak(port: number, ms: number): Promise<void> {
+async function soak(port: number, ms: number, pauseMs: number): Promise<void> {
   const end = performance.now() + ms;
   let done = 0;
   const work = async (worker: number) => {
     for (let turn = worker; performance.now() < end; turn++) {
       await acts[turn % acts.length]?.(port);
+      if (pauseMs > 0) await pause(pauseMs);
       done++;
     }
   };
@@ -121,8 +131,8 @@ function print(done: number, ms: number, heaps: number[], resident: number[]): v
   console.log(`${done} acts in ${(ms / 60_000).toFixed(0)} minutes, ${acts.length} kinds`);
   const line = (name: string, values: number[]) =>
     console.log(
-      `${name.padEnd(24)} first third ${median(values, 0).toFixed(1)} MB, last third ` +
-        `${median(values, values.length - third).toFixed(1)} MB`,
+      `${name.padEnd(24)} first third ${median(values, 0).toFixed(1)} MB, second ` +
+        `${median(values, third).toFixed(1)} MB, last ${median(values, values.length - third).toFixed(1)} MB`,
     );
   line("heap after a collection", heaps);
   line("resident", resident);
