@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { parseArgs } from "node:util";
 import { pause } from "../test/support/platform.ts";
 import { limitCpu, noCpuLimits } from "./cgroup.ts";
 import { quantile } from "./figures.ts";
@@ -14,8 +15,8 @@ import { bundleRuntime, firstAnswer, layOut, startServer } from "./runtime-serve
 const ratePerSecond = 50;
 const seconds = 5;
 const rounds = 3;
-/** The last is the limit of the preset XS. */
-const limits = [20, 50, 150];
+/** Thousandths of a core; the last is the limit of the preset XS. */
+const limits = "20,50,150";
 
 const bare = `require("node:http").createServer((request, response) => {
   response.setHeader("Access-Control-Allow-Origin", "*");
@@ -28,6 +29,10 @@ interface Row {
 }
 
 export async function run(): Promise<void> {
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: { limits: { type: "string", default: limits } },
+  });
   const reason = noCpuLimits();
   if (reason) return console.log(`skipped: ${reason}`);
   const dir = mkdtempSync(path.join(tmpdir(), "spry-bench-"));
@@ -49,7 +54,7 @@ export async function run(): Promise<void> {
         handler('exports.fetch = () => new Response("Hello World!");'),
       ),
     };
-    for (const limit of limits) await measure(limit, targets);
+    for (const limit of values.limits.split(",")) await measure(Number(limit), targets);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

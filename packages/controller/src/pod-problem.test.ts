@@ -56,6 +56,15 @@ describe("Pods that do not get ready", () => {
       undefined,
     ],
     [
+      "filled its heap",
+      podOf({
+        state: {
+          terminated: { exitCode: 134, message: "FATAL ERROR: JavaScript heap out of memory" },
+        },
+      }),
+      { message: expect.stringContaining("Error (out of memory): FATAL ERROR") },
+    ],
+    [
       "was out of memory",
       podOf({ restartCount: 1, state: { terminated: { exitCode: 137, reason: "OOMKilled" } } }),
       { message: "container function: CrashLoopBackOff (out of memory)" },

@@ -59,7 +59,9 @@ function crashOf(status: ContainerStatus): PodProblem | undefined {
   if (!end || end.exitCode === 0) return undefined;
   const often = status.restartCount > 0 || status.state?.waiting !== undefined;
   const reason = often ? "CrashLoopBackOff" : (end.reason ?? "Error");
-  const how = end.reason === "OOMKilled" ? "out of memory" : `exit code ${end.exitCode}`;
+  const isOutOfMemory =
+    end.reason === "OOMKilled" || (end.message ?? "").includes("heap out of memory");
+  const how = isOutOfMemory ? "out of memory" : `exit code ${end.exitCode}`;
   const words = tail(end.message ?? "", maxWordsLength);
   const message = `container ${status.name}: ${reason} (${how})${words ? `: ${words}` : ""}`;
   return { fatal: true, message };

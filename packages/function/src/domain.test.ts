@@ -149,6 +149,23 @@ describe("the environment", () => {
     });
   });
 
+  const own = { name: "NODE_OPTIONS", value: "--no-warnings" };
+  test.each([
+    ["by the limit", {}, "128Mi", "--max-old-space-size=76"],
+    ["by a limit in bytes", {}, "1073741824", "--max-old-space-size=614"],
+    [
+      "before options of the user's",
+      { env: [own] },
+      "1Gi",
+      "--max-old-space-size=614 --no-warnings",
+    ],
+    ["but not without a limit", {}, undefined, undefined],
+    ["nor for Python", { runtime: "python312" }, "1Gi", undefined],
+  ])("sizes the heap %s", (_name, spec, memoryLimit, expected) => {
+    const env = environmentOf(given(spec), { ...settings, memoryLimit });
+    expect(env.find(({ name }) => name === "NODE_OPTIONS")?.value).toBe(expected);
+  });
+
   test("leaves what users may override to them", () => {
     expect(valuesOf(given())).not.toHaveProperty("FUNC_TIMEOUT");
     expect(valuesOf(given({ env: [{ name: "FUNC_TIMEOUT", value: "5" }] }))).toHaveProperty(

@@ -236,6 +236,17 @@ describe("a handler that blocks the event loop", () => {
   });
 });
 
+test("a handler that fills the heap ends the process, which says so", async () => {
+  const fn = await startFunction(
+    `exports.main = () => { const all = []; for (;;) all.push({ x: new Array(100).fill(1.5) }); };`,
+    { NODE_OPTIONS: "--max-old-space-size=40" },
+  );
+  await expect(send(fn.url)).rejects.toThrow(/socket hang up|ECONNRESET/);
+  if (fn.process.signalCode === null) await once(fn.process, "exit");
+  expect(fn.process.signalCode).toBe("SIGABRT");
+  await expect.poll(fn.stderr).toContain("JavaScript heap out of memory");
+});
+
 describe("a Function with a limit on what it does at a time", () => {
   test("lets others wait, and refuses more with 503", async () => {
     const { url } = await startFunction(

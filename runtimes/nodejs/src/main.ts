@@ -75,11 +75,24 @@ async function main(): Promise<void> {
   else sayReady(settings);
   // A debugger that holds the process blocks nothing that anybody waits for.
   if (openInspector) return;
-  // When the start is over, and its first requests have been answered.
-  setTimeout(() => {
+  whenCalm(metrics, () => {
     // Node.js writes it when a process ends by itself, which hardly any does.
     if (process.env["NODE_COMPILE_CACHE"]) flushCompileCache();
     void watch(settings);
+  });
+}
+
+const patience = 10;
+
+/**
+ * When a second has gone by without a request, and in ten at the latest. What is done then takes some
+ * milliseconds, which a container with a fiftieth of a processor has in half a second: those who called
+ * it into being need not wait for that too.
+ */
+function whenCalm(metrics: Metrics, work: () => void, seconds = 1, before = metrics.calls): void {
+  setTimeout(() => {
+    if (metrics.calls === before || seconds === patience) work();
+    else whenCalm(metrics, work, seconds + 1);
   }, 1000).unref();
 }
 

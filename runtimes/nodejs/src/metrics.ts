@@ -16,6 +16,10 @@ export class Metrics {
     this.#labels = `service_name="${functionName.replace(/["\\\n]/g, "")}"`;
   }
 
+  get calls(): number {
+    return this.#calls;
+  }
+
   begin(): void {
     this.#calls++;
   }

@@ -32,6 +32,15 @@ describe("a warm process", () => {
     expect({ code, stderr: warm.stderr() }).toEqual({ code: 0, stderr: "" });
   });
 
+  test("takes a Function with the options that it was started with", async () => {
+    const options = { NODE_OPTIONS: "--max-old-space-size=76" };
+    const url = await startWarmProcess(options).hand(
+      "exports.main = () => process.env.NODE_OPTIONS;",
+      options,
+    );
+    expect((await send(url)).body).toBe(options.NODE_OPTIONS);
+  });
+
   const mistakes = [
     { name: "no JSON", line: "{", says: /JSON/ },
     { name: "no directory", line: '{"env":{}}', says: /its directory is no absolute path/ },

@@ -84,7 +84,10 @@ function checked(message: unknown): HandedOver {
     Object.values(env).every((value) => typeof value === "string");
   if (!isEnvironment)
     throw new Error("being handed a Function: its environment is no object of texts");
-  const late = Object.keys(env).find((name) => /^(?:NODE|UV|SSL)_/.test(name));
+  // What it was started with itself has counted.
+  const late = Object.keys(env).find(
+    (name) => /^(?:NODE|UV|SSL)_/.test(name) && env[name] !== process.env[name],
+  );
   if (late !== undefined)
     throw new Error(`being handed a Function: ${late} counts only at the start of a process`);
   return { directory, env };

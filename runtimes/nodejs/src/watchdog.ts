@@ -1,30 +1,41 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 
 /**
  * Ends the process when its event loop has stood still for so long: a handler that never returns
  * would leave everybody waiting, and only a new process helps. Says first where it hangs.
  *
- * A thread that watches would cost 14 MB and 40 ms. A process that sleeps costs nothing; it is
- * replaced, before it wakes, for as long as the event loop turns. Where there is no shell, nothing
- * watches.
+ * A thread that watches would cost 14 MB and 40 ms. A shell that sleeps costs nothing, and looks,
+ * when it wakes, whether the event loop has sent it a signal meanwhile. Where there is no shell,
+ * nothing watches.
  */
 export function watchEventLoop(limitMs: number): void {
   // Only for the moment that it takes to look: the inspector listens on loopback.
   process.debugPort = 32_768 + (process.pid % 28_000);
-  let stop = startSleeper(limitMs);
-  setInterval(() => {
-    const stopLast = stop;
-    stop = startSleeper(limitMs);
-    stopLast();
-  }, limitMs / 3).unref();
-  process.on("exit", () => stop());
+  const seconds = Math.round(limitMs / 1000);
+  const nap = Math.max(1, Math.floor(seconds / 3));
+  let sleeper = startSleeper(seconds, nap);
+  // Twice as often as it looks: neither of them is punctual.
+  const timer = setInterval(() => {
+    // A process that could not be started has no id: there is no shell.
+    if (sleeper.pid === undefined) return clearInterval(timer);
+    const hasEnded = sleeper.exitCode !== null || sleeper.signalCode !== null;
+    if (hasEnded) sleeper = startSleeper(seconds, nap);
+    else sleeper.kill("SIGUSR1");
+  }, nap * 500).unref();
+  process.on("exit", () => stop(sleeper));
 }
 
-/** Returns what ends it. */
-function startSleeper(limitMs: number): () => void {
-  const seconds = limitMs / 1000;
-  // The second is for a main process that was frozen together with it: it goes first.
-  const script = `sleep ${seconds}; sleep 1; kill -0 $PPID 2>/dev/null && exec "$0" -e "$1" "$2" "$3" "$4"`;
+function startSleeper(seconds: number, nap: number): ChildProcess {
+  // A main process that was frozen together with it has a nap's time left, and whoever has lost it ends.
+  const script = `
+    silent=0
+    trap silent=0 USR1
+    while [ $silent -lt ${Math.ceil(seconds / nap)} ]; do
+      silent=$((silent + 1))
+      sleep ${nap}
+      kill -0 $PPID 2>/dev/null || exit
+    done
+    exec "$0" -e "$1" "$2" "$3" "$4"`;
   const facts = [process.pid, process.debugPort, seconds].map(String);
   const args = ["-c", script, process.execPath, `(${endBlocked.toString()})()`, ...facts];
   // A group of its own: the shell ends together with its sleep.
@@ -35,13 +46,15 @@ function startSleeper(limitMs: number): () => void {
   });
   sleeper.on("error", () => {});
   sleeper.unref();
-  return () => {
-    try {
-      if (sleeper.pid !== undefined) process.kill(-sleeper.pid, "SIGKILL");
-    } catch {
-      // It has ended by itself.
-    }
-  };
+  return sleeper;
+}
+
+function stop({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
 }
 
 /** Runs in the process that has woken up, from its text: it can use nothing of this file. */

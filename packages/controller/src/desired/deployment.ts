@@ -90,7 +90,7 @@ function container(fn: Function, settings: Settings, image: string): Container {
     name: names.container,
     image,
     imagePullPolicy: "IfNotPresent",
-    env: environmentOf(fn, settings),
+    env: environmentOf(fn, { ...settings, memoryLimit: resources.limits?.["memory"] }),
     ports: [{ name: "http", containerPort: port, protocol: "TCP" }],
     resources,
     ...probes(),

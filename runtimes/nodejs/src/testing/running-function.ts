@@ -84,11 +84,11 @@ function spawnFunction(files: Files | string, env: Record<string, string>) {
 }
 
 /** A process that waits for its Function; `hand` gives it one, and waits until it is ready. */
-export function startWarmProcess() {
+export function startWarmProcess(env: Record<string, string> = {}) {
   const dir = newDirectory();
   const child = spawn(process.execPath, [join(dir, "server.cjs")], {
     cwd: dir,
-    env: { SPRY_WARM_FD: "4" },
+    env: { SPRY_WARM_FD: "4", ...env },
     stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));
