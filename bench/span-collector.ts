@@ -10,7 +10,7 @@ const program = `const server = require("node:http").createServer((request, resp
 
 /** In a process of its own, on the core of the load if the machine can do that: its work is not the server's. */
 export async function startCollector(): Promise<{ endpoint: string; close(): void }> {
-  const [command = "", ...args] = [...(canPin ? ["taskset", "-c", "0"] : []), process.execPath];
+  const [command, ...args] = [...(canPin ? ["taskset", "-c", "0"] : []), process.execPath];
   const child = spawn(command, [...args, "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
   const [port] = (await once(child.stdout, "data")) as [Buffer];
   const endpoint = `http://127.0.0.1:${Number(port)}/v1/traces`;
