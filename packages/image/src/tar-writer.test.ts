@@ -46,6 +46,16 @@ describe("a layer's archive", () => {
     expect(await tarOf(files)).toEqual(await tarOf(files.toReversed()));
   });
 
+  test("gives a folder the mode that its entry says", async () => {
+    const files: LayerFile[] = [
+      { path: "tmp", folder: true, mode: 0o1777 },
+      { path: "tmp/a", content: "1" },
+    ];
+    const [folder] = await unpackTar(await tarOf(files));
+    expect(folder?.header).toMatchObject({ type: "directory", mode: 0o1777, uid: 0, gid: 0 });
+    expect(folder?.header.name.replace(/\/$/, "")).toBe("tmp");
+  });
+
   const refused = ["/a", "a/../b", "a//b", "./a", "", "a\0b", "a/"];
   test.each(refused)("has no place for the path %j", async (path) => {
     await expect(createLayer([{ path, content: "" }])).rejects.toThrow(/no plain relative path/);

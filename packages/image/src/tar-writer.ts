@@ -4,7 +4,9 @@ import { readFileSync, statSync } from "node:fs";
 export type LayerFile =
   | { path: string; content: string | Uint8Array; mode?: number }
   | { path: string; file: string; mode?: number }
-  | { path: string; link: string };
+  | { path: string; link: string }
+  /** Folders are there by what is in them; an entry of its own gives one a mode, or makes an empty one. */
+  | { path: string; folder: true; mode: number };
 
 /** What comes after an entry's header. */
 export interface EntryContent {
@@ -46,9 +48,7 @@ function checkPath(path: string): string {
 export function tarHeader(entry: LayerFile): { header: Uint8Array; content: EntryContent } {
   const content = contentOf(entry);
   const link = "link" in entry ? entry.link : "";
-  const executable = "link" in entry || ((entry.mode ?? 0o644) & 0o100) !== 0;
-  const mode = "link" in entry ? 0o777 : executable ? 0o755 : 0o644;
-  const type = "link" in entry ? "2" : "0";
+  const { type, mode } = kindOf(entry);
   const records: [string, string][] = [];
   const split = splitPath(entry.path);
   if (!split) records.push(["path", entry.path]);
@@ -75,13 +75,19 @@ export function tarHeader(entry: LayerFile): { header: Uint8Array; content: Entr
   return { header: Buffer.concat([paxBlock, pax, tarPadding(pax.length), main]), content };
 }
 
+function kindOf(entry: LayerFile): { type: string; mode: number } {
+  if ("link" in entry) return { type: "2", mode: 0o777 };
+  if ("folder" in entry) return { type: "5", mode: entry.mode };
+  return { type: "0", mode: (entry.mode ?? 0o644) & 0o100 ? 0o755 : 0o644 };
+}
+
 /** Zeros up to the next full block. */
 export function tarPadding(size: number): Uint8Array {
   return new Uint8Array((blockSize - (size % blockSize)) % blockSize);
 }
 
 function contentOf(entry: LayerFile): EntryContent {
-  if ("link" in entry) return { size: 0, read: () => new Uint8Array() };
+  if ("link" in entry || "folder" in entry) return { size: 0, read: () => new Uint8Array() };
   if ("content" in entry) {
     const bytes = typeof entry.content === "string" ? Buffer.from(entry.content) : entry.content;
     return { size: bytes.length, read: () => bytes };

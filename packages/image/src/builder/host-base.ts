@@ -13,13 +13,15 @@ import { pythonVersion } from "./python-dependencies.ts";
 /** Loaded by older C libraries when the first name is looked up, without being linked. */
 const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
 const certificates = "/etc/ssl/certs/ca-certificates.crt";
-const accounts: LayerFile[] = [
+const always: LayerFile[] = [
   {
     path: "etc/passwd",
     content: "root:x:0:0:root:/root:/sbin/nologin\nfunction:x:1000:1000::/tmp:/sbin/nologin\n",
   },
   { path: "etc/group", content: "root:x:0:\nfunction:x:1000:\n" },
   { path: "etc/nsswitch.conf", content: "hosts: files dns\n" },
+  // Other container runtimes put nothing there.
+  { path: "tmp", folder: true, mode: 0o1777 },
 ];
 /** Not needed to run Functions. */
 const leftOutOfPython = new Set(
@@ -35,7 +37,7 @@ const standardLibrary = "import sysconfig; print(sysconfig.get_path('stdlib'))";
 export async function hostBase(runtime: string, scratch: string): Promise<Base> {
   const version = pythonVersion(runtime);
   const files = new Map<string, LayerFile>();
-  for (const file of accounts) files.set(file.path, file);
+  for (const file of always) files.set(file.path, file);
   if (version === undefined) await addProgram(files, process.execPath, "/usr/local/bin/node");
   else await addPython(files, version);
   if (existsSync(certificates)) addFile(files, certificates, certificates);

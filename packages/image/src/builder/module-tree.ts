@@ -22,7 +22,7 @@ export function readModules(
       throw new UserError(`dependencies: more than ${limits.depth} folders deep`);
     for (const entry of readdirSync(join(directory, folder), { withFileTypes: true })) {
       const name = folder === "" ? entry.name : `${folder}/${entry.name}`;
-      if (name === ".package-lock.json") continue;
+      if (name === ".package-lock.json" || isLeftover(directory, folder, entry.name)) continue;
       const file = join(directory, name);
       const path = `${prefix}/${name}`;
       if (entry.isDirectory()) visit(name, depth + 1);
@@ -62,6 +62,18 @@ export function isDirectoryBelow(root: string, directory: string): boolean {
     `dependencies: ${relative(root, directory)} is no directory any more: a script has replaced it`,
   );
 }
+
+/** Left in a package by node-gyp for its next run: with paths of this build, and more bytes than what it made. */
+function isLeftover(directory: string, folder: string, name: string): boolean {
+  const [isBuild, place = "", below] = /^(.*\/)?build(\/Release|\/Debug)?$/.exec(folder) ?? [];
+  if (isBuild === undefined || !(below ? objectFiles : makeFiles).test(name)) return false;
+  return ["binding.gyp", "build/config.gypi"].every(
+    (file) => lstatSync(join(directory, place, file), { throwIfNoEntry: false }) !== undefined,
+  );
+}
+
+const makeFiles = /^(?:Makefile|config\.gypi|node_gyp_bins|.*\.(?:mk|Makefile))$/;
+const objectFiles = /^(?:\.deps|obj|obj\.target)$/;
 
 /** What is below a directory is in the image below its prefix; earlier entries win. */
 export function placesBelow(entries: readonly (readonly [string, string])[]): PlaceOf {

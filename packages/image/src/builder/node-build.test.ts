@@ -1,13 +1,16 @@
 /** The `build` script of a package.json, the switch for install scripts, and what npm says. */
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { buildFunctionImage, pullImage } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
 import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { meaningfulLines } from "./npm.ts";
 import { messageOf, UserError } from "./user-error.ts";
+
+afterEach(() => void vi.unstubAllEnvs());
 
 const packages: Record<string, NpmPackage> = {
   "greeting@1.0.0": { files: { "index.js": "module.exports = 'hello'" } },
@@ -108,3 +111,47 @@ npm error A complete log of this run can be found in: /x/.npm/_logs/1-debug-0.lo
     "'nothing@1' is not in this registry.",
   ]);
 });
+
+const canCompile = ["g++", "make", "python3"].every(
+  (program) => spawnSync(program, ["--version"]).status === 0,
+);
+test.skipIf(!canCompile)(
+  canCompile
+    ? "an add-on in C is compiled, with the interpreter's own headers"
+    : "skipped: no compiler for add-ons here",
+  async () => {
+    const addon = `#include <node_api.h>
+NAPI_MODULE_INIT() {
+  napi_value text;
+  napi_create_string_utf8(env, "from C", NAPI_AUTO_LENGTH, &text);
+  return text;
+}`;
+    const native: NpmPackage = {
+      files: {
+        "binding.gyp": `{"targets":[{"target_name":"addon","sources":["addon.c"]}]}`,
+        "addon.c": addon,
+        "index.js": `module.exports = require("./build/Release/addon.node");`,
+      },
+    };
+    const { npmConfig } = await startNpmRegistry({ packages: { "native@1.0.0": native } });
+    const files = {
+      "handler.js": `console.log(require("native"));`,
+      "package.json": `{"dependencies":{"native":"1"}}`,
+    };
+    const { build, client } = await given(files, { npmConfig });
+    // Whatever it is that it is asked for: not a server for headers.
+    vi.stubEnv("npm_config_disturl", "http://127.0.0.1:9/");
+    const dir = join(temporaryDirectory(), "image");
+    const { image } = await buildFunctionImage(build);
+    await pullImage(client, image, dir);
+    const handler = join(dir, "usr/src/app/function/handler.js");
+    expect(execFileSync(process.execPath, [handler], { encoding: "utf8" })).toBe("from C\n");
+    expect(readdirSync(join(dir, "usr/src/app/function/node_modules/native/build"))).toEqual([
+      "Release",
+    ]);
+    const elsewhere = await given(files, { npmConfig });
+    const again = await buildFunctionImage(elsewhere.build);
+    expect(again.image.split("@")[1]).toBe(image.split("@")[1]);
+  },
+  120_000,
+);

@@ -54,7 +54,8 @@ export function builtSource(functionDirectory: string, directory: string): Sourc
 }
 
 function putFile(entry: LayerFile, file: string): void {
-  mkdirSync(dirname(file), { recursive: true });
+  mkdirSync("folder" in entry ? file : dirname(file), { recursive: true });
+  if ("folder" in entry) return;
   if ("link" in entry) return symlinkSync(entry.link, file);
   if ("file" in entry) copyFileSync(entry.file, file, constants.COPYFILE_FICLONE);
   else writeFileSync(file, entry.content);

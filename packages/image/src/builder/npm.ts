@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
+import { nodeHeaders } from "./node-headers.ts";
 import { withoutCredentials } from "./secrets.ts";
 import { UserError } from "./user-error.ts";
 
@@ -57,7 +58,9 @@ export async function fetchModules(run: NpmRun, ownScripts: readonly string[]): 
  */
 export async function runInstallScripts(run: NpmRun, ownScripts: readonly string[]): Promise<void> {
   const { directory, home } = run;
-  const harmless = { ...run, userConfig: join(home, harmlessConfig) };
+  const nodedir = nodeHeaders(home);
+  const env = nodedir === undefined ? {} : { npm_config_nodedir: nodedir };
+  const harmless = { ...run, userConfig: join(home, harmlessConfig), env };
   // What comes from a Git repository is made by its scripts before it is installed.
   if (installedList(directory).includes('"resolved": "git')) {
     await runNpm([isLocked(directory) ? "ci" : "install", "--prefer-offline"], harmless);
@@ -104,6 +107,7 @@ async function runNpm(command: readonly string[], run: NpmRun): Promise<void> {
   if (run.workspace !== undefined) flags.push(`--workspace=${run.workspace}`);
   if (run.userConfig !== undefined) flags.push(`--userconfig=${run.userConfig}`);
   const env = {
+    ...run.env,
     // A cache of the person's own, if one is named: it is what makes a second build at a desk fast.
     npm_config_cache: process.env["npm_config_cache"] ?? `${run.home}/.npm`,
     // An .npmrc that comes with a source or a package may name another program; this goes before it.
