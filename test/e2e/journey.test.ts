@@ -1,26 +1,11 @@
-/** The main job, as a person with kubectl lives it. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { functionManifest, pause, Platform } from "../support/platform.ts";
+/** The main job, as a person with kubectl lives it, on either engine. */
+import { describe, expect, test } from "vitest";
+import { enginePlatform } from "../support/engine.ts";
+import { functionManifest, pause } from "../support/platform.ts";
 
-const platform = new Platform({ args: [] });
-beforeAll(async () => void (await platform.start()));
-afterAll(() => platform.remove());
+const platform = enginePlatform();
 
 const answering = (text: string) => `module.exports = { main: () => ${JSON.stringify(text)} };`;
-
-describe("the first start", () => {
-  test("applies the example, prints its URL and keeps running", async () => {
-    const answer = await platform.call("hello.default");
-    expect(answer).toMatchObject({ status: 200, body: expect.stringContaining("Hello, World!") });
-    expect(platform.output).toContain("http://hello.default.localhost:");
-  });
-
-  test("writes a kubeconfig that only its owner can read", async () => {
-    expect(await platform.k("auth whoami -o name").catch(() => "")).toBeDefined();
-    const { statSync } = await import("node:fs");
-    expect(statSync(platform.kubeconfig).mode & 0o777).toBe(0o600);
-  });
-});
 
 describe("a Function's life", () => {
   test("apply, wait, call", async () => {

@@ -1,16 +1,15 @@
 /** What a beginner gets wrong, and what they are told. The Function that ran goes on running. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { functionManifest, Platform } from "../support/platform.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { enginePlatform } from "../support/engine.ts";
+import { functionManifest } from "../support/platform.ts";
 
-const platform = new Platform();
+const platform = enginePlatform();
 const good = `module.exports = { main: () => "still here" };`;
 
 beforeAll(async () => {
-  await platform.start();
   await platform.k("apply -f -", functionManifest("steady", good));
   await platform.k("wait --for=condition=Running function/steady --timeout=60s");
 });
-afterAll(() => platform.remove());
 
 const inline = (more: object = {}) => ({ inline: { source: good, ...more } });
 const git = { url: "https://example.com/repo.git", baseDir: "/", reference: "main" };

@@ -1,20 +1,18 @@
 /** Handlers in the documented style of the system that Spry succeeds, and of its neighbours, as people bring them. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { findPython } from "@spry/machine";
-import { type Answer, functionManifest, Platform } from "../support/platform.ts";
+import { type Answer, type CallOptions } from "../support/calls.ts";
+import { enginePlatform, onCluster } from "../support/engine.ts";
+import { functionManifest } from "../support/platform.ts";
 
-const platform = new Platform();
-beforeAll(async () => void (await platform.start()));
-afterAll(() => platform.remove());
-
-type Call = Parameters<Platform["call"]>[1];
+const platform = enginePlatform();
 
 interface Sample {
   is: string;
   name: string;
   spec?: Record<string, unknown>;
   source: string;
-  calls: { call?: Call; answer: Partial<Answer> | Record<string, unknown> }[];
+  calls: { call?: CallOptions; answer: Partial<Answer> | Record<string, unknown> }[];
 }
 
 const dependencies = (names: Record<string, string>, more = {}) =>
@@ -262,4 +260,6 @@ const runs = async ({ name, spec, source, calls }: Sample) => {
 };
 
 test.each(samples)("$is", runs);
-test.skipIf(!(await findPython("3.12"))).each(python)("$is (needs Python 3.12)", runs);
+/** On a cluster Python's images take minutes to make: test/cluster/registry.test.ts has them. */
+const noPython = onCluster || !(await findPython("3.12"));
+test.skipIf(noPython).each(python)("$is (needs Python 3.12, on one machine)", runs);

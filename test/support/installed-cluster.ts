@@ -125,6 +125,15 @@ export class InstalledCluster {
     return this.#spryOf(root, args);
   }
 
+  /** The command with a kubeconfig of the caller's. */
+  spryWith(kubeconfig: string, args: string[], input?: string): Promise<Finished> {
+    return run(
+      process.execPath,
+      [path.join(root, "tools/spry.mjs"), "--kubeconfig", kubeconfig, ...args],
+      input,
+    );
+  }
+
   #spryOf(checkout: string, args: string[]): Promise<Finished> {
     const main = path.join(checkout, "tools/spry.mjs");
     return run(process.execPath, [main, "--kubeconfig", this.kubeconfig, ...args]);
@@ -254,6 +263,7 @@ export interface AuditEvent {
   verb: string;
   objectRef?: { apiGroup?: string; resource?: string; subresource?: string; namespace?: string };
   responseStatus?: { code: number };
+  annotations?: Record<string, string>;
 }
 
 const persistentVolumes: Resource<KubeObject & { spec: object }> = {

@@ -1,19 +1,13 @@
 /** A whole platform for tests and benchmarks: the real process, on free ports, in a directory of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { type Answer, call, type CallOptions, callUntil } from "./calls.ts";
 
 export const root = path.resolve(import.meta.dirname, "../..");
 /** The command as a person starts it from a checkout; on this Node.js it becomes the platform, with the same pid. */
 const main = path.join(root, "tools/spry.mjs");
-
-export interface Answer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  body: string;
-}
 
 export interface StartOptions {
   dataDir?: string;
@@ -128,33 +122,17 @@ export class Platform {
   }
 
   /** A request to `<name>.<namespace>.localhost` through the gateway. */
-  call(
-    host: string,
-    options: {
-      path?: string;
-      method?: string;
-      headers?: Record<string, string>;
-      body?: string | Buffer;
-    } = {},
-  ): Promise<Answer> {
-    const { port } = new URL(this.endpoints.gateway);
-    return call({ port: Number(port), host: `${host}.localhost`, ...options });
+  call(host: string, options: CallOptions = {}): Promise<Answer> {
+    return call(new URL(this.endpoints.gateway).port, `${host}.localhost`, options);
   }
 
   /** Calls until the answer fits. */
-  async callUntil(
+  callUntil(
     host: string,
     fits: (answer: Answer) => boolean,
     options: { path?: string; timeoutMs?: number } = {},
   ): Promise<Answer> {
-    const deadline = performance.now() + (options.timeoutMs ?? 60_000);
-    let answer: Answer | undefined;
-    while (performance.now() < deadline) {
-      answer = await this.call(host, options);
-      if (fits(answer)) return answer;
-      await pause(10);
-    }
-    throw new Error(`${host} did not answer as expected, but ${answer?.status}: ${answer?.body}`);
+    return callUntil(() => this.call(host, options), fits, options.timeoutMs);
   }
 }
 
@@ -162,38 +140,6 @@ export class Platform {
 function sandboxArguments(): string[] {
   const kind = process.env["SPRY_TEST_SANDBOX"];
   return kind ? [`--sandbox=${kind}`] : [];
-}
-
-export function call(options: {
-  port: number;
-  host: string;
-  path?: string;
-  method?: string;
-  headers?: Record<string, string>;
-  body?: string | Buffer;
-}): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const request = httpRequest(
-      {
-        host: "127.0.0.1",
-        port: options.port,
-        path: options.path ?? "/",
-        method: options.method ?? (options.body === undefined ? "GET" : "POST"),
-        headers: { host: options.host, ...options.headers },
-      },
-      (response) => {
-        let body = "";
-        response.setEncoding("utf8");
-        response.on("data", (chunk: string) => (body += chunk));
-        response.on("end", () =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
-        );
-        response.on("error", reject);
-      },
-    );
-    request.on("error", reject);
-    request.end(options.body);
-  });
 }
 
 export function run(

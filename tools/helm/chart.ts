@@ -5,6 +5,7 @@
 import { definitionObjects, configurationObject } from "../../packages/cli/src/install/objects.ts";
 import { accessObjects } from "../../packages/cli/src/install/access.ts";
 import { controllerObjects, webhookObjects } from "../../packages/cli/src/install/controller.ts";
+import { gatewayObjects } from "../../packages/cli/src/install/gateway.ts";
 import { networkPolicies } from "../../packages/cli/src/install/network.ts";
 import { type InstalledObject } from "../../packages/cli/src/install/parts.ts";
 import { registryObjects } from "../../packages/cli/src/install/registry.ts";
@@ -21,6 +22,8 @@ const marks: [mark: RegExp, template: string][] = [
   [/'"@@cleaning@@"'/g, "{{ .Values.registry.cleaning | toJson | quote }}"],
   [/'@@plainRegistries@@'/g, '{{ join "," .Values.plainRegistries | quote }}'],
   [/value: '@@imagePullSecrets@@'/g, 'value: {{ join "," .Values.imagePullSecrets | quote }}'],
+  [/'@@gatewayReplicas@@'/g, "{{ .Values.gateway.replicas }}"],
+  [/'@@gatewayServiceType@@'/g, "{{ .Values.gateway.serviceType }}"],
   [/'@@replicas@@'/g, "{{ .Values.replicas }}"],
   [/'@@size@@'/g, "{{ .Values.registry.storage.size }}"],
   [/'@@serverless@@'/g, "{{ .Values.serverless | toJson }}"],
@@ -52,6 +55,7 @@ function marked(): InstallValues {
     images: jsonMark("images", {
       controller: "@@image.controller@@",
       registry: "@@image.registry@@",
+      gateway: "@@image.gateway@@",
     }),
     imagePullSecrets: ["@@imagePullSecrets@@"],
     replicas: asMark("replicas"),
@@ -64,6 +68,11 @@ function marked(): InstallValues {
         storageClassName: "@@storageClassName@@",
       },
       cleaning: jsonMark("cleaning", { ...defaultValues.registry.cleaning }),
+    },
+    gateway: {
+      enabled: true,
+      replicas: asMark("gatewayReplicas"),
+      serviceType: asMark("gatewayServiceType"),
     },
     plainRegistries: ["@@plainRegistries@@"],
     buildEnvironment: jsonMark("buildEnvironment", {}),
@@ -80,10 +89,11 @@ export function chartFiles(version: string): Record<string, string> {
       ? onlyIf(`${storage} "persistentVolumeClaim"`, templateOf(object))
       : templateOf(object),
   );
-  const toRegistry = (object: InstalledObject) =>
-    object.metadata.name?.endsWith("allow-to-registry")
-      ? onlyIf(".Values.registry.enabled", templateOf(object))
-      : templateOf(object);
+  const optional = (object: InstalledObject) => {
+    const [, part] = /allow-to-(registry|gateway)$/.exec(object.metadata.name ?? "") ?? [];
+    const text = templateOf(object);
+    return part ? onlyIf(`.Values.${part}.enabled`, text) : text;
+  };
   const hooked = configurationObject(values);
   hooked.metadata.annotations = { "helm.sh/hook": "post-install" };
   return {
@@ -94,9 +104,13 @@ export function chartFiles(version: string): Record<string, string> {
     "templates/NOTES.txt": notes,
     "templates/definitions.yaml": documents(definitionObjects().map(templateOf)),
     "templates/access.yaml": documents(accessObjects(values.namespace).map(templateOf)),
-    "templates/network.yaml": documents(networkPolicies(values).map(toRegistry)),
+    "templates/network.yaml": documents(networkPolicies(values).map(optional)),
     "templates/registry.yaml": onlyIf(".Values.registry.enabled", documents(registry)),
     "templates/controller.yaml": documents(controllerObjects(values).map(templateOf)),
+    "templates/gateway.yaml": onlyIf(
+      ".Values.gateway.enabled",
+      documents(gatewayObjects(values).map(templateOf)),
+    ),
     "templates/webhooks.yaml": documents(webhookObjects(values.namespace).map(templateOf)),
     "templates/configuration.yaml": onlyIf(".Values.serverless", templateOf(hooked)),
   };

@@ -2,6 +2,7 @@ import { dump } from "js-yaml";
 import { isNotFound, type KubeClient, resources, type UnknownObject } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { controllerName } from "../install/controller.ts";
+import { gatewayName } from "../install/gateway.ts";
 import {
   configurationObject,
   definitionObjects,
@@ -40,7 +41,12 @@ export async function install(options: InstallOptions): Promise<void> {
   for (const object of platformObjects(values)) await applyObject(client, object);
   await createConfiguration(client, configurationObject(values));
   if (!options.wait) return;
-  const deployments = [controllerName, ...(values.registry.enabled ? [registryName] : [])];
+  const { registry, gateway } = values;
+  const deployments = [
+    controllerName,
+    ...(registry.enabled ? [registryName] : []),
+    ...(gateway.enabled ? [gatewayName] : []),
+  ];
   for (const name of deployments) {
     await untilTrue(`Deployment ${namespace}/${name} is ready`, timeoutMs, () =>
       isRolledOut(client, namespace, name),

@@ -46,7 +46,9 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   const keep = present.length > 0 && options.functions === "keep";
   if (!keep) await deleteFunctions(client, present, timeoutMs);
   await endConfiguration(client, keep, timeoutMs);
-  const values = { ...defaultValues, namespace };
+  // Whatever of it is optional may be there.
+  const gateway = { ...defaultValues.gateway, enabled: true };
+  const values = { ...defaultValues, namespace, gateway };
   // Functions that are kept have their images in the registry: it stays, with what it needs.
   const staying = new Set(keep ? registryObjects(values).map(idOf) : []);
   const all = platformObjects(values).filter((object) => !staying.has(idOf(object)));

@@ -15,7 +15,7 @@ export interface Rule {
   resourceNames?: string[];
 }
 
-const rule = (apiGroup: string, resources: string[], ...verbs: string[]): Rule => ({
+export const rule = (apiGroup: string, resources: string[], ...verbs: string[]): Rule => ({
   apiGroups: [apiGroup],
   resources,
   verbs,

@@ -1,12 +1,17 @@
 /** Who may talk to Spry's own Pods, and to whom they may: everything else is closed (contract, section 15). */
 import { controllerLabels } from "./controller.ts";
+import { gatewayLabels } from "./gateway.ts";
 import { type InstalledObject, object } from "./parts.ts";
 import { registryLabels } from "./registry.ts";
 import { type InstallValues } from "./values.ts";
 
 const prefix = "kyma-project.io--serverless";
 
-export function networkPolicies({ namespace, registry }: InstallValues): InstalledObject[] {
+export function networkPolicies({
+  namespace,
+  registry,
+  gateway,
+}: InstallValues): InstalledObject[] {
   const policy = (name: string, labels: Record<string, string>, spec: object) =>
     object(
       "networking.k8s.io/v1",
@@ -26,6 +31,16 @@ export function networkPolicies({ namespace, registry }: InstallValues): Install
       policyTypes: ["Egress"],
       egress: [{}],
     }),
+    ...(gateway.enabled
+      ? [
+          policy("allow-to-gateway", gatewayLabels, {
+            policyTypes: ["Ingress", "Egress"],
+            ingress: [{ ports: ports(8080, 8090) }],
+            // The API server, and Functions in every namespace.
+            egress: [{}],
+          }),
+        ]
+      : []),
     ...(registry.enabled
       ? [
           // Builders in every namespace push, and nodes pull. It asks the API server, wherever that is, what is in use.

@@ -4,6 +4,7 @@ import { type Serverless, serverlessCrd } from "@spry/controller";
 import { type CustomResourceDefinition, resources } from "@spry/kube";
 import { accessObjects } from "./access.ts";
 import { controllerObjects, webhookObjects } from "./controller.ts";
+import { gatewayObjects } from "./gateway.ts";
 import { networkPolicies } from "./network.ts";
 import { type InstalledObject, object } from "./parts.ts";
 import { registryObjects } from "./registry.ts";
@@ -35,6 +36,7 @@ export function platformObjects(values: InstallValues): InstalledObject[] {
     ...networkPolicies(values),
     ...registryObjects(values),
     ...controllerObjects(values),
+    ...gatewayObjects(values),
     ...webhookObjects(values.namespace),
   ];
 }

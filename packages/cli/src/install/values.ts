@@ -36,6 +36,13 @@ export interface InstallValues {
     /** What nothing in the cluster refers to any more is removed, but for this. */
     cleaning: RegistryCleaningSettings;
   };
+  gateway: {
+    /** Whether there is a gateway: Functions answer by their Services without one. */
+    enabled: boolean;
+    replicas: number;
+    /** How it is reached. */
+    serviceType: "ClusterIP" | "NodePort" | "LoadBalancer";
+  };
   /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
   plainRegistries: string[];
   /** Environment variables of builds: proxies, mirrors. */
@@ -55,12 +62,14 @@ export const defaultValues: InstallValues = {
     storage: { kind: "persistentVolumeClaim", size: "20Gi", storageClassName: "" },
     cleaning: defaultCleaning,
   },
+  gateway: { enabled: false, replicas: 1, serviceType: "ClusterIP" },
   plainRegistries: [],
   buildEnvironment: {},
   serverless: { dockerRegistry: { enableInternal: true } },
 };
 
 const maxFileSize = 1024 * 1024;
+const serviceTypes = ["ClusterIP", "NodePort", "LoadBalancer"];
 const requiredImages = ["controller", "builder", "nodejs24"];
 
 /** Later files win over earlier ones, field by field. Throws a `UserError` for what cannot be installed. */
@@ -102,8 +111,12 @@ function merged(below: unknown, above: unknown, file: string, at = ""): unknown 
   return result;
 }
 
-function check({ images, registry, serverless, replicas }: InstallValues): void {
-  const wanted = registry.enabled ? [...requiredImages, "registry"] : requiredImages;
+function check({ images, registry, gateway, serverless, replicas }: InstallValues): void {
+  const wanted = [
+    ...requiredImages,
+    ...(registry.enabled ? ["registry"] : []),
+    ...(gateway.enabled ? ["gateway"] : []),
+  ];
   const missing = wanted.filter((name) => !images[name]);
   if (missing.length > 0) {
     throw new UserError(
@@ -125,8 +138,15 @@ function check({ images, registry, serverless, replicas }: InstallValues): void 
       `use ${kinds.join(" or ")}; a directory of a node is had by a PersistentVolume`,
     );
   }
-  if (!Number.isInteger(replicas) || replicas < 1) {
-    throw new UserError(`${replicas} replicas: not a whole number from 1`);
+  for (const count of [replicas, gateway.replicas]) {
+    if (Number.isInteger(count) && count >= 1) continue;
+    throw new UserError(`${count} replicas: not a whole number from 1`);
+  }
+  if (!serviceTypes.includes(gateway.serviceType)) {
+    throw new UserError(
+      `gateway.serviceType ${gateway.serviceType} is not known`,
+      `use ${serviceTypes.join(" or ")}`,
+    );
   }
   if (registry.nodePort < 1 || registry.nodePort > 65535) {
     throw new UserError(`registry.nodePort ${registry.nodePort} is no port`);

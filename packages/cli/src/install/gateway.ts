@@ -1,0 +1,87 @@
+/** The gateway in a cluster, for who wants its answers: one address for all Functions, and requests that wait for a Function on its way. */
+import { functions } from "@spry/function";
+import { rule } from "./access.ts";
+import {
+  containerSecurityContext,
+  type InstalledObject,
+  object,
+  podSecurityContext,
+} from "./parts.ts";
+import { type InstallValues } from "./values.ts";
+
+export const gatewayName = "serverless-gateway";
+export const gatewayLabels = { "app.kubernetes.io/name": gatewayName };
+const group = "rbac.authorization.k8s.io";
+
+export const gatewayRules = [
+  rule("", ["services"], "list", "watch"),
+  rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
+  rule(functions.group, ["functions"], "list", "watch"),
+];
+
+export function gatewayObjects(values: InstallValues): InstalledObject[] {
+  const { namespace, gateway } = values;
+  if (!gateway.enabled) return [];
+  const account = { name: gatewayName, namespace };
+  const metadata = { ...account, labels: gatewayLabels };
+  const roleRef = { apiGroup: group, kind: "ClusterRole", name: gatewayName };
+  const subjects = [{ kind: "ServiceAccount", ...account }];
+  const scraped = { "prometheus.io/scrape": "true", "prometheus.io/port": "8090" };
+  return [
+    object("v1", "ServiceAccount", account, { automountServiceAccountToken: false }),
+    object(`${group}/v1`, "ClusterRole", { name: gatewayName }, { rules: gatewayRules }),
+    object(`${group}/v1`, "ClusterRoleBinding", { name: gatewayName }, { roleRef, subjects }),
+    object(
+      "v1",
+      "Service",
+      { ...metadata, annotations: scraped },
+      {
+        spec: {
+          type: gateway.serviceType,
+          selector: gatewayLabels,
+          ports: [{ name: "http", port: 80, targetPort: "http" }],
+        },
+      },
+    ),
+    object("apps/v1", "Deployment", metadata, { spec: deployment(values) }),
+  ];
+}
+
+function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
+  const probe = (path: string) => ({ httpGet: { path, port: "admin" } });
+  return {
+    replicas: gateway.replicas,
+    selector: { matchLabels: gatewayLabels },
+    strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    template: {
+      metadata: { labels: gatewayLabels, annotations: { "sidecar.istio.io/inject": "false" } },
+      spec: {
+        serviceAccountName: gatewayName,
+        automountServiceAccountToken: true,
+        enableServiceLinks: false,
+        terminationGracePeriodSeconds: 30,
+        securityContext: podSecurityContext,
+        imagePullSecrets: imagePullSecrets.map((name) => ({ name })),
+        containers: [
+          {
+            name: "gateway",
+            image: images["gateway"],
+            imagePullPolicy: "IfNotPresent",
+            ports: [
+              { name: "http", containerPort: 8080 },
+              { name: "admin", containerPort: 8090 },
+            ],
+            startupProbe: { ...probe("/readyz"), periodSeconds: 1, failureThreshold: 60 },
+            readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },
+            livenessProbe: { ...probe("/healthz"), periodSeconds: 20, timeoutSeconds: 10 },
+            resources: {
+              requests: { cpu: "20m", memory: "64Mi" },
+              limits: { cpu: "1", memory: "256Mi" },
+            },
+            securityContext: containerSecurityContext,
+          },
+        ],
+      },
+    },
+  };
+}
