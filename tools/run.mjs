@@ -12,12 +12,16 @@ const oxlint = [...module("oxlint", "bin/oxlint"), "--type-aware", "--deny-warni
 const oxfmt = module("oxfmt", "bin/oxfmt");
 const tsc = module("typescript", "bin/tsc");
 
+/** What a person does with Functions is the same on a cluster. */
+const onBothEngines = ["journey", "mistakes", "samples"].map((name) => `test/e2e/${name}.test.ts`);
+
 const lint = [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."]];
 
 const steps = {
   test: [[...vitest, "--project=!cluster", "--project=!differential", ...rest]],
   unit: [[...vitest, "--project", "unit", ...rest]],
   e2e: [[...vitest, "--project", "e2e", ...rest]],
+  journeys: [[...vitest, "--project", "e2e", ...onBothEngines, ...rest]],
   cluster: [[...vitest, "--project", "cluster", ...rest]],
   differential: [[...vitest, "--project", "differential", ...rest]],
   lint,

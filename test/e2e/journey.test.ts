@@ -118,7 +118,7 @@ describe("a Function's life", () => {
           platform.k(
             "get configmaps,jobs,deployments,replicasets,services,pods -l serverless.kyma-project.io/function-name=life -o name",
           ),
-        { timeout: 30_000 },
+        { timeout: 90_000 },
       )
       .toBe("");
     expect((await platform.call("life.default")).status).toBe(404);

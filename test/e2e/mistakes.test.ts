@@ -1,14 +1,12 @@
 /** What a beginner gets wrong, and what they are told. The Function that ran goes on running. */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
 import { functionManifest } from "../support/platform.ts";
 
-const platform = enginePlatform();
 const good = `module.exports = { main: () => "still here" };`;
-
-beforeAll(async () => {
-  await platform.k("apply -f -", functionManifest("steady", good));
-  await platform.k("wait --for=condition=Running function/steady --timeout=60s");
+const platform = enginePlatform(async (started) => {
+  await started.k("apply -f -", functionManifest("steady", good));
+  await started.k("wait --for=condition=Running function/steady --timeout=60s");
 });
 
 const inline = (more: object = {}) => ({ inline: { source: good, ...more } });

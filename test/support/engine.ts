@@ -1,5 +1,5 @@
 /** Which engine the journeys run on: one machine, or with `SPRY_TEST_ENGINE=cluster` a real Kubernetes with Spry installed. */
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import { ClusterPlatform } from "./cluster-platform.ts";
 import { whyNoInstallation } from "./installed-cluster.ts";
 import { Platform } from "./platform.ts";
@@ -12,14 +12,20 @@ const startMs = 400_000;
 
 export const onCluster = engine === "cluster";
 
-/** A platform for all tests of a file. Where the engine cannot be, starting says why. */
-export function enginePlatform(): Platform | ClusterPlatform {
+/** A platform for all tests of a file, which are skipped where the engine cannot be. */
+export function enginePlatform(
+  prepare: (platform: Platform | ClusterPlatform) => Promise<void> = async () => {},
+): Platform | ClusterPlatform {
   const platform = onCluster ? new ClusterPlatform() : new Platform();
+  const reason = onCluster ? whyNoInstallation() : undefined;
   beforeAll(async () => {
-    const reason = onCluster ? whyNoInstallation() : undefined;
-    if (reason) throw new Error(`SPRY_TEST_ENGINE=cluster: ${reason}`);
+    if (reason) return;
     await platform.start();
+    await prepare(platform);
   }, startMs);
+  beforeEach((context) => {
+    if (reason) context.skip(reason);
+  });
   afterAll(() => platform.remove(), startMs);
   return platform;
 }
