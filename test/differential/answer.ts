@@ -11,7 +11,8 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const time = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})/g;
 const address = /\b10\.96\.\d+\.\d+\b/g;
 const age = /^(?:\d+[smhdy])+$|^<invalid>$/;
-const revisionInText = /(resource version: )\d+( \(\d+\))?|(current: |version: )\d+/g;
+const revisionInText =
+  /(resource version: )\d+( \(\d+\))?|(current: |version: |in record \(|in the precondition \()\d+/g;
 
 /** An object in an error is told as a text of JSON, whose fields may come in any order. */
 const shownJson = /(?<=Invalid value: )("\{(?:[^"\\]|\\.)*\}")/g;
@@ -29,6 +30,14 @@ function sortedJson(text: string): string {
   } catch {
     return text;
   }
+}
+
+function byManager(a: unknown, b: unknown): number {
+  const nameOf = (entry: unknown) => {
+    const { operation, manager, subresource } = (entry ?? {}) as Record<string, unknown>;
+    return JSON.stringify([operation, manager, subresource]);
+  };
+  return nameOf(a) < nameOf(b) ? -1 : 1;
 }
 
 /**
@@ -64,7 +73,11 @@ export class Normaliser {
   }
 
   #value(value: unknown, key: string, parent: unknown): unknown {
-    if (Array.isArray(value)) return value.map((each) => this.#value(each, key, parent));
+    if (Array.isArray(value)) {
+      // They come in the order of their times, which may be of one second or of two.
+      const list = key === "managedFields" ? value.toSorted(byManager) : value;
+      return list.map((each) => this.#value(each, key, parent));
+    }
     if (typeof value === "object" && value !== null) {
       return Object.fromEntries(
         Object.entries(value).map(([name, child]) => [name, this.#value(child, name, value)]),

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { load } from "js-yaml";
 import { type Transport, transportOrigin } from "@spry/kube";
 import { type Answer, Normaliser } from "./answer.ts";
 import { type Case, type Step } from "./step.ts";
@@ -82,7 +83,7 @@ async function send(transport: Transport, step: Step): Promise<Answer> {
     warnings: told ? told.split(/, (?=299 )/) : [],
     body:
       step.lines === undefined || !response.ok
-        ? parsed(await response.text())
+        ? parsed(await response.text(), contentType)
         : await linesOf(response, step.lines, ending),
   };
 }
@@ -110,10 +111,11 @@ async function linesOf(
     .split("\n")
     .filter((line) => line !== "")
     .slice(0, count)
-    .map(parsed);
+    .map((line) => parsed(line));
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string, contentType = ""): unknown {
+  if (contentType === "application/yaml") return load(text);
   try {
     return JSON.parse(text);
   } catch {

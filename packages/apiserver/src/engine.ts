@@ -44,6 +44,8 @@ export interface ResourceRequest {
   /** The field manager: as the client says, or what its user agent begins with. */
   manager: string;
   dryRun: boolean;
+  /** Asked for by a path of `/api/v1/watch/`, instead of by an option. */
+  deprecatedWatch?: boolean;
   /** Told to the client in `Warning` headers. */
   warnings: string[];
   signal: AbortSignal;

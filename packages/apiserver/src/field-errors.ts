@@ -20,6 +20,10 @@ export class FieldErrors {
   invalid(field: string, value: unknown, detail: string): void {
     this.#add(field, "FieldValueInvalid", `Invalid value: ${shown(value)}: ${detail}`);
   }
+  /** With the value quoted already. */
+  quoted(field: string, value: string, detail: string): void {
+    this.#add(field, "FieldValueInvalid", `Invalid value: ${value}: ${detail}`);
+  }
   /** Without the value: it is not shown when it is no scalar. */
   broken(field: string, detail: string): void {
     this.#add(field, "FieldValueInvalid", `Invalid value: ${detail}`);
@@ -51,19 +55,23 @@ export class FieldErrors {
     this.#add(field, "FieldValueTooMany", `Too many: ${count}: must have at most ${max} items`);
   }
 
+  /** All that was found, each once. */
+  text(): string {
+    const texts = [...new Set(this.all.map(({ field, message }) => `${field}: ${message}`))];
+    return texts.length === 1 ? String(texts[0]) : `[${texts.join(", ")}]`;
+  }
+
   /** Throws a `StatusError` 422 about the object when anything was found. */
   throwIfAny(kind: string, group: string, name: string): void {
     if (this.all.length === 0) return;
-    const texts = [...new Set(this.all.map(({ field, message }) => `${field}: ${message}`))];
     const causes: StatusCause[] = this.all.map(({ reason, message, field }) => ({
       reason,
       message,
       field,
     }));
-    const told = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
     throw new StatusError({
       code: 422,
-      message: `${group ? `${kind}.${group}` : kind} "${name}" is invalid: ${told}`,
+      message: `${group ? `${kind}.${group}` : kind} "${name}" is invalid: ${this.text()}`,
       details: { ...(name && { name }), ...(group && { group }), ...(kind && { kind }), causes },
     });
   }

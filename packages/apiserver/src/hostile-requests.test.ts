@@ -67,7 +67,7 @@ describe("a request that makes no sense is told so", () => {
       "a media type we do not write",
       { method: "GET", headers: { accept: "application/xml" } },
       406,
-      "media types are accepted",
+      "Available representations: application/json, application/yaml",
     ],
     [
       "a bad selector",
@@ -84,8 +84,8 @@ describe("a request that makes no sense is told so", () => {
       "could not find the requested resource",
     ],
     [
-      "an unknown path",
-      { method: "GET", path: "/nowhere" },
+      "an unknown version",
+      { method: "GET", path: "/apis/apps/v9/deployments" },
       404,
       "could not find the requested resource",
     ],

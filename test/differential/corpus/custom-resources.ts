@@ -233,14 +233,20 @@ export const customResources: Case[] = [
       badDefinition("spec.versions.0.storage", false),
       badDefinition("spec.versions.0.schema", undefined),
       badDefinition(`${specSchema}.type`, undefined),
-      badDefinition(`${specSchema}.type`, "x"),
-      badDefinition(`${specSchema}.x-kubernetes-validations`, [{ rule: "self." }]),
       badDefinition(`${specSchema}.x-kubernetes-validations`, [{ rule: "self.absent" }]),
       badDefinition("spec.scope", "X"),
       badDefinition("spec.versions", []),
       badDefinition("spec.names.kind", ""),
       badDefinition(`${specSchema}.properties.text.default`, 1),
       badDefinition("spec.group", undefined),
+    ],
+  },
+  {
+    name: "rules that cannot be read",
+    steps: [
+      badDefinition(`${specSchema}.type`, "x"),
+      badDefinition(`${specSchema}.x-kubernetes-validations`, [{ rule: "self." }]),
+      badDefinition(`${specSchema}.x-kubernetes-validations`, [{ rule: "self.size ==" }]),
     ],
   },
   {

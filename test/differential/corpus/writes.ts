@@ -300,7 +300,18 @@ export const writes: Case[] = [
     steps: [
       post(pods, sampleOf("Pod").object),
       post(`${pods}/one/binding`, { target: { kind: "Node", name: "node" } }),
-      post(`${pods}/one/binding`, { target: { kind: "Node", name: "node" } }),
+      post(`${pods}/one/binding`, { metadata: { name: "one" }, target: { kind: "Pod" } }),
+      post(`${pods}/one/binding`, { metadata: { name: "one" }, target: {} }),
+      post(`${pods}/absent/binding`, { metadata: { name: "absent" }, target: { name: "node" } }),
+      post(`${pods}/one/binding`, {
+        metadata: { name: "one", annotations: { by: "hand" } },
+        target: { kind: "Node", name: "node" },
+      }),
+      post(`${pods}/one/binding`, {
+        metadata: { name: "one" },
+        target: { kind: "Node", name: "node" },
+      }),
+      get(`${pods}/one`),
       patch("strategic", `${pods}/one/status`, {
         status: {
           phase: "Running",
@@ -322,14 +333,20 @@ export const writes: Case[] = [
         metadata: { name: "one", namespace: "$ns" },
       }),
       get(`${pods}/one`),
-      patch("merge", `${pods}/one/ephemeralcontainers`, {
-        spec: { ephemeralContainers: [{ name: "debug", image: "x" }] },
-      }),
       get(`${pods}/one/log?container=absent`),
       post(pods, {
         ...sampleOf("Pod").object,
         metadata: { name: "two" },
         spec: { ...podSpec, serviceAccountName: "absent" },
+      }),
+    ],
+  },
+  {
+    name: "ephemeral containers",
+    steps: [
+      post(pods, sampleOf("Pod").object),
+      patch("merge", `${pods}/one/ephemeralcontainers`, {
+        spec: { ephemeralContainers: [{ name: "debug", image: "x" }] },
       }),
     ],
   },

@@ -107,7 +107,7 @@ export function applyObject(
   writer: Writer,
   options: { force: boolean; ignored?: FieldSet },
 ): AppliedObject {
-  const managers = managersOf(live, undefined);
+  const managers = managersBefore(live, schema, writer);
   const mine = managers.find((each) => isSame(each, writer, "Apply"));
   const others = managers.filter((each) => each !== mine);
   let set = managedPart(fieldsOfApplied(applied, schema));
@@ -132,10 +132,32 @@ export function applyObject(
   if (isKubectl) renewLastApplied(object, applied);
   const lost = union(changed, managedPart(removed));
   const remaining = others.map((each) => ({ ...each, set: difference(each.set, lost) }));
-  const unchanged = mine !== undefined && equalSets(mine.set, set) && deepEqual(base, object);
-  const time = unchanged ? mine.time : writer.now;
+  // A manager that changes nothing keeps its time; a new one gets none, as in Kubernetes.
+  const time = live && deepEqual(base, object) ? mine?.time : writer.now;
   const entry: Manager = { ...identityOf(writer, "Apply"), time, set };
   return { object, managedFields: encoded([...remaining, entry]) };
+}
+
+/** What an object holds that nobody has owned yet belongs to this name from the first apply on. */
+const firstManager = "before-first-apply";
+
+function managersBefore(
+  live: UnknownObject | undefined,
+  schema: Schema,
+  writer: Writer,
+): Manager[] {
+  const managers = managersOf(live, undefined);
+  if (!live || managers.length > 0) return managers;
+  const { added, modified } = compare(blankOf(schema), live, schema);
+  const set = managedPart(union(added, modified));
+  const { apiVersion, now } = writer;
+  const first = {
+    manager: firstManager,
+    operation: "Update" as const,
+    apiVersion,
+    subresource: "",
+  };
+  return [{ ...first, time: now, set }];
 }
 
 function fieldsOfApplied(applied: UnknownObject, schema: Schema): FieldSet {
@@ -148,15 +170,23 @@ function fieldsOfApplied(applied: UnknownObject, schema: Schema): FieldSet {
 }
 
 /** An applied object that does not fit its schema; a server's error in Kubernetes too. */
-export function untypable(
-  { apiVersion = "", kind, metadata }: UnknownObject,
-  problem: string,
-): StatusError {
+export function untypable(applied: UnknownObject, problem: string): StatusError {
+  return plainFailure(`failed to create typed patch object (${told(applied)}): ${problem}`);
+}
+
+/** One whose values have the right kinds, but do not fit into the fields. */
+export function inconvertible(applied: UnknownObject, problem: string): StatusError {
+  const { apiVersion, kind } = applied;
+  const cause = `unable to convert unstructured object to ${apiVersion}, Kind=${kind}: ${problem}`;
+  return plainFailure(
+    `failed to convert new object (${told(applied)}) to proper version: ${cause}`,
+  );
+}
+
+function told({ apiVersion = "", kind, metadata }: UnknownObject): string {
   const { namespace = "", name } = metadata;
   const groupVersion = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
-  return plainFailure(
-    `failed to create typed patch object (${namespace}/${name}; ${groupVersion}, Kind=${kind}): ${problem}`,
-  );
+  return `${namespace}/${name}; ${groupVersion}, Kind=${kind}`;
 }
 
 /** Without the times, which alone make no change of an object. */

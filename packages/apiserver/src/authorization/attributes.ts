@@ -50,17 +50,18 @@ export function attributesOf(
   const about = { user, group, resource, subresource };
   // A Namespace is in itself, so that its own administrators can see it.
   const within = resource === "namespaces" && group === "" && name ? name : namespace;
+  const watches = info.watch === true || isWatch(url);
   if (name) {
     return {
       ...about,
-      verb: isWatch(url) && verb === "get" ? "watch" : verb,
+      verb: watches && verb === "get" ? "watch" : verb,
       namespace: within,
       name,
     };
   }
   if (verb === "get") {
     const of = nameInSelector(url);
-    return { ...about, verb: isWatch(url) ? "watch" : "list", namespace, name: of };
+    return { ...about, verb: watches ? "watch" : "list", namespace, name: of };
   }
   return { ...about, verb: verb === "delete" ? "deletecollection" : verb, namespace, name };
 }

@@ -13,6 +13,17 @@ const allVerbs = [
   "update",
   "watch",
 ];
+/** In the order in which a cluster tells those of custom resources. */
+const customVerbs = [
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "create",
+  "update",
+  "watch",
+];
 const statusVerbs = ["get", "patch", "update"];
 
 interface Subresource {
@@ -104,7 +115,7 @@ export class Discovery {
         singularName: type.singular,
         namespaced: type.namespaced,
         kind: type.kind,
-        verbs: allVerbs,
+        verbs: verbsOf(type),
         ...(type.shortNames.length > 0 && { shortNames: type.shortNames }),
         ...(type.categories.length > 0 && { categories: type.categories }),
       },
@@ -125,7 +136,8 @@ export class Discovery {
       verbs,
     }));
     const groupVersion = groupVersionOf({ group, version });
-    const resources = [...stored, ...asked].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const resources = [...stored, ...asked];
+    if (!types.some(({ custom }) => custom)) resources.sort((a, b) => (a.name < b.name ? -1 : 1));
     // The oldest of these documents has no version.
     return {
       kind: "APIResourceList",
@@ -220,11 +232,15 @@ function aggregatedResource(type: ResourceType) {
     responseKind: { group, version, kind },
     scope: type.namespaced ? "Namespaced" : "Cluster",
     singularResource: type.singular,
-    verbs: allVerbs,
+    verbs: verbsOf(type),
     ...(type.shortNames.length > 0 && { shortNames: type.shortNames }),
     ...(type.categories.length > 0 && { categories: type.categories }),
     ...(subresources.length > 0 && { subresources }),
   };
+}
+
+function verbsOf({ custom }: ResourceType): string[] {
+  return custom ? customVerbs : allVerbs;
 }
 
 function subresourcesOf(type: ResourceType): Subresource[] {

@@ -71,6 +71,7 @@ export async function deleteObject(
   for (let attempt = 0; ; attempt++) {
     const stored = engine.store.get(placeOf(request));
     if (!stored) throw notFound(request.type, request.name);
+    warnOfPolicy(request, options);
     checkPreconditions(request, stored.object, options);
     const old = await engine.conversions.presented(request.type, stored);
     await engine.admission.validate(request, "DELETE", undefined, old, options);
@@ -164,12 +165,20 @@ async function tryDelete(
   };
 }
 
-/** The options with the kind's own policy, where the client names none. */
-function effective({ type, warnings }: ResourceRequest, options: DeleteOptions): DeleteOptions {
-  const own = type.strategy.deletionPolicy;
-  if (!own || options.propagationPolicy || options.orphanDependents !== undefined) return options;
-  if (!warnings.includes(own.warning)) warnings.push(own.warning);
-  return { ...options, propagationPolicy: own.policy };
+/** The kind's own policy, where the client names none. */
+function ownPolicyOf({ type }: ResourceRequest, options: DeleteOptions) {
+  const isSaid = options.propagationPolicy || options.orphanDependents !== undefined;
+  return isSaid ? undefined : type.strategy.deletionPolicy;
+}
+
+function warnOfPolicy(request: ResourceRequest, options: DeleteOptions): void {
+  const own = ownPolicyOf(request, options);
+  if (own && !request.warnings.includes(own.warning)) request.warnings.push(own.warning);
+}
+
+function effective(request: ResourceRequest, options: DeleteOptions): DeleteOptions {
+  const own = ownPolicyOf(request, options);
+  return own ? { ...options, propagationPolicy: own.policy } : options;
 }
 
 /** Sets the time of deletion; false when nothing new is said. A grace period only ever shrinks. */

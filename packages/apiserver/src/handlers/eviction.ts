@@ -115,6 +115,7 @@ async function spend(
   const target = { ...request, type, name, subresource: "status", query: new URLSearchParams() };
   await updateObject(engine, target, {
     subresource: "status",
+    tracked: true,
     modify(current) {
       const budget = current as unknown as PodDisruptionBudget;
       requireDisruption(request, budget);
@@ -179,6 +180,7 @@ async function evict(
       { ...request, subresource: "status" },
       {
         subresource: "status",
+        tracked: true,
         modify(current) {
           checkPreconditions(request, current, options);
           const pod = current as unknown as Pod;

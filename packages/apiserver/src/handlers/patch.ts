@@ -1,6 +1,7 @@
 import { copyOf } from "../json-copy.ts";
 import { StatusError, timestamp, type UnknownObject } from "@spry/kube";
-import { applyObject, untypable, type Writer } from "../apply/managed-fields.ts";
+import { applyObject, inconvertible, untypable, type Writer } from "../apply/managed-fields.ts";
+import { typedProblem } from "../apply/typed-problem.ts";
 import { fieldsOf } from "../apply/typed-value.ts";
 import { type FieldSet } from "../apply/field-set.ts";
 import { type Engine, type ResourceRequest } from "../engine.ts";
@@ -10,13 +11,15 @@ import { scanJson } from "../http/json-scanner.ts";
 import { parseDocument, parseObject, type Wording } from "../http/request-body.ts";
 import { checkConvertible, goText } from "../patch/go-conversion.ts";
 import { patched, type PatchKind } from "../patch/patch.ts";
-import { groupVersionOf } from "../resources/resource-type.ts";
+import { scaleType } from "../resources/body-types.ts";
+import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { DecodingError } from "../schema/decoding.ts";
 import {
   checkFields,
   dropUnknownFields,
   type FieldValidation,
 } from "../schema/field-validation.ts";
+import { scalePart } from "./scale.ts";
 import { createObject, placeOf, updateObject } from "./write.ts";
 
 /** The object after a patch; `created` when server-side apply made it. */
@@ -34,26 +37,58 @@ export async function patchObject(
   if (kind === "apply") return applyPatch(engine, request, body);
   if (request.query.has("force")) throw forceOnlyForApply();
   if (!engine.store.get(placeOf(request))) throw notFound(request.type, request.name);
+  const modify = modification(request, kind, body, request.type);
+  const object = await updateObject(engine, request, { modify, subresource: request.subresource });
+  return { object, created: false };
+}
+
+/**
+ * What a patch makes of an object of `type`; the request is told of unknown fields. Throws a `StatusError`
+ * 400 for what is no patch; the function one of 422 for a patch that does not fit the object.
+ */
+export function modification(
+  request: ResourceRequest,
+  kind: Exclude<PatchKind, "apply">,
+  body: string,
+  type: ResourceType,
+): (current: UnknownObject) => UnknownObject {
   const patch = readPatch(body, kind);
   const mode = (request.query.get("fieldValidation") || "Warn") as FieldValidation;
   const found = mode === "Ignore" ? [] : scanJson(body).duplicates;
   const duplicates = found.map((path) => (kind === "json" ? `json patch ${path}` : path));
-  const modify = (current: UnknownObject) => {
-    const next = patched(current, patch, kind, request.type);
+  return (current) => {
+    const next = patched(current, patch, kind, type);
     // A strategic merge patch shows the patch, the others the object that it makes.
     const shown = kind === "strategic" ? goText(patch) : JSON.stringify(next);
     try {
-      if (kind === "strategic") checkConvertible(next, request.type.schema);
-      request.warnings.push(...checkFields(request.type, next, mode, duplicates));
+      if (kind === "strategic") checkConvertible(next, type.schema);
+      request.warnings.push(...checkFields(type, next, mode, duplicates));
     } catch (error) {
       if (!(error instanceof DecodingError)) throw error;
-      throw invalidObject("", "", "", (errors) => errors.invalid("patch", shown, error.message));
+      const message = (kind !== "strategic" && problemInOrder(type, next)) || error.message;
+      throw invalidObject("", "", "", (errors) => errors.invalid("patch", shown, message));
     }
     next.metadata ??= {};
     return next;
   };
-  const object = await updateObject(engine, request, { modify, subresource: request.subresource });
-  return { object, created: false };
+}
+
+/** Of several values that do not fit, Kubernetes tells the first by the order of keys: its patches sort them. */
+function problemInOrder(type: ResourceType, object: UnknownObject): string | undefined {
+  try {
+    dropUnknownFields(type, withSortedKeys(object) as UnknownObject);
+  } catch (error) {
+    if (error instanceof DecodingError) return error.message;
+    throw error;
+  }
+  return undefined;
+}
+
+function withSortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withSortedKeys);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, each]) => [key, withSortedKeys(each)]));
 }
 
 function readPatch(body: string, kind: Exclude<PatchKind, "apply">): unknown {
@@ -71,7 +106,8 @@ function readPatch(body: string, kind: Exclude<PatchKind, "apply">): unknown {
   );
 }
 
-async function applyPatch(
+/** Server-side apply, of a Scale too where that is the request's subresource. */
+export async function applyPatch(
   engine: Engine,
   request: ResourceRequest,
   body: string,
@@ -81,16 +117,20 @@ async function applyPatch(
     problem.startsWith("yaml")
       ? `error decoding YAML: error converting YAML to JSON: ${problem}`
       : `error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem.replace(/ of type struct .*/, " of type map[string]interface {}")}`;
-  const applied = parseObject(body, "application/apply-patch+yaml", wording) as UnknownObject;
-  const given = { ...applied, metadata: { name: request.name, ...applied.metadata } };
-  checkApplied(request, applied);
+  const sent = parseObject(body, "application/apply-patch+yaml", wording) as UnknownObject;
+  const given = { ...sent, metadata: { name: request.name, ...sent.metadata } };
+  const sentType = subresource === "scale" ? scaleType : type;
+  checkApplied(request, sent, sentType);
+  const problem = typedProblem(sent, sentType.schema);
+  if (problem !== undefined) throw untypable(given, problem);
   try {
-    const [unknown] = dropUnknownFields(type, applied);
-    if (unknown !== undefined) throw untypable(given, `.${unknown}: field not declared in schema`);
+    if (!sentType.custom) checkConvertible(sent, sentType.schema);
+    dropUnknownFields(sentType, sent);
   } catch (error) {
     if (!(error instanceof DecodingError)) throw error;
-    throw untypable(given, error.message);
+    throw inconvertible(given, error.message);
   }
+  const applied = subresource === "scale" ? scalePart(type, sent) : sent;
   const force = query.get("force") === "true";
   const writer: Writer = {
     manager: request.manager,
@@ -116,6 +156,8 @@ async function applyPatch(
           "uid mismatch: the provided object specified a uid, but no object exists by that name",
       });
     }
+    // What an apply makes has no version to be compared with.
+    delete applied.metadata.resourceVersion;
     const object = await createObject(engine, request, lay(undefined), { tracked: true });
     return { object, created: true };
   }
@@ -123,8 +165,11 @@ async function applyPatch(
   return { object, created: false };
 }
 
-function checkApplied(request: ResourceRequest, applied: UnknownObject): void {
-  const { type, name, namespace, query } = request;
+function checkApplied(
+  { name, namespace, query }: ResourceRequest,
+  applied: UnknownObject,
+  type: ResourceType,
+): void {
   if (!query.get("fieldManager")) {
     const errors = new FieldErrors();
     errors.required("fieldManager", "is required for apply patch");
@@ -165,7 +210,7 @@ function ignoredFields({ type, subresource }: ResourceRequest, applied: UnknownO
         .map((element) => [element, {}]),
     );
   }
-  return type.hasStatus ? { "f:status": {} } : {};
+  return type.hasStatus && subresource !== "scale" ? { "f:status": {} } : {};
 }
 
 function forceOnlyForApply(): StatusError {

@@ -7,49 +7,68 @@ import {
   type UnknownObject,
 } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
-import { badRequest, conflict, notFound } from "../errors.ts";
+import { badRequest, conflict, notFound, plainFailure } from "../errors.ts";
+import { FieldErrors } from "../field-errors.ts";
 import { type HttpResponse } from "../http/message.ts";
 import { streamResponse } from "../http/responses.ts";
+import { checkPreconditions } from "./delete.ts";
 import { placeOf, updateObject } from "./write.ts";
 
 const success = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
 
-/** `pods/binding`: gives a Pod its node, once. */
+interface Binding extends UnknownObject {
+  target?: { kind?: string; name?: string };
+}
+
+/**
+ * `pods/binding`: gives a Pod its node, once, as `pkg/registry/core/pod/storage`. It counts as no change of
+ * the specification, and nobody comes to own a field by it.
+ */
 export async function bindPod(
   engine: Engine,
   request: ResourceRequest,
-  binding: UnknownObject,
+  binding: Binding,
 ): Promise<object> {
-  const target = binding.target as { kind?: string; name?: string } | undefined;
-  if (!target?.name) throw badRequest("the binding has no target.name");
+  const { type, name } = request;
+  const { metadata, target = {} } = binding;
+  if (metadata.name !== name) throw badRequest("name in URL does not match name in Binding object");
+  checkTarget(target);
+  const refused = (cause: string) => conflict({ group: "", plural: "pods/binding" }, name, cause);
+  const { uid, resourceVersion } = metadata;
+  const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
   await updateObject(engine, request, {
     subresource: "binding",
+    tracked: true,
     modify(current) {
-      const pod = current as unknown as Pod;
-      if (pod.metadata.deletionTimestamp) {
-        throw conflict(
-          request.type,
-          request.name,
-          `pod ${request.name} is being deleted, cannot be assigned to a host`,
-        );
-      }
-      if (pod.spec?.nodeName) {
-        throw conflict(
-          request.type,
-          request.name,
-          `pod ${request.name} is already assigned to node "${pod.spec.nodeName}"`,
-        );
-      }
-      if (pod.spec) pod.spec.nodeName = target.name ?? "";
+      checkPreconditions({ ...request, type }, current, { preconditions });
+      const pod = current as unknown as Pod & { spec: { schedulingGates?: unknown[] } };
+      if (pod.metadata.deletionTimestamp)
+        throw refused(`pod ${name} is being deleted, cannot be assigned to a host`);
+      if (pod.spec.nodeName)
+        throw refused(`pod ${name} is already assigned to node "${pod.spec.nodeName}"`);
+      if (pod.spec.schedulingGates?.length)
+        throw refused(`pod ${name} has non-empty .spec.schedulingGates`);
+      pod.spec.nodeName = target.name ?? "";
+      const { annotations, labels } = metadata;
+      if (annotations)
+        current.metadata.annotations = { ...current.metadata.annotations, ...annotations };
+      if (labels) current.metadata.labels = { ...current.metadata.labels, ...labels };
       const scheduled = { type: "PodScheduled", status: "True", lastProbeTime: null } as Condition;
       const known = (pod.status?.conditions ?? []) as Condition[];
-      const others = known.filter(({ type }) => type !== "PodScheduled");
+      const others = known.filter((each) => each.type !== "PodScheduled");
       const conditions = setCondition<Condition>(others, scheduled, engine.clock);
-      current.status = { ...pod.status, conditions };
+      current.status = { ...(current.status as object), conditions };
       return current;
     },
   });
   return success;
+}
+
+function checkTarget({ kind = "", name = "" }: { kind?: string; name?: string }): void {
+  const errors = new FieldErrors();
+  if (kind !== "" && kind !== "Node") errors.unsupported("target.kind", kind, ["Node", "<empty>"]);
+  if (name === "") errors.required("target.name");
+  if (errors.all.length > 0) throw plainFailure(errors.text());
 }
 
 const logOptions = [

@@ -1,10 +1,11 @@
 import { type UnknownObject } from "@spry/kube";
 import { type ResourceRequest } from "../engine.ts";
+import { badRequest } from "../errors.ts";
 import { shown } from "../schema/conversion/conversions.ts";
 import { type Accepted } from "../http/negotiation.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
 import { type StoredObject } from "../store/stored-object.ts";
-import { tableOf } from "../table/table.ts";
+import { tableOf, type TableOptions } from "../table/table.ts";
 import { jsonEvents, protobufEvents, type WatchEncoding } from "./watch-encoding.ts";
 
 /** Writes objects in the form and version that a client wants. */
@@ -16,21 +17,37 @@ export interface Presentation {
   /** The same of an object that is not stored (the outcome of a write). */
   object(object: UnknownObject): unknown;
   list(items: StoredObject[], metadata: object): string;
+  /** Of a watch, for all events but the first: tables name their columns once. */
+  later?: Presentation;
   /** How a watch writes its events. */
   encoding: WatchEncoding;
 }
 
 export function presentationOf(request: ResourceRequest, accepted: Accepted): Presentation {
-  const { key, ...form } = formOf(request, accepted);
   const encoding = accepted.protobuf ? protobufEvents : jsonEvents;
-  return { ...form, key: `${key} ${encoding.contentType}`, encoding };
+  const written = ({ key, ...form }: PresentedForm): Presentation => ({
+    ...form,
+    key: `${key} ${encoding.contentType}`,
+    encoding,
+  });
+  const first = written(formOf(request, accepted, true));
+  if (accepted.form === "table") first.later = written(formOf(request, accepted, false));
+  return first;
 }
 
-type PresentedForm = Omit<Presentation, "encoding">;
+type PresentedForm = Omit<Presentation, "encoding" | "later">;
 
-function formOf({ type, query }: ResourceRequest, accepted: Accepted): PresentedForm {
+function formOf(
+  { type, query }: ResourceRequest,
+  accepted: Accepted,
+  headers: boolean,
+): PresentedForm {
+  checkInclude(query.get("includeObject") ?? "");
   const key = `${type.group}/${type.version} ${accepted.form} ${accepted.version}`;
-  if (accepted.form === "table") return tablePresentation(type, key, query, accepted.version);
+  if (accepted.form === "table") {
+    const include = query.get("includeObject") || "Metadata";
+    return tablePresentation(type, key, { include, version: accepted.version, headers });
+  }
   if (accepted.form === "partial") return partialPresentation(type, key, accepted.version);
   const one = (stored: StoredObject) =>
     type.convert || type.conversion ? JSON.stringify(shown(type, stored)) : stored.json;
@@ -38,8 +55,18 @@ function formOf({ type, query }: ResourceRequest, accepted: Accepted): Presented
     key,
     one,
     object: (object) => object,
-    list: (items, metadata) => listText(type, items.map(one), metadata),
+    list: (items, metadata) =>
+      // Lists of custom resources always tell where they go on.
+      listText(type, items.map(one), type.custom ? { continue: "", ...metadata } : metadata),
   };
+}
+
+function checkInclude(include: string): void {
+  if (["", "Metadata", "Object", "None"].includes(include)) return;
+  const shown = JSON.stringify(include);
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${shown}: must be 'Metadata', 'Object', 'None', or empty`,
+  );
 }
 
 function listText(type: ResourceType, items: string[], metadata: object): string {
@@ -72,18 +99,16 @@ function partialPresentation(type: ResourceType, key: string, version: string): 
 function tablePresentation(
   type: ResourceType,
   key: string,
-  query: URLSearchParams,
-  version: string,
+  options: Omit<TableOptions, "metadata">,
 ): PresentedForm {
-  const include = query.get("includeObject") ?? "Metadata";
   const table = (objects: UnknownObject[], metadata: object) =>
-    tableOf(type, objects, { metadata, version, include });
+    tableOf(type, objects, { metadata, ...options });
   const versionOf = (object: UnknownObject) => ({
     resourceVersion: object.metadata.resourceVersion,
   });
   const object = (each: UnknownObject) => table([each], versionOf(each));
   return {
-    key: `${key} ${include}`,
+    key: `${key} ${options.include} ${options.headers}`,
     object,
     one: (stored) => JSON.stringify(object(shown(type, stored))),
     list: (items, metadata) =>

@@ -1,32 +1,23 @@
+import { StatusError } from "@spry/kube";
 import { copyOf } from "../json-copy.ts";
-import { deepEqual, StatusError, type UnknownObject } from "@spry/kube";
 import { requestToken } from "../authentication/token-request.ts";
 import { type Engine, type ResourceRequest } from "../engine.ts";
-import {
-  badRequest,
-  conflict,
-  invalidObject,
-  invalidOptions,
-  methodNotAllowed,
-  notFound,
-  unknownPath,
-} from "../errors.ts";
-import { type HttpRequest, HttpResponse } from "../http/message.ts";
+import { badRequest, conflict, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
+import { type HttpRequest, type HttpResponse } from "../http/message.ts";
 import { acceptedForm, mediaTypeOf } from "../http/negotiation.ts";
-import { parseObject, readBody, readText, type Wording } from "../http/request-body.ts";
-import { jsonResponse } from "../http/responses.ts";
+import { readText } from "../http/request-body.ts";
+import { jsonResponse, textResponse } from "../http/responses.ts";
 import { patchKindOf } from "../patch/patch.ts";
-import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
-import { DecodingError } from "../schema/decoding.ts";
-import { checkFields, type FieldValidation } from "../schema/field-validation.ts";
-import { type DeleteOptions, deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
+import { bindingType, evictionType } from "../resources/body-types.ts";
+import { deleteCollection, deleteObject } from "./delete.ts";
 import { isTrue } from "./list-options.ts";
 import { patchObject } from "./patch.ts";
 import { evictPod } from "./eviction.ts";
 import { bindPod, podLog } from "./pod-subresources.ts";
 import { presentationOf } from "./presentation.ts";
 import { getObject, listObjects } from "./read.ts";
-import { scaled, scaleOf } from "./scale.ts";
+import { bodyObject, bodyOptions, requiredObject } from "./request-object.ts";
+import { handleScale } from "./scale-handler.ts";
 import { watchObjects } from "./watch.ts";
 import { createObject, placeOf, updateObject } from "./write.ts";
 
@@ -71,7 +62,7 @@ async function handleCollection(
   const presentation = presentationOf(request, acceptedForm(http, request.type));
   switch (http.method) {
     case "GET":
-      if (isTrue(request.query, "watch")) return watchObjects(engine, request, presentation);
+      if (isWatch(request)) return watchObjects(engine, request, presentation);
       return listObjects(engine, request, presentation);
     case "POST": {
       if (request.type.namespaced && !request.namespace) throw methodNotAllowed();
@@ -85,15 +76,15 @@ async function handleCollection(
       const options = await bodyOptions(request, http);
       const deleted = await deleteCollection(engine, request, options);
       await engine.conversions.prepare(request.type, deleted);
-      return new HttpResponse(
-        presentation.list(deleted, { resourceVersion: String(engine.store.revision) }),
-        {
-          headers: { "content-type": "application/json" },
-        },
-      );
+      const metadata = { resourceVersion: String(engine.store.revision) };
+      return textResponse(presentation.list(deleted, metadata), 200, request.warnings);
     }
   }
   throw methodNotAllowed();
+}
+
+function isWatch({ query, deprecatedWatch }: ResourceRequest): boolean {
+  return deprecatedWatch === true || isTrue(query, "watch");
 }
 
 async function handleObject(
@@ -101,9 +92,10 @@ async function handleObject(
   request: ResourceRequest,
   http: HttpRequest,
 ): Promise<HttpResponse> {
-  const presentation = presentationOf(request, acceptedForm(http, request.type));
+  const presentation = presentationOf(request, acceptedForm(http, request.type, request.name));
   switch (http.method) {
     case "GET":
+      if (request.deprecatedWatch) return watchObjects(engine, request, presentation);
       return getObject(engine, request, presentation);
     case "PUT":
       return replace(engine, request, http);
@@ -209,35 +201,6 @@ async function patch(
   return jsonResponse(presentation.object(object), created ? 201 : 200, request.warnings);
 }
 
-async function handleScale(
-  engine: Engine,
-  request: ResourceRequest,
-  http: HttpRequest,
-): Promise<HttpResponse> {
-  const { type } = request;
-  if (http.method === "GET") {
-    await engine.store.settled();
-    const stored = engine.store.get(placeOf(request));
-    if (!stored) throw notFound(type, request.name);
-    return jsonResponse(scaleOf(type, stored.object));
-  }
-  const isPatch = http.method === "PATCH";
-  if (!isPatch && http.method !== "PUT") throw methodNotAllowed();
-  const body = isPatch
-    ? (parseObject(await readText(http), "application/json") as UnknownObject)
-    : await requiredObject(http);
-  const { patched } = await import("../patch/patch.ts");
-  const updated = await updateObject(engine, request, {
-    subresource: "",
-    modify(current) {
-      if (!isPatch) return scaled(type, current, body);
-      const scale = patched(scaleOf(type, current), body, "merge", type);
-      return deepEqual(scale, scaleOf(type, current)) ? current : scaled(type, current, scale);
-    },
-  });
-  return jsonResponse(scaleOf(type, updated), 200, request.warnings);
-}
-
 async function handlePod(
   engine: Engine,
   request: ResourceRequest,
@@ -247,127 +210,21 @@ async function handlePod(
   if (podStreams.has(request.subresource) && ["GET", "POST"].includes(http.method))
     throw badRequest("Upgrade request required");
   if (http.method === "POST") {
-    const body = await requiredObject(http);
-    if (request.subresource === "binding")
-      return jsonResponse(await bindPod(engine, request, body), 201);
-    if (request.subresource === "eviction")
-      return jsonResponse(await evictPod(engine, request, body), 201);
+    const { warnings } = request;
+    if (request.subresource === "binding") {
+      const binding = await bodyObject(request, http, bindingType);
+      return jsonResponse(await bindPod(engine, request, binding), 201, warnings);
+    }
+    if (request.subresource === "eviction") {
+      const eviction = await bodyObject(request, http, evictionType, "policy/v1beta1");
+      return jsonResponse(await evictPod(engine, request, eviction), 201, warnings);
+    }
   }
   throw unknownPath();
 }
 
 /** Served on connections that are no longer HTTP; see `streaming/upgrade.ts`. */
 const podStreams = new Set(["exec", "attach", "portforward"]);
-
-async function bodyObject(request: ResourceRequest, http: HttpRequest): Promise<UnknownObject> {
-  const { type } = request;
-  const { object, duplicates } = await readBody(http, unrecognized(type));
-  if (!object) throw badRequest(unrecognized(type)("unexpected end of JSON input", ""));
-  const typed = object as unknown as UnknownObject;
-  checkType(type, typed);
-  const mode = (request.query.get("fieldValidation") || "Warn") as FieldValidation;
-  try {
-    request.warnings.push(...checkFields(type, typed, mode, duplicates));
-  } catch (error) {
-    if (!(error instanceof DecodingError)) throw error;
-    throw unhandled(type, typed, error.message);
-  }
-  typed.metadata ??= {};
-  return typed;
-}
-
-/** What is said of a body that is not recognised as an object of any kind. */
-function unrecognized({ kind }: ResourceType): Wording {
-  return (problem, text) => {
-    const told = problem.startsWith("yaml")
-      ? problem
-      : `couldn't get version/kind; json parse error: ${problem}`;
-    return `the object provided is unrecognized (must be of type ${kind}): ${told} (${summaryOf(text)})`;
-  };
-}
-
-const maxSummary = 30;
-
-function summaryOf(text: string): string {
-  if (text === "") return "<empty>";
-  const bytes = Buffer.from(text);
-  const start = bytes.subarray(0, maxSummary);
-  const shown = text.startsWith("{") ? start.toString() : start.toString("hex");
-  return bytes.length > maxSummary ? `${shown} ...` : shown;
-}
-
-function unhandled(type: ResourceType, object: UnknownObject, problem: string): StatusError {
-  const version = object.apiVersion?.split("/").at(-1);
-  return badRequest(
-    `${object.kind} in version "${version}" cannot be handled as a ${type.kind}: ${problem}`,
-  );
-}
-
-function checkType(type: ResourceType, object: UnknownObject): void {
-  const wanted = groupVersionOf(type);
-  for (const field of ["kind", "apiVersion"] as const) {
-    if (type.custom && !object[field]) throw typeMissing(type, object, field);
-    object[field] ??= field === "kind" ? type.kind : wanted;
-  }
-  const { apiVersion = wanted, kind = type.kind } = object;
-  if (apiVersion.split("/").length > 2) {
-    const text = JSON.stringify(object);
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${type.kind}): unexpected GroupVersion string: ${apiVersion} (${summaryOf(text)})`,
-    );
-  }
-  if (apiVersion === wanted && kind === type.kind) return;
-  if (type.custom && apiVersion === wanted) {
-    throw invalidObject(kind, type.group, object.metadata?.name ?? "", (errors) =>
-      errors.invalid("kind", kind, `must be ${type.kind}`),
-    );
-  }
-  if (apiVersion !== wanted && (type.custom || kind !== type.kind)) {
-    throw badRequest(
-      `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`,
-    );
-  }
-  const problem =
-    apiVersion === wanted
-      ? `converting (${type.version}.${kind}) to (${internalGroup(type.group)}.${type.kind}): unknown conversion`
-      : `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`;
-  throw unhandled(type, object, problem);
-}
-
-/** The package of a group's own types: `core`, `apps`, `networking`. */
-function internalGroup(group: string): string {
-  return group === "" ? "core" : (group.split(".")[0] ?? group);
-}
-
-function typeMissing(
-  { kind }: ResourceType,
-  object: UnknownObject,
-  field: "kind" | "apiVersion",
-): StatusError {
-  const text = JSON.stringify(object);
-  const name = field === "kind" ? "Kind" : "apiVersion";
-  return badRequest(
-    `the object provided is unrecognized (must be of type ${kind}): Object '${name}' is missing in '${text}' (${summaryOf(text)})`,
-  );
-}
-
-async function requiredObject(http: HttpRequest): Promise<UnknownObject> {
-  const { object } = await readBody(http);
-  if (!object) throw badRequest("the request has no body");
-  return object as unknown as UnknownObject;
-}
-
-async function bodyOptions(request: ResourceRequest, http: HttpRequest): Promise<DeleteOptions> {
-  const wording: Wording = (problem) => `couldn't get version/kind; json parse error: ${problem}`;
-  const body = ((await readBody(http, wording)).object ?? {}) as DeleteOptions;
-  if (body.dryRun?.some((each) => each !== "All")) {
-    throw invalidOptions("DeleteOptions", (errors) =>
-      errors.unsupported("dryRun", body.dryRun, ["All"]),
-    );
-  }
-  if (body.dryRun?.includes("All")) request.dryRun = true;
-  return deleteOptionsOf(body, request.query);
-}
 
 function missingVersion({ type, name }: ResourceRequest): StatusError {
   return new StatusError({

@@ -49,7 +49,7 @@ export function watchObjects(
 class WatchSource {
   readonly #engine: Engine;
   readonly #request: ResourceRequest;
-  readonly #presentation: Presentation;
+  #presentation: Presentation;
   readonly #selection: Selection;
   readonly #options: WatchOptions;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -141,7 +141,14 @@ class WatchSource {
   }
 
   #tell(type: EventType, stored: StoredObject): void {
-    this.#inOrder([stored], () => this.#send(lineOf(type, stored, this.#presentation)));
+    const presentation = this.#nextPresentation();
+    this.#inOrder([stored], () => this.#send(lineOf(type, stored, presentation)));
+  }
+
+  #nextPresentation(): Presentation {
+    const presentation = this.#presentation;
+    this.#presentation = presentation.later ?? presentation;
+    return presentation;
   }
 
   /** At once, unless a webhook has to be asked for the version first. */
@@ -174,7 +181,7 @@ class WatchSource {
     const apiVersion = type.group ? `${type.group}/${type.version}` : type.version;
     const resourceVersion = String(this.#engine.store.committed);
     const metadata = { resourceVersion, ...(annotations && { annotations }) };
-    const object = this.#presentation.object({ kind: type.kind, apiVersion, metadata });
+    const object = this.#nextPresentation().object({ kind: type.kind, apiVersion, metadata });
     this.#inOrder([], () =>
       this.#send(this.#presentation.encoding.event("BOOKMARK", JSON.stringify(object))),
     );

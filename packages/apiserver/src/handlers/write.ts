@@ -11,6 +11,7 @@ import { validateMetadata } from "../resources/metadata.ts";
 import { completed, storable } from "../schema/complete-object.ts";
 import { validateCustomObject } from "../schema/custom-object.ts";
 import { type StoredObject } from "../store/stored-object.ts";
+import { asToldByScale } from "./scale.ts";
 import { type Place, StaleWriteError } from "../store/store.ts";
 
 const maxAttempts = 20;
@@ -170,9 +171,14 @@ async function tryUpdate(
       undo?.();
       return next;
     }
-    const written = isFinished(kept)
-      ? await engine.store.remove(stored, kept)
-      : await engine.store.put(stored, stored, kept);
+    if (isFinished(kept)) {
+      const removed = await engine.store.remove(stored, kept);
+      const last = await engine.conversions.presented(type, removed);
+      const { resourceVersion = "" } = old.metadata;
+      // Watchers hear the version of the removal, the writer the last one that the object had.
+      return { ...last, metadata: { ...last.metadata, resourceVersion } };
+    }
+    const written = await engine.store.put(stored, stored, kept);
     return await engine.conversions.presented(type, written);
   } catch (error) {
     undo?.();
@@ -299,7 +305,10 @@ function track(
   const { type, manager, subresource } = request;
   // Of an object that nobody has owned anything of, updates are not tracked; apply begins with it.
   if (old && !old.metadata.managedFields?.length && !next.metadata.managedFields?.length) return;
-  const entries = managedFieldsAfterUpdate(old, next, type.schema, {
+  const isScale = subresource === "scale";
+  const before = old && isScale ? asToldByScale(type, old) : old;
+  const after = isScale ? asToldByScale(type, next) : next;
+  const entries = managedFieldsAfterUpdate(before, after, type.schema, {
     manager,
     apiVersion: groupVersionOf(type),
     subresource: ["status", "scale", "binding", "finalize"].includes(subresource)

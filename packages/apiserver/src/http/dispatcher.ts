@@ -13,11 +13,12 @@ import { OpenApi } from "../openapi/open-api.ts";
 import { checkBody } from "../schema/field-validation.ts";
 import { builtin } from "../schema/schema.ts";
 import { type PodStream, podStreamOf } from "../streaming/pod-stream.ts";
+import { healthResponse } from "./health.ts";
 import { type HttpRequest, HttpResponse } from "./message.ts";
-import { inPreferredEncoding } from "./protobuf-response.ts";
+import { inPreferredEncoding } from "./preferred-encoding.ts";
 import { readObject } from "./request-body.ts";
 import { type RequestInfo, requestInfoOf } from "./request-info.ts";
-import { errorResponse, jsonResponse, textResponse } from "./responses.ts";
+import { errorResponse, headOf, jsonResponse, textResponse } from "./responses.ts";
 
 const maxUrlLength = 32 * 1024;
 const maxManagerLength = 128;
@@ -50,10 +51,20 @@ export class Dispatcher {
     requester: UserInfo,
     headers: HeaderList,
   ): Promise<HttpResponse> {
+    const response = await this.#answer(request, requester, headers);
+    return request.method === "HEAD" ? headOf(response) : response;
+  }
+
+  async #answer(
+    request: HttpRequest,
+    requester: UserInfo,
+    headers: HeaderList,
+  ): Promise<HttpResponse> {
     const warnings: string[] = [];
     try {
       const user = this.#actingUser(requester, headers);
-      return inPreferredEncoding(request, await this.#route(request, user, warnings));
+      const response = await this.#route(request, user, warnings);
+      return inPreferredEncoding(request, response);
     } catch (error) {
       if (error instanceof UnservedPathError) return plainText("404 page not found\n", 404);
       if (!(error instanceof StatusError) || error.code >= 500) {
@@ -137,7 +148,9 @@ export class Dispatcher {
   ): ResourceRequest {
     const { group = "", version = "", resource = "" } = info;
     const type = this.#engine.catalog.find(group, version, resource);
-    if (!type && !this.#engine.catalog.serves(group, version)) throw new UnservedPathError();
+    if (!type && !this.#discovery.document(`/apis/${group}`, false) && group !== "")
+      throw new UnservedPathError();
+    if (info.watch && request.method !== "GET") throw methodNotAllowed();
     if (!type || info.rest.length > 0) throw unknownPath();
     if (!type.namespaced && info.namespace !== undefined) throw unknownPath();
     if (type.namespaced && info.namespace === undefined && info.name !== undefined)
@@ -153,6 +166,7 @@ export class Dispatcher {
       user,
       manager: managerOf(request, query),
       dryRun: dryRunOf(request.method, query),
+      ...(info.watch && { deprecatedWatch: true }),
       warnings,
       get signal() {
         return request.signal;
@@ -161,10 +175,11 @@ export class Dispatcher {
   }
 
   #nonResource(request: HttpRequest, url: URL): HttpResponse | Promise<HttpResponse> {
+    const health = healthResponse(this.#engine, url);
+    if (health) return health;
     const path = url.pathname.replace(/\/+$/, "") || "/";
     if (request.method !== "GET" && request.method !== "HEAD") throw unknownPath();
     if (path === "/version") return jsonResponse(versionInfo);
-    if (/^\/(?:healthz|livez|readyz)(?:\/ping)?$/.test(path)) return plainText("ok");
     if (path === "/snapshot" && request.method === "GET")
       return snapshotResponse(this.#engine.store);
     if (path === "/openapi/v2" || path === "/openapi/v3" || path.startsWith("/openapi/v3/")) {
@@ -199,7 +214,12 @@ export class Dispatcher {
     const document = /^\/apis?(?:\/|$)/.test(path)
       ? this.#discovery.document(path, aggregated)
       : undefined;
-    if (document === undefined) throw unknownPath();
+    if (document === undefined) {
+      const [, root, group] = path.split("/");
+      const isKnown =
+        root === "api" || (group && this.#discovery.document(`/apis/${group}`, false));
+      throw isKnown ? unknownPath() : new UnservedPathError();
+    }
     if (!aggregated) return textResponse(document);
     return new HttpResponse(document, {
       headers: {
@@ -239,13 +259,24 @@ function checkKind(body: object | undefined, apiVersion: string, kind: string): 
   );
 }
 
+const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
+
+/** As Go quotes a text (`%q`). */
+function goQuoted(text: string): string {
+  return JSON.stringify(text).replaceAll(/\\u00([0-9a-f]{2})/g, String.raw`\x$1`);
+}
+
 /** The client's name for itself; otherwise what its user agent begins with. */
 function managerOf(request: HttpRequest, query: URLSearchParams): string {
   const given = query.get("fieldManager");
-  if (given && (given.length > maxManagerLength || !/^[\x20-\x7e\u00a0-\uffff]+$/.test(given))) {
+  if (given && (given.length > maxManagerLength || given.search(unprintable) >= 0)) {
     throw invalidOptions(optionsKindOf(request.method), (errors) => {
       if (given.length > maxManagerLength) errors.tooLong("fieldManager", maxManagerLength);
-      else errors.invalid("fieldManager", given, "must be printable characters");
+      for (const { index, 0: found } of given.matchAll(unprintable)) {
+        const point = (found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+        const detail = `invalid character U+${point} (at position ${index})`;
+        errors.quoted("fieldManager", goQuoted(given), detail);
+      }
     });
   }
   const agent = (request.headers.get("user-agent") ?? "").split("/")[0] ?? "";

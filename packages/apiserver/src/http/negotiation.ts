@@ -27,16 +27,24 @@ export function acceptedParts(
     });
 }
 
-const anyJson = ["application/json", "*/*", "application/*", ""];
+export const yamlMediaType = "application/yaml";
+/** YAML is JSON to handlers: it is written at the end (`preferred-encoding.ts`). */
+const anyJson = ["application/json", yamlMediaType, "*/*", "application/*", ""];
 
 /**
  * Reads `Accept`; throws a `StatusError` 406 when nothing of it can be served. Tables are JSON always,
  * and so are objects of custom resources.
  */
-export function acceptedForm(request: HttpRequest, { custom }: { custom?: unknown }): Accepted {
+export function acceptedForm(
+  request: HttpRequest,
+  { custom }: { custom?: unknown },
+  name = "",
+): Accepted {
+  let isKnown = false;
   for (const { mediaType, parameters } of acceptedParts(request)) {
     const protobuf = mediaType === protobufMediaType;
     if (!protobuf && !anyJson.includes(mediaType)) continue;
+    isKnown = true;
     const as = parameters.get("as");
     const version = parameters.get("v") ?? "v1";
     if (protobuf && (as === undefined ? custom : as === "Table" || version !== "v1")) continue;
@@ -47,10 +55,21 @@ export function acceptedForm(request: HttpRequest, { custom }: { custom?: unknow
       return { form: "partial", version, protobuf };
     }
   }
-  throw new StatusError({
-    code: 406,
-    message: `only the following media types are accepted: application/json${custom ? "" : `, ${protobufMediaType}`}`,
-  });
+  const types = ["application/json", yamlMediaType, ...(custom ? [] : [protobufMediaType])];
+  if (isKnown) {
+    const message = `only the following media types are accepted: ${types.join(", ")}`;
+    throw new StatusError({ code: 406, message });
+  }
+  const isCollection = request.method === "GET" && !name;
+  const streamed = [types[0], ...(custom ? [] : [protobufMediaType])].map(
+    (each) => `${each};stream=watch`,
+  );
+  throw notAcceptable(isCollection ? [...types, ...streamed] : types);
+}
+
+export function notAcceptable(types: string[]): StatusError {
+  const message = `406: Not Acceptable\n\nAvailable representations: ${types.join(", ")}`;
+  return new StatusError({ code: 406, message, details: {} });
 }
 
 /** The media type of a request's body; JSON when it says nothing. */

@@ -7,6 +7,8 @@ export interface RequestInfo {
   namespace?: string;
   name?: string;
   subresource?: string;
+  /** Whether the path has `watch` before the resource: an old way of `?watch=true`. */
+  watch?: boolean;
   /** Path segments after the subresource. */
   rest: string[];
 }
@@ -28,6 +30,13 @@ export function requestInfoOf(pathname: string): RequestInfo | undefined {
   } catch {
     return undefined;
   }
+  if (decoded[0] === "watch" && decoded.length > 1) {
+    return { ...resourceOf(group, version, decoded.slice(1)), watch: true };
+  }
+  return resourceOf(group, version, decoded);
+}
+
+function resourceOf(group: string, version: string, decoded: string[]): RequestInfo {
   // Below a namespace are resources, except for the namespace's own subresources.
   const ownSubresource = decoded.length === 3 && ["status", "finalize"].includes(decoded[2] ?? "");
   if (decoded[0] === "namespaces" && decoded.length >= 3 && !(group === "" && ownSubresource)) {

@@ -35,6 +35,11 @@ export function streamResponse(
   });
 }
 
+/** The answer to a HEAD: what a GET would be answered, without its body. */
+export function headOf({ status, headers }: HttpResponse): HttpResponse {
+  return new HttpResponse(null, { status, headers });
+}
+
 /** A failure as its `Status`; what is none is the server's own fault. */
 export function errorResponse(error: unknown, warnings: readonly string[] = []): HttpResponse {
   const status =

@@ -1,7 +1,7 @@
 import { type Condition, setCondition } from "@spry/kube";
 import { type DefinitionSpec } from "../resources/catalog.ts";
 import { type Strategy } from "../resources/resource-type.ts";
-import { validateDefinition } from "./definition-validation.ts";
+import { validateDefinition } from "./definition/validation.ts";
 
 /** Objects of the kind are removed before the definition is. */
 export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
@@ -12,8 +12,11 @@ export const definitionStrategy: Strategy = {
   defaults(object) {
     const spec = object.spec as DefinitionSpec | undefined;
     if (!spec?.names) return;
-    spec.names.singular ??= spec.names.kind?.toLowerCase();
-    spec.names.listKind ??= `${spec.names.kind}List`;
+    const { kind } = spec.names;
+    if (kind) {
+      spec.names.singular ||= kind.toLowerCase();
+      spec.names.listKind ||= `${kind}List`;
+    }
     spec.conversion ??= { strategy: "None" };
     const service = spec.conversion.webhook?.clientConfig?.service;
     if (service) service.port ??= 443;
@@ -28,7 +31,8 @@ export const definitionStrategy: Strategy = {
     const before = old?.status as
       | { conditions?: Condition[]; storedVersions?: string[] }
       | undefined;
-    const storage = spec.versions?.find((version) => version.storage)?.name ?? "";
+    const storage = spec.versions?.find((version) => version.storage)?.name;
+    const stored = [...(before?.storedVersions ?? []), ...(storage === undefined ? [] : [storage])];
     const clock = { now: () => Date.parse(now), after: () => () => {} };
     const established = {
       type: "Established",
@@ -50,7 +54,7 @@ export const definitionStrategy: Strategy = {
         clock,
       ),
       acceptedNames: spec.names,
-      storedVersions: [...new Set([...(before?.storedVersions ?? []), storage])],
+      storedVersions: [...new Set(stored)],
     };
   },
   validate: validateDefinition,

@@ -10,6 +10,7 @@ import {
   uidLabel,
   validateJob,
   validateJobSpec,
+  validateSelector,
 } from "../resources/validation/job.ts";
 
 type Spec = NonNullable<Job["spec"]>;
@@ -48,6 +49,9 @@ export const jobStrategy: Strategy = {
     const spec = (object.spec ?? {}) as Spec;
     const before = old?.spec as Spec | undefined;
     if (!before) return;
+    // Kubernetes looks at the specification of an update twice.
+    validateJobSpec(spec, "spec", errors);
+    validateSelector(spec, errors);
     for (const field of ["selector", "completionMode", "template"] as const) {
       const editable = before.suspend === true && field === "template";
       if (!editable && !deepEqual(before[field], spec[field])) {
@@ -150,7 +154,7 @@ function generateSelector(object: UnknownObject): void {
   const spec = object.spec as Spec | undefined;
   if (!spec?.template || spec.manualSelector) return;
   const { uid = "", name = "" } = object.metadata;
-  const added = { [uidLabel]: uid, "controller-uid": uid, [nameLabel]: name, "job-name": name };
+  const added = { [uidLabel]: uid, [nameLabel]: name, "controller-uid": uid, "job-name": name };
   spec.template.metadata ??= {};
   spec.template.metadata.labels = { ...added, ...spec.template.metadata.labels };
   const selector = spec.selector ?? {};

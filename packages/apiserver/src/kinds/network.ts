@@ -29,7 +29,7 @@ export const ingressStrategy: Strategy = {
 /** `pkg/apis/discovery/v1/defaults.go`. */
 export const endpointSliceStrategy: Strategy = {
   generation: true,
-  generationOf: ["labels", "annotations"],
+  generationOf: ["labels"],
   defaults(object) {
     for (const port of (object as EndpointSlice).ports ?? []) {
       port.name ??= "";

@@ -157,8 +157,7 @@ function checkTemplateSelector(selector: LabelSelector | undefined, errors: Fiel
   const isGood = checkSelector(selector, "spec.selector", errors);
   const isEmpty =
     Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions?.length ?? 0) === 0;
-  if (isEmpty)
-    errors.invalid("spec.selector", selector, "empty selector is invalid for deployment");
+  if (isEmpty) errors.invalid("spec.selector", {}, "empty selector is invalid for deployment");
   if (!isGood) errors.invalid("spec.selector", selector, "invalid label selector");
   return isGood && !isEmpty;
 }

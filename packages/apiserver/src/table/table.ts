@@ -9,6 +9,8 @@ export interface TableOptions {
   version: string;
   /** `?includeObject=`: what a row carries besides its cells. */
   include: string;
+  /** Whether columns are named. */
+  headers: boolean;
 }
 
 /** `meta/v1 Table`: objects as `kubectl get` prints them. */
@@ -22,7 +24,7 @@ export function tableOf(
     kind: "Table",
     apiVersion: `meta.k8s.io/${options.version}`,
     metadata: options.metadata,
-    columnDefinitions: columns.map(definitionOf),
+    columnDefinitions: options.headers ? columns.map(definitionOf) : null,
     rows: objects.map((object) => ({
       cells: columns.map((column) => cellOf(column, object)),
       object: rowObject(object, options),

@@ -312,7 +312,7 @@ export const policies: Case[] = [
       limit,
       policy(withParams),
       binding({ paramRef }),
-      { ...create, settleMs: 2 * settleMs },
+      { ...create, settleMs: 4 * settleMs },
       ...cleanUp,
     ],
   })),

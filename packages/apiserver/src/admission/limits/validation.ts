@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   amountsOf,
   type Amounts,
@@ -18,6 +19,7 @@ const lists = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"
 /** `pkg/apis/core/v1/defaults.go` and `pkg/apis/core/validation`. */
 export const limitRangeStrategy: Strategy = {
   defaults: (object) => itemsOf(object).forEach(setDefaults),
+  prepare: ({ metadata }) => void (metadata.name ||= randomUUID()),
   validate(object, errors) {
     const seen = new Set<string>();
     for (const [index, item] of itemsOf(object).entries()) {

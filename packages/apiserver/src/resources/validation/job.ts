@@ -39,6 +39,10 @@ export function validateJob(object: UnknownObject, errors: FieldErrors): void {
   const spec = (object.spec ?? {}) as JobSpec;
   validateGenerated(object, spec, errors);
   validateJobSpec(spec, "spec", errors);
+  validateSelector(spec, errors);
+}
+
+export function validateSelector(spec: JobSpec, errors: FieldErrors): void {
   if (!spec.selector) errors.required("spec.selector");
   else if (!checkSelector(spec.selector, "spec.selector", errors)) return;
   checkMatches(spec, errors);

@@ -1,0 +1,148 @@
+import { type FieldErrors } from "../../field-errors.ts";
+import { parseRule } from "../../schema/cel-environment.ts";
+import { undefinedFields } from "../../schema/cel-fields.ts";
+import { mentions } from "../../schema/cel-rules.ts";
+import { type Schema, type ValidationRule } from "../../schema/schema.ts";
+
+const reasons = [
+  "FieldValueDuplicate",
+  "FieldValueForbidden",
+  "FieldValueInvalid",
+  "FieldValueRequired",
+];
+const maxDepth = 64;
+
+/**
+ * The CEL rules of a schema that is good otherwise: they can be parsed, and name fields that are there. Rules
+ * of what cannot be told from its earlier version must not speak of that.
+ */
+export function validateRules(
+  schema: Schema,
+  path: string,
+  errors: FieldErrors,
+  at: { isRoot: boolean; uncorrelatable?: string | undefined; depth: number } = {
+    isRoot: true,
+    depth: 0,
+  },
+): void {
+  if (at.depth > maxDepth) return;
+  const below = { isRoot: false, depth: at.depth + 1, uncorrelatable: at.uncorrelatable };
+  const isAtomic = schema["x-kubernetes-map-type"] === "atomic";
+  const inMap = { ...below, uncorrelatable: at.uncorrelatable ?? (isAtomic ? path : undefined) };
+  if (typeof schema.additionalProperties === "object")
+    validateRules(schema.additionalProperties, `${path}.additionalProperties`, errors, below);
+  for (const [key, child] of Object.entries(schema.properties ?? {}))
+    validateRules(child, `${path}.properties[${key}]`, errors, inMap);
+  if (schema.items) {
+    const hasKeys = schema["x-kubernetes-list-type"] === "map";
+    const inList = { ...below, uncorrelatable: at.uncorrelatable ?? (hasKeys ? undefined : path) };
+    validateRules(schema.items, `${path}.items`, errors, inList);
+  }
+  const rules = schema["x-kubernetes-validations"] ?? [];
+  const known = errors.all.length;
+  for (const [index, rule] of rules.entries())
+    validateForm(rule, `${path}.x-kubernetes-validations[${index}]`, errors);
+  if (errors.all.length > known) return;
+  for (const [index, rule] of rules.entries()) {
+    const place = `${path}.x-kubernetes-validations[${index}]`;
+    validateExpressions(rule, schema, place, errors, at);
+  }
+}
+
+function validateForm(rule: ValidationRule, path: string, errors: FieldErrors): void {
+  const {
+    rule: expression = "",
+    message = "",
+    messageExpression = "",
+    reason,
+  } = rule as Partial<ValidationRule>;
+  const { fieldPath = "" } = rule;
+  const hasBreaks = (text: string) => /[\n\r]/.test(text.trim());
+  if (expression.trim() === "") errors.required(`${path}.rule`, "rule is not specified");
+  else if (message !== "" && message.trim() === "")
+    errors.invalid(`${path}.message`, message, "must be non-empty if specified");
+  else if (hasBreaks(message))
+    errors.invalid(`${path}.message`, message, "must not contain line breaks");
+  else if (hasBreaks(expression) && message === "")
+    errors.required(`${path}.message`, "message must be specified if rule contains line breaks");
+  if (messageExpression !== "" && messageExpression.trim() === "")
+    errors.required(
+      `${path}.messageExpression`,
+      "messageExpression must be non-empty if specified",
+    );
+  if (reason !== undefined && !reasons.includes(reason))
+    errors.unsupported(`${path}.reason`, reason, reasons);
+  if (fieldPath === "") return;
+  if (fieldPath.trim() === "")
+    errors.invalid(`${path}.fieldPath`, fieldPath, "must be non-empty if specified");
+  if (hasBreaks(fieldPath))
+    errors.invalid(`${path}.fieldPath`, fieldPath, "must not contain line breaks");
+}
+
+function validateExpressions(
+  rule: ValidationRule,
+  schema: Schema,
+  path: string,
+  errors: FieldErrors,
+  { isRoot, uncorrelatable }: { isRoot: boolean; uncorrelatable?: string | undefined },
+): void {
+  for (const field of ["rule", "messageExpression"] as const) {
+    const expression = rule[field];
+    if (!expression) continue;
+    const problem = problemOf(expression, schema, isRoot);
+    if (problem === undefined) continue;
+    const what = field === "rule" ? "compilation" : "messageExpression compilation";
+    errors.invalid(`${path}.${field}`, goForm(rule), `${what} failed: ${problem}`);
+  }
+  if (usesOldSelf(rule.rule)) {
+    if (uncorrelatable !== undefined)
+      errors.invalid(
+        `${path}.rule`,
+        rule.rule,
+        `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`,
+      );
+  } else if (rule.optionalOldSelf !== undefined) {
+    const detail = "may not be set if oldSelf is not used in rule";
+    errors.invalid(`${path}.optionalOldSelf`, rule.optionalOldSelf, detail);
+  }
+}
+
+function usesOldSelf(expression: string): boolean {
+  try {
+    return mentions(parseRule(expression).ast, "oldSelf");
+  } catch {
+    return false;
+  }
+}
+
+/** Why an expression cannot be evaluated, pointed at in its text. */
+function problemOf(expression: string, schema: Schema, isRoot: boolean): string | undefined {
+  try {
+    const { ast } = parseRule(expression);
+    const [first] = undefinedFields(ast, schema, isRoot);
+    return first && framed(expression, first.position, `undefined field '${first.name}'`);
+  } catch (error) {
+    const { message, range } = error as Error & { range?: { start: number } };
+    const text = `Syntax error: ${message.split("\n")[0] ?? ""}`;
+    return framed(expression, range?.start ?? 0, text);
+  }
+}
+
+function framed(expression: string, position: number, text: string): string {
+  const before = expression.slice(0, position).split("\n");
+  const column = before.at(-1)?.length ?? 0;
+  const line = expression.split("\n")[before.length - 1] ?? "";
+  return `ERROR: <input>:${before.length}:${column + 1}: ${text}\n | ${line}\n | ${".".repeat(column)}^`;
+}
+
+/** As Go prints a rule. */
+function goForm(rule: ValidationRule): object {
+  return {
+    Rule: rule.rule,
+    Message: rule.message ?? "",
+    MessageExpression: rule.messageExpression ?? "",
+    Reason: rule.reason ?? null,
+    FieldPath: rule.fieldPath ?? "",
+    OptionalOldSelf: rule.optionalOldSelf ?? null,
+  };
+}
