@@ -1,0 +1,49 @@
+import { parseArgs } from "node:util";
+
+const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destination IMAGE
+  --dependency-cache REPOSITORY  where dependency layers are kept
+  --source-digest DIGEST         refuse to build anything but this source
+  --source-url URL               repository that the image says it is from
+  --source-revision ID           commit that the image says it is of
+  --base-name IMAGE              what the image calls its base
+  --title TEXT                   what the image is called
+  --plain-registry HOST          a registry without TLS, such as the cluster's own (repeatable)
+  --registry-config DIR          directory with an .npmrc, or a pip.conf
+  --scratch DIR                  directory for temporary files
+  --step fetch|scripts|push      do this part alone; \`scripts\` needs no credentials
+  --handover DIR                 where one step tells the next what it has done`;
+
+const steps = ["fetch", "scripts", "push"];
+
+/** What the program is told by its arguments. */
+export type Flags = ReturnType<typeof readFlags>;
+
+/** Reads the program's arguments. Throws the usage when one is missing or unknown. */
+export function readFlags() {
+  const text = { type: "string" } as const;
+  // Without a root file system of its own, the process finds its volumes below SPRY_ROOT.
+  const root = process.env["SPRY_ROOT"] ?? "";
+  const { values } = parseArgs({
+    options: {
+      source: text,
+      runtime: text,
+      base: text,
+      destination: text,
+      "dependency-cache": text,
+      "source-digest": text,
+      "source-url": text,
+      "source-revision": text,
+      "base-name": text,
+      title: text,
+      "plain-registry": { type: "string", multiple: true, default: [] },
+      "registry-config": { ...text, default: `${root}/workspace/registry-config` },
+      scratch: { ...text, default: `${root}/workspace/build` },
+      handover: { ...text, default: `${root}/workspace/handover` },
+      step: text,
+    },
+  });
+  const { source, runtime, base, destination } = values;
+  if (!source || !runtime || !base || !destination) throw new Error(usage);
+  if (values.step !== undefined && !steps.includes(values.step)) throw new Error(usage);
+  return { ...values, source, runtime, base, destination };
+}

@@ -1,0 +1,108 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { readCertificates, readDockerConfig } from "../client/docker-config.ts";
+import { RegistryClient } from "../client/registry-client.ts";
+import { buildFunctionImage } from "./build-function-image.ts";
+import { type BuildOptions } from "./build-options.ts";
+import { type Flags } from "./flags.ts";
+import { FunctionBuild } from "./function-build.ts";
+import { type Handover, writeHandover } from "./handover.ts";
+import { type Monorepo, parseMonorepo } from "./monorepo.ts";
+
+/** Does what the flags say. Returns the image's name by digest once there is one; not yet, for a step with others after it. */
+export async function runStep(
+  flags: Flags,
+  before: Exclude<Handover, { image: string }> | undefined,
+): Promise<string | undefined> {
+  const scratch = makeScratch(flags.scratch);
+  try {
+    return await takeStep(flags, optionsOf(flags, scratch), before);
+  } finally {
+    // A volume goes with its Pod; taking thousands of files out of it first would only take time.
+    if (dirname(scratch) === tmpdir()) rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+async function takeStep(
+  { step, handover }: Flags,
+  options: BuildOptions,
+  before: Exclude<Handover, { image: string }> | undefined,
+): Promise<string | undefined> {
+  if (step === undefined) return (await buildFunctionImage(options)).image;
+  const build = await FunctionBuild.open(options, before?.directory ?? options.scratch);
+  if (step === "scripts") {
+    if (!before) throw new Error(`there is nothing from the step before in ${handover}`);
+    await build.runScripts(before.fetched);
+    return undefined;
+  }
+  const fetched = before?.fetched ?? (await build.fetch());
+  const isFetching = step === "fetch";
+  if (isFetching && fetched.needsScripts) {
+    writeHandover(handover, { directory: options.scratch, fetched });
+    return undefined;
+  }
+  if (!before && fetched.needsScripts)
+    throw new Error("the packages have scripts to run, and this Job has no container for them");
+  const { image } = await build.push(fetched);
+  if (isFetching) writeHandover(handover, { image });
+  return image;
+}
+
+function optionsOf(flags: Flags, scratch: string): BuildOptions {
+  const configured = (name: string) => {
+    const file = join(flags["registry-config"], name);
+    return existsSync(file) ? file : undefined;
+  };
+  const { created, monorepo } = fetchedSource(flags.handover);
+  return {
+    ...flags,
+    dependencyCache: flags["dependency-cache"],
+    sourceDigest: flags["source-digest"],
+    baseName: flags["base-name"],
+    origin: {
+      url: flags["source-url"],
+      revision: flags["source-revision"],
+      created,
+    },
+    monorepo,
+    client: new RegistryClient({
+      credentials: readDockerConfig(dockerConfigDirectory()),
+      certificates: readCertificates(dockerConfigDirectory()),
+      plain: flags["plain-registry"],
+    }),
+    npmConfig: configured(".npmrc"),
+    pipConfig: configured("pip.conf"),
+    scratch,
+    report: (line: string) => console.log(line),
+  };
+}
+
+/** What whoever fetched the source has left beside it: when it was committed, and what else it needs. */
+function fetchedSource(handover: string): {
+  created: string | undefined;
+  monorepo: Monorepo | undefined;
+} {
+  let found: { committed?: unknown; monorepo?: unknown } = {};
+  try {
+    found = JSON.parse(readFileSync(join(handover, "source.json"), "utf8")) as typeof found;
+  } catch {
+    // Of an inline source there is nothing more to know.
+  }
+  const isDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(String(found.committed));
+  return {
+    created: isDate ? String(found.committed) : undefined,
+    monorepo: parseMonorepo(found.monorepo, join(handover, "monorepo")),
+  };
+}
+
+/** A directory of its own: an emptyDir outlives a container that is started again. */
+function makeScratch(directory: string): string {
+  const parent = existsSync(directory) ? directory : tmpdir();
+  mkdirSync(parent, { recursive: true });
+  return mkdtempSync(join(parent, "build-"));
+}
+
+function dockerConfigDirectory(): string {
+  return process.env["DOCKER_CONFIG"] ?? join(process.env["HOME"] ?? "/", ".docker");
+}
