@@ -55,6 +55,9 @@ class CallLoop:
         # it is the main thread to it.
         import threading  # noqa: F401
 
+        from .memory import limit_arenas
+
+        limit_arenas()
         self._serve()
         with self._counting:
             self._parked += 1

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from .lifecycle import find_hook
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
 
-_COROUTINE = 0x80  # code flags; the inspect module would take longer to import than most handlers
-_VARARGS = 0x04
-_ASYNC_GENERATOR = 0x200
+_NEIGHBOURS_MODULES = ("main", "lambda_function", "func", "function.func")
+"""Where the code is, by the conventions of Functions Framework, AWS Lambda and Knative's func, if there is no handler.py."""
 
 EVENT, REQUEST, ASGI, WSGI = "main(event, context)", "main()", "ASGI", "WSGI"
 
@@ -25,21 +22,22 @@ class LoadError(Exception):
 class Handler:
     """`call` takes what `kind` says: up to `arguments` of event and context, nothing, or an application's protocol."""
 
-    __slots__ = ("arguments", "asynchronous", "call", "kind", "start", "stop")
+    __slots__ = ("arguments", "asynchronous", "call", "kind", "start", "stop", "takes_request")
 
     def __init__(self, call, kind: str, asynchronous: bool, arguments: int = 0) -> None:
         self.call = call
         self.kind = kind
         self.asynchronous = asynchronous
         self.arguments = arguments
+        self.takes_request = False
+        """Of kind REQUEST: the call has our request as its argument."""
         self.start = None
         """The Function's own hooks, if it has them."""
         self.stop = None
 
 
 def load_handler(settings: Settings) -> Handler:
-    """Imports the module and picks `main`, or else the application object `app`. Raises `LoadError`."""
-    file = settings.module + ".py"
+    """Imports the module and finds the handler in it. Raises `LoadError`."""
     _prepare_path(settings)
     if settings.inspect:
         from .debugger import DebuggerError, open_debugger
@@ -48,20 +46,31 @@ def load_handler(settings: Settings) -> Handler:
             open_debugger(settings.inspect)
         except DebuggerError as error:
             raise LoadError(str(error)) from error.__cause__
-    try:
-        module = __import__(settings.module, fromlist=["*"])
-    except BaseException as error:  # noqa: BLE001 - also sys.exit() at import must be explained
-        if isinstance(error, ModuleNotFoundError) and error.name == settings.module:
-            raise LoadError(f"loading {file}: no such file in {settings.directory}") from None
-        raise LoadError(f"loading {file}: {_describe(error)}") from error
-    for name in (settings.handler, "app"):
-        found = getattr(module, name, None)
-        if callable(found):
-            handler = _recognise(found, settings)
-            if settings.handler not in ("start", "stop"):
-                handler.start, handler.stop = find_hook(module, "start"), find_hook(module, "stop")
-            return handler
-    raise LoadError(f"loading {file}: it defines no function {settings.handler}(event, context) and no app")
+    module = _import_module(settings)
+    from .recognise_handler import recognise_handler
+
+    handler = recognise_handler(module, settings)
+    if handler is None:
+        raise LoadError(f"loading {_file_of(module)}: it defines no function {settings.handler}(event, context) and no app")
+    return handler
+
+
+def _import_module(settings: Settings):
+    names = [settings.module]
+    if settings.module == "handler":
+        names += _NEIGHBOURS_MODULES
+    for name in names:
+        try:
+            return __import__(name, fromlist=["*"])
+        except BaseException as error:  # noqa: BLE001 - also sys.exit() at import must be explained
+            if isinstance(error, ModuleNotFoundError) and error.name in (name, name.partition(".")[0]):
+                continue
+            raise LoadError(f"loading {name.replace('.', '/')}.py: {_describe(error)}") from error
+    raise LoadError(f"loading {settings.module}.py: no such file in {settings.directory}")
+
+
+def _file_of(module) -> str:
+    return module.__name__.replace(".", "/") + ".py"
 
 
 def _prepare_path(settings: Settings) -> None:
@@ -83,63 +92,3 @@ def _prepare_path(settings: Settings) -> None:
 def _describe(error: BaseException) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _recognise(found, settings: Settings) -> Handler:
-    if _is_flask(found):
-        return Handler(found, WSGI, asynchronous=False)
-    function, is_object = _code_of(found)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return Handler(found, EVENT, asynchronous=False, arguments=0 if settings.new_api else 2)
-    bound = 1 if hasattr(function, "__self__") else 0
-    arguments = code.co_argcount - bound
-    asynchronous = bool(code.co_flags & (_COROUTINE | _ASYNC_GENERATOR))
-    if asynchronous and arguments == 3:
-        return Handler(found, ASGI, asynchronous=True)
-    if is_object and arguments == 2:
-        return Handler(found, WSGI, asynchronous=False)
-    if code.co_flags & _VARARGS:
-        arguments = 0 if settings.new_api else 2
-    if settings.new_api and arguments and len(function.__defaults__ or ()) >= arguments:
-        arguments = 0
-    if arguments == 0:
-        return Handler(_in_flask(found) or found, REQUEST, asynchronous)
-    return Handler(found, EVENT, asynchronous, min(arguments, 2))
-
-
-def _code_of(found):
-    """The function behind a callable, and whether that is an object's `__call__`."""
-    for _ in range(20):
-        if hasattr(found, "func") and not hasattr(found, "__code__"):
-            found = found.func  # functools.partial
-        elif hasattr(found, "__wrapped__"):
-            found = found.__wrapped__
-        else:
-            break
-    if hasattr(found, "__code__"):
-        return found, False
-    return type(found).__call__.__get__(found), True
-
-
-def _is_flask(found) -> bool:
-    return callable(getattr(found, "wsgi_app", None))
-
-
-def _in_flask(function):
-    """With the real Flask among the dependencies, `main()` runs inside a request context of it."""
-    flask = sys.modules.get("flask")
-    if flask is None or not hasattr(flask, "Flask"):
-        return None
-    app = flask.Flask("function")
-
-    def main(request):
-        with app.request_context(request.environ):
-            return app.make_response(_or_empty(function()))
-
-    main.wants_request = True
-    return main
-
-
-def _or_empty(value):
-    return "" if value is None else value

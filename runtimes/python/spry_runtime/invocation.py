@@ -25,7 +25,7 @@ class Invocation:
         self._settings = settings
         self._handler = handler
         self._context = context_from(settings, os.environ.get("FUNC_MEMORY_LIMIT"))
-        self._wants_request = getattr(handler.call, "wants_request", False)
+        self._takes_request = handler.takes_request
         if settings.trace_collector and trace.exporter is None:
             from .span_exporter import SpanExporter
 
@@ -106,7 +106,7 @@ class Invocation:
         request = Request(head, content, peer)
         request_variable.set(request)
         if self._handler.kind is not EVENT:
-            return (request,) if self._wants_request else ()
+            return (request,) if self._takes_request else ()
         event = event_from(request, self._settings)
         # A handler may write into its context; that must not reach the next call.
         return (event, dict(self._context))[: self._handler.arguments]

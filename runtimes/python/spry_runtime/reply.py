@@ -50,6 +50,8 @@ def reply_to(value, new_api: bool) -> Reply:
         return Reply(200, _JSON, _json(value))
     if isinstance(value, (bool, int, float)):
         return Reply(200, _JSON, _json(value))
+    if isinstance(value, Reply):
+        return value
     response = _from_response(value, new_api)
     if response is not None:
         return response

@@ -13,10 +13,10 @@ request_variable: contextvars.ContextVar = contextvars.ContextVar("request", def
 
 
 class _Finder:
-    """The last place in which Python looks for a module."""
+    """A place in which Python looks for modules: `builders` make what is in them."""
 
-    def __init__(self, settings) -> None:
-        self._builders = {"sdk": lambda: _sdk(settings), "bottle": _bottle, "flask": _flask}
+    def __init__(self, builders: dict) -> None:
+        self._builders = builders
 
     def find_spec(self, name, path=None, target=None):
         if name in self._builders:
@@ -35,7 +35,9 @@ class _Finder:
 
 
 def install(settings) -> None:
-    sys.meta_path.append(_Finder(settings))
+    sys.meta_path.append(_Finder({"sdk": lambda: _sdk(settings), "bottle": _bottle, "flask": _flask}))
+    # Before the package itself, which would bring a server.
+    sys.meta_path.insert(0, _Finder({"functions_framework": _functions_framework}))
 
 
 class _CurrentRequest:
@@ -83,6 +85,12 @@ def _sdk(settings) -> dict:
         "get_timeout": lambda: settings.timeout,
         "get_body_size_limit": lambda: settings.body_limit / (1024 * 1024),
     }
+
+
+def _functions_framework() -> dict:
+    from .functions_framework import members
+
+    return members()
 
 
 def _bottle() -> dict:

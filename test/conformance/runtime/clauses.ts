@@ -450,9 +450,13 @@ def main(event, context): time.sleep(30)`,
   {
     clause: "8.2",
     name: "Functions Framework",
-    handlers: nodejs(
-      `require("@google-cloud/functions-framework").http("x", (req, res) => res.send("http"));`,
-    ),
+    handlers: {
+      nodejs: `require("@google-cloud/functions-framework").http("x", (req, res) => res.send("http"));`,
+      python: `
+import functions_framework
+@functions_framework.http
+def hello(request): return "http"`,
+    },
     answer: { body: "http" },
   },
   {
@@ -465,11 +469,26 @@ def main(event, context): time.sleep(30)`,
     answer: { status: 202, body: "bPOST" },
   },
   {
+    clause: "8.3",
+    name: "an instance",
+    handlers: {
+      python: `
+def new(): return Function()
+class Function:
+    async def handle(self, scope, receive, send):
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": scope["method"].encode()})`,
+    },
+    request: post(json, "{}"),
+    answer: { status: 202, body: "POST" },
+  },
+  {
     clause: "8.4",
     name: "Lambda",
-    handlers: nodejs(
-      `exports.handler = async (event) => ({ statusCode: 203, body: event.version + event.rawPath });`,
-    ),
+    handlers: {
+      nodejs: `exports.handler = async (event) => ({ statusCode: 203, body: event.version + event.rawPath });`,
+      python: `def lambda_handler(event, context): return {"statusCode": 203, "body": event["version"] + event["rawPath"]}`,
+    },
     request: { path: "/p" },
     answer: { status: 203, body: "2.0/p" },
   },

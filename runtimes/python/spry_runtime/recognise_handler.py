@@ -1,0 +1,136 @@
+"""What of the user's module is its handler, and how it is to be called."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .handler import ASGI, EVENT, REQUEST, WSGI, Handler
+from .lifecycle import find_hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .settings import Settings
+
+_COROUTINE = 0x80  # code flags; the inspect module would take longer to import than most handlers
+_VARARGS = 0x04
+_ASYNC_GENERATOR = 0x200
+
+
+def recognise_handler(module, settings: Settings) -> Handler | None:
+    """`main`, else an application object, else what the neighbours' conventions say; None if there is none of them."""
+    for name in (settings.handler, "app", "application"):
+        found = getattr(module, name, None)
+        if callable(found):
+            handler = _recognise(found, settings)
+            break
+    else:
+        handler = _recognise_neighbour(module, settings)
+    if handler is not None and handler.start is None and settings.handler not in ("start", "stop"):
+        handler.start, handler.stop = find_hook(module, "start"), find_hook(module, "stop")
+    return handler
+
+
+def _recognise_neighbour(module, settings: Settings) -> Handler | None:
+    """Functions Framework; `new()` and `handle` of Knative's func, which are ASGI; AWS Lambda."""
+    if "functions_framework" in sys.modules or "FUNCTION_TARGET" in os.environ:
+        from .functions_framework import find_target
+
+        target = find_target(module)
+        if target is not None:
+            asynchronous = bool(_code_of(target)[0].__code__.co_flags & _COROUTINE)
+            return _taking_request(_in_flask(target, asynchronous) or target)
+    if callable(getattr(module, "new", None)):
+        return _func_instance(module.new())
+    handle = getattr(module, "handle", None)
+    if callable(handle) and _argument_count(_code_of(handle)[0]) == 3:
+        return Handler(handle, ASGI, asynchronous=True)
+    for name in ("lambda_handler", "handler"):
+        found = getattr(module, name, None)
+        if callable(found):
+            from .lambda_handler import lambda_handler
+
+            return _taking_request(lambda_handler(found, settings))
+    return None
+
+
+def _taking_request(call) -> Handler:
+    code = getattr(_code_of(call)[0], "__code__", None)
+    asynchronous = bool(code and code.co_flags & _COROUTINE)
+    handler = Handler(call, REQUEST, asynchronous)
+    handler.takes_request = True
+    return handler
+
+
+def _func_instance(instance) -> Handler:
+    """Its `start` gets the environment as its configuration."""
+    handler = Handler(instance.handle, ASGI, asynchronous=True)
+    start = getattr(instance, "start", None)
+    handler.start = (lambda: start(dict(os.environ))) if callable(start) else (lambda: None)
+    handler.stop = getattr(instance, "stop", None)
+    return handler
+
+
+def _recognise(found, settings: Settings) -> Handler:
+    if _is_flask(found):
+        return Handler(found, WSGI, asynchronous=False)
+    function, is_object = _code_of(found)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return Handler(found, EVENT, asynchronous=False, arguments=0 if settings.new_api else 2)
+    arguments = _argument_count(function)
+    asynchronous = bool(code.co_flags & (_COROUTINE | _ASYNC_GENERATOR))
+    if asynchronous and arguments == 3:
+        return Handler(found, ASGI, asynchronous=True)
+    if is_object and arguments == 2:
+        return Handler(found, WSGI, asynchronous=False)
+    if code.co_flags & _VARARGS:
+        arguments = 0 if settings.new_api else 2
+    if settings.new_api and arguments and len(function.__defaults__ or ()) >= arguments:
+        arguments = 0
+    if arguments == 0:
+        in_flask = _in_flask(lambda _request: found(), asynchronous)
+        return _taking_request(in_flask) if in_flask else Handler(found, REQUEST, asynchronous)
+    return Handler(found, EVENT, asynchronous, min(arguments, 2))
+
+
+def _code_of(found):
+    """The function behind a callable, and whether that is an object's `__call__`."""
+    for _ in range(20):
+        if hasattr(found, "func") and not hasattr(found, "__code__"):
+            found = found.func  # functools.partial
+        elif hasattr(found, "__wrapped__"):
+            found = found.__wrapped__
+        else:
+            break
+    if hasattr(found, "__code__"):
+        return found, False
+    return type(found).__call__.__get__(found), True
+
+
+def _argument_count(function) -> int:
+    return function.__code__.co_argcount - (1 if hasattr(function, "__self__") else 0)
+
+
+def _is_flask(found) -> bool:
+    return callable(getattr(found, "wsgi_app", None))
+
+
+def _in_flask(function, asynchronous: bool):
+    """With the real Flask among the dependencies a handler runs inside a request context of it, and gets its request."""
+    flask = sys.modules.get("flask")
+    if flask is None or not hasattr(flask, "Flask"):
+        return None
+    app = flask.Flask("function")
+
+    def main(request):
+        with app.request_context(request.environ):
+            value = function(flask.request)
+            return app.make_response("" if value is None else value)
+
+    async def async_main(request):
+        with app.request_context(request.environ):
+            value = await function(flask.request)
+            return app.make_response("" if value is None else value)
+
+    return async_main if asynchronous else main
