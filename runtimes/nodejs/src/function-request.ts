@@ -1,6 +1,15 @@
 import { IncomingMessage } from "node:http";
 import { type TLSSocket } from "node:tls";
-import { acceptedOf, matchesType } from "./media-type.ts";
+import { parseRanges, type Ranges } from "./express/byte-ranges.ts";
+import { isFresh } from "./express/freshness.ts";
+import {
+  acceptedCharsets,
+  acceptedEncodings,
+  acceptedLanguages,
+  acceptedTypes,
+} from "./express/negotiation.ts";
+import { type FunctionResponse } from "./function-response.ts";
+import { matchesType } from "./media-type.ts";
 import { parseQuery } from "./query.ts";
 
 /**
@@ -12,6 +21,8 @@ export class FunctionRequest extends IncomingMessage {
   body: unknown = undefined;
   /** The body's bytes, decompressed, for signatures over them; undefined when there are none. */
   rawBody: Buffer | undefined = undefined;
+  /** The response to it. */
+  res: FunctionResponse | undefined = undefined;
   #controller: AbortController | undefined;
   #abandoned: Error | undefined;
   #query: Record<string, unknown> | undefined;
@@ -105,7 +116,39 @@ export class FunctionRequest extends IncomingMessage {
   }
 
   /** The one of the given types that the client likes best; false when it wants none of them. */
-  accepts(...types: (string | string[])[]): string | false {
-    return acceptedOf(this.headers.accept, types.flat());
+  accepts(...types: (string | string[])[]): string | string[] | false {
+    return acceptedTypes(this.headers.accept, types.flat());
+  }
+
+  acceptsLanguages(...languages: (string | string[])[]): string | string[] | false {
+    return acceptedLanguages(this.headers["accept-language"], languages.flat());
+  }
+
+  acceptsEncodings(...encodings: (string | string[])[]): string | string[] | false {
+    return acceptedEncodings(this.headers["accept-encoding"]?.toString(), encodings.flat());
+  }
+
+  acceptsCharsets(...charsets: (string | string[])[]): string | string[] | false {
+    return acceptedCharsets(this.headers["accept-charset"]?.toString(), charsets.flat());
+  }
+
+  /** The parts that are asked for of so many bytes: -1 when there are none such, -2 when malformed. */
+  range(size: number): Ranges | -1 | -2 | undefined {
+    const { range } = this.headers;
+    return range === undefined ? undefined : parseRanges(range, size);
+  }
+
+  /** Whether the client has what the response's validators stand for. */
+  get fresh(): boolean {
+    const { method, headers, res } = this;
+    const isRead = method === "GET" || method === "HEAD";
+    const isGood =
+      res && ((res.statusCode >= 200 && res.statusCode < 300) || res.statusCode === 304);
+    if (!isRead || !isGood) return false;
+    return isFresh(headers, { etag: res.get("etag"), lastModified: res.get("last-modified") });
+  }
+
+  get stale(): boolean {
+    return !this.fresh;
   }
 }

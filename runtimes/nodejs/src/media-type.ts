@@ -56,35 +56,3 @@ export function matchesType(contentType: string, type: string): boolean {
   const wanted = mediaTypeOf(type);
   return wanted.endsWith("/*") ? essence.startsWith(wanted.slice(0, -1)) : essence === wanted;
 }
-
-/** Content negotiation of one `Accept` header over the types on offer, the first of equals. */
-export function acceptedOf(accept: string | undefined, offered: string[]): string | false {
-  if (accept === undefined) return offered[0] ?? "*/*";
-  const ranges = accept.slice(0, 4096).split(",").map(readRange);
-  let best: { type: string; quality: number } | undefined;
-  for (const type of offered) {
-    const quality = qualityOf(mediaTypeOf(type), ranges);
-    if (quality > (best?.quality ?? 0)) best = { type, quality };
-  }
-  return best?.type ?? false;
-}
-
-interface Range {
-  type: string;
-  quality: number;
-}
-
-function readRange(text: string): Range {
-  const quality = /;\s*q\s*=\s*([\d.]+)/.exec(text)?.[1];
-  return { type: essenceOf(text), quality: quality === undefined ? 1 : Number(quality) };
-}
-
-/** The most exact range decides. */
-function qualityOf(type: string, ranges: Range[]): number {
-  const group = `${type.split("/", 1)[0]}/*`;
-  for (const wanted of [type, group, "*/*"]) {
-    const range = ranges.find((each) => each.type === wanted);
-    if (range) return range.quality;
-  }
-  return 0;
-}

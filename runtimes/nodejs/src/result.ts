@@ -15,7 +15,8 @@ import {
  */
 export function sendResult(response: FunctionResponse, value: unknown): Promise<void> | undefined {
   // The handler has answered by itself, or is about to by a stream.
-  if (response.writableEnded || response.headersSent || isPipedInto(response)) return undefined;
+  if (response.writableEnded || response.headersSent) return undefined;
+  if (response.answersLater || isPipedInto(response)) return undefined;
   if (!value) return ended(response);
   if (typeof value === "string") return ended(response, value);
   if (typeof value !== "object") {

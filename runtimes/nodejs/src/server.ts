@@ -39,6 +39,7 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
         headers.upgrade?.toLowerCase() === "websocket",
     },
     (request, response) => {
+      request.res = response;
       log?.(request, response);
       if (answerItself(request, response, invocation)) return;
       const go = (span?: InvocationSpan) =>

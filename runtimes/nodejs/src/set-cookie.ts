@@ -8,6 +8,8 @@ export interface CookieOptions {
   secure?: boolean | undefined;
   sameSite?: boolean | "lax" | "strict" | "none" | undefined;
   partitioned?: boolean | undefined;
+  priority?: "low" | "medium" | "high" | undefined;
+  signed?: boolean | undefined;
   encode?: ((value: string) => string) | undefined;
 }
 
@@ -24,12 +26,12 @@ export function formatCookie(name: string, value: string, options: CookieOptions
   if (expires) parts.push(`Expires=${expires.toUTCString()}`);
   if (options.httpOnly) parts.push("HttpOnly");
   if (options.secure) parts.push("Secure");
+  if (options.priority) parts.push(`Priority=${capitalised(options.priority)}`);
   if (options.partitioned) parts.push("Partitioned");
-  if (sameSite) parts.push(`SameSite=${sameSiteOf(sameSite)}`);
+  if (sameSite) parts.push(`SameSite=${sameSite === true ? "Strict" : capitalised(sameSite)}`);
   return parts.join("; ");
 }
 
-function sameSiteOf(value: true | "lax" | "strict" | "none"): string {
-  const word = value === true ? "strict" : value.toLowerCase();
-  return word.charAt(0).toUpperCase() + word.slice(1);
+function capitalised(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1).toLowerCase();
 }
