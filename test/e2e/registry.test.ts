@@ -109,6 +109,10 @@ describe.skipIf(!hasDockerRegistry)("another registry (needs Debian's docker-reg
         serverAddress: other.host,
       },
     };
+    const { password: _password, ...lacking } = secret.stringData;
+    await expect(
+      platform.k("apply -f -", JSON.stringify({ ...secret, stringData: lacking })),
+    ).rejects.toThrow("data[password]: a Secret with the label");
     await platform.k("apply -f -", JSON.stringify(secret));
     for (const name of functions) await settledOn(name, other.host);
     // With dependencies, whose layer goes there too, and asked for with the Secret's credentials.

@@ -24,7 +24,10 @@ describe("the Secrets by which an installation's own images are pulled", () => {
   });
   const ensure = () => {
     const base = { ...settings, imagePullSecrets: ["mine"] };
-    return ensureRegistry({ client, base, namespace, internalRegistry }, {});
+    return ensureRegistry(
+      { client, base, namespace, internalRegistry, chosen: () => undefined },
+      {},
+    );
   };
   const auths = async (name: string) => {
     const { data } = await client.get(resources.secrets, { namespace, name });

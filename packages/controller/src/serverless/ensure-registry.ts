@@ -25,6 +25,8 @@ export interface RegistryDeps {
   /** Where the base objects are. */
   namespace: string;
   internalRegistry: RegistryAccess | undefined;
+  /** The Secret of the base namespace that chooses a registry for all, whatever the configuration says; or none. */
+  chosen: () => Secret | undefined;
 }
 
 /** Which registry is in effect, or why none is. */
@@ -34,6 +36,23 @@ export type RegistryResult =
 
 /** Sees to the Secrets and the ServiceAccount that every namespace gets copies of. */
 export async function ensureRegistry(
+  deps: RegistryDeps,
+  spec: ServerlessSpec,
+): Promise<RegistryResult> {
+  const configured = await ensureConfigured(deps, spec);
+  const chosen = deps.chosen();
+  const { name = "", labels: marks } = chosen?.metadata ?? {};
+  const { secretName } = spec.dockerRegistry ?? {};
+  if ("error" in configured || marks?.[labels.config] !== "credentials" || secretName === name)
+    return configured;
+  const address = valueOf(chosen, "registryAddress");
+  const what = secretName ? `Secret ${secretName}` : "the internal registry";
+  // In the contract's sense (section 6.3): what is in effect is not what the object says.
+  const warning = `Secret ${deps.namespace}/${name} chooses the registry ${address} for all namespaces, and spec.dockerRegistry ${what}: name that Secret there, or delete it`;
+  return { ...configured, address, warnings: [...configured.warnings, warning] };
+}
+
+async function ensureConfigured(
   deps: RegistryDeps,
   { dockerRegistry = {} }: ServerlessSpec,
 ): Promise<RegistryResult> {
@@ -106,8 +125,12 @@ async function ensureSecret({ client }: RegistryDeps, wished: Secret): Promise<v
 async function externalDefault({ client, namespace }: RegistryDeps): Promise<string | undefined> {
   const target = { namespace, name: names.registrySecret };
   const present = await client.get(resources.secrets, target).catch(missing);
-  const value = (key: string) => Buffer.from(present?.data?.[key] ?? "", "base64").toString();
-  return present && value("isInternal") !== "true" ? value("registryAddress") : undefined;
+  const isOurs = valueOf(present, "isInternal") === "true";
+  return present && !isOurs ? valueOf(present, "registryAddress") : undefined;
+}
+
+function valueOf(secret: Secret | undefined, key: string): string {
+  return Buffer.from(secret?.data?.[key] ?? "", "base64").toString();
 }
 
 async function ensureServiceAccount({ client, namespace }: RegistryDeps): Promise<void> {

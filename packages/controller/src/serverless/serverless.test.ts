@@ -184,6 +184,26 @@ describe("a cluster with Serverless objects", () => {
     await expect.poll(() => state("default"), patience).toMatch(/^Warning True internal/);
   });
 
+  test("a Secret that chooses another registry for all is told, and what comes of it", async () => {
+    await create("default", { dockerRegistry: { enableInternal: true } });
+    await expect.poll(() => state("default"), patience).toMatch(/^Ready True internal/);
+    const chosen = { namespace, name: "serverless-registry-config" };
+    const registryAddress = Buffer.from("other.example/team").toString("base64");
+    await client.create(resources.secrets, {
+      metadata: { ...chosen, labels: { "serverless.kyma-project.io/config": "credentials" } },
+      data: { registryAddress },
+    });
+    await expect
+      .poll(() => state("default"), patience)
+      .toMatch(/^Warning True other.example\/team/);
+    expect((await get("default")).status?.conditions?.[0]?.message).toBe(
+      "Secret kyma-system/serverless-registry-config chooses the registry other.example/team for all namespaces, " +
+        "and spec.dockerRegistry the internal registry: name that Secret there, or delete it",
+    );
+    await client.delete(resources.secrets, chosen);
+    await expect.poll(() => state("default"), patience).toMatch(/^Ready True internal/);
+  });
+
   test("deletion waits for the Functions", async () => {
     await create("default");
     await expect.poll(() => state("default"), patience).toMatch(/^Ready/);

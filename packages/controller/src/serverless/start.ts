@@ -6,9 +6,11 @@ import {
   type KubeClient,
   type Logger,
   messageOf,
+  resources,
   silentLogger,
   systemClock,
 } from "@spry/kube";
+import { names } from "@spry/function";
 import { type ControllerConfig, settingsOf } from "../config.ts";
 import { digestOf } from "../digest.ts";
 import { startFunctionController } from "../start.ts";
@@ -45,6 +47,13 @@ export async function startServerlessController(
   const { liveness } = options;
   const telling = { clock, log, ...(metrics ? { metrics } : {}) };
   const informer = new Informer(client, serverlesses, { clock, log });
+  const namespace = settingsOf(options.config).baseNamespace;
+  const choices = new Informer(client, resources.secrets, {
+    namespace,
+    fieldSelector: `metadata.name=${names.remoteRegistrySecret}`,
+    clock,
+    log,
+  });
   const stop = new AbortController();
   const running = AbortSignal.any([signal, stop.signal]);
   const runner = new Runner(running, (config, own) =>
@@ -62,7 +71,8 @@ export async function startServerlessController(
       client,
       informer,
       base: options.config,
-      namespace: settingsOf(options.config).baseNamespace,
+      namespace,
+      chosen: () => [...choices.list()][0],
       internalRegistry: options.internalRegistry,
       use: (config) => runner.use(config),
       clock,
@@ -73,12 +83,15 @@ export async function startServerlessController(
   });
   // All objects are looked at together: which is served depends on the others.
   controller.watch(informer, () => [key]);
+  controller.watch(choices, () => [key]);
   controller.enqueue(key);
   liveness?.watch(controller, running);
   const failed = runner.failed.finally(() => stop.abort());
   await Promise.race([
     failed,
-    Promise.all([informer.run(running), controller.run(running)]).then(() => runner.ended()),
+    Promise.all([informer.run(running), choices.run(running), controller.run(running)]).then(() =>
+      runner.ended(),
+    ),
   ]);
 }
 

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import {
+  assembleImage,
+  createLayer,
+  digestOf,
+  parseImageName,
+  pushImage,
+  RegistryClient,
+} from "../index.ts";
+import { oldRegistry } from "../testing/old-registry.ts";
+
+const minute = 60_000;
+const graceMs = 10 * minute;
+const lanes = 4;
+const pushesOfLane = 15;
+
+test("pushes that share layers, and sweeps all the while: each push succeeds, and what is young is whole", async () => {
+  const { registry, host, elapse } = await oldRegistry({
+    retention: { graceMs, previousImages: 0 },
+  });
+  const client = new RegistryClient({ attempts: 1 });
+  const pushed: { name: ReturnType<typeof parseImageName>; after: number }[] = [];
+  let elapsed = 0;
+  let pushing = true;
+  const sweeping = (async () => {
+    let removed = 0;
+    while (pushing) removed += (await registry.clean({ references: [], functions: [] })).manifests;
+    return removed;
+  })();
+  const push = async (lane: number) => {
+    for (let n = 0; n < pushesOfLane; n++) {
+      // What was swept away comes back, in other company.
+      const layers = await Promise.all(
+        [`${n % 5}`, `of lane ${lane}: ${n % 3}`].map((content) =>
+          createLayer([{ path: "file", content }]),
+        ),
+      );
+      const image = assembleImage({ layers });
+      const tag = digestOf(`${lane} ${n}`).slice("sha256:".length);
+      const repository = parseImageName(`${host}/shop-function-${lane}:${tag}`);
+      await pushImage(client, image, repository);
+      pushed.push({ name: repository, after: elapsed });
+      elapsed += minute;
+      elapse(minute);
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => push(lane)));
+  pushing = false;
+  expect(await sweeping).toBeGreaterThan(0);
+  const young = pushed.filter(({ after }) => after > elapsed - graceMs);
+  expect(young.length).toBeGreaterThan(5);
+  for (const { name } of young) {
+    const { manifest } = await client.resolveImage(name);
+    for (const layer of manifest.layers) await client.readBlob(name, layer, { limit: 10_000 });
+  }
+  elapse(graceMs + minute);
+  await registry.clean({ references: [], functions: [] });
+  expect(registry.metrics()).toMatch(/^spry_registry_storage_bytes 0$/m);
+});
