@@ -21,10 +21,11 @@ test("pushes that share layers, and sweeps all the while: each push succeeds, an
   const client = new RegistryClient({ attempts: 1 });
   const pushed: { name: ReturnType<typeof parseImageName>; after: number }[] = [];
   let elapsed = 0;
-  let pushing = true;
+  const stop = new AbortController();
   const sweeping = (async () => {
     let removed = 0;
-    while (pushing) removed += (await registry.clean({ references: [], functions: [] })).manifests;
+    while (!stop.signal.aborted)
+      removed += (await registry.clean({ references: [], functions: [] })).manifests;
     return removed;
   })();
   const push = async (lane: number) => {
@@ -45,7 +46,7 @@ test("pushes that share layers, and sweeps all the while: each push succeeds, an
     }
   };
   await Promise.all(Array.from({ length: lanes }, (_, lane) => push(lane)));
-  pushing = false;
+  stop.abort();
   expect(await sweeping).toBeGreaterThan(0);
   const young = pushed.filter(({ after }) => after > elapsed - graceMs);
   expect(young.length).toBeGreaterThan(5);
