@@ -217,6 +217,7 @@ class _Server(Service):
         except BaseException as error:  # noqa: BLE001
             self._fail(exchange, error)
         finally:
+            self._invocation.end_if_forked()
             self._invocation.end(exchange.head, status, began)
             self._settle(exchange, status, failed)
 

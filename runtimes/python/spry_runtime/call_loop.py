@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import _thread
 import os
-import sys
 import time
 
 from . import channel
@@ -55,9 +54,9 @@ class CallLoop:
         # it is the main thread to it.
         import threading  # noqa: F401
 
-        from .memory import limit_arenas
+        from .memory import return_memory
 
-        limit_arenas()
+        return_memory()
         self._serve()
         with self._counting:
             self._parked += 1
@@ -70,11 +69,13 @@ class CallLoop:
                 return
             self._threads_left -= 1
             self._parked += 1
-        thread = getattr(sys.modules.get("threading"), "Thread", None)
-        if thread is None:
+        try:
             _thread.start_new_thread(self._live, ())
-        else:
-            thread(target=self._live, daemon=True).start()
+        except RuntimeError:
+            # There may be no more: a limit of processes counts threads too. The next one that comes free tries again.
+            with self._counting:
+                self._threads_left += 1
+                self._parked -= 1
 
     def _live(self) -> None:
         self._serve_promoted()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Invocation:
     def __init__(self, settings: Settings, handler: Handler) -> None:
         self._settings = settings
+        self._process_id = os.getpid()
         self._handler = handler
         self._context = context_from(settings, os.environ.get("FUNC_MEMORY_LIMIT"))
         self._takes_request = handler.takes_request
@@ -39,10 +40,9 @@ class Invocation:
     def call(self, head: RequestHead, content: bytes, peer: str) -> Reply:
         """Of a synchronous handler. Whatever it raises has become the reply."""
         self.begin(head)
-        if trace.exporter is None:
-            return self._call(head, content, peer)
         began = time.time_ns()
         reply = self._call(head, content, peer)
+        self.end_if_forked()
         self.end(head, reply.status, began)
         return reply
 
@@ -63,6 +63,11 @@ class Invocation:
         except BaseException as error:  # noqa: BLE001 - sys.exit() in a handler must not end the server
             return error_reply(error)
 
+    def end_if_forked(self) -> None:
+        """In a process that the handler has forked, and let return: it must not go on serving what is its parent's."""
+        if os.getpid() != self._process_id:
+            os._exit(0)
+
     def end(self, head: RequestHead, status: int, began: int) -> None:
         """Records the call's span, for which `began` is in nanoseconds since 1970."""
         context = trace.current.get()
@@ -82,10 +87,9 @@ class Invocation:
     async def call_async(self, head: RequestHead, content: bytes, peer: str) -> Reply:
         """Of an asynchronous handler, in a task of its own."""
         self.begin(head)
-        if trace.exporter is None:
-            return await self._call_async(head, content, peer)
         began = time.time_ns()
         reply = await self._call_async(head, content, peer)
+        self.end_if_forked()
         self.end(head, reply.status, began)
         return reply
 

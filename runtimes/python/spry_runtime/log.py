@@ -18,7 +18,14 @@ write_message = _write
 
 
 def log(text: str) -> None:
-    write_message(text)
+    """Raises nothing: user code can have closed or replaced the stream."""
+    try:
+        write_message(text)
+    except Exception:  # noqa: BLE001
+        try:
+            os.write(2, (text + "\n").encode("utf-8", "replace"))
+        except OSError:
+            pass
 
 
 def log_error(sentence: str, error: BaseException) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-_M_ARENA_MAX = -8
-_ARENAS = 2
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
+_LARGE_BYTES = 256 * 1024
 
 
-def limit_arenas() -> None:
-    """glibc gives each thread an arena, up to eight for each core, and every one of them keeps what its largest body has
-    needed: with 50 threads a worker grows for hours, to several times what it uses. Python's lock lets one thread
-    allocate at a time anyway."""
+def return_memory() -> None:
+    """glibc gives each thread an arena, up to eight for each core, and each keeps what the largest bodies in it have
+    needed: with 50 threads a worker grows for an hour, to several times what it uses. So threads share those that there
+    are (Python's lock lets one of them allocate at a time anyway), and large blocks go back to the system at once."""
     try:
         import ctypes
 
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
+        library = ctypes.CDLL(None)
+        library.mallopt(_M_ARENA_MAX, 1)
+        library.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
     except (ImportError, OSError, AttributeError):
         pass  # another C library
