@@ -15,6 +15,7 @@ import { loadHandler } from "./load-handler.ts";
 import { type Invocation } from "./invoke.ts";
 import { logError } from "./log.ts";
 import { Metrics } from "./metrics.ts";
+import { traceOutgoingRequests } from "./outgoing-trace.ts";
 import { Publisher } from "./publisher.ts";
 import { provideWebClasses } from "./web/provide-web-classes.ts";
 import { provideModules } from "./provided-modules.ts";
@@ -40,6 +41,7 @@ async function main(): Promise<void> {
   openInspector?.();
   const publisher = new Publisher(settings.publisherAddress);
   provideWebClasses();
+  traceOutgoingRequests();
   provideModules(
     {
       sdk: () => createSdk(settings, publisher),

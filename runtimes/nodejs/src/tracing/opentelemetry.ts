@@ -1,5 +1,5 @@
+import { traceHeaders } from "../outgoing-trace.ts";
 import { activeContext, type Context, runWith, spanOf } from "./context.ts";
-import { traceHeaders } from "./trace-context.ts";
 import { type Tracer } from "./tracer.ts";
 
 /** Where every copy of `@opentelemetry/api` 1.x looks for its implementation. */
@@ -40,7 +40,7 @@ export function provideOpenTelemetry(tracer: Tracer): void {
       inject(context: Context, carrier: unknown, setter: Setter) {
         const span = spanOf(context);
         if (!span) return;
-        for (const [name, value] of Object.entries(traceHeaders(span.spanContext())))
+        for (const [name, value] of traceHeaders(span.spanContext()))
           setter.set(carrier, name, value);
       },
       extract: (context: Context) => context,

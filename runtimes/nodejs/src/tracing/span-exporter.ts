@@ -1,6 +1,6 @@
 import { type Agent as HttpAgent } from "node:http";
 import { logError } from "../log.ts";
-import { rootContext, runWith } from "./context.ts";
+import { runWith, untraced } from "./context.ts";
 import { envelopeJson } from "./otlp-json.ts";
 import { type Span } from "./span.ts";
 import { type PlainSpan, SpanBatch } from "./span-batch.ts";
@@ -76,7 +76,7 @@ export class SpanExporter {
     this.#current = undefined;
     if (batch.isEmpty) return void (this.#spare = batch);
     // It is no part of the request whose span happened to be the last one.
-    const sent = runWith(rootContext, () => this.#deliver(batch));
+    const sent = runWith(untraced, () => this.#deliver(batch));
     this.#sending.add(sent);
     void sent.then(() => this.#sending.delete(sent));
   }

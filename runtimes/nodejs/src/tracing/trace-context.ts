@@ -43,17 +43,6 @@ function isId(id: string): boolean {
   return /[1-9a-f]/.test(id);
 }
 
-/** What an outgoing request carries, in both forms. */
-export function traceHeaders({ traceId, spanId, traceFlags, tracestate }: SpanContext) {
-  return {
-    traceparent: `00-${traceId}-${spanId}-0${traceFlags}`,
-    "x-b3-traceid": traceId,
-    "x-b3-spanid": spanId,
-    "x-b3-sampled": String(traceFlags),
-    ...(tracestate && { tracestate }),
-  };
-}
-
 const pool = Buffer.allocUnsafe(64 * 24);
 let digits = "";
 let used = 0;

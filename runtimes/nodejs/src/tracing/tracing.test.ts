@@ -33,6 +33,8 @@ async function startCollector() {
   const spans: SentSpan[] = [];
   const services: unknown[] = [];
   const server = createServer((request, response) => {
+    // What exports traces is part of none.
+    expect(request.headers).not.toHaveProperty("traceparent");
     let text = "";
     request.on("data", (chunk: Buffer) => (text += chunk.toString()));
     request.on("end", () => {
@@ -78,11 +80,29 @@ describe("a trace", () => {
         ...(headers["tracestate"] && { tracestate: "a=1" }),
       };
       expect(JSON.parse((await send(url, { headers })).body)).toEqual([expected, expected]);
-      expect(JSON.parse((await send(url)).body)).toEqual([{}, {}]);
-      const broken = { traceparent: `00-${"0".repeat(32)}-${spanId}-01` };
-      expect(JSON.parse((await send(url, { headers: broken })).body)).toEqual([{}, {}]);
     },
   );
+});
+
+test.each<[string, Record<string, string>]>([
+  ["no trace", {}],
+  ["a trace that is none", { traceparent: `00-${"0".repeat(32)}-${spanId}-01` }],
+  ["a wish for one", { "x-b3-sampled": "1" }],
+])("a trace begins in what a Function sends that was asked with %s", async (_name, headers) => {
+  const target = await startFunction(show);
+  const { url } = await startFunction(
+    `${call} exports.main = async () => { await null; return [await viaHttp("${target.url}"), await viaFetch("${target.url}")]; };`,
+  );
+  const sent = JSON.parse((await send(url, { headers })).body) as Record<string, string>[];
+  for (const { traceparent = "", trace, span, sampled } of sent) {
+    expect(traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+    expect({ trace, span, sampled }).toEqual({
+      trace: traceparent.slice(3, 35),
+      span: traceparent.slice(36, 52),
+      sampled: "1",
+    });
+  }
+  expect(sent).toHaveLength(2);
 });
 
 describe("with a collector", () => {

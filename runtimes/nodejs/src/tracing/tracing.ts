@@ -1,16 +1,15 @@
-import { subscribe } from "node:diagnostics_channel";
-import { type ClientRequest } from "node:http";
 import { atStop } from "../background-work.ts";
 import { type FunctionRequest } from "../function-request.ts";
 import { isTraced } from "../is-traced.ts";
 import { type Settings } from "../settings.ts";
+import { traceHeaders, useTraceHeaders } from "../outgoing-trace.ts";
 import { useTracer } from "../tracer.ts";
-import { activeContext, type Context, rootContext, runWith, spanOf, withSpan } from "./context.ts";
+import { activeContext, rootContext, runWith, spanOf, untraced, withSpan } from "./context.ts";
 import { provideOpenTelemetry } from "./opentelemetry.ts";
 import { InvocationSpan } from "./invocation-span.ts";
 import { Span } from "./span.ts";
 import { SpanExporter } from "./span-exporter.ts";
-import { randomId, readTraceContext, type SpanContext, traceHeaders } from "./trace-context.ts";
+import { randomId, readTraceContext, type SpanContext } from "./trace-context.ts";
 import { Tracer } from "./tracer.ts";
 
 /**
@@ -21,8 +20,7 @@ export class Tracing {
   readonly #exporter: SpanExporter | undefined;
 
   constructor({ traceEndpoint, functionName }: Settings) {
-    subscribe("http.client.request.created", addToClientRequest);
-    subscribe("undici:request:create", addToFetch);
+    useTraceHeaders(outgoing);
     if (!traceEndpoint) return;
     const exporter = new SpanExporter(traceEndpoint, functionName);
     atStop(() => exporter.flush());
@@ -52,22 +50,10 @@ export class Tracing {
   }
 }
 
-function outgoing(context: Context): [string, string][] {
+/** None for what the runtime sends by itself; undefined when nothing is known of a trace. */
+function outgoing() {
+  const context = activeContext();
+  if (context === untraced) return [];
   const span = spanOf(context);
-  return span ? Object.entries(traceHeaders(span.spanContext())) : [];
-}
-
-function addToClientRequest(message: unknown): void {
-  const { request } = message as { request: ClientRequest };
-  for (const [name, value] of outgoing(activeContext()))
-    if (!request.hasHeader(name)) request.setHeader(name, value);
-}
-
-function addToFetch(message: unknown): void {
-  const { request } = message as {
-    request: { headers: string | string[]; addHeader(name: string, value: string): void };
-  };
-  const has = String(request.headers).toLowerCase();
-  for (const [name, value] of outgoing(activeContext()))
-    if (!has.includes(name)) request.addHeader(name, value);
+  return span && traceHeaders(span.spanContext());
 }
