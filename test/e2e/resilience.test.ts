@@ -1,8 +1,8 @@
 /** Edits under load lose no request; kill -9 loses nothing that was acknowledged and leaves nothing behind. */
-import { readdirSync, readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { functionManifest, pause, Platform } from "../support/platform.ts";
+import { processesOf } from "../support/processes.ts";
 
 const answering = (text: string) => `module.exports = { main: () => ${JSON.stringify(text)} };`;
 
@@ -86,24 +86,6 @@ describe("kill -9", () => {
     expect(processesOf(platform.dataDir)).toEqual([]);
   });
 });
-
-/** Command lines of all processes that name the directory in their arguments or environment. */
-function processesOf(dir: string): string[] {
-  return readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry) && Number(entry) !== process.pid)
-    .flatMap((pid) => {
-      try {
-        const text =
-          readFileSync(`/proc/${pid}/cmdline`, "utf8") +
-          readFileSync(`/proc/${pid}/environ`, "utf8");
-        return text.includes(dir)
-          ? [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")}`]
-          : [];
-      } catch {
-        return [];
-      }
-    });
-}
 
 /** An open loop: requests leave on time, however long answers take. */
 class Load {
