@@ -10,7 +10,6 @@ beforeAll(async () => {
   harness = await startHarness();
   await startControllers({
     client: harness.client,
-    kubelet: () => undefined,
     signal: ending.signal,
   });
 });

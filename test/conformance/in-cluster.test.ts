@@ -102,7 +102,7 @@ describe.each(here)("in the %s sandbox", (_, open) => {
       await running;
     });
     const rootCa = readFileSync(path.join(directory, "ca.crt"), "utf8");
-    await startControllers({ client, kubelet: () => node?.kubelet, rootCa, signal: ending.signal });
+    await startControllers({ client, rootCa, signal: ending.signal });
     const rbac = { group: "rbac.authorization.k8s.io", version: "v1", namespaced: true };
     await client.create({ ...rbac, plural: "rolebindings", kind: "RoleBinding" }, {
       metadata: { namespace: "default", name: "viewers" },

@@ -130,7 +130,6 @@ export async function startMachine(
   startNode();
   await startControllers({
     client,
-    kubelet,
     rootCa,
     signal: ending.signal,
     ...(clock ? { clock } : {}),

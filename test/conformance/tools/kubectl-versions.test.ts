@@ -104,7 +104,6 @@ beforeAll(async () => {
   harness = await startHarness();
   await startControllers({
     client: harness.client,
-    kubelet: () => undefined,
     signal: ending.signal,
   });
   for (const [name, text] of Object.entries(files)) {

@@ -51,8 +51,13 @@ export function factsOf(view: View): Facts {
 /** What each server gives an object for itself. */
 const ownFields = new Set(["uid", "creationTimestamp", "managedFields"]);
 
+/** How often a slice is written on the way is a matter of timing, and so is its generation. */
+function isOwn({ kind }: KubeObject, field: string): boolean {
+  return ownFields.has(field) || (kind === "EndpointSlice" && field === "generation");
+}
+
 function comparable(object: KubeObject): unknown {
-  const kept = Object.entries(object.metadata).filter(([name]) => !ownFields.has(name));
+  const kept = Object.entries(object.metadata).filter(([name]) => !isOwn(object, name));
   return sorted({ ...object, apiVersion: undefined, metadata: Object.fromEntries(kept) });
 }
 

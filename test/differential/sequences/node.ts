@@ -16,9 +16,9 @@ const leaseMs = 10_000;
 
 /**
  * What a node does by itself: it is there, tells so, and ends the Pods that are deleted. Everything else happens
- * on a case's cue.
+ * on a case's cue. Resolves with the Pods it watches.
  */
-export async function playNode(client: KubeClient, signal: AbortSignal): Promise<void> {
+export async function playNode(client: KubeClient, signal: AbortSignal): Promise<Informer<Pod>> {
   const now = () => timestamp(systemClock);
   const quantities = {
     cpu: "1000",
@@ -72,6 +72,7 @@ export async function playNode(client: KubeClient, signal: AbortSignal): Promise
   });
   void pods.run(signal);
   await pods.synced;
+  return pods;
 }
 
 const micro = () => new Date().toISOString().replace("Z", "000Z");

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createApiServer } from "@spry/apiserver";
-import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
+import { httpsTransport, type Informer, KubeClient, loadKubeconfig, type Pod } from "@spry/kube";
 import { startControllers } from "@spry/machine";
 import { down, up } from "../../../tools/real-apiserver/cluster.ts";
+import { measuringNode, serveMetrics } from "./metrics-server.ts";
 import { playNode } from "./node.ts";
 import { Observer } from "./observer.ts";
 
@@ -28,23 +29,27 @@ export async function startSides(): Promise<Sides> {
   const { kubeconfig } = await up(dir, signal);
   const config = loadKubeconfig(kubeconfig);
   const transport = httpsTransport(config);
-  const server = await createApiServer({ dataDir: ":memory:" });
+  const embeddedPods = () => [...(pods.embedded?.list() ?? [])];
+  const pods: Partial<Record<"embedded" | "real", Informer<Pod>>> = {};
+  const node = measuringNode(embeddedPods);
+  const server = await createApiServer({ dataDir: ":memory:", kubelet: () => node });
   const embedded = new KubeClient(server.transport());
-  await startControllers({
-    client: embedded,
-    kubelet: () => undefined,
-    rootCa: config.certificateAuthority ?? "",
-    signal,
-  });
-  const side = async (client: KubeClient): Promise<Side> => {
-    await playNode(client, signal);
+  const rootCa = config.certificateAuthority ?? "";
+  await startControllers({ client: embedded, rootCa, signal });
+  const side = async (name: "embedded" | "real", client: KubeClient): Promise<Side> => {
+    pods[name] = await playNode(client, signal);
     return { client, observer: await Observer.start(client, signal) };
   };
+  const sides = {
+    embedded: await side("embedded", embedded),
+    real: await side("real", new KubeClient(transport)),
+  };
+  const metrics = pods.real && (await serveMetrics(sides.real.client, pods.real, scratch));
   return {
-    embedded: await side(embedded),
-    real: await side(new KubeClient(transport)),
+    ...sides,
     async stop() {
       ending.abort();
+      metrics?.close();
       transport.close();
       await server.close();
       await down(dir);

@@ -220,7 +220,6 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const work = [
       startControllers({
         client,
-        kubelet,
         rootCa: certificates.ca,
         log: log.child({ room: "machine" }),
         signal: running.signal,

@@ -9,15 +9,12 @@ import {
   type Logger,
   type Resource,
   resources,
-  type Transport,
 } from "@spry/kube";
 
 /** What every controller of this room works with. */
 export interface ControllerContext {
   client: KubeClient;
   caches: Caches;
-  /** The API of a node's agent; undefined while the node has none. */
-  kubelet: (nodeName: string) => Transport | undefined;
   events: EventRecorder;
   clock: Clock;
   log: Logger;

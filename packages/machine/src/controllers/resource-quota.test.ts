@@ -15,7 +15,7 @@ async function startCluster(): Promise<KubeClient> {
     ending.abort();
     await server.close();
   });
-  await startControllers({ client, kubelet: () => undefined, signal: ending.signal });
+  await startControllers({ client, signal: ending.signal });
   return client;
 }
 

@@ -7,7 +7,6 @@ import {
   type Logger,
   silentLogger,
   systemClock,
-  type Transport,
 } from "@spry/kube";
 import { createAutoscaler } from "./autoscaler/autoscaler.ts";
 import { type ControllerContext, createCaches } from "./context.ts";
@@ -25,8 +24,6 @@ import { createRootCaMaps, createServiceAccountController } from "./service-acco
 
 export interface ControllersOptions {
   client: KubeClient;
-  /** The API of a node's agent, for metrics. */
-  kubelet: (nodeName: string) => Transport | undefined;
   /** PEM of the API server's authority, handed to Namespaces as `kube-root-ca.crt`. */
   rootCa?: string;
   clock?: Clock;
@@ -36,12 +33,11 @@ export interface ControllersOptions {
 
 /** What kube-scheduler and kube-controller-manager do for a cluster. Resolves once all are at work. */
 export async function startControllers(options: ControllersOptions): Promise<void> {
-  const { client, kubelet, rootCa, clock = systemClock, log = silentLogger, signal } = options;
+  const { client, rootCa, clock = systemClock, log = silentLogger, signal } = options;
   const caches = createCaches(client, clock, log);
   const contextOf = (component: string): ControllerContext => ({
     client,
     caches,
-    kubelet,
     clock,
     log,
     events: new EventRecorder({ client, component, clock, log }),

@@ -22,7 +22,7 @@ export async function startCluster(
   options: { clock?: Clock; kubelet?: Transport; rootCa?: string } = {},
 ) {
   const { clock, kubelet, rootCa } = options;
-  const server = await createApiServer({ dataDir: ":memory:" });
+  const server = await createApiServer({ dataDir: ":memory:", kubelet: () => kubelet });
   const client = new KubeClient(server.transport());
   const ending = new AbortController();
   onTestFinished(async () => {
@@ -31,7 +31,6 @@ export async function startCluster(
   });
   await startControllers({
     client,
-    kubelet: () => kubelet,
     signal: ending.signal,
     ...(clock ? { clock } : {}),
     ...(rootCa ? { rootCa } : {}),

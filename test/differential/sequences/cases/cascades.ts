@@ -181,6 +181,8 @@ export const cascades: Sequence[] = [
   },
   {
     name: "a namespace goes with all that is in it",
+    // In the order of discovery, while their controllers still work.
+    chance: /^history of /,
     quietMs: 1500,
     steps: [
       create(2),

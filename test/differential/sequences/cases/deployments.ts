@@ -242,6 +242,8 @@ export const deployments: Sequence[] = [
   },
   {
     name: "orphaned, and adopted by its successor",
+    // Whether its status is written once more between the release of its ReplicaSet and its end.
+    chance: /^history of Deployment\/web Available/,
     steps: [
       ...up(2),
       step("orphan", async (scene) => {

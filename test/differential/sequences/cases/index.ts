@@ -1,4 +1,5 @@
 import { type Sequence } from "../sequence.ts";
+import { autoscalers } from "./autoscalers.ts";
 import { cascades } from "./cascades.ts";
 import { cronJobs } from "./cron-jobs.ts";
 import { deployments } from "./deployments.ts";
@@ -11,6 +12,7 @@ const wanted = process.env["SEQUENCES"] ?? "";
 
 /** The longest first, for they decide how long all of them take. */
 const all: readonly Sequence[] = [
+  ...autoscalers,
   ...cronJobs,
   ...jobs,
   ...cascades,

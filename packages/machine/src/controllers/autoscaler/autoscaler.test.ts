@@ -10,7 +10,16 @@ test("an autoscaler follows the CPU that Pods use, up at once and down after fiv
   const kubelet: Transport = () =>
     Promise.resolve(
       Response.json({
-        pods: uids.map((uid) => ({ podRef: { uid }, cpu: { usageNanoCores: usage.nanoCores } })),
+        pods: uids.map((uid) => ({
+          podRef: { uid },
+          containers: [
+            {
+              name: "main",
+              cpu: { usageNanoCores: usage.nanoCores },
+              memory: { workingSetBytes: 64 * 2 ** 20 },
+            },
+          ],
+        })),
       }),
     );
   const client = await startCluster({ clock, kubelet });

@@ -1,4 +1,5 @@
 import { quantityValue } from "@spry/kube";
+import { type PodGroups } from "./pod-groups.ts";
 
 /**
  * The arithmetic of the HorizontalPodAutoscaler (Kubernetes documentation, "Horizontal Pod
@@ -21,63 +22,77 @@ export function tolerancesOf(behavior: { scaleUp?: object; scaleDown?: object } 
   return { scaleUp: of(behavior.scaleUp), scaleDown: of(behavior.scaleDown) };
 }
 
-export interface PodUsage {
-  name: string;
-  /** Cores requested; a Pod without a request cannot be measured against it. */
-  request: number;
-  /** Cores in use; undefined while there are no metrics. */
-  usage?: number | undefined;
-  /** Not ready, or too young for its CPU use to mean anything. */
-  unready: boolean;
-}
+/** What the Pods are to use: percent of what they request, or thousandths of the resource's unit each. */
+export type Target =
+  | { utilization: number; requests: ReadonlyMap<string, number> }
+  | { averageMilli: number };
 
 export interface Calculation {
   replicas: number;
-  /** Percent of the requests, over the Pods that were measured. */
-  utilization: number;
-  /** Cores, per measured Pod. */
-  averageUsage: number;
+  /** Percent of the requests, over the Pods that were measured; for a target of that kind. */
+  utilization?: number;
+  /** Thousandths of the resource's unit, per measured Pod. */
+  averageMilli: number;
 }
 
-/** The replicas that would bring utilisation to the target; undefined without any measured Pod. */
-export function replicasForUtilization(
+/** The replicas that would bring the use to the target. Throws without any measured Pod. */
+export function replicasFor(
   currentReplicas: number,
-  targetPercent: number,
-  pods: readonly PodUsage[],
+  target: Target,
+  { measured, unready, missing }: PodGroups,
   { scaleUp, scaleDown }: Tolerances = tolerancesOf(),
-): Calculation | undefined {
+): Calculation {
+  if (measured.size === 0)
+    throw new Error("did not receive metrics for targeted pods (pods might be unready)");
   const isWithinTolerance = (ratio: number) => 1 - scaleDown <= ratio && ratio <= 1 + scaleUp;
-  const measured = pods.filter((pod) => pod.usage !== undefined && !pod.unready);
-  const missing = pods.filter((pod) => pod.usage === undefined && !pod.unready);
-  const unready = pods.filter((pod) => pod.unready);
-  if (measured.length === 0) return undefined;
-  const usageOf = (pod: PodUsage) => pod.usage ?? 0;
-  const utilization = percent(measured, usageOf);
-  const averageUsage = measured.reduce((sum, pod) => sum + usageOf(pod), 0) / measured.length;
-  const result = (replicas: number): Calculation => ({ replicas, utilization, averageUsage });
-
-  const ratio = utilization / targetPercent;
-  if (missing.length === 0 && (unready.length === 0 || ratio <= 1)) {
-    if (isWithinTolerance(ratio)) return result(currentReplicas);
-    return result(Math.ceil(ratio * measured.length));
-  }
-  // Pods that cannot be measured are taken to damp the step: idle when growing, at target when shrinking.
-  const assumed = new Map<PodUsage, number>();
-  const growing = ratio > 1;
-  for (const pod of missing)
-    assumed.set(pod, growing ? 0 : pod.request * Math.max(1, targetPercent / 100));
-  if (growing) for (const pod of unready) assumed.set(pod, 0);
-  const all = [...measured, ...assumed.keys()];
-  const damped = percent(all, (pod) => assumed.get(pod) ?? usageOf(pod)) / targetPercent;
-  if (isWithinTolerance(damped) || growing !== damped > 1) return result(currentReplicas);
-  const replicas = Math.ceil(damped * all.length);
-  if (growing ? replicas < currentReplicas : replicas > currentReplicas)
-    return result(currentReplicas);
-  return result(replicas);
+  const ratioOf = (values: ReadonlyMap<string, number>) =>
+    "averageMilli" in target
+      ? averageOf(values) / target.averageMilli
+      : percentOf(values, target.requests) / target.utilization;
+  const ratio = ratioOf(measured);
+  const result = (replicas: number): Calculation => ({
+    replicas,
+    averageMilli: averageOf(measured),
+    ...("requests" in target ? { utilization: percentOf(measured, target.requests) } : {}),
+  });
+  const isGrowing = ratio > 1;
+  const growsWithUnready = isGrowing && unready.length > 0;
+  if (missing.length === 0 && !growsWithUnready)
+    return result(isWithinTolerance(ratio) ? currentReplicas : Math.ceil(ratio * measured.size));
+  // Pods that cannot be measured are taken to damp the step: idle when growing, at the target when shrinking.
+  const damped = new Map(measured);
+  if (ratio < 1) for (const name of missing) damped.set(name, fullUseOf(name, target));
+  if (isGrowing) for (const name of [...missing, ...unready]) damped.set(name, 0);
+  const dampedRatio = ratioOf(damped);
+  const turns = (ratio < 1 && dampedRatio > 1) || (isGrowing && dampedRatio < 1);
+  if (isWithinTolerance(dampedRatio) || turns) return result(currentReplicas);
+  const replicas = Math.ceil(dampedRatio * damped.size);
+  const turnsBack = dampedRatio < 1 ? replicas > currentReplicas : replicas < currentReplicas;
+  return result(turnsBack ? currentReplicas : replicas);
 }
 
-function percent(pods: readonly PodUsage[], usageOf: (pod: PodUsage) => number): number {
-  const requested = pods.reduce((sum, pod) => sum + pod.request, 0);
-  const used = pods.reduce((sum, pod) => sum + usageOf(pod), 0);
-  return Math.trunc((used * 100) / requested);
+/** What a Pod is taken to use that should use as much as it may, or as the target asks for if that is more. */
+function fullUseOf(name: string, target: Target): number {
+  if ("averageMilli" in target) return target.averageMilli;
+  const request = target.requests.get(name) ?? 0;
+  return Math.trunc((request * Math.max(100, target.utilization)) / 100);
+}
+
+function averageOf(values: ReadonlyMap<string, number>): number {
+  return Math.trunc(sumOf(values.values()) / values.size);
+}
+
+function percentOf(
+  values: ReadonlyMap<string, number>,
+  requests: ReadonlyMap<string, number>,
+): number {
+  const requested = sumOf([...values.keys()].map((name) => requests.get(name) ?? 0));
+  if (requested === 0) throw new Error("no metrics returned matched known pods");
+  return Math.trunc((sumOf(values.values()) * 100) / requested);
+}
+
+function sumOf(values: Iterable<number>): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum;
 }

@@ -36,36 +36,66 @@ const maxRemembered = 2000;
 
 export interface ScalingDecision {
   replicas: number;
-  /** Why the metric's wish was not followed to the letter, for the condition `ScalingLimited`. */
-  limit?: { reason: string; message: string };
-  /** For `AbleToScale`, when a recent recommendation holds the count. */
-  stabilized?: { reason: string; message: string };
+  /** For the condition `ScalingLimited`: whether the bounds or the pace hold the count. */
+  limit: { isLimited: boolean; reason: string; message: string };
+  /** For `AbleToScale`: whether recent recommendations hold the count. */
+  stabilized: { reason: string; message: string };
 }
+
+type Spec = NonNullable<HorizontalPodAutoscaler["spec"]>;
 
 /** From the metric's wish to the next count: stabilisation windows, rate policies, then min and max. */
 export function nextReplicas(
-  spec: NonNullable<HorizontalPodAutoscaler["spec"]>,
+  spec: Spec,
   current: number,
   wish: number,
   history: ScalingHistory,
   now: number,
 ): ScalingDecision {
+  forget(history, now);
   const up = { ...defaultUp, ...definedOf(spec.behavior?.scaleUp) };
   const down = { ...defaultDown, ...definedOf(spec.behavior?.scaleDown) };
-  forget(history, now);
-  const { replicas, reason } = stabilize(current, wish, history.recommendations, up, down, now);
+  const stable = spec.behavior
+    ? stabilize(current, wish, history.recommendations, up, down, now)
+    : highestOf(wish, history.recommendations, defaultDown.stabilizationWindowSeconds, now);
   history.recommendations.push({ at: now, value: wish });
-  const stabilized =
-    replicas === wish
-      ? undefined
-      : {
-          reason,
-          message: `recent recommendations were ${reason === "ScaleDownStabilized" ? "higher" : "lower"} than current one, applying the ${reason === "ScaleDownStabilized" ? "highest" : "lowest"} recent recommendation`,
-        };
+  const { replicas, reason } = spec.behavior
+    ? limit(spec, current, stable, up, down, history.changes, now)
+    : limitWithoutBehavior(spec, current, stable);
   return {
-    ...limit(spec, current, replicas, up, down, history.changes, now),
-    ...(stabilized ? { stabilized } : {}),
+    replicas,
+    limit: { isLimited: replicas !== stable, reason, message: limitMessages[reason] },
+    stabilized: stabilizedNote(stable === wish, !spec.behavior || wish < current),
   };
+}
+
+function stabilizedNote(isReady: boolean, isDown: boolean): ScalingDecision["stabilized"] {
+  if (isReady)
+    return { reason: "ReadyForNewScale", message: "recommended size matches current size" };
+  return isDown
+    ? {
+        reason: "ScaleDownStabilized",
+        message:
+          "recent recommendations were higher than current one, applying the highest recent recommendation",
+      }
+    : {
+        reason: "ScaleUpStabilized",
+        message:
+          "recent recommendations were lower than current one, applying the lowest recent recommendation",
+      };
+}
+
+const limitMessages = {
+  DesiredWithinRange: "the desired count is within the acceptable range",
+  ScaleUpLimit: "the desired replica count is increasing faster than the maximum scale rate",
+  ScaleDownLimit: "the desired replica count is decreasing faster than the maximum scale rate",
+  TooManyReplicas: "the desired replica count is more than the maximum replica count",
+  TooFewReplicas: "the desired replica count is less than the minimum replica count",
+};
+
+interface Limited {
+  replicas: number;
+  reason: keyof typeof limitMessages;
 }
 
 function definedOf(rules: Rules | undefined): Partial<typeof defaultUp> {
@@ -79,6 +109,20 @@ function forget(history: ScalingHistory, now: number): void {
   history.changes = history.changes.filter(recent).slice(-maxRemembered);
 }
 
+function within(recommendations: readonly Dated[], seconds: number, now: number): number[] {
+  return recommendations.filter(({ at }) => now - at < seconds * 1000).map(({ value }) => value);
+}
+
+function highestOf(
+  wish: number,
+  recommendations: readonly Dated[],
+  seconds: number,
+  now: number,
+): number {
+  return Math.max(wish, ...within(recommendations, seconds, now));
+}
+
+/** Grows only as far as all of its window agreed, shrinks only as far as all of the other agreed. */
 function stabilize(
   current: number,
   wish: number,
@@ -86,83 +130,48 @@ function stabilize(
   up: typeof defaultUp,
   down: typeof defaultDown,
   now: number,
-): { replicas: number; reason: string } {
-  const within = (seconds: number) =>
-    recommendations.filter(({ at }) => now - at < seconds * 1000).map(({ value }) => value);
-  const lowest = Math.min(wish, ...within(up.stabilizationWindowSeconds));
-  const highest = Math.max(wish, ...within(down.stabilizationWindowSeconds));
-  // Grow only as far as all of the window agreed, shrink only as far as all of it agreed.
-  if (current < lowest) return { replicas: lowest, reason: "ScaleUpStabilized" };
-  if (current > highest) return { replicas: highest, reason: "ScaleDownStabilized" };
-  return {
-    replicas: current,
-    reason: wish > current ? "ScaleUpStabilized" : "ScaleDownStabilized",
-  };
+): number {
+  const lowest = Math.min(wish, ...within(recommendations, up.stabilizationWindowSeconds, now));
+  const highest = highestOf(wish, recommendations, down.stabilizationWindowSeconds, now);
+  return Math.min(Math.max(current, lowest), highest);
+}
+
+/** Without `behavior` growth is at most to the double, or to four. */
+function limitWithoutBehavior(
+  { minReplicas, maxReplicas }: Spec,
+  current: number,
+  wanted: number,
+): Limited {
+  const pace = Math.max(2 * current, 4);
+  const min = minReplicas ?? 1;
+  if (wanted < min) return { replicas: min, reason: "TooFewReplicas" };
+  const max = Math.min(maxReplicas, pace);
+  if (wanted <= max) return { replicas: wanted, reason: "DesiredWithinRange" };
+  return { replicas: max, reason: maxReplicas > pace ? "ScaleUpLimit" : "TooManyReplicas" };
 }
 
 function limit(
-  spec: NonNullable<HorizontalPodAutoscaler["spec"]>,
+  { minReplicas, maxReplicas }: Spec,
   current: number,
   wanted: number,
   up: typeof defaultUp,
   down: typeof defaultDown,
   changes: readonly Dated[],
   now: number,
-): ScalingDecision {
-  const min = spec.minReplicas ?? 1;
+): Limited {
   if (wanted > current) {
-    const rate = rateLimit(current, up, changes, now, 1);
-    const ceiling = Math.min(rate, spec.maxReplicas);
-    if (wanted <= ceiling) return bounded(wanted, min, spec.maxReplicas);
-    if (rate < spec.maxReplicas)
-      return limited(
-        Math.max(rate, current),
-        "ScaleUpLimit",
-        "the desired replica count is increasing faster than the maximum scale rate",
-      );
-    return limited(
-      ceiling,
-      "TooManyReplicas",
-      "the desired replica count is more than the maximum replica count",
-    );
+    const pace = Math.max(rateLimit(current, up, changes, now, 1), current);
+    const max = Math.min(maxReplicas, pace);
+    if (wanted > max)
+      return { replicas: max, reason: maxReplicas > pace ? "ScaleUpLimit" : "TooManyReplicas" };
+  } else if (wanted < current) {
+    const pace = Math.min(rateLimit(current, down, changes, now, -1), current);
+    const least = minReplicas ?? 1;
+    const min = Math.max(least, pace);
+    if (wanted < min)
+      return { replicas: min, reason: least < pace ? "ScaleDownLimit" : "TooFewReplicas" };
   }
-  if (wanted < current) {
-    const rate = rateLimit(current, down, changes, now, -1);
-    const floor = Math.max(rate, min);
-    if (wanted >= floor) return bounded(wanted, min, spec.maxReplicas);
-    if (rate > min)
-      return limited(
-        Math.min(rate, current),
-        "ScaleDownLimit",
-        "the desired replica count is decreasing faster than the maximum scale rate",
-      );
-    return limited(
-      floor,
-      "TooFewReplicas",
-      "the desired replica count is less than the minimum replica count",
-    );
-  }
-  return bounded(wanted, min, spec.maxReplicas);
-}
-
-function bounded(wanted: number, min: number, max: number): ScalingDecision {
-  if (wanted > max)
-    return limited(
-      max,
-      "TooManyReplicas",
-      "the desired replica count is more than the maximum replica count",
-    );
-  if (wanted < min)
-    return limited(
-      min,
-      "TooFewReplicas",
-      "the desired replica count is less than the minimum replica count",
-    );
-  return { replicas: wanted };
-}
-
-function limited(replicas: number, reason: string, message: string): ScalingDecision {
-  return { replicas, limit: { reason, message } };
+  return { replicas: wanted, reason: "DesiredWithinRange" };
 }
 
 /** How far the policies allow to go, counted from where each policy's period began. */
@@ -176,12 +185,12 @@ function rateLimit(
   if (rules.selectPolicy === "Disabled") return current;
   const limits = rules.policies.map(({ type, value, periodSeconds }) => {
     const since = changes
-      .filter(({ at, value }) => now - at < periodSeconds * 1000 && value * direction > 0)
+      .filter(({ at }) => now - at < periodSeconds * 1000)
       .reduce((sum, change) => sum + change.value, 0);
     const start = current - since;
-    if (type === "Pods") return Math.max(0, start + direction * value);
+    if (type === "Pods") return start + direction * value;
     const scaled = start * (1 + (direction * value) / 100);
-    return Math.max(0, direction > 0 ? Math.ceil(scaled) : Math.trunc(scaled));
+    return direction > 0 ? Math.ceil(scaled) : Math.trunc(scaled);
   });
   const farthest = direction > 0 ? Math.max(...limits) : Math.min(...limits);
   const nearest = direction > 0 ? Math.min(...limits) : Math.max(...limits);

@@ -16,7 +16,7 @@ async function startCluster() {
     ending.abort();
     await server.close();
   });
-  await startControllers({ client, kubelet: () => undefined, signal: ending.signal, clock });
+  await startControllers({ client, signal: ending.signal, clock });
   const jobs = async () => {
     const { items } = await client.list(resources.jobs, { namespace });
     return items.map(({ metadata }) => metadata.name ?? "").sort((a, b) => a.localeCompare(b));
