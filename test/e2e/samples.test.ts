@@ -1,11 +1,12 @@
 /** Handlers in the documented style of the system that Spry succeeds, and of its neighbours, as people bring them. */
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { findPython } from "@spry/machine";
 import { type Answer, type CallOptions } from "../support/calls.ts";
-import { enginePlatform, onCluster } from "../support/engine.ts";
-import { functionManifest } from "../support/platform.ts";
+import { functionManifest, Platform } from "../support/platform.ts";
 
-const platform = enginePlatform();
+const platform = new Platform();
+beforeAll(async () => void (await platform.start()));
+afterAll(() => platform.remove());
 
 interface Sample {
   is: string;
@@ -260,6 +261,4 @@ const runs = async ({ name, spec, source, calls }: Sample) => {
 };
 
 test.each(samples)("$is", runs);
-/** On a cluster Python's images take minutes to make: test/cluster/registry.test.ts has them. */
-const noPython = onCluster || !(await findPython("3.12"));
-test.skipIf(noPython).each(python)("$is (needs Python 3.12, on one machine)", runs);
+test.skipIf(!(await findPython("3.12"))).each(python)("$is (needs Python 3.12)", runs);

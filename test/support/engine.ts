@@ -10,7 +10,7 @@ if (engine !== "machine" && engine !== "cluster") {
 }
 const startMs = 400_000;
 
-export const onCluster = engine === "cluster";
+const onCluster = engine === "cluster";
 
 /** A platform for all tests of a file, which are skipped where the engine cannot be. */
 export function enginePlatform(

@@ -6,6 +6,8 @@ import {
 } from "@spry/kube";
 import { defaultingPath, registrySecretPath, validationPath } from "./admission.ts";
 import { remoteRegistryLabel } from "./registry-secret.ts";
+import { serverlessDeletionPath } from "./serverless-deletion.ts";
+import { serverlesses } from "../serverless/types.ts";
 
 /** Where an API server finds the webhooks, and how it knows them. */
 export interface WebhookLocation {
@@ -43,7 +45,17 @@ export function admissionConfigurations(
       apiVersion,
       kind: "ValidatingWebhookConfiguration",
       metadata: { name: validation },
-      webhooks: [{ name: validation, ...functionWebhook(location, validationPath) }],
+      webhooks: [
+        { name: validation, ...functionWebhook(location, validationPath) },
+        {
+          name: "deletion.webhook.serverless.kyma-project.io",
+          ...webhook(location, serverlessDeletionPath),
+          // It only warns: nothing is held up by its absence.
+          failurePolicy: "Ignore" as const,
+          timeoutSeconds: 3,
+          rules: [{ ...ruleFor(serverlesses), operations: ["DELETE" as const] }],
+        },
+      ],
     },
   ];
 }

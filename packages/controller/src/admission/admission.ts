@@ -8,6 +8,7 @@ import {
 import { deepEqual, type KubeClient } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
 import { conversionPath, convertFunctions } from "./conversion.ts";
+import { serverlessDeletionPath, warnOfFunctions } from "./serverless-deletion.ts";
 import {
   type AdmissionRequest,
   type AdmissionResponse,
@@ -38,10 +39,12 @@ export function createAdmission(
 ): {
   fetch(request: Request): Promise<Response>;
 } {
-  const reviews: Record<string, (request: AdmissionRequest) => AdmissionResponse> = {
+  type Review = (request: AdmissionRequest) => AdmissionResponse | Promise<AdmissionResponse>;
+  const reviews: Record<string, Review> = {
     [defaultingPath]: setDefaults,
     [validationPath]: (request) => check(request, config),
     [registrySecretPath]: completeRegistrySecret,
+    [serverlessDeletionPath]: (request) => (client ? warnOfFunctions(request, client) : allow()),
   };
   return {
     async fetch(request) {
@@ -55,7 +58,7 @@ export function createAdmission(
       if (!review) return answerConversion(client, body);
       const asked = parseReview(body);
       if (!asked) return problem(400, "the body is no admission.k8s.io/v1 AdmissionReview");
-      const response = { uid: asked.uid, ...review(asked) };
+      const response = { uid: asked.uid, ...(await review(asked)) };
       const kind = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" };
       return Response.json({ ...kind, response });
     },

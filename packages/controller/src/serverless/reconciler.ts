@@ -9,6 +9,7 @@ import {
   setCondition,
 } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
+import { listed } from "../listed.ts";
 import { releaseRegistrySecrets } from "../registry-finalizer.ts";
 import { type Configuration, configurationOf } from "./configuration.ts";
 import { servedOf } from "./election.ts";
@@ -139,13 +140,6 @@ export function serverlessReconciler(
     deps.use(deps.base);
     return {};
   };
-}
-
-const listLimit = 5;
-
-function listed(all: string[]): string {
-  const more = all.length - listLimit;
-  return all.slice(0, listLimit).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function statusOf({ effective }: Configuration): ServerlessStatus {
