@@ -13,7 +13,9 @@ const oxfmt = module("oxfmt", "bin/oxfmt");
 const tsc = module("typescript", "bin/tsc");
 
 /** What a person does with Functions is the same on a cluster. */
-const onBothEngines = ["journey", "mistakes"].map((name) => `test/e2e/${name}.test.ts`);
+const onBothEngines = ["journey", "mistakes", "scenarios"].map(
+  (name) => `test/e2e/${name}.test.ts`,
+);
 
 const lint = [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."]];
 

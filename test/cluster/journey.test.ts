@@ -2,7 +2,13 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { type Function, functions, functionsV1alpha1, gitRepositories } from "@spry/function";
+import {
+  annotations,
+  type Function,
+  functions,
+  functionsV1alpha1,
+  gitRepositories,
+} from "@spry/function";
 import { type Serverless, serverlesses } from "@spry/controller";
 import { type KubeObject, type Namespace, type Resource, resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -116,6 +122,12 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     expect(await cluster.call(namespace, "inline")).toBe("first");
     expect(await cluster.call(namespace, "packages")).toBe("hello");
     expect(await cluster.call(namespace, "git")).toBe("from Git");
+
+    repository.commit({ "handler.js": answering("committed later") });
+    const check = { metadata: { annotations: { [annotations.gitCheck]: "now" } } };
+    await cluster.client.patch(functions, { namespace, name: "git" }, check);
+    const patient = { ...patience, timeout: 120_000 };
+    await expect.poll(() => cluster.call(namespace, "git"), patient).toBe("committed later");
   }, 300_000);
 
   test("edits under load: every request is answered, the last edit wins", async () => {
