@@ -69,6 +69,7 @@ export function externalRegistrySecret(
   const serverAddress = value("serverAddress");
   const auths: Record<string, { auth: string }> = {};
   if (username || password) auths[serverAddress] = authOf(username, password);
+  const ca = value("ca.crt");
   const secret = secretOf(namespace, {
     username,
     password,
@@ -76,6 +77,8 @@ export function externalRegistrySecret(
     registryAddress,
     serverAddress,
     ".dockerconfigjson": JSON.stringify({ auths }),
+    // By which builders know a private authority.
+    ...(ca && { "ca.crt": ca }),
   });
   return { secret, address: registryAddress };
 }

@@ -149,6 +149,7 @@ describe("a cluster with Serverless objects", () => {
       password: encode("secret"),
       serverAddress: encode("https://registry.example"),
       registryAddress: encode("registry.example/team"),
+      "ca.crt": encode("a certificate"),
     };
     await client.create(resources.secrets, { metadata: { namespace, name: "mine" }, data });
     // Another text wakes the controller, which otherwise looks again after half a minute.
@@ -161,7 +162,11 @@ describe("a cluster with Serverless objects", () => {
       .poll(() => state("default"), patience)
       .toMatch(/^Ready True registry.example\/team/);
     const secret = await registrySecret();
-    expect(secret).toMatchObject({ isInternal: "false", registryAddress: "registry.example/team" });
+    expect(secret).toMatchObject({
+      isInternal: "false",
+      registryAddress: "registry.example/team",
+      "ca.crt": "a certificate",
+    });
     const { auths } = JSON.parse(secret[".dockerconfigjson"] ?? "{}") as { auths: object };
     expect(Object.keys(auths)).toContain("https://registry.example");
   });
