@@ -122,6 +122,16 @@ describe("a Function is loaded", () => {
       says: /^loading handler\.js: TypeError: no configuration\n[^]*handler\.js:2/,
     },
     {
+      name: "an error of Node.js' with properties",
+      files: { "handler.js": "exports.main = () => 1;\nnew URL(process.env.NONE);" },
+      says: /^loading handler\.js: TypeError: Invalid URL\n[^]*handler\.js:2\nnew URL\(process.env.NONE\);\n\^/,
+    },
+    {
+      name: "TypeScript that must be compiled",
+      files: { "handler.js": "const a: number = 1;\nenum E { b }\nexport const main = () => E.b;" },
+      says: /^loading handler\.js: SyntaxError: TypeScript enum is not supported [^\n]*\n[^\n]*handler\.js:2\n(?:.*\n)*enum E \{ b \}\n\^+/,
+    },
+    {
       name: "no main",
       files: { "handler.js": "exports.greet = exports.other = () => {};" },
       says: /^loading handler\.js: it exports no function main; there is other, greet|greet, other\n$/,

@@ -117,6 +117,37 @@ const rows: Row[] = [
     headers: { "content-type": "application/json; charset=utf-8" },
   },
   {
+    name: "OpenFaaS, by the context",
+    code: `module.exports = async (event, context) => context.status(201).headers({ "x-a": event.method }).succeed({ path: event.path, x: event.query.x, body: event.body });`,
+    request: { method: "POST", headers: { "content-type": "application/json" }, body: '{"b":1}' },
+    status: 201,
+    body: '{"path":"/a/b","x":["1","2"],"body":{"b":1}}',
+    headers: { "x-a": "POST" },
+  },
+  {
+    name: "OpenFaaS, by what it returns",
+    code: `export default async (event, context) => { context.status(202); return "returned"; };`,
+    status: 202,
+    body: "returned",
+  },
+  {
+    name: "OpenFaaS, by callback",
+    code: `module.exports = (event, context, callback) => { setTimeout(callback, 5, undefined, { a: 1 }); };`,
+    body: '{"a":1}',
+  },
+  {
+    name: "OpenFaaS, with a failure",
+    code: `module.exports = (event, context) => { context.status(400).fail("no such thing"); };`,
+    status: 400,
+    body: "no such thing",
+  },
+  {
+    name: "OpenFaaS, with an error",
+    code: `module.exports = async () => { throw new Error("secret"); };`,
+    status: 500,
+    body: "Internal server error",
+  },
+  {
     name: "main before all others",
     code: `exports.handler = exports.handle = exports.fetch = () => "other"; exports.main = () => "main";`,
     body: "main",

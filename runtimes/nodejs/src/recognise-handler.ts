@@ -27,6 +27,11 @@ const forms: Recognise[] = [
     const found = objectWith(module, "handler");
     return found && (await import("./lambda-handler.ts")).lambdaHandler(found, settings);
   },
+  /** OpenFaaS: the module is a function, `(event, context, callback)`. */
+  async (module) => {
+    const found = [module["default"], module].find((each) => typeof each === "function");
+    return found && (await import("./openfaas-handler.ts")).openFaasHandler(found as UserFunction);
+  },
 ];
 
 export async function recogniseHandler(

@@ -52,7 +52,7 @@ function isFrameOf(line: string, file: string): boolean {
 /** The first frame's line with a mark below its column; empty when it cannot be read. */
 function codeFrame(stack: string): string {
   const [, file, line = "", column = ""] =
-    /^\s+at (?:.*[( ])?(?:file:\/\/)?(\/[^\n():]+):(\d+):(\d+)\)?$/m.exec(stack) ?? [];
+    /^\s+at (?:.*[( ])?(?:file:\/\/)?(\/[^\n():]+):(\d+):(\d+)\)?(?: \{)?$/m.exec(stack) ?? [];
   if (file === undefined) return "";
   try {
     const text = readFileSync(file, "utf8").split("\n")[Number(line) - 1] ?? "";

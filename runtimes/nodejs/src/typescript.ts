@@ -10,10 +10,10 @@ import { type ModuleFile } from "./find-module.ts";
  */
 export function readAsTypeScript({ path, isModulePackage }: ModuleFile): boolean {
   const text = readFileSync(path, "utf8");
-  const source = stripped(text);
+  const { href } = pathToFileURL(path);
+  const source = stripped(text, href);
   if (source === undefined || source === text) return false;
   const format = isModulePackage || !isCommonJs(source) ? "module" : "commonjs";
-  const { href } = pathToFileURL(path);
   registerHooks({
     load: (url, context, nextLoad) =>
       url === href ? { format, source, shortCircuit: true } : nextLoad(url, context),
@@ -21,15 +21,16 @@ export function readAsTypeScript({ path, isModulePackage }: ModuleFile): boolean
   return true;
 }
 
-function stripped(text: string): string | undefined {
+/** Undefined when it is no TypeScript either. */
+function stripped(text: string, sourceUrl: string): string | undefined {
   const emitWarning = process.emitWarning.bind(process);
   // Node.js calls this experimental; what it does to types is settled.
   process.emitWarning = () => {};
   try {
-    return stripTypeScriptTypes(text);
+    const source = stripTypeScriptTypes(text, { sourceUrl });
+    return source.slice(0, source.lastIndexOf("\n\n//# sourceURL="));
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw new SyntaxError(message);
+    if ((error as NodeJS.ErrnoException).code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw error;
     return undefined;
   } finally {
     process.emitWarning = emitWarning;

@@ -1,0 +1,62 @@
+import { type FunctionRequest } from "./function-request.ts";
+import { type FunctionResponse } from "./function-response.ts";
+import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+
+/**
+ * `(event, context, callback)` of OpenFaaS' templates for Node.js. It answers by what it returns, or by
+ * `context.succeed`, `context.fail` or the callback, whichever comes first.
+ */
+export function openFaasHandler(handler: UserFunction): FunctionHandler {
+  return {
+    body: "parsed",
+    async call(request, response) {
+      const context = new Context(response);
+      const result = await new Promise((resolve, reject) => {
+        context.succeed = resolve;
+        context.fail = (error) => resolve(context.failure(error));
+        const callback = (error: unknown, value: unknown) =>
+          error === null || error === undefined ? resolve(value) : resolve(context.failure(error));
+        const returned = handler(eventOf(request), context, callback);
+        if (isThenable(returned)) returned.then(resolve, reject);
+        // Who takes the callback, and returns nothing, will call it.
+        else if (returned !== undefined || handler.length < 3) resolve(returned);
+      });
+      return result;
+    },
+  };
+}
+
+function eventOf({ body, headers, method, query, path }: FunctionRequest) {
+  return { body, headers, method, query, path };
+}
+
+/** `status()` and `headers()` tell what is set, and set what they are given. */
+class Context {
+  succeed: (value?: unknown) => void = () => {};
+  fail: (error?: unknown) => void = () => {};
+  readonly #response: FunctionResponse;
+  #hasStatus = false;
+
+  constructor(response: FunctionResponse) {
+    this.#response = response;
+  }
+
+  status(code?: number): this | number {
+    if (code === undefined) return this.#response.statusCode;
+    this.#hasStatus = true;
+    this.#response.status(code);
+    return this;
+  }
+
+  headers(values?: Record<string, string>): unknown {
+    if (values === undefined) return this.#response.getHeaders();
+    this.#response.set(values);
+    return this;
+  }
+
+  /** What is sent when it has failed: unlike the text of an error that is thrown, it is meant for the caller. */
+  failure(error: unknown): string {
+    if (!this.#hasStatus) this.#response.status(500);
+    return error instanceof Error ? error.message : String(error);
+  }
+}
