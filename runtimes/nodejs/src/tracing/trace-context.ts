@@ -38,10 +38,6 @@ function readB3(headers: IncomingHttpHeaders): SpanContext | undefined {
   return { traceId, spanId: span, traceFlags: flag === "0" || flag === "false" ? 0 : 1 };
 }
 
-/** A decision without a trace, which B3 allows: whoever is called shall begin one. */
-export const asksForTrace = (headers: IncomingHttpHeaders): boolean =>
-  headers["x-b3-sampled"] === "1" && headers["x-b3-traceid"] === undefined;
-
 /** An id of zeros is none. */
 function isId(id: string): boolean {
   return /[1-9a-f]/.test(id);

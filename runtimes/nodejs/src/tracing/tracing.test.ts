@@ -82,21 +82,6 @@ describe("a trace", () => {
       expect(JSON.parse((await send(url, { headers })).body)).toEqual([expected, expected]);
     },
   );
-
-  test("begins where B3 asks for one without naming it", async () => {
-    const target = await startFunction(show);
-    const source = `${call} exports.main = () => viaFetch("${target.url}");`;
-    const { url } = await startFunction(source);
-    const begun = JSON.parse((await send(url, { headers: { "x-b3-sampled": "1" } })).body) as {
-      trace: string;
-      span: string;
-    };
-    const { trace, span } = begun;
-    expect(begun).toEqual({ traceparent: `00-${trace}-${span}-01`, trace, span, sampled: "1" });
-    expect(trace).toMatch(/^[0-9a-f]{32}$/);
-    const headers = { "x-b3-sampled": "0" };
-    expect(JSON.parse((await send(url, { headers })).body)).toEqual({});
-  });
 });
 
 test.each<[string, Record<string, string>]>([

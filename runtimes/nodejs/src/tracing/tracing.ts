@@ -9,7 +9,7 @@ import { provideOpenTelemetry } from "./opentelemetry.ts";
 import { InvocationSpan } from "./invocation-span.ts";
 import { Span } from "./span.ts";
 import { SpanExporter } from "./span-exporter.ts";
-import { asksForTrace, randomId, readTraceContext, type SpanContext } from "./trace-context.ts";
+import { randomId, readTraceContext, type SpanContext } from "./trace-context.ts";
 import { Tracer } from "./tracer.ts";
 
 /**
@@ -34,11 +34,9 @@ export class Tracing {
   run(request: FunctionRequest, answer: (span?: InvocationSpan) => void): void {
     const parent = isTraced(request) ? readTraceContext(request.headers) : undefined;
     if (!this.#exporter) {
-      const begun = () => ({ traceId: randomId(16), spanId: randomId(8), traceFlags: 1 });
-      const caller = parent ?? (asksForTrace(request.headers) ? begun() : undefined);
-      if (!caller) return answer();
+      if (!parent) return answer();
       // Nobody records a span of ours: the caller's stays the parent.
-      return runWith(withSpan(rootContext, new Span("caller", caller)), answer);
+      return runWith(withSpan(rootContext, new Span("caller", parent)), answer);
     }
     if (!this.#exporter.hasRoom) return this.#runUnrecorded(parent, answer);
     const span = new InvocationSpan(this.#exporter, request, parent);
