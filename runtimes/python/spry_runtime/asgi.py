@@ -7,7 +7,7 @@ import asyncio
 from .exchange import Exchange
 from .log import log_error
 from .reply import header_lines
-from .request import _unquote
+from .percent import unquote
 
 _VERSION = {"version": "3.0", "spec_version": "2.3"}
 
@@ -33,7 +33,7 @@ def scope_of(exchange: Exchange, state: dict) -> dict:
         "http_version": "1.1" if head.http11 else "1.0",
         "method": head.method,
         "scheme": head.headers.get("x-forwarded-proto", "http"),
-        "path": _unquote(head.raw_path),
+        "path": unquote(head.raw_path),
         "raw_path": head.raw_path.encode("latin-1"),
         "query_string": head.query.encode("latin-1"),
         "root_path": "",

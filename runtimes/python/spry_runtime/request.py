@@ -7,78 +7,15 @@ Everything is computed when asked for. Where the two frameworks use one name for
 from __future__ import annotations
 
 import io
-import sys
+
+from .multi_dict import Headers, MultiDict
+from .percent import FORM_FIELDS_LIMIT, parse_pairs, unquote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .request_head import RequestHead
 
-FORM_FIELDS_LIMIT = 1000
 _LAZY = object()
-
-
-class Headers:
-    """Header fields by case-insensitive name; `-` and `_` count as one. Repeated fields are joined by commas."""
-
-    def __init__(self, headers: dict[str, str]) -> None:
-        self._headers = headers
-
-    def __getitem__(self, name: str) -> str:
-        return self._headers[name.lower().replace("_", "-")]
-
-    def get(self, name: str, default=None):
-        return self._headers.get(name.lower().replace("_", "-"), default)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.get(name) is not None
-
-    def __iter__(self):
-        return iter(self.keys())
-
-    def __len__(self) -> int:
-        return len(self._headers)
-
-    def keys(self) -> list[str]:
-        return [name.title() for name in self._headers]
-
-    def values(self) -> list[str]:
-        return list(self._headers.values())
-
-    def items(self) -> list[tuple[str, str]]:
-        return list(zip(self.keys(), self.values()))
-
-
-class MultiDict(dict):
-    """The last value of each name; `getall` (Bottle) and `getlist` (Flask) give every one. `x.name` works too."""
-
-    def __init__(self, pairs: list[tuple[str, object]]) -> None:
-        super().__init__(pairs)
-        self._pairs = pairs
-
-    def getall(self, name: str) -> list:
-        return [value for key, value in self._pairs if key == name]
-
-    getlist = getall
-
-    def allitems(self) -> list[tuple[str, object]]:
-        return list(self._pairs)
-
-    def get(self, name, default=None, type=None):  # noqa: A002 - the name both frameworks have
-        value = super().get(name, default)
-        if type is None or name not in self:
-            return value
-        try:
-            return type(value)
-        except (TypeError, ValueError):
-            return default
-
-    def to_dict(self) -> dict:
-        return dict(self)
-
-    def __getattr__(self, name: str):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self.get(name, "")
 
 
 class Request:
@@ -100,7 +37,32 @@ class Request:
     @property
     def path(self) -> str:
         """Percent-decoded, always beginning with a slash."""
-        return "/" + _unquote(self._head.raw_path).lstrip("/")
+        return "/" + unquote(self._head.raw_path).lstrip("/")
+
+    url_args: dict = {}
+    """There are no routes, so there are no parts of them."""
+
+    @property
+    def host_url(self) -> str:
+        return f"{self.scheme}://{self.host}/"
+
+    root_url = url_root = host_url
+
+    @property
+    def is_secure(self) -> bool:
+        return self.scheme == "https"
+
+    @property
+    def origin(self) -> str | None:
+        return self.raw_headers.get("origin")
+
+    @property
+    def referrer(self) -> str | None:
+        return self.raw_headers.get("referer")
+
+    @property
+    def user_agent(self) -> str:
+        return self.raw_headers.get("user-agent", "")
 
     @property
     def query_string(self) -> str:
@@ -152,7 +114,8 @@ class Request:
 
     @property
     def content_length(self) -> int:
-        return len(self.content)
+        """-1 if there is no body, as Bottle has it."""
+        return len(self.content) if self.content or "content-length" in self.raw_headers else -1
 
     @property
     def body(self) -> io.BytesIO:
@@ -161,6 +124,13 @@ class Request:
             self._body = io.BytesIO(self.content)
         self._body.seek(0)
         return self._body
+
+    stream = body
+
+    @property
+    def chunked(self) -> bool:
+        """Whether it came in chunks; here they are joined."""
+        return "chunked" in self.raw_headers.get("transfer-encoding", "").lower()
 
     @property
     def data(self) -> bytes:
@@ -202,7 +172,7 @@ class Request:
 
     @property
     def query(self) -> MultiDict:
-        return MultiDict(_parse_pairs(self._head.query))
+        return MultiDict(parse_pairs(self._head.query))
 
     GET = args = query
 
@@ -234,8 +204,8 @@ class Request:
                 from .multipart import parse_multipart
 
                 fields, files = parse_multipart(self.raw_headers["content-type"], self.content, FORM_FIELDS_LIMIT)
-            elif self.mimetype == "application/x-www-form-urlencoded":
-                fields, files = _parse_pairs(self.content.decode("utf-8", "replace")), []
+            elif self.mimetype in ("application/x-www-form-urlencoded", ""):
+                fields, files = parse_pairs(self.content.decode("utf-8", "replace")), []
             else:
                 fields, files = [], []
             self._forms = MultiDict(fields), MultiDict(files)
@@ -291,11 +261,17 @@ class Request:
     def environ(self) -> dict:
         """As WSGI has it (PEP 3333)."""
         if self._environ is None:
+            from .wsgi_environ import wsgi_environ
+
             self._environ = wsgi_environ(self._head, self.content, self._peer)
         return self._environ
 
     def get(self, name: str, default=None):
         return self.environ.get(name, default)
+
+    def keys(self):
+        """With `[]` the members of `environ`."""
+        return self.environ.keys()
 
     def __getitem__(self, name: str):
         return self.environ[name]
@@ -305,55 +281,3 @@ class Request:
 
     def __repr__(self) -> str:
         return f"<Request: {self.method} {self.url}>"
-
-
-def wsgi_environ(head: RequestHead, content: bytes, peer: str) -> dict:
-    headers = head.headers
-    host, _, port = headers.get("host", "localhost").partition(":")
-    environ = {
-        "REQUEST_METHOD": head.method,
-        "SCRIPT_NAME": "",
-        "PATH_INFO": _unquote(head.raw_path, "latin-1"),
-        "RAW_URI": head.raw_path + ("?" + head.query if head.query else ""),
-        "QUERY_STRING": head.query,
-        "SERVER_NAME": host,
-        "SERVER_PORT": port or "80",
-        "SERVER_PROTOCOL": "HTTP/1.1" if head.http11 else "HTTP/1.0",
-        "REMOTE_ADDR": peer,
-        "CONTENT_LENGTH": str(len(content)) if content else headers.get("content-length", ""),
-        "CONTENT_TYPE": headers.get("content-type", ""),
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": headers.get("x-forwarded-proto", "http"),
-        "wsgi.input": io.BytesIO(content),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": False,
-        "wsgi.run_once": False,
-    }
-    for name, value in headers.items():
-        # An underscore would let a client pass off one header as another.
-        if "_" not in name and name not in ("content-length", "content-type"):
-            environ["HTTP_" + name.upper().replace("-", "_")] = value
-    return environ
-
-
-def _unquote(text: str, encoding: str = "utf-8") -> str:
-    if "%" not in text:
-        return text
-    import urllib.parse
-
-    return urllib.parse.unquote(text, encoding, "replace")
-
-
-def _parse_pairs(text: str) -> list[tuple[str, object]]:
-    """Past the limit the rest is dropped: it could only be an attempt to make hashing slow."""
-    if not text:
-        return []
-    import urllib.parse
-
-    pairs: list[tuple[str, object]] = []
-    for part in text.split("&", FORM_FIELDS_LIMIT)[:FORM_FIELDS_LIMIT]:
-        if part:
-            name, _, value = part.partition("=")
-            pairs.append((urllib.parse.unquote_plus(name), urllib.parse.unquote_plus(value)))
-    return pairs

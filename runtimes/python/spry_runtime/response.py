@@ -44,6 +44,20 @@ class HTTPResponse(Exception):  # noqa: N818 - an answer that can also be raised
     def content_type(self, value: str) -> None:
         self.set_header("Content-Type", value)
 
+    @property
+    def content_length(self) -> int:
+        return int(self.get_header("Content-Length", -1))
+
+    @property
+    def charset(self) -> str:
+        return (self.content_type or "").lower().partition("charset=")[2].partition(";")[0].strip(' "') or "UTF-8"
+
+    def iter_headers(self) -> list[tuple[str, str]]:
+        return self.headerlist
+
+    def copy(self):
+        return type(self)(body=self.body, status=self.status_line, headers=self._headers)
+
     def get_header(self, name: str, default=None):
         return next((value for key, value in self._headers if key.lower() == name.lower()), default)
 
@@ -88,4 +102,6 @@ def redirect(url: str, code: int = 303):
 def _pairs(headers) -> list:
     if not headers:
         return []
+    if isinstance(headers, list):
+        return headers
     return list(headers.items() if hasattr(headers, "items") else headers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .reply import Reply, header_lines
-from .request import wsgi_environ
+from .wsgi_environ import wsgi_environ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
