@@ -102,13 +102,15 @@ npm error 404
 npm error 404  'nothing@1' is not in this registry.
 npm error 404
 npm error 404 Note that you can also install from a
-npm error 404 tarball, folder, http url, or git folder.
+npm error 404 tarball, folder, http url, or git url.
+npm error notarget No matching version found for nothing@9.
 npm notice New major version of npm available!
 npm error A complete log of this run can be found in: /x/.npm/_logs/1-debug-0.log`;
   expect(meaningfulLines(said).split("\n")).toEqual([
     "code E404",
     "Not Found - GET http://127.0.0.1/nothing - not found",
     "'nothing@1' is not in this registry.",
+    "No matching version found for nothing@9.",
   ]);
 });
 

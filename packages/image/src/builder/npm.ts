@@ -26,7 +26,7 @@ const noise = new RegExp(
     "A complete log of this run",
     String.raw`^\s*\S+-debug-\d+\.log$`,
     "^Note that you can also install from a",
-    "^tarball, folder, http url, or git folder",
+    "^tarball, folder, http url, or git (?:folder|url)",
     "^(?:npm )?warn ",
     "^(?:npm )?notice",
   ].join("|"),
@@ -138,7 +138,7 @@ export function meaningfulLines(output: string): string {
     .map((line) =>
       line
         .replace(/^npm (?:error|ERR!) ?/, "")
-        .replace(/^404 */, "")
+        .replace(/^(?:404|notarget) */, "")
         .trimEnd(),
     )
     .filter((line) => line !== "" && !noise.test(line))

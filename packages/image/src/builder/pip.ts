@@ -8,6 +8,8 @@ export interface PipRun extends InstallerRun {
   config?: string | undefined;
   /** Nothing that has to be built from source, which runs foreign code. */
   onlyWheels?: boolean | undefined;
+  /** What the author should know when something is missing. */
+  note?: string | undefined;
 }
 
 const shownLines = 12;
@@ -16,21 +18,39 @@ const shownLines = 12;
 const temporary =
   /after connection broken by|Max retries exceeded|Could not fetch URL|Temporary failure in name resolution|timed out|HTTP error (?:429|5\d\d)|\b(?:429|5\d\d) Server Error|CERTIFICATE_VERIFY_FAILED|No space left on device|pip is missing/;
 
-/** Runs the pip that belongs to the interpreter on `PATH`, on `requirements.txt` there. Its output is shown only when it fails. */
-export async function runPip(run: PipRun): Promise<void> {
-  const args = [
-    "install",
-    "--quiet",
+/** Installs what `requirements.txt` in the run's directory asks for. */
+export async function installRequirements(run: PipRun): Promise<void> {
+  await runPip("install", run, [
     "--no-compile",
+    "--no-warn-conflicts",
+    `--target=${run.target}`,
+    "--requirement=requirements.txt",
+  ]);
+}
+
+/** Gets what a file of requirements asks for, and what that needs, into the run's target, as far as there are wheels. */
+export async function downloadWheels(run: PipRun, requirements: string): Promise<void> {
+  const args = [`--dest=${run.target}`, `--requirement=${requirements}`];
+  try {
+    await runPip("download", { ...run, onlyWheels: true }, args);
+  } catch (error) {
+    // Whether it is missed will be seen when all is installed.
+    if (!(error instanceof UserError)) throw error;
+  }
+}
+
+/** Runs the pip that belongs to the interpreter on `PATH`. Its output is shown only when it fails. */
+async function runPip(command: string, run: PipRun, more: readonly string[]): Promise<void> {
+  const args = [
+    command,
+    "--quiet",
     "--no-cache-dir",
     "--no-input",
     "--disable-pip-version-check",
-    "--no-warn-conflicts",
     // An index that is away is noticed in seconds; the Job tries again.
     "--retries=2",
     ...(run.onlyWheels ? ["--only-binary=:all:"] : []),
-    `--target=${run.target}`,
-    "--requirement=requirements.txt",
+    ...more,
   ];
   const env = {
     ...(run.config !== undefined && { PIP_CONFIG_FILE: run.config }),
@@ -40,9 +60,9 @@ export async function runPip(run: PipRun): Promise<void> {
   };
   const { code, output } = await runInstaller("pip", args, { ...run, env });
   if (code === 0) return;
-  const message = `installing dependencies: pip install ended with ${code}\n${meaningfulPipLines(output)}`;
+  const message = `installing dependencies: pip ${command} ended with ${code}\n${meaningfulPipLines(output)}`;
   if (temporary.test(output) || typeof code === "string") throw new Error(message);
-  throw new UserError(message);
+  throw new UserError(run.note === undefined ? message : `${message}\n${run.note}`);
 }
 
 /**

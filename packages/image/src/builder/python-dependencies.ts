@@ -4,7 +4,7 @@ import { pythonComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation, runInstaller, shownLine } from "./installer.ts";
 import { isDirectoryBelow, readModules } from "./module-tree.ts";
-import { type PipRun, runPip } from "./pip.ts";
+import { downloadWheels, installRequirements, type PipRun } from "./pip.ts";
 import { secretsIn } from "./secrets.ts";
 import { UserError } from "./user-error.ts";
 
@@ -46,12 +46,27 @@ export function pythonDependencies(
       if (pipConfig !== undefined) writeFileSync(harmless, withoutLogins(config));
       // Building from source runs foreign code, which pip does at once: with nothing to keep from it, it may.
       if (secrets.length === 0) return true;
-      await install(directory, { config: pipConfig, secrets, onlyWheels: true });
-      return false;
+      const options = { config: pipConfig, secrets };
+      try {
+        await install(directory, { ...options, onlyWheels: true });
+        return false;
+      } catch (error) {
+        const isMissing = error instanceof UserError && error.message.includes(nothingFound);
+        if (!isMissing) throw error;
+        writeFileSync(join(home, firstFailure), error.message.split("\n").slice(1).join("\n"));
+      }
+      await fetchWheels(requirements, directory, options);
+      takeFromWheels(requirements, directory);
+      return true;
     },
     async runScripts(directory) {
-      const harmless = join(placesIn(directory).home, harmlessConfig);
-      await install(directory, { config: existsSync(harmless) ? harmless : undefined, secrets });
+      const { home, wheels } = placesIn(directory);
+      const harmless = join(home, harmlessConfig);
+      await install(directory, {
+        config: existsSync(harmless) ? harmless : undefined,
+        secrets,
+        ...(existsSync(wheels) && { note: noteOf(home) }),
+      });
     },
     read(directory) {
       const { target } = placesIn(directory);
@@ -62,10 +77,10 @@ export function pythonDependencies(
 
   async function install(
     directory: string,
-    options: Pick<PipRun, "config" | "secrets" | "onlyWheels">,
+    options: Omit<PipRun, "directory" | "home" | "target">,
   ): Promise<void> {
     const { input, home, target } = placesIn(directory);
-    await runPip({ ...options, directory: input, home, target });
+    await installRequirements({ ...options, directory: input, home, target });
     removeScripts(target);
     await compile(target, `/${prefix}`, home);
   }
@@ -76,16 +91,30 @@ const harmlessConfig = "pip.conf-without-credentials";
 
 const withoutLogins = (text: string) => text.replace(/(:\/\/)[^/@\s]+@/g, "$1");
 
-function placesIn(directory: string): { input: string; home: string; target: string } {
+/** Of pip: there is none, or none that fits, or with wheels only none that is a wheel. */
+const nothingFound = "No matching distribution found";
+
+/** In the run's home: what pip said when it had the login, and took wheels only. */
+const firstFailure = "pip-with-login.txt";
+
+const noteOf = (home: string) =>
+  [
+    "note: what is built from source is not taken from an index with a login, which its code could read; put a wheel there. With the login, and wheels only, pip said:",
+    readFileSync(join(home, firstFailure), "utf8"),
+  ].join("\n");
+
+function placesIn(directory: string) {
   return {
     input: join(directory, "install"),
     home: join(directory, "home"),
     target: join(directory, "site-packages"),
+    /** Of indexes with a login; only there where something else has to be built from source. */
+    wheels: join(directory, "wheels"),
   };
 }
 
 function writeInputs(requirements: readonly SourceFile[], directory: string): void {
-  const places = placesIn(directory);
+  const { wheels: _, ...places } = placesIn(directory);
   for (const each of Object.values(places)) mkdirSync(each, { recursive: true });
   for (const { path, content } of requirements) {
     mkdirSync(dirname(join(places.input, path)), { recursive: true });
@@ -126,6 +155,41 @@ function indexLines(text: string): string[] {
     .split(/\r?\n/)
     .map((line) => line.trim().replace(/(:\/\/)[^/@\s]+@/g, "$1"))
     .filter((line) => /^(?:\[|(?:extra-)?index-url|find-links|no-index|https?:)/.test(line));
+}
+
+/** One by one, since one without a wheel would keep all the others away. */
+async function fetchWheels(
+  requirements: readonly SourceFile[],
+  directory: string,
+  options: Pick<PipRun, "config" | "secrets">,
+): Promise<void> {
+  const { input, home, wheels } = placesIn(directory);
+  mkdirSync(wheels, { recursive: true });
+  const isOption = (line: string) => line.startsWith("-");
+  for (const { path, content } of requirements) {
+    const folder = join(input, dirname(path));
+    const lines = meaningful(content.toString());
+    const settings = lines.filter((line) => isOption(line) && !/^(?:-r|--requirement)/.test(line));
+    for (const line of lines.filter((each) => !isOption(each))) {
+      const file = join(folder, "one-requirement.txt");
+      writeFileSync(file, [...settings, line, ""].join("\n"));
+      await downloadWheels({ ...options, directory: input, home, target: wheels }, file);
+      rmSync(file);
+    }
+  }
+}
+
+/**
+ * Adds the wheels to where pip looks: by a line, as an argument would stand for what a `pip.conf` says. The
+ * requirements may name indexes too, and logins.
+ */
+function takeFromWheels(requirements: readonly SourceFile[], directory: string): void {
+  const { input, wheels } = placesIn(directory);
+  for (const { path, content } of requirements) {
+    const text = withoutLogins(content.toString());
+    const more = path === requirementsFile ? `--find-links "${wheels}"\n` : "";
+    writeFileSync(join(input, path), more + text);
+  }
 }
 
 /**

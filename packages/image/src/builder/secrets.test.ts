@@ -1,4 +1,5 @@
 /** Credentials of package registries: in no byte of an image, in no word of a log, whatever packages do. */
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -136,6 +137,65 @@ describe("credentials", () => {
     expect(everything).toContain("pkg:pypi/greeting@1.2.3");
     expect(everything + lines.join("\n")).not.toContain("secret-token");
   });
+
+  /** Its code runs when pip wants to know what is in it, and takes along what it finds then. */
+  const backend = `
+import glob, os, zipfile
+def build_wheel(directory, settings=None, metadata=None):
+    home = os.environ.get("HOME", "/nowhere")
+    files = glob.glob(home + "/**", recursive=True) + [os.environ.get("PIP_CONFIG_FILE", "")]
+    seen = str(dict(os.environ)) + "".join(open(file, errors="replace").read() for file in files if os.path.isfile(file))
+    with zipfile.ZipFile(directory + "/homemade-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr("homemade.py", "seen = " + repr(seen))
+        archive.writestr("homemade-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: homemade\\nVersion: 1.0\\n")
+        archive.writestr("homemade-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        archive.writestr("homemade-1.0.dist-info/RECORD", "")
+    return "homemade-1.0-py3-none-any.whl"
+`;
+  const project = `[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n`;
+
+  test.skipIf(!version)(
+    "for pip are out of reach of packages that are built from source",
+    async () => {
+      const { pipConfig } = await startPythonIndex({ login: "user:secret-token" });
+      const place = temporaryDirectory();
+      write(place, {
+        "homemade-1.0/pyproject.toml": project,
+        "homemade-1.0/backend.py": backend,
+        "homemade-1.0/PKG-INFO": "Metadata-Version: 2.1\nName: homemade\nVersion: 1.0\n",
+      });
+      execFileSync("tar", [
+        "-C",
+        place,
+        "-czf",
+        join(place, "homemade-1.0.tar.gz"),
+        "homemade-1.0",
+      ]);
+      vi.stubEnv("PIP_FIND_LINKS", place);
+      const runtime = `python${version?.replace(".", "")}`;
+      const requirements = "greeting\nhomemade==1.0\n";
+      const { build, client } = await given(
+        { "handler.py": "", "requirements.txt": requirements },
+        { pipConfig, runtime },
+      );
+      const dir = join(temporaryDirectory(), "image");
+      await pullImage(client, (await buildFunctionImage(build)).image, dir);
+      const packages = join(dir, `usr/src/app/function/lib.python${version}/site-packages`);
+      expect(existsSync(join(packages, "greeting/__init__.py"))).toBe(true);
+      const seen = readFileSync(join(packages, "homemade.py"), "utf8");
+      expect(seen).toContain("index-url");
+      expect(seen).not.toContain("secret-token");
+
+      write(build.source, { "requirements.txt": "greeting==9\n" });
+      const again = { ...build, scratch: temporaryDirectory() };
+      const failure = await buildFunctionImage(again).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(UserError);
+      expect(messageOf(failure)).toMatch(
+        /built from source.*with a login.*from versions: 1\.2\.3/s,
+      );
+    },
+    60_000,
+  );
 
   test("are found in every form", () => {
     const base64 = (text: string) => Buffer.from(text).toString("base64");
