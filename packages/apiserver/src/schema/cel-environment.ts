@@ -1,4 +1,11 @@
 import { Environment, type ParseResult } from "@marcbachmann/cel-js";
+import { format } from "./cel-libraries/format.ts";
+import { addLibrary } from "./cel-libraries/library.ts";
+import { lists } from "./cel-libraries/lists.ts";
+import { network } from "./cel-libraries/network.ts";
+import { semver } from "./cel-libraries/semver.ts";
+import { sets } from "./cel-libraries/sets.ts";
+import { strings } from "./cel-libraries/strings.ts";
 import { addQuantities, parseQuantity, type Quantity } from "@spry/kube";
 
 /** A quantity as rules see it (`k8s.io/apiserver/pkg/cel/library/quantity.go`). */
@@ -49,14 +56,8 @@ type List = unknown[];
 function register(environment: Environment): Environment {
   environment.registerType("kubernetes.Quantity", CelQuantity);
   environment.registerType("kubernetes.URL", CelUrl);
-  for (const [signature, handler] of functions) {
-    try {
-      environment.registerFunction(signature, handler as (...args: unknown[]) => unknown);
-    } catch (error) {
-      // The library may have gained the function itself.
-      if (!/already|overlap|exist/i.test(String(error))) throw error;
-    }
-  }
+  for (const library of [{ functions }, network, semver, format, sets, lists, strings])
+    addLibrary(environment, library);
   return environment;
 }
 
@@ -147,6 +148,16 @@ const functions: [string, (...args: never[]) => unknown][] = [
     (a: CelQuantity, b: CelQuantity) =>
       new CelQuantity(addQuantities(a.quantity, { ...b.quantity, nano: -b.quantity.nano })),
   ],
+  [
+    "kubernetes.Quantity.add(int): kubernetes.Quantity",
+    (a: CelQuantity, b: bigint) =>
+      new CelQuantity(addQuantities(a.quantity, parseQuantity(String(b)))),
+  ],
+  [
+    "kubernetes.Quantity.sub(int): kubernetes.Quantity",
+    (a: CelQuantity, b: bigint) =>
+      new CelQuantity(addQuantities(a.quantity, parseQuantity(String(-b)))),
+  ],
   ["isURL(string): bool", (text: string) => parsedUrl(text) !== undefined],
   [
     "url(string): kubernetes.URL",
@@ -167,6 +178,11 @@ const functions: [string, (...args: never[]) => unknown][] = [
   ],
   ["kubernetes.URL.getPort(): string", ({ url }: CelUrl) => url.port],
   ["kubernetes.URL.getEscapedPath(): string", ({ url }: CelUrl) => url.pathname],
+  [
+    "kubernetes.URL.getQuery(): map",
+    ({ url }: CelUrl) =>
+      new Map([...url.searchParams.keys()].map((key) => [key, url.searchParams.getAll(key)])),
+  ],
   [
     "string.find(string): string",
     (text: string, pattern: string) => matchesOf(text, pattern, 1)[0] ?? "",

@@ -119,7 +119,8 @@ const formats: Record<string, (value: string) => boolean> = {
   hostname: (value) => /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/i.test(value),
 };
 
-function hasFormat(value: string, format: string): boolean {
+/** Whether a text has a format of OpenAPI; formats that are not known fit. */
+export function hasFormat(value: string, format: string): boolean {
   return formats[format]?.(value) ?? true;
 }
 

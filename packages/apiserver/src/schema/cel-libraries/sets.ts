@@ -1,0 +1,33 @@
+import { deepEqual } from "@spry/kube";
+import { type Library } from "./library.ts";
+
+class SetNames {}
+type List = readonly unknown[];
+
+function includes(list: List, item: unknown): boolean {
+  return list.some((each) => each === item || deepEqual(each, item));
+}
+
+function contains(list: List, part: List): boolean {
+  return part.every((each) => includes(list, each));
+}
+
+/** Lists taken as sets (`cel-go/ext/sets.go`). */
+export const sets: Library = {
+  types: { "cel.SetNames": SetNames },
+  constants: { sets: { type: "cel.SetNames", value: new SetNames() } },
+  functions: [
+    [
+      "cel.SetNames.contains(list, list): bool",
+      (_: SetNames, list: List, part: List) => contains(list, part),
+    ],
+    [
+      "cel.SetNames.equivalent(list, list): bool",
+      (_: SetNames, a: List, b: List) => contains(a, b) && contains(b, a),
+    ],
+    [
+      "cel.SetNames.intersects(list, list): bool",
+      (_: SetNames, a: List, b: List) => a.some((each) => includes(b, each)),
+    ],
+  ],
+};
