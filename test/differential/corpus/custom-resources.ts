@@ -89,6 +89,9 @@ const thingCrd = {
                     properties: { a: { type: "string" }, b: { type: "string" } },
                     oneOf: [{ required: ["a"] }, { required: ["b"] }],
                   },
+                  any: { type: "string", anyOf: [{ maxLength: 2 }, { pattern: "^a" }] },
+                  all: { type: "string", allOf: [{ maxLength: 2 }, { pattern: "^a" }] },
+                  not: { type: "string", not: { pattern: "^a" } },
                   fixed: {
                     type: "string",
                     maxLength: 20,
@@ -123,6 +126,38 @@ const thingCrd = {
 const specSchema = "spec.versions.0.schema.openAPIV3Schema.properties.spec";
 const badDefinition = (path: string, value: unknown) =>
   post(`${definitions}?dryRun=All`, changed(structuredClone(thingCrd), path, value));
+const lates = at("late.spry.invalid/v1", "lates");
+const late = (spec: object, name = "one") => ({
+  apiVersion: "late.spry.invalid/v1",
+  kind: "Late",
+  metadata: { name },
+  spec,
+});
+const lateCrd = (field: string, maxLength?: number) => {
+  const text = { type: "string", ...(maxLength !== undefined && { maxLength }) };
+  const item = {
+    type: "object",
+    required: ["key"],
+    properties: { key: { type: "string" }, value: text },
+  };
+  const list = {
+    type: "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["key"],
+    items: item,
+  };
+  const spec = { type: "object", properties: { [field]: text, other: { type: "string" }, list } };
+  const schema = { openAPIV3Schema: { type: "object", properties: { spec } } };
+  return {
+    metadata: { name: "lates.late.spry.invalid" },
+    spec: {
+      group: "late.spry.invalid",
+      scope: "Namespaced",
+      names: { plural: "lates", kind: "Late" },
+      versions: [{ name: "v1", served: true, storage: true, schema }],
+    },
+  };
+};
 const functions = at("serverless.kyma-project.io/v1alpha2", "functions");
 const fn = (spec: unknown) => ({
   apiVersion: "serverless.kyma-project.io/v1alpha2",
@@ -175,6 +210,10 @@ export const customResources: Case[] = [
         { size: "small", one: {} },
         { size: "small", one: { a: "1", b: "2" } },
         { size: "small", set: ["1", "2", "3", "4", "5", "6"] },
+        { size: "small", any: "bcd" },
+        { size: "small", all: "bcd" },
+        { size: "small", all: "abc" },
+        { size: "small", not: "abc" },
         "text",
         null,
         [],
@@ -224,6 +263,32 @@ export const customResources: Case[] = [
       remove(`${things}/one`),
       remove(things),
       remove(`${definitions}/things.diff.spry.invalid?dryRun=All`),
+    ],
+  },
+  {
+    name: "later limits of a CustomResourceDefinition",
+    steps: [
+      post(definitions, lateCrd("text")),
+      served(lates),
+      post(lates, late({ text: "too long", other: "a", list: [{ key: "k", value: "too long" }] })),
+      patch("merge", `${definitions}/lates.late.spry.invalid`, lateCrd("text", 3)),
+      { ...served(lates), settleMs: 3000 },
+      post(`${lates}?dryRun=All`, late({ text: "too long" }, "two")),
+      patch("merge", `${lates}/one`, { metadata: { labels: { a: "b" } } }),
+      patch("merge", `${lates}/one`, { spec: { other: "b" } }),
+      patch("merge", `${lates}/one`, { spec: { text: "longer still" } }),
+      patch("merge", `${lates}/one`, {
+        spec: {
+          list: [
+            { key: "j", value: "a" },
+            { key: "k", value: "too long" },
+          ],
+        },
+      }),
+      patch("merge", `${lates}/one`, { spec: { list: [{ key: "k", value: "too long, too" }] } }),
+      patch("merge", `${lates}/one`, { spec: { text: "abc" } }),
+      remove(`${lates}/one`),
+      remove(`${definitions}/lates.late.spry.invalid`),
     ],
   },
   {

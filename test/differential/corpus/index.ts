@@ -12,6 +12,7 @@ import { generated } from "./generated.ts";
 import { lifecycles } from "./lifecycle.ts";
 import { reads } from "./reads.ts";
 import { validations } from "./validation.ts";
+import { nodePorts, warned } from "./warnings.ts";
 import { writes } from "./writes.ts";
 
 export const cases: Case[] = [
@@ -29,4 +30,6 @@ export const cases: Case[] = [
   ...podSecurity,
   ...webhooks,
   ...access,
+  ...warned,
+  ...nodePorts,
 ];

@@ -1,6 +1,12 @@
 import { deepEqual } from "@spry/kube";
 import { badRequest } from "../errors.ts";
-import { fieldSchema, isNamedField, itemSchema, type Schema } from "../schema/schema.ts";
+import {
+  fieldSchema,
+  fullNameOf,
+  isNamedField,
+  itemSchema,
+  type Schema,
+} from "../schema/schema.ts";
 import { elementText, type FieldSet, isEmptySet, isMember } from "./field-set.ts";
 
 /**
@@ -29,10 +35,19 @@ export function elementOf(item: unknown, list: Schema | undefined): string {
   if (!isObject(item)) throw badRequest("an item of a list of type map must be an object");
   const keys: JsonObject = {};
   for (const key of [...(list?.["x-kubernetes-list-map-keys"] ?? [])].sort()) {
-    const value = item[key] ?? fieldSchema(itemSchema(list), key)?.default;
+    const value = item[key] ?? keyDefault(itemSchema(list), key);
     if (value !== undefined) keys[key] = value;
   }
   return `k:${JSON.stringify(keys)}`;
+}
+
+/** What a key that is left out stands for: in built-in kinds, at least, what Go has for nothing. */
+function keyDefault(items: Schema | undefined, key: string): unknown {
+  const field = fieldSchema(items, key);
+  if (field?.default !== undefined || !items || fullNameOf(items) === undefined)
+    return field?.default;
+  if (field?.type === "string") return "";
+  return field?.type === "integer" ? 0 : undefined;
 }
 
 /** An applied list names an item twice. */
@@ -164,8 +179,20 @@ function childrenOf(value: unknown, schema: Schema | undefined): Map<string, Chi
     }
   } else if (isGranularList(value, schema)) {
     const item = itemSchema(schema);
-    for (const [element, child] of itemsByElement(value, schema)) {
-      children.set(element, { value: child, schema: item, owned: true });
+    for (const each of value) {
+      const element = elementOf(each, schema);
+      const known = children.get(element);
+      // Items that cannot be told apart are one thing, of which nobody owns a part.
+      const isOne = known === undefined;
+      const all =
+        known?.schema === undefined && known
+          ? [...(known.value as unknown[]), each]
+          : [known?.value, each];
+      children.set(element, {
+        value: isOne ? each : all,
+        schema: isOne ? item : undefined,
+        owned: true,
+      });
     }
   }
   return children;

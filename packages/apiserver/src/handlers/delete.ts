@@ -190,9 +190,11 @@ function mark(engine: Engine, next: UnknownObject, grace: number, old: UnknownOb
     ? Date.parse(old.metadata.deletionTimestamp) - (previous ?? 0) * 1000
     : engine.clock.now();
   metadata.deletionTimestamp = timestampOf(begun + grace * 1000);
-  // A namespace goes when it is empty, whatever time that takes.
-  if (next.kind !== "Namespace") metadata.deletionGracePeriodSeconds = grace;
-  if (metadata.generation) metadata.generation++;
+  // These go when they are empty, whatever time that takes.
+  if (next.kind !== "Namespace" && next.kind !== "CustomResourceDefinition") {
+    metadata.deletionGracePeriodSeconds = grace;
+    if (metadata.generation) metadata.generation++;
+  }
   if (next.kind === "Namespace") next.status = { ...(next.status as object), phase: "Terminating" };
   return true;
 }

@@ -61,7 +61,10 @@ export async function createObject(
   preventEscalation(engine.authorizer, request, admitted, undefined);
   type.strategy.prepare?.(admitted, { now });
   validate(engine, request, admitted, undefined);
+  request.warnings.push(...(type.strategy.warnings?.(admitted, undefined) ?? []));
   admitted = storable(type, admitted);
+  // As what is read back from a store: some defaults follow from what the server has set.
+  type.strategy.defaults?.(admitted);
   const undo = engine.addresses.allocate(type, admitted);
   try {
     await engine.admission.validate(request, "CREATE", admitted, undefined);
@@ -159,6 +162,8 @@ async function tryUpdate(
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   validate(engine, request, next, old);
+  if (update.subresource === "" && type.strategy.warnings)
+    request.warnings.push(...type.strategy.warnings(next, old));
   next = storable(type, next);
   const undo = engine.addresses.allocate(type, next, old);
   try {

@@ -1,6 +1,7 @@
 import { type UnknownObject } from "@spry/kube";
 import { FieldErrors } from "../field-errors.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
+import { NodePorts } from "./node-ports.ts";
 
 interface ServiceSpec {
   type?: string;
@@ -8,6 +9,7 @@ interface ServiceSpec {
   clusterIPs?: string[];
   ipFamilies?: string[];
   ipFamilyPolicy?: string;
+  selector?: Record<string, string>;
 }
 
 const networkPrefix = [10, 96];
@@ -19,12 +21,14 @@ const firstFree = 16;
 /** Gives Services addresses of 10.96.0.0/16 that no other Service has. */
 export class ClusterAddresses {
   readonly #taken = new Map<string, string>();
+  readonly #ports = new NodePorts();
   #next = firstFree;
 
   /** Counts the address of a Service that is there already. */
   adopt(service: UnknownObject): void {
     const { clusterIP } = (service.spec ?? {}) as ServiceSpec;
     if (isAddress(clusterIP)) this.#taken.set(clusterIP, ownerOf(service));
+    this.#ports.adopt(service, ownerOf(service));
   }
 
   release(service: UnknownObject): void {
@@ -32,11 +36,12 @@ export class ClusterAddresses {
     if (isAddress(clusterIP) && this.#taken.get(clusterIP) === ownerOf(service)) {
       this.#taken.delete(clusterIP);
     }
+    this.#ports.release(service, ownerOf(service));
   }
 
   /**
-   * Sets the address of a Service that wants one, in place; reports one that is taken. Returns how to
-   * give it back when the Service is not written after all.
+   * Sets the address and the node ports of a Service that wants them, in place; reports what is taken. Returns
+   * how to give them back when the Service is not written after all.
    */
   allocate(
     type: ResourceType,
@@ -44,14 +49,34 @@ export class ClusterAddresses {
     old?: UnknownObject,
   ): (() => void) | undefined {
     if (type.collection !== "/services") return undefined;
+    const giveBack = this.#allocateAddress(service, old);
+    const owner = ownerOf(service);
+    const undo = () => {
+      giveBack?.();
+      this.#ports.release(service, owner);
+      if (old) this.#ports.adopt(old, owner);
+    };
+    try {
+      if (old) this.#ports.release(old, owner);
+      this.#ports.allocate(service, owner);
+    } catch (error) {
+      undo();
+      throw error;
+    }
+    return undo;
+  }
+
+  #allocateAddress(service: UnknownObject, old?: UnknownObject): (() => void) | undefined {
     const spec = service.spec as ServiceSpec;
     if (spec.type === "ExternalName") return undefined;
     const previous = (old?.spec as ServiceSpec | undefined)?.clusterIP;
     if (previous && spec.clusterIP === previous) return undefined;
     if (!spec.clusterIP) spec.clusterIP = this.#free();
     spec.clusterIPs = [spec.clusterIP];
-    spec.ipFamilies ??= ["IPv4"];
-    spec.ipFamilyPolicy ??= "SingleStack";
+    // Whose endpoints come from elsewhere may have any kind of address.
+    const isOpen = spec.clusterIP === "None" && Object.keys(spec.selector ?? {}).length === 0;
+    spec.ipFamilyPolicy ??= isOpen ? "RequireDualStack" : "SingleStack";
+    spec.ipFamilies ??= spec.ipFamilyPolicy === "RequireDualStack" ? ["IPv4", "IPv6"] : ["IPv4"];
     if (spec.clusterIP === "None") return undefined;
     const owner = ownerOf(service);
     const holder = this.#taken.get(spec.clusterIP);
@@ -67,8 +92,11 @@ export class ClusterAddresses {
       );
       errors.throwIfAny("Service", "", service.metadata.name ?? "");
     }
-    this.#taken.set(spec.clusterIP, owner);
-    return () => this.release(service);
+    const address = spec.clusterIP;
+    this.#taken.set(address, owner);
+    return () => {
+      if (holder === undefined) this.#taken.delete(address);
+    };
   }
 
   #free(): string {

@@ -2,6 +2,7 @@ import { deepEqual, type Job, type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 import { scheduleProblem } from "./cron-schedule.ts";
+import { podNameWarnings, podWarnings } from "./warnings.ts";
 import { setPodSpecDefaults } from "./pod-spec.ts";
 import { checkNotNegative, checkOneOf } from "../resources/validation/formats.ts";
 import {
@@ -37,11 +38,23 @@ export const jobStrategy: Strategy = {
     warning:
       "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
   },
-  defaults: (object) => setJobDefaults(object.spec as Spec | undefined),
+  defaults(object) {
+    const spec = object.spec as Spec | undefined;
+    setJobDefaults(spec);
+    const { labels } = spec?.template?.metadata ?? {};
+    const own = object.metadata.labels;
+    if (labels && Object.keys(own ?? {}).length === 0)
+      object.metadata.labels = { ...(labels as Record<string, string>) };
+  },
   prepare(object, { old }) {
     if (old) return;
     object.status = {};
     generateSelector(object);
+  },
+  warnings(object, old) {
+    const template = (object.spec as Spec | undefined)?.template ?? {};
+    const names = old ? [] : podNameWarnings(object);
+    return [...names, ...podWarnings(template, "spec.template")];
   },
   validate(object, errors, old, subresource) {
     if (subresource === "status") return;
@@ -77,6 +90,11 @@ export const cronJobStrategy: Strategy = {
     setPodSpecDefaults(template?.spec);
   },
   prepare: (object, { old }) => void (old ? undefined : (object.status = {})),
+  warnings(object, old) {
+    const template = (object.spec as CronJobSpec | undefined)?.jobTemplate?.spec?.template ?? {};
+    const names = old ? [] : podNameWarnings(object);
+    return [...names, ...podWarnings(template, "spec.jobTemplate.spec.template")];
+  },
   validate(object, errors, old) {
     const spec = (object.spec ?? {}) as CronJobSpec;
     const { name } = object.metadata;
@@ -156,12 +174,13 @@ function generateSelector(object: UnknownObject): void {
   const { uid = "", name = "" } = object.metadata;
   const added = { [uidLabel]: uid, [nameLabel]: name, "controller-uid": uid, "job-name": name };
   spec.template.metadata ??= {};
+  const { labels } = object.metadata;
+  // Labels that came from the template are the template's.
+  const isTaken = deepEqual(labels, spec.template.metadata.labels);
   spec.template.metadata.labels = { ...added, ...spec.template.metadata.labels };
   const selector = spec.selector ?? {};
   selector.matchLabels = { ...selector.matchLabels, [uidLabel]: uid };
   spec.selector = selector;
-  const { labels } = object.metadata;
-  if (!labels || Object.keys(labels).length === 0) {
+  if (labels && isTaken)
     object.metadata.labels = { ...(spec.template.metadata.labels as Record<string, string>) };
-  }
 }

@@ -5,8 +5,6 @@ export function setPodSpecDefaults(spec: PodSpec | undefined): void {
   if (!spec) return;
   spec.restartPolicy ??= "Always";
   spec.terminationGracePeriodSeconds ??= 30;
-  // A negative time has always meant the shortest one.
-  if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1;
   spec.dnsPolicy ??= "ClusterFirst";
   spec.securityContext ??= {};
   spec.schedulerName ??= "default-scheduler";
@@ -17,6 +15,19 @@ export function setPodSpecDefaults(spec: PodSpec | undefined): void {
     setContainerDefaults(container);
   }
   for (const volume of spec.volumes ?? []) setVolumeDefaults(volume);
+}
+
+/** `SetDefaults_Pod`: what a template leaves to the Pods that are made of it. */
+export function setPodDefaults(spec: PodSpec): void {
+  // A negative time has always meant the shortest one.
+  if ((spec.terminationGracePeriodSeconds ?? 0) < 0) spec.terminationGracePeriodSeconds = 1;
+  for (const { resources, ports } of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
+    if (resources?.limits) resources.requests = { ...resources.limits, ...resources.requests };
+    if (!spec.hostNetwork) continue;
+    for (const port of (ports ?? []) as { containerPort?: number; hostPort?: number }[]) {
+      if (port.containerPort) port.hostPort ||= port.containerPort;
+    }
+  }
 }
 
 type PodVolume = NonNullable<PodSpec["volumes"]>[number];
@@ -42,8 +53,6 @@ function setContainerDefaults(container: Container): void {
   container.imagePullPolicy ??= pullPolicyOf(container.image ?? "");
   container.resources ??= {};
   for (const port of container.ports ?? []) port.protocol ??= "TCP";
-  const { limits } = container.resources;
-  if (limits) container.resources.requests = { ...limits, ...container.resources.requests };
   for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe]) {
     setProbeDefaults(probe);
   }

@@ -1,7 +1,8 @@
 import { deepEqual, type Pod } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
 import { type Strategy } from "../resources/resource-type.ts";
-import { setPodSpecDefaults } from "./pod-spec.ts";
+import { setPodDefaults, setPodSpecDefaults } from "./pod-spec.ts";
+import { podNameWarnings, podWarnings } from "./warnings.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
 
 type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
@@ -23,6 +24,7 @@ export const podStrategy: Strategy = {
     setPodSpecDefaults(pod.spec);
     if (!pod.spec) return;
     pod.spec.enableServiceLinks ??= true;
+    setPodDefaults(pod.spec);
   },
   prepare(object, { old }) {
     if (old) return;
@@ -33,6 +35,9 @@ export const podStrategy: Strategy = {
     pod.spec.serviceAccount ??= pod.spec.serviceAccountName;
     tolerateBriefly(pod.spec);
   },
+  // People hardly ever write to a Pod that is there already.
+  warnings: (object, old) =>
+    old ? [] : [...podNameWarnings(object, "the Pod's hostname"), ...podWarnings(object)],
   validate(object, errors, old, subresource) {
     const pod = object as unknown as Pod;
     validatePodSpec(pod.spec, "spec", errors);

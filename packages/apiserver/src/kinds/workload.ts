@@ -10,6 +10,7 @@ import { validateLabels } from "../resources/metadata.ts";
 import { type Strategy } from "../resources/resource-type.ts";
 import { setPodSpecDefaults } from "./pod-spec.ts";
 import { checkAmount, checkNotNegative, checkSelector } from "../resources/validation/formats.ts";
+import { podNameWarnings, podWarnings } from "./warnings.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
 
 type Spec = NonNullable<Deployment["spec"]>;
@@ -34,6 +35,7 @@ export const deploymentStrategy: Strategy = {
     setTemplateDefaults(spec);
   },
   prepare: (object, { old }) => void (old ? undefined : (object.status = {})),
+  warnings: templateWarnings,
   validate(object, errors, old, subresource) {
     if (subresource === "status") return validateStatus(object, errors);
     const spec = (object.spec ?? {}) as Spec;
@@ -115,6 +117,7 @@ export const replicaSetStrategy: Strategy = {
     setTemplateDefaults(spec);
   },
   prepare: (object, { old }) => void (old ? undefined : (object.status = { replicas: 0 })),
+  warnings: templateWarnings,
   validate(object, errors, old, subresource) {
     if (subresource === "status") return;
     const spec = (object.spec ?? {}) as Spec;
@@ -122,6 +125,14 @@ export const replicaSetStrategy: Strategy = {
     validateReplicated(spec, errors, old?.spec as Spec | undefined);
   },
 };
+
+/** Of a template that is new, or that a write has changed. */
+function templateWarnings(object: UnknownObject, old: UnknownObject | undefined): string[] {
+  const template = (object.spec as Spec | undefined)?.template;
+  if (old)
+    return deepEqual(object.spec, old.spec) ? [] : podWarnings(template ?? {}, "spec.template");
+  return [...podNameWarnings(object), ...podWarnings(template ?? {}, "spec.template")];
+}
 
 function setTemplateDefaults(spec: Spec): void {
   if (!spec.template) return;

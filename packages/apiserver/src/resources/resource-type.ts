@@ -27,6 +27,8 @@ export interface Strategy {
     old: UnknownObject | undefined,
     subresource: string,
   ): void;
+  /** What a client is told of an object that is good, and perhaps not what they want. */
+  warnings?(object: UnknownObject, old: UnknownObject | undefined): string[];
   /** Names follow DNS subdomains unless said otherwise. */
   nameRule?: "subdomain" | "label" | "service" | "path";
   /** Whether `metadata.generation` counts changes of what is not status. */

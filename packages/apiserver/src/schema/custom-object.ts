@@ -1,5 +1,6 @@
 import { type Logger, type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
+import { goText } from "../patch/go-conversion.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
 import { hasRules, validateRules } from "./cel-rules.ts";
 import { applyDefaults, prune } from "./structural.ts";
@@ -24,8 +25,8 @@ export function validateCustomObject(
   const { custom } = type;
   if (!custom) return;
   const before = errors.all.length;
-  const { apiVersion: _, kind: __, metadata: ___, ...body } = object;
-  validateValue(body, withoutTypeFields(custom.openApiSchema), errors);
+  const body = bodyOf(object);
+  validateValue(body, withoutTypeFields(custom.openApiSchema), errors, "", old && bodyOf(old));
   const found = errors.all.slice(before);
   validateScale(custom, object, errors);
   if (!found.some(({ reason }) => blocking.has(reason))) {
@@ -35,6 +36,11 @@ export function validateCustomObject(
   }
 }
 
+function bodyOf(object: UnknownObject): UnknownFields {
+  const { apiVersion: _, kind: __, metadata: ___, ...body } = object;
+  return body;
+}
+
 /** The replicas that `/scale` shows: told with the path as the definition words it. */
 function validateScale(
   { scale }: NonNullable<ResourceType["custom"]>,
@@ -42,13 +48,33 @@ function validateScale(
   errors: FieldErrors,
 ): void {
   if (!scale) return;
+  const path = scale.specReplicasPath;
   let value: unknown = object;
-  for (const step of scale.specReplicasPath.split(".").slice(1)) {
-    value = typeof value === "object" ? (value as UnknownFields | null)?.[step] : undefined;
+  const unreadable = (wanted: string) =>
+    errors.invalid(
+      path,
+      0,
+      `${path} accessor error: ${goText(value)} is of the type ${goType(value)}, expected ${wanted}`,
+    );
+  for (const step of path.split(".").slice(1)) {
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      return unreadable("map[string]interface{}");
+    value = (value as UnknownFields)[step];
+    if (value === undefined) return;
   }
-  if (typeof value === "number" && Number.isInteger(value) && value < 0) {
-    errors.invalid(scale.specReplicasPath, value, "should be a non-negative integer");
-  }
+  if (!Number.isInteger(value)) return unreadable("int64");
+  if ((value as number) < 0) errors.invalid(path, value, "should be a non-negative integer");
+}
+
+function goType(value: unknown): string {
+  if (value === null) return "<nil>";
+  if (Array.isArray(value)) return "[]interface {}";
+  const names: Record<string, string> = {
+    boolean: "bool",
+    object: "map[string]interface {}",
+    number: Number.isInteger(value) ? "int64" : "float64",
+  };
+  return names[typeof value] ?? typeof value;
 }
 
 type UnknownFields = Record<string, unknown>;

@@ -103,7 +103,10 @@ describe("validation speaks like the API server", () => {
       "any of",
       "a",
       { anyOf: [{ type: "integer" }, { enum: ["b"] }] },
-      ['<nil>: Invalid value: "": "x" must validate at least one schema (anyOf)'],
+      [
+        '<nil>: Invalid value: "": "x" must validate at least one schema (anyOf)',
+        'x: Invalid value: "string": x in body must be of type integer: "string"',
+      ],
     ],
     [
       "one of",

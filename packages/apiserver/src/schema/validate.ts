@@ -15,20 +15,38 @@ export function validateValue(
   schema: Schema,
   errors: FieldErrors,
   path = "",
+  old?: unknown,
 ): void {
+  // What was stored before the schema forbade it may stay as it is (validation ratcheting).
+  if (old !== undefined && deepEqual(value, old)) return;
   if (value === null) {
     if (!schema.nullable && schema.type) typeProblem(value, schema, errors, path);
     return;
   }
-  if (!hasType(value, schema)) return typeProblem(value, schema, errors, path);
+  if (!hasType(value, schema)) {
+    typeProblem(value, schema, errors, path);
+    if (schema.enum) errors.unsupported(path || "<nil>", value, schema.enum);
+    if (typeof value === "number" && schema.type === "integer" && isBounded(schema))
+      errors.invalid(
+        "<nil>",
+        "",
+        `Checked value must be of type integer (default format) in ${path}`,
+      );
+    return;
+  }
   if (schema.enum && !schema.enum.some((each) => deepEqual(each, value))) {
     errors.unsupported(path || "<nil>", value, schema.enum);
   }
   if (typeof value === "string") validateString(value, schema, errors, path);
   else if (typeof value === "number") validateNumber(value, schema, errors, path);
-  else if (Array.isArray(value)) validateList(value, schema, errors, path);
-  else if (typeof value === "object") validateObject(value as JsonObject, schema, errors, path);
+  else if (Array.isArray(value)) validateList(value, schema, errors, path, old);
+  else if (typeof value === "object")
+    validateObject(value as JsonObject, schema, errors, path, old);
   validateCombinations(value, schema, errors, path);
+}
+
+function isBounded({ minimum, maximum, multipleOf }: Schema): boolean {
+  return minimum !== undefined || maximum !== undefined || multipleOf !== undefined;
 }
 
 function typeNameOf(value: unknown): string {
@@ -146,7 +164,13 @@ function validateNumber(value: number, schema: Schema, errors: FieldErrors, path
   }
 }
 
-function validateList(value: unknown[], schema: Schema, errors: FieldErrors, path: string): void {
+function validateList(
+  value: unknown[],
+  schema: Schema,
+  errors: FieldErrors,
+  path: string,
+  old: unknown,
+): void {
   if (schema.maxItems !== undefined && value.length > schema.maxItems) {
     errors.tooMany(path, value.length, schema.maxItems);
   }
@@ -160,9 +184,17 @@ function validateList(value: unknown[], schema: Schema, errors: FieldErrors, pat
   validateUnique(value, schema, errors, path);
   const items = itemSchema(schema);
   if (!items) return;
+  const before = keyedItems(old, schema);
   for (const [index, item] of value.entries()) {
-    validateValue(item, items, errors, `${path}[${index}]`);
+    const previous = before?.get(JSON.stringify(keysOf(item, schema)));
+    validateValue(item, items, errors, `${path}[${index}]`, previous);
   }
+}
+
+/** Items of the old list by what tells them apart; only lists of type map have that. */
+function keyedItems(old: unknown, schema: Schema): Map<string, unknown> | undefined {
+  if (schema["x-kubernetes-list-type"] !== "map" || !Array.isArray(old)) return undefined;
+  return new Map(old.map((item) => [JSON.stringify(keysOf(item, schema)), item]));
 }
 
 function validateUnique(value: unknown[], schema: Schema, errors: FieldErrors, path: string): void {
@@ -188,6 +220,7 @@ function validateObject(
   schema: Schema,
   errors: FieldErrors,
   path: string,
+  old: unknown,
 ): void {
   const count = Object.keys(value).length;
   if (schema.maxProperties !== undefined && count > schema.maxProperties) {
@@ -209,8 +242,14 @@ function validateObject(
     const field = fieldSchema(schema, key);
     if (!field) continue;
     const dotted = path ? `${path}.${key}` : key;
-    validateValue(child, field, errors, Object.hasOwn(named, key) ? dotted : `${path}.${key}`);
+    const before = isPlainObject(old) ? old[key] : undefined;
+    const at = Object.hasOwn(named, key) ? dotted : `${path}.${key}`;
+    validateValue(child, field, errors, at, before);
   }
+}
+
+function isPlainObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** `allOf`, `anyOf`, `oneOf`, `not`: as the whole of the value, beside the structural part. */
@@ -220,23 +259,37 @@ function validateCombinations(
   errors: FieldErrors,
   path: string,
 ): void {
-  for (const each of schema.allOf ?? []) validateValue(value, each, errors, path);
   // Told about the whole object, as the API server does.
   const told = (problem: string) => errors.invalid("<nil>", "", `"${path}" must ${problem}`);
-  if (schema["x-kubernetes-int-or-string"] || schema.format === "int-or-string") return;
-  if (schema.anyOf && !schema.anyOf.some((each) => isValid(value, each))) {
-    told("validate at least one schema (anyOf)");
+  const attempts = (schemas: Schema[]) => schemas.map((each) => problemsOf(value, each, path));
+  const isEither = schema["x-kubernetes-int-or-string"] || schema.format === "int-or-string";
+  if (schema.anyOf && !isEither) {
+    const all = attempts(schema.anyOf);
+    if (all.every((each) => each.length > 0)) {
+      told("validate at least one schema (anyOf)");
+      errors.all.push(...(all[0] ?? []));
+    }
   }
-  if (schema.oneOf) {
-    const count = schema.oneOf.filter((each) => isValid(value, each)).length;
+  if (schema.oneOf && !isEither) {
+    const all = attempts(schema.oneOf);
+    const count = all.filter((each) => each.length === 0).length;
     const found = count === 0 ? "none valid" : `${count} valid alternatives`;
     if (count !== 1) told(`validate one and only one schema (oneOf). Found ${found}`);
+    if (count === 0) errors.all.push(...(all[0] ?? []));
   }
-  if (schema.not && isValid(value, schema.not)) told("not validate the schema (not)");
+  if (schema.allOf && !isEither) {
+    const all = attempts(schema.allOf);
+    const failed = all.filter((each) => each.length > 0);
+    for (const each of failed) errors.all.push(...each);
+    const none = failed.length === all.length ? ". None validated" : "";
+    if (failed.length > 0) told(`validate all the schemas (allOf)${none}`);
+  }
+  if (schema.not && problemsOf(value, schema.not, path).length === 0)
+    told("not validate the schema (not)");
 }
 
-function isValid(value: unknown, schema: Schema): boolean {
+function problemsOf(value: unknown, schema: Schema, path: string): FieldErrors["all"] {
   const errors = new FieldErrors();
-  validateValue(value, schema, errors);
-  return errors.all.length === 0;
+  validateValue(value, schema, errors, path);
+  return errors.all;
 }

@@ -53,6 +53,7 @@ export function validateService(spec: Spec, errors: FieldErrors, before?: Spec):
   if (type === "") errors.required("spec.type");
   else checkOneOf(type, types, "spec.type", errors);
   validateUniquePorts(ports, errors);
+  validateNodePorts(spec, errors);
   checkOneOf(spec.internalTrafficPolicy, traffic, "spec.internalTrafficPolicy", errors);
   checkOneOf(spec.externalTrafficPolicy, traffic, "spec.externalTrafficPolicy", errors);
 }
@@ -96,6 +97,19 @@ function validatePorts(ports: Port[], errors: FieldErrors): void {
     checkPort(port, `${path}.port`, errors);
     checkProtocol(protocol, `${path}.protocol`, errors);
     checkPortOrName(targetPort, `${path}.targetPort`, errors);
+  }
+}
+
+function validateNodePorts(spec: Spec, errors: FieldErrors): void {
+  const seen = new Set<string>();
+  for (const [index, { nodePort, protocol }] of (spec.ports ?? []).entries()) {
+    const path = `spec.ports[${index}].nodePort`;
+    if (!nodePort) continue;
+    if (spec.type === "ClusterIP")
+      errors.forbidden(path, "may not be used when `type` is 'ClusterIP'");
+    const key = `${protocol}/${nodePort}`;
+    if (seen.has(key)) errors.duplicate(path, nodePort);
+    seen.add(key);
   }
 }
 

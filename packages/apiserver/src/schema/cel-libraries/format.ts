@@ -2,7 +2,7 @@ import { Optional } from "@marcbachmann/cel-js";
 import { labelKeyProblems, labelValueProblems } from "@spry/kube";
 import { nameProblems } from "../../resources/metadata.ts";
 import { hasFormat } from "../validate.ts";
-import { type Library } from "./library.ts";
+import { CelNamespace, type Library } from "./library.ts";
 
 /** A format by name; a text's problems under it, none when it fits (`library/format.go`). */
 class CelFormat {
@@ -12,7 +12,7 @@ class CelFormat {
   }
 }
 
-class FormatNames {}
+class FormatNames extends CelNamespace {}
 
 const prefix = (text: string) => text.replace(/-$/, "a");
 const fits = (format: string, problem: string) => (text: string) =>
@@ -38,12 +38,10 @@ export const format: Library = {
   types: { "kubernetes.NamedFormat": CelFormat, "kubernetes.FormatNames": FormatNames },
   constants: { format: { type: "kubernetes.FormatNames", value: new FormatNames() } },
   functions: [
-    ...Object.entries(formats).map(
-      ([name, problems]): [string, () => CelFormat] => [
-        `kubernetes.FormatNames.${name}(): kubernetes.NamedFormat`,
-        () => new CelFormat(problems),
-      ],
-    ),
+    ...Object.entries(formats).map(([name, problems]): [string, () => CelFormat] => [
+      `kubernetes.FormatNames.${name}(): kubernetes.NamedFormat`,
+      () => new CelFormat(problems),
+    ]),
     [
       "kubernetes.FormatNames.named(string): optional<kubernetes.NamedFormat>",
       (_: FormatNames, name: string) => {

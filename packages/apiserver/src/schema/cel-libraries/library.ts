@@ -9,6 +9,11 @@ export interface Library {
   operators?: [string, (left: never, right: never) => unknown][];
 }
 
+/** What stands before the dot: functions are found by its class. */
+export class CelNamespace {
+  readonly kind = "namespace";
+}
+
 export function addLibrary(environment: Environment, library: Library): void {
   for (const [name, constructor] of Object.entries(library.types ?? {}))
     environment.registerType(name, constructor);

@@ -1,8 +1,9 @@
 import { deepEqual } from "@spry/kube";
 import { Optional } from "@marcbachmann/cel-js";
-import { type Library } from "./library.ts";
+import { CelNamespace, type Library } from "./library.ts";
 
-class ListNames {}
+class ListNames extends CelNamespace {}
+
 type List = readonly unknown[];
 /** As many as a list may have in a literal. */
 const maxRange = 1000n;

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { type Library } from "./library.ts";
+import { CelNamespace, type Library } from "./library.ts";
 
 const v4Bits = 32;
 const v6Bits = 128;
@@ -24,7 +24,7 @@ class CelBlock {
   }
 }
 
-class IpNames {}
+class IpNames extends CelNamespace {}
 
 function parsedAddress(text: string): CelAddress {
   if (isIPv4(text)) return new CelAddress(v4Value(text), v4Bits);

@@ -29,10 +29,7 @@ function parsed(text: string, normalise = false): CelSemver {
   const match = pattern.exec(normalise ? normalised(text) : text);
   if (!match) throw new Error(`No Major.Minor.Patch elements found in ${JSON.stringify(text)}`);
   const [, major = "0", minor = "0", patch = "0", prerelease] = match;
-  return new CelSemver(
-    [BigInt(major), BigInt(minor), BigInt(patch)],
-    prerelease?.split(".") ?? [],
-  );
+  return new CelSemver([BigInt(major), BigInt(minor), BigInt(patch)], prerelease?.split(".") ?? []);
 }
 
 function isSemver(text: string, normalise = false): boolean {

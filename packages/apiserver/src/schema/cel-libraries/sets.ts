@@ -1,7 +1,8 @@
 import { deepEqual } from "@spry/kube";
-import { type Library } from "./library.ts";
+import { CelNamespace, type Library } from "./library.ts";
 
-class SetNames {}
+class SetNames extends CelNamespace {}
+
 type List = readonly unknown[];
 
 function includes(list: List, item: unknown): boolean {

@@ -1,6 +1,7 @@
-import { type Library } from "./library.ts";
+import { CelNamespace, type Library } from "./library.ts";
 
-class StringNames {}
+class StringNames extends CelNamespace {}
+
 function replaced(text: string, from: string, to: string, limit: bigint): string {
   if (limit < 0n) return text.replaceAll(from, to);
   let left = limit;
