@@ -19,6 +19,7 @@ import {
 } from "@spry/kube";
 import { byController, byNamespace, type ControllerContext } from "./context.ts";
 import { expiryMs, Expectations } from "./expectations.ts";
+import { inGrowingBatches } from "./growing-batches.ts";
 import { podFromTemplate } from "./pod-template.ts";
 import { isPodActive, isPodTerminal, isPodTerminating, msUntilAvailable } from "./pod-state.ts";
 import { podsToDelete } from "./scale-down.ts";
@@ -128,7 +129,7 @@ async function patchOwners(
   }
 }
 
-/** Creates or deletes what is missing or too many; returns the first error, after trying all. */
+/** Creates or deletes what is missing or too many; returns the first error. */
 async function manageReplicas(
   context: ControllerContext,
   expectations: Expectations,
@@ -162,18 +163,21 @@ async function manageReplicas(
       message,
     });
   };
-  const work =
+  const { failure } =
     difference >= 0
-      ? Array.from({ length: Math.min(difference, maxBurst) }, create)
-      : podsToDelete(active, Math.min(-difference, maxBurst), clock.now()).map(remove);
+      ? await inGrowingBatches(Array.from({ length: Math.min(difference, maxBurst) }), create)
+      : await all(podsToDelete(active, Math.min(-difference, maxBurst), clock.now()).map(remove));
+  if (!failure || isNamespaceTerminating(failure)) return undefined;
+  const reason = difference > 0 ? "FailedCreate" : "FailedDelete";
+  const message = `Error ${difference > 0 ? "creating" : "deleting"}: ${messageOf(failure)}`;
+  events.record(resources.replicaSets, set, { type: "Warning", reason, message });
+  return failure;
+}
+
+async function all(work: Promise<void>[]): Promise<{ failure?: Error }> {
   const results = await Promise.allSettled(work);
   const failed = results.find((result) => result.status === "rejected");
-  if (!failed) return undefined;
-  if (isNamespaceTerminating(failed.reason)) return undefined;
-  const reason = difference > 0 ? "FailedCreate" : "FailedDelete";
-  const message = `Error ${difference > 0 ? "creating" : "deleting"}: ${messageOf(failed.reason)}`;
-  events.record(resources.replicaSets, set, { type: "Warning", reason, message });
-  return failed.reason as Error;
+  return failed ? { failure: failed.reason as Error } : {};
 }
 
 /** The status that follows from the Pods (`pkg/controller/replicaset: calculateStatus`). */

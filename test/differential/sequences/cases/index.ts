@@ -3,6 +3,7 @@ import { autoscalers } from "./autoscalers.ts";
 import { cascades } from "./cascades.ts";
 import { cronJobs } from "./cron-jobs.ts";
 import { deployments } from "./deployments.ts";
+import { indexedJobs } from "./indexed-jobs.ts";
 import { jobs } from "./jobs.ts";
 import { replicaSets } from "./replica-sets.ts";
 import { surroundings } from "./surroundings.ts";
@@ -15,6 +16,7 @@ const all: readonly Sequence[] = [
   ...autoscalers,
   ...cronJobs,
   ...jobs,
+  ...indexedJobs,
   ...cascades,
   ...deployments,
   ...replicaSets,

@@ -1,21 +1,8 @@
 import { resources } from "@spry/kube";
-import { type Sequence, type Step, step } from "../sequence.ts";
+import { type Sequence, step } from "../sequence.ts";
+import { create, fail, quietMs, ready, set, succeed } from "./job-steps.ts";
 import { job } from "./workloads.ts";
 
-/** Longer than the second for which the real controller gathers changes of Pods. */
-const quietMs = 1800;
-
-const create = (spec: object = {}, pod: object = {}): Step =>
-  step("create", (scene) => scene.create(resources.jobs, job(spec, pod)));
-const set = (spec: object): Step =>
-  step(`set ${JSON.stringify(spec)}`, (scene) => scene.patch(resources.jobs, "work", { spec }));
-const ready = (count: number): Step => step(`${count} run`, (scene) => scene.ready(count));
-const succeed = (count: number, filter: object = {}): Step =>
-  step(`${count} succeed ${JSON.stringify(filter)}`, (scene) => scene.succeed(count, filter));
-const fail = (count: number, filter: object = {}, exitCode = 1, conditions: object[] = []): Step =>
-  step(`${count} fail ${JSON.stringify(filter)}`, (scene) =>
-    scene.fail(count, filter, exitCode, conditions),
-  );
 const disrupted = {
   type: "DisruptionTarget",
   status: "True",
@@ -129,107 +116,6 @@ export const jobs: Sequence[] = [
     ],
   },
   {
-    name: "Indexed Job",
-    quietMs,
-    steps: [
-      create({ completionMode: "Indexed", completions: 4, parallelism: 3 }),
-      succeed(1, { index: 2 }),
-      succeed(1, { index: 0 }),
-      succeed(1, { index: 1 }),
-      succeed(1, { index: 3 }),
-    ],
-  },
-  {
-    name: "Indexed Job with tries per index",
-    quietMs,
-    steps: [
-      create({
-        completionMode: "Indexed",
-        completions: 3,
-        parallelism: 3,
-        backoffLimitPerIndex: 0,
-      }),
-      fail(1, { index: 1 }),
-      succeed(1, { index: 0 }),
-      succeed(1, { index: 2 }),
-    ],
-  },
-  {
-    name: "Indexed Job with too many failed indexes",
-    quietMs,
-    steps: [
-      create({
-        completionMode: "Indexed",
-        completions: 4,
-        parallelism: 4,
-        backoffLimitPerIndex: 0,
-        maxFailedIndexes: 1,
-      }),
-      fail(1, { index: 3 }),
-      fail(1, { index: 1 }),
-    ],
-  },
-  {
-    name: "another try of an index",
-    quietMs,
-    steps: [
-      create({
-        completionMode: "Indexed",
-        completions: 2,
-        parallelism: 2,
-        backoffLimitPerIndex: 1,
-      }),
-      fail(1, { index: 0 }),
-      succeed(1, { index: 0 }),
-      succeed(1, { index: 1 }),
-    ],
-  },
-  {
-    name: "FailIndex",
-    quietMs,
-    steps: [
-      create({
-        completionMode: "Indexed",
-        completions: 2,
-        parallelism: 2,
-        backoffLimitPerIndex: 3,
-        podFailurePolicy: {
-          rules: [{ action: "FailIndex", onExitCodes: { operator: "In", values: [7] } }],
-        },
-      }),
-      fail(1, { index: 0 }, 7),
-      succeed(1, { index: 1 }),
-    ],
-  },
-  {
-    name: "successPolicy of the leader",
-    quietMs,
-    steps: [
-      create({
-        completionMode: "Indexed",
-        completions: 3,
-        parallelism: 3,
-        successPolicy: { rules: [{ succeededIndexes: "0" }] },
-      }),
-      ready(3),
-      succeed(1, { index: 0, phase: "Running" }),
-    ],
-  },
-  {
-    name: "successPolicy by count",
-    quietMs,
-    steps: [
-      create({
-        completionMode: "Indexed",
-        completions: 3,
-        parallelism: 3,
-        successPolicy: { rules: [{ succeededCount: 2 }] },
-      }),
-      succeed(1, { index: 2 }),
-      succeed(1, { index: 1 }),
-    ],
-  },
-  {
     name: "suspended and resumed",
     quietMs,
     steps: [
@@ -254,15 +140,6 @@ export const jobs: Sequence[] = [
       set({ parallelism: 0 }),
       set({ parallelism: 4 }),
       succeed(4),
-    ],
-  },
-  {
-    name: "elastic Indexed Job",
-    quietMs,
-    steps: [
-      create({ completionMode: "Indexed", completions: 2, parallelism: 2 }),
-      set({ completions: 3, parallelism: 3 }),
-      succeed(3),
     ],
   },
   {

@@ -9,6 +9,7 @@ import {
 } from "@spry/kube";
 import { type ControllerContext } from "../context.ts";
 import { type Expectations } from "../expectations.ts";
+import { inGrowingBatches } from "../growing-batches.ts";
 import { podFromTemplate } from "../pod-template.ts";
 import { podsToDelete } from "../scale-down.ts";
 import {
@@ -62,13 +63,12 @@ export async function managePods(
     const message = `Created pod: ${created.metadata.name}`;
     events.record(resources.jobs, job, { type: "Normal", reason: "SuccessfulCreate", message });
   };
-  const results = await Promise.allSettled(desired.map(create));
-  const failed = results.find((result) => result.status === "rejected");
-  if (!failed) return { created: desired.length, retryMs: waitMs };
-  if (isNamespaceTerminating(failed.reason)) return { created: 0, retryMs: 0 };
-  const message = `Error creating: ${messageOf(failed.reason)}`;
+  const { failure } = await inGrowingBatches(desired, create);
+  if (!failure) return { created: desired.length, retryMs: waitMs };
+  if (isNamespaceTerminating(failure)) return { created: 0, retryMs: 0 };
+  const message = `Error creating: ${messageOf(failure)}`;
   events.record(resources.jobs, job, { type: "Warning", reason: "FailedCreate", message });
-  throw failed.reason;
+  throw failure;
 }
 
 /** Pods over the number wanted; of an Indexed Job first those with an index that is taken, or none. */
