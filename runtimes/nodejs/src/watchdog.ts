@@ -26,13 +26,14 @@ export function watchEventLoop(limitMs: number): void {
 }
 
 function startSleeper(seconds: number, nap: number): ChildProcess {
-  // A main process that was frozen together with it has a nap's time left, and whoever has lost it ends.
   const script = `
     silent=0
     trap silent=0 USR1
     while [ $silent -lt ${Math.ceil(seconds / nap)} ]; do
       silent=$((silent + 1))
       sleep ${nap}
+      # The second is for a main process that got no processor, or was frozen.
+      [ $silent -lt ${Math.ceil(seconds / nap)} ] || sleep 1
       kill -0 $PPID 2>/dev/null || exit
     done
     exec "$0" -e "$1" "$2" "$3" "$4"`;
