@@ -52,7 +52,6 @@ export function validateOpenApiSchema(
   hasStatus: boolean,
   errors: FieldErrors,
 ): void {
-  const before = errors.all.length;
   if (hasStatus) validateRoot(root, path, errors);
   if (root.nullable) errors.forbidden(`${path}.nullable`, "nullable cannot be true at the root");
   const structural = new FieldErrors();
@@ -66,7 +65,6 @@ export function validateOpenApiSchema(
   walk(root, path, errors, { depth: 0, isRoot: true, forbidsDefaults: undefined });
   const isWhole = errors.all.length === beforeWalk;
   if (isStructural && hasGoodDefaults && isWhole) validateRules(root, path, errors);
-  if (errors.all.length - before > 0) return;
 }
 
 function textOf({ field, message }: { field: string; message: string }): string {

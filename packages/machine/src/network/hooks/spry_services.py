@@ -1,32 +1,46 @@
 """Lets a Python process of the process sandbox call Services by their names and addresses.
 
 Loaded at the interpreter's start: `socket` asks the files of `service-files.ts` first, and the
-system about everything else.
+system about everything else. Until a program imports `socket`, this costs it next to nothing.
 """
 
-import errno
-import json
 import os
-import random
-import re
-import socket
+import sys
 
 _OWN = os.environ["SPRY_SERVICES"]
 _ALL = os.path.dirname(_OWN)
-_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _SUFFIX = ".svc.cluster.local"
 # With fewer dots the search list of a Pod's resolv.conf comes first (ndots:5).
 _MAX_SEARCHED = 5
 # Services of type ExternalName may name each other.
 _MAX_ALIASES = 8
 
-_connect = socket.socket.connect
-_connect_ex = socket.socket.connect_ex
-_getaddrinfo = socket.getaddrinfo
-_gethostbyname = socket.gethostbyname
+
+class _Finder:
+    """Finds `socket` as the others do, and has it changed once it is loaded."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "socket":
+            return None
+        sys.meta_path.remove(_Finder)
+        found = (finder.find_spec(name, path, target) for finder in sys.meta_path)
+        spec = next(filter(None, found), None)
+        if spec is not None:
+            load = spec.loader.exec_module
+
+            def load_and_change(module):
+                load(module)
+                _change(module)
+
+            spec.loader.exec_module = load_and_change
+        return spec
 
 
 def _read(*parts):
+    import json
+
     try:
         with open(os.path.join(*parts), "rb") as file:
             return json.load(file)
@@ -34,9 +48,14 @@ def _read(*parts):
         return None
 
 
+def _is_label(text):
+    """RFC 1123: what may name a Service or a namespace, and no other file."""
+    return 0 < len(text) <= 63 and _LETTERS.issuperset(text) and text[0] != "-" != text[-1]
+
+
 def _named(labels):
     """`service.namespace`, or `host.service.namespace` of a Pod behind a headless Service."""
-    if not all(_LABEL.fullmatch(label) for label in labels):
+    if not all(map(_is_label, labels)):
         return None
     if len(labels) == 2:
         return _read(_ALL, labels[1], labels[0] + ".json")
@@ -81,55 +100,70 @@ def _service_of_name(name):
     return next(filter(None, map(_named, candidates)), None)
 
 
-def _target(sock, address):
-    """Where a connection to a Service's port goes; the address itself for what is no Service."""
-    if sock.family != socket.AF_INET or not isinstance(address, tuple) or len(address) != 2:
-        return address
-    host, port = address
-    service = _service_of(host)
-    if not service:
-        return address
-    if "alias" in service:
-        return (service["alias"], port)
-    if "ports" not in service:
-        return (random.choice(service["addresses"]), port) if service["addresses"] else address
-    protocol = "UDP" if sock.type == socket.SOCK_DGRAM else "TCP"
-    endpoints = service["ports"].get(f"{port}/{protocol}")
-    if not endpoints:
-        raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
-    ip, _, number = random.choice(endpoints).rpartition(":")
-    return (ip, int(number))
+def _chosen(candidates):
+    import random
+
+    return random.choice(candidates)
 
 
-def connect(self, address):
-    return _connect(self, _target(self, address))
+def _change(socket):
+    own_connect = socket.socket.connect
+    own_connect_ex = socket.socket.connect_ex
+    own_getaddrinfo = socket.getaddrinfo
+    own_gethostbyname = socket.gethostbyname
+
+    def target_of(sock, address):
+        """Where a connection to a Service's port goes; the address itself for what is no Service."""
+        if sock.family != socket.AF_INET or not isinstance(address, tuple) or len(address) != 2:
+            return address
+        host, port = address
+        service = _service_of(host)
+        if not service:
+            return address
+        if "alias" in service:
+            return (service["alias"], port)
+        if "ports" not in service:
+            return (_chosen(service["addresses"]), port) if service["addresses"] else address
+        protocol = "UDP" if sock.type == socket.SOCK_DGRAM else "TCP"
+        endpoints = service["ports"].get(f"{port}/{protocol}")
+        if not endpoints:
+            from errno import ECONNREFUSED
+
+            raise ConnectionRefusedError(ECONNREFUSED, os.strerror(ECONNREFUSED))
+        ip, _, number = _chosen(endpoints).rpartition(":")
+        return (ip, int(number))
+
+    def connect(self, address):
+        return own_connect(self, target_of(self, address))
+
+    def connect_ex(self, address):
+        try:
+            target = target_of(self, address)
+        except ConnectionRefusedError as error:
+            return error.errno
+        return own_connect_ex(self, target)
+
+    def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
+        service = _service_of(host) if family in (0, socket.AF_INET) else None
+        if service and "alias" in service:
+            return own_getaddrinfo(service["alias"], port, family, type, proto, flags)
+        addresses = (service or {}).get("addresses") or [host]
+        found = [own_getaddrinfo(each, port, family, type, proto, flags) for each in addresses]
+        return [each for part in found for each in part]
+
+    def gethostbyname(hostname):
+        service = _service_of(hostname) or {}
+        if service.get("addresses"):
+            return service["addresses"][0]
+        return own_gethostbyname(service.get("alias", hostname))
+
+    socket.socket.connect = connect
+    socket.socket.connect_ex = connect_ex
+    socket.getaddrinfo = getaddrinfo
+    socket.gethostbyname = gethostbyname
 
 
-def connect_ex(self, address):
-    try:
-        target = _target(self, address)
-    except ConnectionRefusedError as error:
-        return error.errno
-    return _connect_ex(self, target)
-
-
-def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
-    service = _service_of(host) if family in (0, socket.AF_INET) else None
-    if service and "alias" in service:
-        return _getaddrinfo(service["alias"], port, family, type, proto, flags)
-    addresses = (service or {}).get("addresses") or [host]
-    found = [_getaddrinfo(address, port, family, type, proto, flags) for address in addresses]
-    return [each for part in found for each in part]
-
-
-def gethostbyname(hostname):
-    service = _service_of(hostname) or {}
-    if service.get("addresses"):
-        return service["addresses"][0]
-    return _gethostbyname(service.get("alias", hostname))
-
-
-socket.socket.connect = connect
-socket.socket.connect_ex = connect_ex
-socket.getaddrinfo = getaddrinfo
-socket.gethostbyname = gethostbyname
+if "socket" in sys.modules:
+    _change(sys.modules["socket"])
+else:
+    sys.meta_path.insert(0, _Finder)
