@@ -493,6 +493,15 @@ class Function:
     answer: { status: 203, body: "2.0/p" },
   },
   {
+    clause: "8.7",
+    name: "OpenFaaS",
+    handlers: nodejs(
+      `module.exports = async (event, context) => context.status(201).headers({ "x-path": event.path }).succeed(event.method);`,
+    ),
+    request: { path: "/p" },
+    answer: { status: 201, body: "GET", headers: { "x-path": "/p" } },
+  },
+  {
     clause: "9.1",
     name: "names of metrics",
     handlers: hello,
