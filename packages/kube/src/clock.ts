@@ -31,5 +31,13 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 
 /** Kubernetes' `metav1.Time`: RFC 3339, whole seconds, UTC. */
 export function timestamp(clock: Clock): string {
-  return new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+  const second = Math.floor(clock.now() / 1000);
+  if (second !== latest.second) {
+    const text = new Date(second * 1000).toISOString().replace(".000Z", "Z");
+    latest = { second, text };
+  }
+  return latest.text;
 }
+
+/** Asked for in every write, and the same for a second. */
+let latest = { second: Number.NaN, text: "" };

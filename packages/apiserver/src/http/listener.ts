@@ -130,17 +130,25 @@ async function respond(
     return errorResponse(error);
   }
   const request = new IncomingRequest(incoming, body, outgoing);
-  return serving.dispatcher.handle(request, user, headerList(incoming));
+  return serving.dispatcher.handle(request, user, impersonationHeaders(incoming));
 }
 
 async function findStream(serving: Serving, incoming: IncomingMessage): Promise<PodStream> {
   const user = await serving.authenticator.authenticate(incoming);
-  return serving.dispatcher.stream(new IncomingRequest(incoming), user, headerList(incoming));
+  return serving.dispatcher.stream(
+    new IncomingRequest(incoming),
+    user,
+    impersonationHeaders(incoming),
+  );
 }
 
-/** With values that came in several headers apart. */
-function headerList({ headersDistinct }: IncomingMessage): HeaderList {
-  return Object.entries(headersDistinct).map(([name, values]) => [name, values ?? []]);
+/** Those that ask for another user, which few requests have; values that came in several headers are apart. */
+function impersonationHeaders(incoming: IncomingMessage): HeaderList {
+  const isOne = (name: string) => name.startsWith("impersonate-");
+  if (!Object.keys(incoming.headers).some(isOne)) return [];
+  return Object.entries(incoming.headersDistinct)
+    .filter(([name]) => isOne(name))
+    .map(([name, values]) => [name, values ?? []]);
 }
 
 /**
