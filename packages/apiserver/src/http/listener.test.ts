@@ -1,8 +1,10 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Agent, request, type RequestOptions } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ApiServer, createApiServer, type Listener } from "../index.ts";
 
@@ -109,6 +111,35 @@ test("a body that is too long is refused, and the connection lives on", async ()
   const answer = await ask({ agent, method: "POST", path, headers }, Buffer.alloc(4 << 20, "a"));
   expect(answer.code).toBe(413);
   expect((await ask({ agent })).code).toBe(200);
+});
+
+test("a request may come while the answer to the one before is still on its way", async () => {
+  const data = { text: "x".repeat(900_000) };
+  const names = Array.from({ length: 20 }, (_, i) => `large-${i}`);
+  const configMap = (name: string) => JSON.stringify({ metadata: { name }, data });
+  const configMaps = "/api/v1/namespaces/default/configmaps";
+  const headers = { "content-type": "application/json" };
+  for (const name of names)
+    await ask({ agent, method: "POST", path: configMaps, headers }, configMap(name));
+  const socket = connect({
+    host: "127.0.0.1",
+    port: listener.port,
+    ca: read("ca.crt"),
+    cert: read("admin.crt"),
+    key: read("admin.key"),
+  });
+  socket.write(`GET ${configMaps} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  // Unread, the rest of it fills the buffers between the two.
+  await once(socket, "readable");
+  const body = configMap("last");
+  const head = `POST ${configMaps} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n`;
+  const about = `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+  socket.write(head + about + body);
+  let received = "";
+  for await (const chunk of socket) received += String(chunk);
+  expect(received.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 201"]);
+  for (const name of [...names, "last"])
+    await ask({ agent, method: "DELETE", path: `${configMaps}/${name}` });
 });
 
 test("a watch streams, and ends with the client's patience", async () => {

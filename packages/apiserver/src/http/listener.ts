@@ -103,6 +103,7 @@ async function serve(
 ): Promise<void> {
   const { status, headers, body } = await respond(serving, incoming, outgoing);
   if (body instanceof ReadableStream) {
+    readPausably(incoming);
     outgoing.writeHead(status, headers);
     outgoing.flushHeaders();
     await pipeline(Readable.fromWeb(body as never), outgoing);
@@ -110,9 +111,21 @@ async function serve(
   }
   const content = body ?? "";
   const length = Buffer.byteLength(content);
+  if (length >= incoming.socket.writableHighWaterMark) readPausably(incoming);
   outgoing.writeHead(status, { ...headers, "content-length": length });
   outgoing.end(incoming.method === "HEAD" ? undefined : content);
 }
+
+/**
+ * The next request can come before Node.js knows that the answer to this one has left; it then pauses its parser, which a
+ * TLS socket goes on to feed what it has decrypted already: "Parse Error: Paused", and the connection is cut. A listener
+ * for data takes that way from the socket to the parser away, for one that can be paused.
+ */
+function readPausably({ socket }: IncomingMessage): void {
+  if (!socket.listeners("data").includes(nothing)) socket.on("data", nothing);
+}
+
+const nothing = () => undefined;
 
 async function respond(
   serving: Serving,
