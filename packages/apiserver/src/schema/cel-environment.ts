@@ -1,4 +1,4 @@
-import { Environment, type ParseResult } from "@marcbachmann/cel-js";
+import { type ASTNode, Environment, type ParseResult } from "@marcbachmann/cel-js";
 import { format } from "./cel-libraries/format.ts";
 import { addLibrary } from "./cel-libraries/library.ts";
 import { lists } from "./cel-libraries/lists.ts";
@@ -6,6 +6,7 @@ import { network } from "./cel-libraries/network.ts";
 import { semver } from "./cel-libraries/semver.ts";
 import { sets } from "./cel-libraries/sets.ts";
 import { strings } from "./cel-libraries/strings.ts";
+import { goRegExp } from "./go-regexp.ts";
 import { addQuantities, parseQuantity, type Quantity } from "@spry/kube";
 
 /** A quantity as rules see it (`k8s.io/apiserver/pkg/cel/library/quantity.go`). */
@@ -48,8 +49,21 @@ export function celEnvironment(): Environment {
 }
 
 export function parseRule(expression: string): ParseResult {
-  return celEnvironment().parse(expression);
+  const parsed = celEnvironment().parse(expression);
+  useGoPatterns(parsed.ast);
+  return parsed;
 }
+
+/** The library's own `matches` reads patterns as JavaScript does, and its functions cannot be replaced, only passed by. */
+function useGoPatterns(node: unknown): void {
+  if (Array.isArray(node)) for (const each of node) useGoPatterns(each);
+  if (typeof node !== "object" || node === null || !("op" in node)) return;
+  const { op, args } = node as ASTNode;
+  if (op === "rcall" && args[0] === "matches" && args[2].length === 1) args[0] = goMatches;
+  useGoPatterns(args);
+}
+
+const goMatches = "matchesPattern";
 
 type List = unknown[];
 
@@ -65,9 +79,13 @@ function ordered(a: unknown, b: unknown): boolean {
   return (a as number) <= (b as number);
 }
 
+function doesMatch(text: string, pattern: string): boolean {
+  return goRegExp(pattern).test(text);
+}
+
 function matchesOf(text: string, pattern: string, limit: number): string[] {
   const found: string[] = [];
-  for (const match of text.slice(0, maxText).matchAll(new RegExp(pattern, "gu"))) {
+  for (const match of text.slice(0, maxText).matchAll(new RegExp(goRegExp(pattern), "g"))) {
     if (found.length >= limit) break;
     found.push(match[0]);
   }
@@ -196,6 +214,8 @@ const functions: [string, (...args: never[]) => unknown][] = [
     (text: string, pattern: string, limit: bigint) =>
       matchesOf(text, pattern, limit < 0n ? 1000 : Number(limit)),
   ],
+  ["matches(string, string): bool", doesMatch],
+  [`string.${goMatches}(string): bool`, doesMatch],
   [
     "string.charAt(int): string",
     (text: string, index: bigint) => Array.from(text)[Number(index)] ?? "",

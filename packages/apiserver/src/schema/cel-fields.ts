@@ -1,4 +1,5 @@
 import { type ASTNode } from "@marcbachmann/cel-js";
+import { identifierOf } from "./cel-identifiers.ts";
 import { fieldSchema, itemSchema, type Schema } from "./schema.ts";
 
 /** A rule names a field that its schema does not have. */
@@ -78,7 +79,9 @@ function selected(
   if (type !== "object" || schema["x-kubernetes-preserve-unknown-fields"]) return undefined;
   if (schema["x-kubernetes-embedded-resource"] && typeFields.includes(name))
     return name === "metadata" ? metadataSchema : { type: "string" };
-  const key = Object.keys(properties ?? {}).find((each) => each === name || escaped(each) === name);
+  const key = Object.keys(properties ?? {}).find(
+    (each) => each === name || identifierOf(each) === name,
+  );
   if (key !== undefined) return fieldSchema(schema, key);
   if (typeof schema.additionalProperties === "object" || schema.additionalProperties === true)
     return entrySchema(schema);
@@ -132,12 +135,4 @@ function typeOfCall(
 function nodesIn(value: unknown): ASTNode[] {
   if (Array.isArray(value)) return value.flatMap(nodesIn);
   return typeof value === "object" && value !== null && "op" in value ? [value as ASTNode] : [];
-}
-
-function escaped(name: string): string {
-  return name
-    .replaceAll("__", "__underscores__")
-    .replaceAll(".", "__dot__")
-    .replaceAll("-", "__dash__")
-    .replaceAll("/", "__slash__");
 }

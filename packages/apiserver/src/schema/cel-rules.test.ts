@@ -26,6 +26,7 @@ const spec: Schema = {
       },
     },
     labels: { type: "object", additionalProperties: { type: "string" } },
+    namespace: { type: "string" },
   },
 };
 
@@ -76,6 +77,7 @@ test.each<[string, object]>([
   ["self.name.split(',').size() == 2 && self.name.substring(0, 1) == 'a'", { name: "a,b" }],
   ["self.__dash__ == 'x' || self.dashed__dash__name == 'x'", { "dashed-name": "x" }],
   ["self.at > timestamp('2020-01-01T00:00:00Z')", { at: "2024-01-01T00:00:00Z" }],
+  ["self.__namespace__ == 'x'", { namespace: "x" }],
   ["duration('1h') > duration('30m')", {}],
   ["self.?name.orValue('none') == 'none'", {}],
   ["size(self.tags) == 2 && self.tags.exists_one(t, t == 'a')", { tags: ["a", "b"] }],

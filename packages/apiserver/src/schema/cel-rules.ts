@@ -4,6 +4,7 @@ import { type FieldErrors } from "../field-errors.ts";
 import { type CustomVersion } from "../resources/custom-version.ts";
 import { elementOf } from "../apply/typed-value.ts";
 import { parseRule } from "./cel-environment.ts";
+import { identifierOf } from "./cel-identifiers.ts";
 import {
   fieldSchema,
   isNamedField,
@@ -200,22 +201,6 @@ function rulesBelow(schema: Schema, depth = 0): boolean {
     children.some((child) => rulesBelow(child, depth + 1));
   hasRulesBelow.set(schema, result);
   return result;
-}
-
-const reserved = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
-
-/** How a field's name is written in a rule (`__dash__` and so on). */
-function identifierOf(name: string): string {
-  if (reserved.has(name)) return `__${name}__`;
-  return name
-    .replaceAll("__", "__underscores__")
-    .replaceAll(".", "__dot__")
-    .replaceAll("-", "__dash__")
-    .replaceAll("/", "__slash__");
 }
 
 /** JSON as CEL sees it: whole numbers are integers, times are times. */

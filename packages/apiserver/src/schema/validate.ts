@@ -1,10 +1,9 @@
 import { deepEqual } from "@spry/kube";
 import { FieldErrors } from "../field-errors.ts";
+import { goRegExp } from "./go-regexp.ts";
 import { fieldSchema, itemSchema, type Schema } from "./schema.ts";
 
 type JsonObject = Record<string, unknown>;
-
-const patterns = new Map<string, RegExp | undefined>();
 
 /**
  * Checks a value against a structural schema, telling each problem in the words of the API server
@@ -105,22 +104,13 @@ function validateString(value: string, schema: Schema, errors: FieldErrors, path
 /** A pattern's cost can grow faster than its input. */
 const maxPatternInput = 64 * 1024;
 
+/** Undefined for what this cannot read: such a pattern checks nothing. */
 function compiled(pattern: string): RegExp | undefined {
-  if (!patterns.has(pattern)) {
-    if (patterns.size > 10_000) patterns.clear();
-    let result: RegExp | undefined;
-    try {
-      result = new RegExp(pattern, "u");
-    } catch {
-      try {
-        result = new RegExp(pattern);
-      } catch {
-        // A pattern of Go's syntax that JavaScript lacks checks nothing.
-      }
-    }
-    patterns.set(pattern, result);
+  try {
+    return goRegExp(pattern);
+  } catch {
+    return undefined;
   }
-  return patterns.get(pattern);
 }
 
 const formats: Record<string, (value: string) => boolean> = {

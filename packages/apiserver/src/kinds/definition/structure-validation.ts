@@ -1,5 +1,6 @@
 import { deepEqual } from "@spry/kube";
 import { type FieldErrors } from "../../field-errors.ts";
+import { goRegExp } from "../../schema/go-regexp.ts";
 import { type Schema } from "../../schema/schema.ts";
 
 type Level = "root" | "item" | "field";
@@ -110,7 +111,7 @@ function validateJunctors(schema: Schema, path: string, errors: FieldErrors, dep
 
 function isExpression(pattern: string): boolean {
   try {
-    return RegExp(pattern.replace(/^\(\?[a-z]+\)/, "")) !== undefined;
+    return goRegExp(pattern) !== undefined;
   } catch {
     return false;
   }

@@ -24,6 +24,8 @@ test.each([
   "strings.quote('a\"b') == '\"a\\\\\"b\"'",
   "[3, 1, 2].sort() == [1, 2, 3] && [1, [2]].flatten() == [1, 2] && [1, 1].distinct() == [1]",
   "lists.range(3) == [0, 1, 2] && [1, 2, 3].slice(1, 3) == [2, 3] && [1, 2].last().value() == 2",
+  "matches('Ab', '^(?i)aB$') && !matches('Ab', '^aB$') && 'x1Y'.find('(?i)[[:digit:]]y') == '1Y'",
+  "'Ab'.matches('^(?i)aB$') && ['Ab'].all(t, t.matches('^[[:alpha:]]+$'))",
   "quantity('1Gi').add(1).compareTo(quantity('1073741825')) == 0",
   "url('https://a.b/c?d=e').getQuery()['d'] == ['e']",
 ])("%s", (expression) => {
