@@ -12,7 +12,9 @@ interface Answer {
   body: { message?: string; [key: string]: unknown };
 }
 
-describe.skipIf(!hasKubectl())("kubectl and access (skipped: there is no kubectl)", () => {
+const title = `kubectl and access${hasKubectl() ? "" : " (skipped: there is no kubectl)"}`;
+
+describe.skipIf(!hasKubectl())(title, () => {
   let harness: Harness;
   const kubectl = (...args: string[]) => harness.kubectl(...args);
   /** What kubectl says when it is refused. */
