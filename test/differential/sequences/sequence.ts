@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { resources } from "@spry/kube";
+import { messageOf, resources } from "@spry/kube";
 import { type Difference, differencesBetween } from "../compare.ts";
 import { factsOf } from "./facts.ts";
 import { Scene } from "./scene.ts";
@@ -65,7 +65,14 @@ export async function play(
   const [embedded, real] = scenes as [Scene, Scene];
   const allowed = new Map<string, Difference>();
   for (const { name, act, withinMs = defaultWithinMs } of steps) {
-    await Promise.all(scenes.map((scene) => act(scene)));
+    await Promise.all(
+      scenes.map((scene) =>
+        act(scene).catch((cause: unknown) => {
+          const side = scene === embedded ? "embedded" : "real";
+          throw new Error(`${side}, "${name}": ${messageOf(cause)}`, { cause });
+        }),
+      ),
+    );
     const begun = performance.now();
     let comparedAt = 0;
     for (;;) {

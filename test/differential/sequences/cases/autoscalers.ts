@@ -1,4 +1,4 @@
-import { type HorizontalPodAutoscaler, resources } from "@spry/kube";
+import { type HorizontalPodAutoscaler, messageOf, resources } from "@spry/kube";
 import { usageAnnotation } from "../metrics-server.ts";
 import { type Scene } from "../scene.ts";
 import { type Sequence, type Step, step } from "../sequence.ts";
@@ -45,15 +45,16 @@ type Status = NonNullable<HorizontalPodAutoscaler["status"]>;
 const until = (what: string, holds: (status: Status) => boolean): Step =>
   step(
     what,
-    (scene) =>
-      scene.until(
-        what,
-        async () => {
-          const { status } = await scene.get(resources.horizontalPodAutoscalers, "web");
-          return status !== undefined && holds(status);
-        },
-        passMs,
-      ),
+    async (scene) => {
+      let last: Status | undefined;
+      const look = async () => {
+        last = (await scene.get(resources.horizontalPodAutoscalers, "web")).status;
+        return last !== undefined && holds(last);
+      };
+      await scene.until(what, look, passMs).catch((cause: unknown) => {
+        throw new Error(`${messageOf(cause)}, but ${JSON.stringify(last)}`, { cause });
+      });
+    },
     passMs,
   );
 const desires = (replicas: number): Step =>
