@@ -114,7 +114,8 @@ export const autoscalers: Sequence[] = [
           },
         },
       }),
-      desires(3),
+      // Both look at moments of their own: by when one is there, the other may have gone on.
+      until("3 or fewer are desired", ({ desiredReplicas }) => desiredReplicas <= 3),
       desires(2),
       says("TooFewReplicas"),
     ],
