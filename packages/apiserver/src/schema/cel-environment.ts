@@ -1,4 +1,4 @@
-import { type ASTNode, Environment, type ParseResult } from "@marcbachmann/cel-js";
+import { Environment, type ParseResult } from "@marcbachmann/cel-js";
 import { format } from "./cel-libraries/format.ts";
 import { addLibrary } from "./cel-libraries/library.ts";
 import { lists } from "./cel-libraries/lists.ts";
@@ -6,6 +6,7 @@ import { network } from "./cel-libraries/network.ts";
 import { semver } from "./cel-libraries/semver.ts";
 import { sets } from "./cel-libraries/sets.ts";
 import { strings } from "./cel-libraries/strings.ts";
+import { matchesOfGo, parseExpression } from "./cel-parsing.ts";
 import { goRegExp } from "./go-regexp.ts";
 import { addQuantities, parseQuantity, type Quantity } from "@spry/kube";
 
@@ -49,21 +50,8 @@ export function celEnvironment(): Environment {
 }
 
 export function parseRule(expression: string): ParseResult {
-  const parsed = celEnvironment().parse(expression);
-  useGoPatterns(parsed.ast);
-  return parsed;
+  return parseExpression(celEnvironment(), expression);
 }
-
-/** The library's own `matches` reads patterns as JavaScript does, and its functions cannot be replaced, only passed by. */
-function useGoPatterns(node: unknown): void {
-  if (Array.isArray(node)) for (const each of node) useGoPatterns(each);
-  if (typeof node !== "object" || node === null || !("op" in node)) return;
-  const { op, args } = node as ASTNode;
-  if (op === "rcall" && args[0] === "matches" && args[2].length === 1) args[0] = goMatches;
-  useGoPatterns(args);
-}
-
-const goMatches = "matchesPattern";
 
 type List = unknown[];
 
@@ -215,7 +203,7 @@ const functions: [string, (...args: never[]) => unknown][] = [
       matchesOf(text, pattern, limit < 0n ? 1000 : Number(limit)),
   ],
   ["matches(string, string): bool", doesMatch],
-  [`string.${goMatches}(string): bool`, doesMatch],
+  [`string.${matchesOfGo}(string): bool`, doesMatch],
   [
     "string.charAt(int): string",
     (text: string, index: bigint) => Array.from(text)[Number(index)] ?? "",

@@ -77,6 +77,15 @@ test.each<[string, object]>([
   ["self.name.split(',').size() == 2 && self.name.substring(0, 1) == 'a'", { name: "a,b" }],
   ["self.__dash__ == 'x' || self.dashed__dash__name == 'x'", { "dashed-name": "x" }],
   ["self.at > timestamp('2020-01-01T00:00:00Z')", { at: "2024-01-01T00:00:00Z" }],
+  ["has(self.items[0].name) && !has(self.items[0].value)", { items: [{ name: "a" }] }],
+  [
+    "(self.items.size() > 0 ? (has(self.items[0].name) ? 1 : 0) : 0) + (self.items.size() > 1 ? (has(self.items[1].name) ? 1 : 0) : 0) == 1",
+    { items: [{ name: "a" }] },
+  ],
+  [
+    "self.items.all(i, has(self.items.filter(j, has(self.items[0].name))[0].name))",
+    { items: [{ name: "a" }] },
+  ],
   ["self.__namespace__ == 'x'", { namespace: "x" }],
   ["duration('1h') > duration('30m')", {}],
   ["self.?name.orValue('none') == 'none'", {}],
