@@ -94,6 +94,33 @@ test.each([
   expect(found).toBe(ran);
 });
 
+test.each([
+  ["optionalDependencies", "is left out"],
+  ["dependencies", "fails the build"],
+] as const)("of the %s, a package whose install script fails %s", async (field, end) => {
+  const scripted = (install: string): NpmPackage => ({
+    manifest: { scripts: { install }, hasInstallScript: true },
+    files: { "index.js": "" },
+  });
+  const packages = {
+    "broken@1.0.0": scripted("echo no compiler >&2; exit 3"),
+    "sound@1.0.0": scripted("touch made"),
+  };
+  const { npmConfig } = await startNpmRegistry({ packages });
+  const manifest = { dependencies: { sound: "1" }, optionalDependencies: {} };
+  const wanted = { ...manifest, [field]: { ...manifest[field], broken: "1" } };
+  const files = { "handler.js": "", "package.json": JSON.stringify(wanted) };
+  const { build, client } = await given(files, { npmConfig });
+  const built = buildFunctionImage(build);
+  if (end === "fails the build")
+    return expect(built).rejects.toThrow(/npm rebuild ended with 3[^]*no compiler/);
+  const dir = join(temporaryDirectory(), "image");
+  await pullImage(client, (await built).image, dir);
+  const modules = join(dir, "usr/src/app/function/node_modules");
+  expect(readdirSync(modules)).toEqual(["sound"]);
+  expect(readdirSync(join(modules, "sound"))).toContain("made");
+});
+
 test("a failure is told without npm's advice for other situations", () => {
   const said = `npm warn deprecated thing@1: use another
 npm error code E404

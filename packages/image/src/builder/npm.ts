@@ -61,13 +61,19 @@ export async function runInstallScripts(run: NpmRun, ownScripts: readonly string
   const nodedir = nodeHeaders(home);
   const env = nodedir === undefined ? {} : { npm_config_nodedir: nodedir };
   const harmless = { ...run, userConfig: join(home, harmlessConfig), env };
+  const list = installedList(directory);
+  const installAgain = () =>
+    runNpm([isLocked(directory) ? "ci" : "install", "--prefer-offline"], harmless);
   // What comes from a Git repository is made by its scripts before it is installed.
-  if (installedList(directory).includes('"resolved": "git')) {
-    await runNpm([isLocked(directory) ? "ci" : "install", "--prefer-offline"], harmless);
-    return;
-  }
+  if (list.includes('"resolved": "git')) return installAgain();
   // Runs the own ones that belong to an installation, too, but not those around `prepare`.
-  await runNpm(["rebuild"], harmless);
+  try {
+    await runNpm(["rebuild"], harmless);
+  } catch (error) {
+    // An installation does without an optional package whose script fails; `npm rebuild` does not.
+    if (!list.includes('"optional": true')) throw error;
+    return installAgain();
+  }
   for (const script of lateScripts.filter((name) => ownScripts.includes(name)))
     await runNpm(["run", script, "--ignore-scripts"], { ...harmless, workspace: undefined });
 }
