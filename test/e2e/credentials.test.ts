@@ -1,9 +1,9 @@
 /** Logins of package registries in a live platform: builds use them, and afterwards they are in no image, log, status, Event or object. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findPython } from "@spry/machine";
+import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
 import {
   type PrivateRegistry,
@@ -117,8 +117,7 @@ describe("a login of a package registry", () => {
     expectNoTrace(platform.output, "the platform's own log");
     for (const file of filesIn(path.join(platform.dataDir, "registry"))) {
       const bytes = readFileSync(file);
-      const isCompressed = bytes[0] === 0x1f && bytes[1] === 0x8b;
-      expectNoTrace((isCompressed ? gunzipSync(bytes) : bytes).toString("latin1"), file);
+      expectNoTrace(decompressed(bytes).toString("latin1"), file);
     }
   });
 });

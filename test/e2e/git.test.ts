@@ -1,10 +1,10 @@
 /** Functions whose source is in Git, on real servers: HTTP with a password, SSH with a key. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
+import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
 import {
   createKeyPair,
   noSshReason,
@@ -264,8 +264,7 @@ function filesBelow(directory: string): string[] {
 }
 
 function unpacked(file: string): Buffer {
-  const bytes = readFileSync(file);
-  return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
+  return decompressed(readFileSync(file));
 }
 
 describe("what is wrong is said:", () => {

@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGzip, gzipSync } from "node:zlib";
+import { createGzip, createZstdCompress, gzipSync } from "node:zlib";
 import { type Body } from "./client/http.ts";
 import { type Digest, digestFrom, digestOf } from "./digest.ts";
 import { type Descriptor, mediaTypes } from "./manifest.ts";
@@ -22,10 +22,15 @@ export interface Layer {
 
 /** Fastest level: a third of the time of zlib's default, for a tenth more bytes. */
 const gzipLevel = 1;
+const chunkSize = 256 * 1024;
+
+/** Node.js has it from 22.15 on; an older interpreter may run the builder, too. */
+const zstd: typeof createZstdCompress | undefined = createZstdCompress;
 
 /**
  * A layer with these files and nothing of where or when it was made: sorted, owner 0, time 0, modes
- * 0644 or 0755. Compressed in memory, or into `scratchFile` where the files are large.
+ * 0644 or 0755. Compressed in memory with gzip, or into `scratchFile` where the files are large: with zstd, which takes
+ * a twentieth of gzip's time and fewer bytes (image-spec 1.1, media types; containerd 1.5 and Docker 23 read it).
  */
 export async function createLayer(
   files: readonly LayerFile[],
@@ -38,7 +43,12 @@ export async function createLayer(
   const tar = Buffer.concat(chunks);
   const bytes = withoutSystem(gzipSync(tar, { level: gzipLevel }));
   const body = { size: bytes.length, open: () => bytes };
-  return { descriptor: describe(digestOf(bytes), bytes.length), diffId: digestOf(tar), body };
+  const descriptor = {
+    mediaType: mediaTypes.layerGzip,
+    digest: digestOf(bytes),
+    size: bytes.length,
+  };
+  return { descriptor, diffId: digestOf(tar), body };
 }
 
 async function writeLayer(files: readonly LayerFile[], file: string): Promise<Layer> {
@@ -53,10 +63,10 @@ async function writeLayer(files: readonly LayerFile[], file: string): Promise<La
         yield chunk;
       }
     },
-    createGzip({ level: gzipLevel, chunkSize: 256 * 1024 }),
+    zstd ? zstd({ chunkSize }) : createGzip({ level: gzipLevel, chunkSize }),
     async function* (compressed: AsyncIterable<Buffer>) {
       for await (const chunk of compressed) {
-        if (first && chunk.length >= 10) withoutSystem(chunk);
+        if (!zstd && first && chunk.length >= 10) withoutSystem(chunk);
         first = false;
         hash.update(chunk);
         yield chunk;
@@ -65,8 +75,13 @@ async function writeLayer(files: readonly LayerFile[], file: string): Promise<La
     createWriteStream(file),
   );
   const { size } = await stat(file);
-  const body = { size, open: () => createReadStream(file, { highWaterMark: 256 * 1024 }) };
-  return { descriptor: describe(digestFrom(hash), size), diffId: digestFrom(tarHash), body };
+  const body = { size, open: () => createReadStream(file, { highWaterMark: chunkSize }) };
+  const mediaType = zstd ? mediaTypes.layerZstd : mediaTypes.layerGzip;
+  return {
+    descriptor: { mediaType, digest: digestFrom(hash), size },
+    diffId: digestFrom(tarHash),
+    body,
+  };
 }
 
 /** Headers, contents and padding, gathered so that thousands of small files are not thousands of chunks. */
@@ -110,8 +125,4 @@ async function* wholeFile(file: string, size: number): AsyncGenerator<Uint8Array
 function withoutSystem<T extends Uint8Array>(gzip: T): T {
   gzip[9] = 255;
   return gzip;
-}
-
-function describe(digest: Digest, size: number): Descriptor {
-  return { mediaType: mediaTypes.layerGzip, digest, size };
 }

@@ -66,7 +66,7 @@ export async function pushDependencyLayer(
   const { files, size, components } = installation.read(directory);
   assertNoSecrets(files, installation.secrets);
   report(`packing ${files.length} files of dependencies, ${(size / 1024 / 1024).toFixed(1)} MiB`);
-  const scratchFile = join(scratch, `${name.tag}.tar.gz`);
+  const scratchFile = join(scratch, `${name.tag}.tar`);
   const layer = await createLayer(files, { scratchFile });
   const onSend = () =>
     report(`pushing dependency layer ${(layer.descriptor.size / 1024 / 1024).toFixed(1)} MiB`);

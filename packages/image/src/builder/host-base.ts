@@ -41,7 +41,7 @@ export async function hostBase(runtime: string, scratch: string): Promise<Base> 
   if (version === undefined) await addProgram(files, process.execPath, "/usr/local/bin/node");
   else await addPython(files, version);
   if (existsSync(certificates)) addFile(files, certificates, certificates);
-  const scratchFile = join(scratch, "base.tar.gz");
+  const scratchFile = join(scratch, "base.tar");
   const layer = await createLayer([...files.values()], { scratchFile });
   const image = assembleImage({
     layers: [layer],

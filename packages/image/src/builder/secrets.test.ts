@@ -2,10 +2,10 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { buildFunctionImage, pullImage } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
+import { decompressed } from "../testing/decompressed.ts";
 import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
 import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
 import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
@@ -23,8 +23,7 @@ function everythingIn(dir: string): string {
     .filter((entry) => entry.isFile())
     .map((entry) => {
       const bytes = readFileSync(join(entry.parentPath, entry.name));
-      const plain = bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
-      return `${entry.name}\n${plain.toString("latin1")}\n${bytes.toString("latin1")}`;
+      return `${entry.name}\n${decompressed(bytes).toString("latin1")}\n${bytes.toString("latin1")}`;
     })
     .join("\n");
 }

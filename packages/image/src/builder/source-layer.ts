@@ -17,5 +17,5 @@ export function sourceLayer(files: readonly SourceFile[], scratch: string): Prom
   });
   const size = entries.reduce((sum, { content }) => sum + content.length, 0);
   const inMemory = size < 4 * 1024 * 1024;
-  return createLayer(entries, inMemory ? {} : { scratchFile: join(scratch, "source.tar.gz") });
+  return createLayer(entries, inMemory ? {} : { scratchFile: join(scratch, "source.tar") });
 }
