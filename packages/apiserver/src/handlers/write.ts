@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { deepEqual, timestamp, type UnknownObject } from "@spry/kube";
 import { managedFieldsAfterUpdate, sameManagedFields } from "../apply/managed-fields.ts";
 import { preventEscalation } from "../authorization/escalation.ts";
@@ -11,6 +11,7 @@ import { validateMetadata } from "../resources/metadata.ts";
 import { completed, storable } from "../schema/complete-object.ts";
 import { validateCustomObject } from "../schema/custom-object.ts";
 import { type StoredObject } from "../store/stored-object.ts";
+import { withName } from "./generated-name.ts";
 import { asToldByScale } from "./scale.ts";
 import { type Place, StaleWriteError } from "../store/store.ts";
 
@@ -55,9 +56,20 @@ export async function createObject(
   const wanted = completed(type, object);
   // What admission and the server itself set from here on belongs to nobody.
   if (!options.tracked) track(request, undefined, wanted, now);
-  let admitted = await engine.admission.mutate(request, "CREATE", wanted, undefined);
-  setSystemFields(type, admitted, now);
-  admitted = completed(type, admitted);
+  const mutated = await engine.admission.mutate(request, "CREATE", wanted, undefined);
+  return withName(mutated, (named) => storeNew(engine, request, named, now));
+}
+
+/** The server's own part of a creation, from an object that has its name. */
+async function storeNew(
+  engine: Engine,
+  request: ResourceRequest,
+  object: UnknownObject,
+  now: string,
+): Promise<UnknownObject> {
+  const { type } = request;
+  setSystemFields(type, object, now);
+  let admitted = completed(type, object);
   preventEscalation(engine.authorizer, request, admitted, undefined);
   type.strategy.prepare?.(admitted, { now });
   validate(engine, request, admitted, undefined);
@@ -86,20 +98,17 @@ export async function createObject(
     return await engine.conversions.presented(type, stored);
   } catch (error) {
     undo?.();
-    if (error instanceof StaleWriteError) throw alreadyExists(type, metadata.name ?? "");
+    if (error instanceof StaleWriteError) throw alreadyExists(type, admitted.metadata.name ?? "");
     throw error;
   }
 }
 
-/** A name, if the client leaves it to the server, and what only the server gives. */
+/** What only the server gives. */
 function setSystemFields(
   { strategy }: ResourceType,
   { metadata }: UnknownObject,
   now: string,
 ): void {
-  if (!metadata.name && metadata.generateName) {
-    metadata.name = generatedName(metadata.generateName);
-  }
   metadata.uid = randomUUID();
   metadata.creationTimestamp = now;
   if (strategy.generation) metadata.generation = 1;
@@ -323,14 +332,4 @@ function track(
   });
   if (entries.length > 0) next.metadata.managedFields = entries;
   else delete next.metadata.managedFields;
-}
-
-/** Letters that spell no words, as Kubernetes' names have them. */
-const alphabet = "bcdfghjklmnpqrstvwxz2456789";
-const suffixLength = 5;
-
-function generatedName(base: string): string {
-  const random = randomBytes(suffixLength);
-  const suffix = Array.from(random, (byte) => alphabet[byte % alphabet.length]).join("");
-  return base.slice(0, 63 - suffixLength) + suffix;
 }
