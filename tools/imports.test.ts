@@ -29,7 +29,6 @@ const table: Record<string, Room> = {
     rooms: ["@spry/kube"],
     dependencies: {
       "@marcbachmann/cel-js": "CEL rules of CustomResourceDefinitions and webhooks",
-      "fast-json-patch": "JSON Patch (RFC 6902) requests and webhook answers",
       jose: "ServiceAccount tokens are signed JSON Web Tokens",
       "js-yaml": "apply patches and manifests arrive as YAML",
       ws: "exec, attach and port-forward arrive as WebSockets",

@@ -184,7 +184,10 @@ export function inconvertible(applied: UnknownObject, problem: string): StatusEr
 }
 
 function told({ apiVersion = "", kind, metadata }: UnknownObject): string {
-  const { namespace = "", name } = metadata;
+  // Neither has been checked: what is no text would not be shown as one.
+  const [namespace, name] = [metadata.namespace, metadata.name].map((each) =>
+    typeof each === "string" ? each : "",
+  );
   const groupVersion = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
   return `${namespace}/${name}; ${groupVersion}, Kind=${kind}`;
 }

@@ -175,27 +175,42 @@ function checkApplied(
     errors.required("fieldManager", "is required for apply patch");
     errors.throwIfAny("PatchOptions", "meta.k8s.io", "");
   }
-  if (applied.apiVersion !== groupVersionOf(type) || applied.kind !== type.kind) {
-    const { apiVersion = "", kind = "" } = applied;
+  const apiVersion = textOf(applied.apiVersion);
+  const kind = textOf(applied.kind);
+  if (apiVersion !== groupVersionOf(type) || kind !== type.kind) {
     const groupVersion =
       apiVersion.includes("/") || !apiVersion ? apiVersion || "/" : `/${apiVersion}`;
     throw badRequest(`invalid object type: ${groupVersion}, Kind=${kind}`);
   }
   applied.metadata ??= {};
+  const metadata: unknown = applied.metadata;
+  if (typeof metadata !== "object" || Array.isArray(metadata)) {
+    const problem = `.metadata: expected map, got &{${JSON.stringify(metadata)}}`;
+    throw untypable({ ...applied, metadata: { name } }, problem);
+  }
   if (applied.metadata.managedFields) {
     throw badRequest("metadata.managedFields must be nil");
   }
   delete applied.metadata.managedFields;
-  if ((applied.metadata.name ??= name) !== name) {
+  // A name that is no text is told with all that does not fit the schema.
+  if (textOf((applied.metadata.name ??= name), name) !== name) {
     throw badRequest(
       `the name of the object (${applied.metadata.name}) does not match the name on the URL (${name})`,
     );
   }
-  if (type.namespaced && (applied.metadata.namespace ??= namespace) !== namespace) {
+  if (
+    type.namespaced &&
+    textOf((applied.metadata.namespace ??= namespace), namespace) !== namespace
+  ) {
     throw badRequest(
       `the namespace of the object (${applied.metadata.namespace}) does not match the namespace on the URL (${namespace})`,
     );
   }
+}
+
+/** The schema has not been looked at yet: anything may stand where a text is due. */
+function textOf(value: unknown, otherwise = ""): string {
+  return typeof value === "string" ? value : otherwise;
 }
 
 /** What the endpoint does not write cannot be owned through it either. */

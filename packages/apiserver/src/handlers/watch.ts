@@ -13,6 +13,8 @@ type EventType = "ADDED" | "MODIFIED" | "DELETED";
 const bookmarkIntervalMs = 60_000;
 /** Clients whose watch ends come back at once; this spreads them (as a cluster does). */
 const defaultTimeoutMs = 30 * 60_000;
+/** A timer that is set for longer ends at once. */
+const maxTimeoutMs = 2 ** 31 - 1;
 /** A client that does not read: its watch ends when this much waits for it. */
 const maxWaitingBytes = 32 * 1024 * 1024;
 const maxWatches = 5000;
@@ -82,7 +84,8 @@ class WatchSource {
       each.addEventListener("abort", end, { once: true });
       this.#stops.push(() => each.removeEventListener("abort", end));
     }
-    const timeoutMs = this.#options.timeoutSeconds * 1000 || defaultTimeoutMs;
+    const wanted = this.#options.timeoutSeconds * 1000 || defaultTimeoutMs;
+    const timeoutMs = Math.min(Math.max(wanted, 0), maxTimeoutMs);
     this.#stops.push(this.#engine.clock.after(timeoutMs, end));
     try {
       this.#begin();

@@ -110,7 +110,8 @@ function loadYaml(text: string): unknown {
   return load(text, { schema: JSON_SCHEMA });
 }
 
-function checkShape(root: unknown): void {
+/** Throws a `StatusError` 400 for a value of more depth, or more values, than a body may have. */
+export function checkShape(root: unknown): void {
   let nodes = 0;
   const visit = (value: unknown, depth: number): void => {
     if (typeof value !== "object" || value === null) return;

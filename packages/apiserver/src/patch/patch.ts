@@ -1,8 +1,9 @@
 import { copyOf } from "../json-copy.ts";
 import { applyMergePatch, StatusError, type UnknownObject } from "@spry/kube";
-import jsonPatch from "fast-json-patch";
 import { badRequest } from "../errors.ts";
+import { checkShape } from "../http/request-body.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
+import { applyJsonPatch, maxPatchOperations } from "./json-patch.ts";
 import { applyStrategicMergePatch } from "./strategic-merge.ts";
 
 export type PatchKind = "json" | "merge" | "strategic" | "apply";
@@ -13,9 +14,6 @@ const kindOfMediaType: Record<string, PatchKind> = {
   "application/strategic-merge-patch+json": "strategic",
   "application/apply-patch+yaml": "apply",
 };
-
-/** More operations than a person or tool writes; each may copy a large part of the object. */
-const maxOperations = 10_000;
 
 /** Which patch a request carries; throws a `StatusError` 415 for what this resource cannot take. */
 export function patchKindOf(mediaType: string, type: ResourceType): PatchKind {
@@ -50,16 +48,15 @@ export function patched(
 
 function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
   if (!Array.isArray(patch)) throw badRequest("a JSON patch must be a list of operations");
-  if (patch.length > maxOperations) {
+  if (patch.length > maxPatchOperations) {
     throw new StatusError({
       code: 413,
-      message: `The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`,
+      message: `The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${patch.length}`,
     });
   }
+  let result: unknown;
   try {
-    const copy = copyOf(object);
-    // The operations are validated, and a prototype cannot be reached by a path.
-    return (patch as jsonPatch.Operation[]).reduce(applied, copy);
+    result = applyJsonPatch(object, patch);
   } catch (cause) {
     throw new StatusError(
       {
@@ -70,15 +67,7 @@ function jsonPatched(object: UnknownObject, patch: unknown): UnknownObject {
       { cause },
     );
   }
-}
-
-/** A replacement of a field that is not there adds it, as Kubernetes' library does. */
-function applied(document: UnknownObject, operation: jsonPatch.Operation): UnknownObject {
-  let next = operation;
-  if (operation.op === "replace" && typeof operation.path === "string" && operation.path !== "") {
-    const owner = operation.path.slice(0, operation.path.lastIndexOf("/"));
-    const parent: unknown = jsonPatch.getValueByPointer(document, owner);
-    if (typeof parent === "object" && !Array.isArray(parent)) next = { ...operation, op: "add" };
-  }
-  return jsonPatch.applyPatch(document, [next], true, true, true).newDocument;
+  // Moves can nest deeper than a body may.
+  checkShape(result);
+  return result as UnknownObject;
 }
