@@ -130,6 +130,12 @@ npm error 404  'nothing@1' is not in this registry.
 npm error 404
 npm error 404 Note that you can also install from a
 npm error 404 tarball, folder, http url, or git url.
+npm error FetchError: request to http://127.0.0.1/a.tgz failed, reason: connect ECONNREFUSED
+npm error     at onSocketNT (node:_http_client:1188:5)
+npm error     at async fetch (node:x:1:1) {
+npm error   errno: 'ECONNREFUSED',
+npm error   requiredBy: '.'
+npm error }
 npm error notarget No matching version found for nothing@9.
 npm notice New major version of npm available!
 npm error A complete log of this run can be found in: /x/.npm/_logs/1-debug-0.log`;
@@ -137,6 +143,7 @@ npm error A complete log of this run can be found in: /x/.npm/_logs/1-debug-0.lo
     "code E404",
     "Not Found - GET http://127.0.0.1/nothing - not found",
     "'nothing@1' is not in this registry.",
+    "FetchError: request to http://127.0.0.1/a.tgz failed, reason: connect ECONNREFUSED",
     "No matching version found for nothing@9.",
   ]);
 });

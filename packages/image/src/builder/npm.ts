@@ -29,6 +29,10 @@ const noise = new RegExp(
     "^tarball, folder, http url, or git (?:folder|url)",
     "^(?:npm )?warn ",
     "^(?:npm )?notice",
+    // Of an error as Node.js prints it, what is not its message.
+    String.raw`^\s+at `,
+    String.raw`^\s*(?:code|errno|syscall|address|port|type|requiredBy): `,
+    String.raw`^\}$`,
   ].join("|"),
   "i",
 );
@@ -145,6 +149,7 @@ export function meaningfulLines(output: string): string {
       line
         .replace(/^npm (?:error|ERR!) ?/, "")
         .replace(/^(?:404|notarget) */, "")
+        .replace(/ \{$/, "")
         .trimEnd(),
     )
     .filter((line) => line !== "" && !noise.test(line))
