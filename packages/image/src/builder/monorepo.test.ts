@@ -131,6 +131,42 @@ test("folders that are no workspaces come along, with dependencies of their own"
   expect(readFileSync(join(app, "workspaces/shared/index.js"), "utf8")).toBe(shared);
 });
 
+test.each<[string, Files]>([
+  ["workspaces", workspaces],
+  [
+    "folders that are no workspaces",
+    {
+      ...workspaces,
+      "package.json": json({
+        name: "mono",
+        dependencies: { "@mono/shared": "file:packages/shared", greeting: "2" },
+      }),
+      "package-lock.json": "",
+      "packages/shared/package.json": json({
+        name: "@mono/shared",
+        version: "1.0.0",
+        dependencies: { greeting: "1", "@mono/deep": "file:../deep" },
+      }),
+    },
+  ],
+])("a source with %s of its own has them where they are", async (_, repository) => {
+  const { npmConfig } = await startNpmRegistry({ packages });
+  const { "package-lock.json": lock, ...others } = repository;
+  const files = {
+    ...others,
+    ...(lock ? { "package-lock.json": lock } : {}),
+    "handler.js": handler,
+  };
+  const { build, client } = await given(files, { npmConfig });
+  const dir = join(temporaryDirectory(), "image");
+  await pullImage(client, (await buildFunctionImage(build)).image, dir);
+  const cwd = join(dir, "usr/src/app/function");
+  const program = `console.log(require("./handler.js").main())`;
+  const said = execFileSync(process.execPath, ["-e", program], { cwd, encoding: "utf8" });
+  expect(said.trim()).toBe("shared, greeting 1.0.0, deep");
+  expect(readlinkSync(join(cwd, "node_modules/@mono/shared"))).toBe("../../packages/shared");
+});
+
 test.each([
   { root: "../up", folder: "fn", packages: [] },
   { root: "", folder: "/etc", packages: [] },

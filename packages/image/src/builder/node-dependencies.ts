@@ -3,13 +3,14 @@ import { dirname, join, posix } from "node:path";
 import { npmComponents } from "./components.ts";
 import { readSource, type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
-import { isDirectoryBelow, readModules } from "./module-tree.ts";
+import { isDirectoryBelow, placesBelow, readModules } from "./module-tree.ts";
 import { type Monorepo, moduleDirectories, placesInImage } from "./monorepo.ts";
 import { fetchModules, type NpmRun, runInstallScripts } from "./npm.ts";
 import {
   dependencyInput,
   hasDependencies,
   ownInstallScripts,
+  type PackageJson,
   readPackageJson,
 } from "./package-json.ts";
 import { secretsIn } from "./secrets.ts";
@@ -36,10 +37,12 @@ export function nodeDependencies(
   { npmConfig, withDev = false, monorepo }: NodeDependencyOptions,
 ): Installation | undefined {
   const packageJson = readPackageJson(files);
-  if (!packageJson || !hasDependencies(packageJson, withDev)) return undefined;
+  if (!packageJson) return undefined;
+  const local = monorepo ? [] : localManifests(files, packageJson);
+  if (!hasDependencies(packageJson, withDev) && local.length === 0) return undefined;
   const prefix = `${functionDirectory}/node_modules`;
   const own = files.filter(({ path }) => installerFiles.includes(path));
-  const inputs = monorepo ? inputsOf(monorepo, own) : own;
+  const inputs = monorepo ? inputsOf(monorepo, own) : [...own, ...local];
   const contentsOf = (names: string[]) =>
     inputs
       .filter(({ path }) => names.includes(posix.basename(path)))
@@ -59,6 +62,7 @@ export function nodeDependencies(
       ...(monorepo
         ? [monorepo.folder, monorepo.isWorkspace, monorepo.packages, manifestsOf(inputs)]
         : []),
+      ...local.map(({ path, content }) => [path, content.toString()]),
     ],
     async fetch(directory) {
       const place = writeInputs(inputs, directory, withDev);
@@ -72,8 +76,12 @@ export function nodeDependencies(
       const { installed } = placeOf(directory, withDev);
       const directories = monorepo
         ? moduleDirectories(monorepo, installed, functionDirectory)
-        : [{ directory: join(installed, "node_modules"), prefix }];
-      const inImage = monorepo && placesInImage(monorepo, installed, functionDirectory);
+        : ["", ...local.map(({ path }) => posix.dirname(path))].map((folder) => ({
+            directory: join(installed, folder, "node_modules"),
+            prefix: posix.join(functionDirectory, folder, "node_modules"),
+          }));
+      const inSource = local.length > 0 ? placesBelow([[installed, functionDirectory]]) : undefined;
+      const inImage = monorepo ? placesInImage(monorepo, installed, functionDirectory) : inSource;
       const trees = directories
         .filter((each) => isDirectoryBelow(directory, each.directory))
         .map((each) => ({
@@ -128,6 +136,18 @@ function writeInputs(inputs: readonly SourceFile[], directory: string, withDev: 
     writeFileSync(join(place.installed, path), content);
   }
   return place;
+}
+
+/** The package.json of every folder of the source, where the one at its top names some as packages (`workspaces`, `file:`). */
+function localManifests(files: readonly SourceFile[], packageJson: PackageJson): SourceFile[] {
+  const specs = Object.values(dependencyInput(packageJson)).flatMap((field) =>
+    Object.values(field ?? {}),
+  );
+  const isLocal = specs.some((spec) => typeof spec === "string" && /^(?:file|link):/.test(spec));
+  if (!isLocal && packageJson["workspaces"] === undefined) return [];
+  return files.filter(
+    ({ path }) => path !== "package.json" && posix.basename(path) === "package.json",
+  );
 }
 
 /** Npm's own switch for scripts. */
