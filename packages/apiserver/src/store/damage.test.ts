@@ -156,3 +156,30 @@ test("a snapshot is a store of its own, of one moment", async () => {
   await store.close();
   rmSync(copy, { recursive: true });
 });
+
+test("a snapshot of many objects leaves the event loop to others, whose writes are not in it", async () => {
+  const store = await fill(3);
+  const text = "x".repeat(100_000);
+  const many = Array.from({ length: 50 }, (_, i) => ({ metadata: { name: `m${i}` }, text }));
+  for (const object of many)
+    await store.put(
+      { collection: "/large", namespace: "", name: object.metadata.name },
+      undefined,
+      object,
+    );
+  const copy = mkdtempSync(path.join(tmpdir(), "snapshot-"));
+  const file = path.join(copy, "state.db");
+  let done = false;
+  const copying = store.snapshot(file).then(() => (done = true));
+  let written = 0;
+  for (; !done && written < 10; written++) await put(store, `meanwhile${written}`);
+  await copying;
+  expect(written).toBe(10);
+  const restored = new Store(copy);
+  expect([restored.list("/things").length, restored.list("/large").length]).toEqual([3, 50]);
+  expect(restored.revision).toBe(53);
+  await restored.close();
+  await expect(store.snapshot(file)).rejects.toThrow(/EEXIST/);
+  await store.close();
+  rmSync(copy, { recursive: true });
+});

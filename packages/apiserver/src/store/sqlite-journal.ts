@@ -127,12 +127,6 @@ export class SqliteJournal {
     }
   }
 
-  /** A copy of the committed state, compact and synced, in a file that must not exist yet. */
-  snapshot(file: string): void {
-    this.#database.prepare("VACUUM INTO ?").run(file);
-    sync(file);
-  }
-
   close(): void {
     this.#database.close();
   }

@@ -1,4 +1,5 @@
 import { type UnknownObject } from "@spry/kube";
+import { writeCopy } from "./copy.ts";
 import { EventLog, type StoreListener } from "./event-log.ts";
 import { type Change, SqliteJournal } from "./sqlite-journal.ts";
 import { keyOf, StoredObject } from "./stored-object.ts";
@@ -157,10 +158,14 @@ export class Store {
     while (this.#settled) await this.#settled;
   }
 
-  /** Writes all that is acknowledged, and nothing else, to a new file, which is itself a store. */
+  /** Writes all that is acknowledged now, and nothing else, to a new file, which is itself a store. */
   async snapshot(file: string): Promise<void> {
-    await this.settled();
-    this.#journal.snapshot(file);
+    // Checked last before the objects are taken: memory is ahead of the disk otherwise.
+    while (this.#settled) await this.#settled;
+    const objects = this.collections()
+      .sort()
+      .flatMap((collection) => this.list(collection));
+    await writeCopy(file, objects, this.#committed);
   }
 
   /** Leaves out the next `count` versions. Before the first watch only. */
