@@ -65,6 +65,11 @@ export async function ensureChild<T extends KubeObject>(
   return { object, change: observed ? "updated" : "created" };
 }
 
+/** Whether the child was last written from this wish. */
+export function isFrom(observed: KubeObject | undefined, desired: KubeObject): boolean {
+  return observed?.metadata.annotations?.[annotations.desired] === digestOf(desired);
+}
+
 /** The child with its owner, and with the digest of what it should be. */
 export function stamped<T extends KubeObject>(desired: T, fn: Function): T {
   const digest = digestOf(desired);

@@ -1,7 +1,10 @@
 /** A Function that is deployed: what others change, scaling, Pods that fail; through the API server's front door. */
-import { functions } from "@spry/function";
+import { defaultFunction, functions, managedBy } from "@spry/function";
 import { type Resource, resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { stamped } from "./children.ts";
+import { desiredDeployment } from "./desired/deployment.ts";
+import { settings } from "./testing/objects.ts";
 import { namespace, TestPlatform } from "./testing/platform.ts";
 
 let platform: TestPlatform;
@@ -101,6 +104,26 @@ describe("what others do", () => {
     await platform.apply("hello", {});
     await platform.until("no reference", async () => (await digestOf()) === undefined);
   });
+});
+
+test("a Deployment from before heaps were sized stays as it is until its Function changes", async () => {
+  const fn = defaultFunction(await platform.running("hello"));
+  const heap = async () => {
+    const [container] = (await platform.deployment("hello")).spec!.template.spec!.containers;
+    return container!.env!.find(({ name }) => name === "NODE_OPTIONS")?.value;
+  };
+  expect(await heap()).toContain("--max-old-space-size=");
+  await platform.stopController();
+  const { key, image = "" } = fn.status!.build!;
+  const inputs = { image, buildKey: key, hasUnsizedHeap: true };
+  const former = stamped(desiredDeployment(fn, settings, inputs), fn);
+  await platform.client.apply(resources.deployments, former, { fieldManager: managedBy });
+  expect(await heap()).toBeUndefined();
+  platform.startController();
+  await platform.settle();
+  expect(await heap()).toBeUndefined();
+  await platform.apply("hello", { env: [{ name: "COLOUR", value: "red" }] });
+  await platform.until("the size", async () => (await heap()) !== undefined);
 });
 
 describe("scaling", () => {

@@ -27,6 +27,8 @@ export interface DeploymentInputs {
   buildKey: string;
   /** Digest of the Secrets and ConfigMaps that the Function refers to, if it does. */
   references?: string | undefined;
+  /** As before heaps were sized by their containers. */
+  hasUnsizedHeap?: boolean | undefined;
 }
 
 const port = 8080;
@@ -73,24 +75,26 @@ function podTemplate(fn: Function, settings: Settings, inputs: DeploymentInputs)
       enableServiceLinks: false,
       terminationGracePeriodSeconds,
       securityContext: { ...podSecurityContext, ...fn.spec.podSecurityContext },
-      containers: [container(fn, settings, inputs.image)],
+      containers: [container(fn, settings, inputs)],
       volumes: volumes(fn),
     },
   };
 }
 
-function container(fn: Function, settings: Settings, image: string): Container {
+function container(fn: Function, settings: Settings, inputs: DeploymentInputs): Container {
+  const { image, hasUnsizedHeap = false } = inputs;
   const { resourceConfiguration } = fn.spec;
   const { resources } = resolveResources(
     "function",
     resourceConfiguration?.function,
     settings.defaultFunctionPreset,
   );
+  const memoryLimit = hasUnsizedHeap ? undefined : resources.limits?.["memory"];
   return {
     name: names.container,
     image,
     imagePullPolicy: "IfNotPresent",
-    env: environmentOf(fn, { ...settings, memoryLimit: resources.limits?.["memory"] }),
+    env: environmentOf(fn, { ...settings, memoryLimit }),
     ports: [{ name: "http", containerPort: port, protocol: "TCP" }],
     resources,
     ...probes(),

@@ -1,7 +1,7 @@
 import { isInvalid, messageOf } from "@spry/kube";
-import { ensureChild, isRefusal } from "../children.ts";
+import { ensureChild, isFrom, isRefusal } from "../children.ts";
 import { desiredDeployment } from "../desired/deployment.ts";
-import { done, type Stage } from "../stage.ts";
+import { type Deps, done, type Draft, type Stage } from "../stage.ts";
 
 const refusedRecheckMs = 30_000;
 
@@ -10,11 +10,11 @@ export const deployWorkload: Stage = {
   name: "deploy",
   condition: "Running",
 
-  async run(draft, { client, caches, settings, references }) {
-    const { fn, image = "", buildKey = "" } = draft;
-    const inputs = { image, buildKey, references: await references.digest(draft.key, fn) };
+  async run(draft, deps) {
+    const { client, caches } = deps;
+    const { fn } = draft;
     try {
-      const desired = desiredDeployment(fn, settings, inputs);
+      const desired = await wishOf(draft, deps);
       draft.deployment = (await ensureChild(client, caches.deployments, fn, desired)).object;
       return done;
     } catch (error) {
@@ -30,3 +30,18 @@ export const deployWorkload: Stage = {
     }
   },
 };
+
+/**
+ * The Deployment as it should be. One that was written before heaps were sized stays as it is until something
+ * else about it changes: an upgrade rolls nothing out by itself (ADR 0003).
+ */
+async function wishOf({ key, fn, image = "", buildKey = "" }: Draft, deps: Deps) {
+  const { caches, settings, references } = deps;
+  const inputs = { image, buildKey, references: await references.digest(key, fn) };
+  const desired = desiredDeployment(fn, settings, inputs);
+  const { namespace, name } = desired.metadata;
+  const observed = caches.deployments.get(`${namespace}/${name}`);
+  if (!observed || isFrom(observed, desired)) return desired;
+  const former = desiredDeployment(fn, settings, { ...inputs, hasUnsizedHeap: true });
+  return isFrom(observed, former) ? former : desired;
+}
