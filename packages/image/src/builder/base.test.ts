@@ -106,6 +106,14 @@ describe("a base image", () => {
     expect(failure).toMatch(/the content has digest/);
   });
 
+  test("is not made of an interpreter that this machine has not", async () => {
+    const { build } = await given({ "handler.py": "" });
+    const built = buildFunctionImage({ ...build, base: "host:", runtime: "python399" });
+    await expect(built).rejects.toThrow(
+      /^base host: there is no python3\.99 on this machine's PATH/,
+    );
+  });
+
   test("is made of this machine's interpreter, and runs with nothing else around it", async () => {
     const { build, client } = await given(handler);
     const runtimeLayer = {

@@ -9,6 +9,7 @@ import { type ImageManifest } from "../manifest.ts";
 import { sharedLibrariesOf } from "../shared-libraries.ts";
 import { type Base } from "./base.ts";
 import { pythonVersion } from "./python-dependencies.ts";
+import { UserError } from "./user-error.ts";
 
 /** Loaded by older C libraries when the first name is looked up, without being linked. */
 const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
@@ -83,9 +84,12 @@ async function addPython(files: Map<string, LayerFile>, version: string): Promis
   const run = promisify(execFile);
   const python = `python${version}`;
   const ask = async (code: string) => (await run(python, ["-I", "-c", code])).stdout.trim();
-  const program = realpathSync(
-    await ask("import sys; print(sys._base_executable or sys.executable)"),
-  );
+  const found = await ask("import sys; print(sys._base_executable or sys.executable)").catch(() => {
+    throw new UserError(
+      `base host: there is no ${python} on this machine's PATH: install it, or name a base image that has it`,
+    );
+  });
+  const program = realpathSync(found);
   const library = await ask(standardLibrary);
   await addProgram(files, program, program);
   for (const name of ["python3", python])
