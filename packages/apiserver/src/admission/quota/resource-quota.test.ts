@@ -61,3 +61,35 @@ test("a quota is counted up by the server itself, which owns what it writes", as
   const { metadata } = await client.get(resources.resourceQuotas, quota);
   expect(metadata.managedFields?.map(({ manager }) => manager)).toContain("kube-apiserver");
 });
+
+test.each([
+  ["configmaps", "ConfigMap", {}],
+  ["secrets", "Secret", {}],
+  [
+    "persistentvolumeclaims",
+    "PersistentVolumeClaim",
+    { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  ],
+])("%s that are gone are free at once, before a controller counts anew", async (plural, kind, spec) => {
+  await enforce({ [`count/${plural}`]: "1", "requests.storage": "1Gi" });
+  const path = `http://x/api/v1/namespaces/${namespace}/${plural}`;
+  const headers = { "content-type": "application/json" };
+  const ask = async (method: string, name: string) => {
+    const body = JSON.stringify({ apiVersion: "v1", kind, metadata: { name }, ...(kind.startsWith("P") && { spec }) });
+    const isNew = method === "POST";
+    const url = isNew ? path : `${path}/${name}`;
+    return (await server.transport()(new Request(url, { method, headers, ...(isNew && { body }) }))).status;
+  };
+  for (let round = 0; round < 3; round++) {
+    expect(await ask("POST", "a")).toBe(201);
+    expect(await ask("POST", "b")).toBe(403);
+    expect(await ask("DELETE", "a")).toBe(200);
+  }
+}); // prettier-ignore
+
+test("what somebody has written to be used holds while nothing is deleted", async () => {
+  await enforce({ configmaps: "1" });
+  const status = { used: { configmaps: "3" } };
+  await client.patch(resources.resourceQuotas, quota, { status }, { subresource: "status" });
+  await expect(create("a")).rejects.toThrow("used: configmaps=3");
+});

@@ -7,6 +7,7 @@ import {
   formatQuantity,
   type KubeObject,
   masked,
+  parseQuantity,
   type Pod,
   type QuotaEvaluator,
   quotaEvaluatorOf,
@@ -27,6 +28,7 @@ import { type Store } from "../../store/store.ts";
 import { type AdmissionAttributes, isNamespace, nameOf } from "../attributes.ts";
 
 const collection = "/resourcequotas";
+const maxOwn = 10_000;
 type List = Record<string, string>;
 
 /** A quota that a request uses some of. */
@@ -43,6 +45,8 @@ export class QuotaAdmission {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #type: ResourceType;
+  /** By revisions of quotas that were written here: when the count that they go on from was made. */
+  readonly #own = new Map<string, number>();
 
   constructor(store: Store, catalog: Catalog, clock: Clock) {
     this.#store = store;
@@ -70,8 +74,11 @@ export class QuotaAdmission {
       const next = stored.copy() as unknown as ResourceQuota;
       next.status = { ...next.status, used: resourceListOf(used) };
       this.#track(stored.object, next);
+      const countedAt = this.#countedAt(stored);
       // It shares its transaction with the object that is about to be written, which tells a failure.
       this.#store.put(stored, stored, next as unknown as UnknownObject).catch(() => {});
+      this.#own.set(next.metadata.resourceVersion ?? "", countedAt);
+      if (this.#own.size > maxOwn) this.#own.delete(this.#own.keys().next().value ?? "");
     }
   }
 
@@ -113,12 +120,15 @@ export class QuotaAdmission {
       const added = counted ? excessOf(usage, before) : usage;
       const requested = masked(nonZero(added), Object.keys(statusOf(quota).hard ?? {}));
       if (requested.size === 0) return [];
-      const used = amountsOf(statusOf(quota).used);
+      const hard = amountsOf(statusOf(quota).hard);
+      let used: Amounts = amountsOf(statusOf(quota).used);
+      const isExceeded = exceededNames(sumOf(used, requested), requested, hard).length > 0;
+      if (isExceeded && this.#hasDeletions(stored, request))
+        used = this.#counted(quota, evaluator, request, used);
       const next = sumOf(used, requested);
-      const exceeded = exceededNames(next, requested, amountsOf(statusOf(quota).hard));
+      const exceeded = exceededNames(next, requested, hard);
       if (exceeded.length > 0) {
         const shown = (amounts: Amounts) => shownAmounts(masked(amounts, exceeded));
-        const hard = amountsOf(statusOf(quota).hard);
         throw refuse(
           `exceeded quota: ${name}, requested: ${shown(requested)}, used: ${shown(used)}, limited: ${shown(hard)}`,
         );
@@ -126,7 +136,49 @@ export class QuotaAdmission {
       return [{ stored, used: next }];
     });
   }
+
+  /** The revision at which somebody else last wrote what is used. */
+  #countedAt({ revision }: StoredObject): number {
+    return this.#own.get(String(revision)) ?? revision;
+  }
+
+  /** Whether any object of the kind has gone since then. A history that is too short for it says yes. */
+  #hasDeletions(quota: StoredObject, { type, namespace }: AdmissionAttributes["request"]): boolean {
+    let found = false;
+    try {
+      this.#store.watch(type.collection, this.#countedAt(quota), ({ type: event, current }) => {
+        found ||= event === "DELETED" && current.namespace === namespace;
+      })();
+    } catch {
+      return true;
+    }
+    return found;
+  }
+
+  /**
+   * `used` without what has been deleted since it was counted: the controller may not have come to it, and
+   * nobody is refused for what is gone.
+   */
+  #counted(
+    quota: UnknownObject,
+    evaluator: QuotaEvaluator,
+    { type, namespace }: AdmissionAttributes["request"],
+    used: Amounts,
+  ): Amounts {
+    const now = this.#clock.now();
+    const names = evaluator.matching(Object.keys(statusOf(quota).hard ?? {}));
+    const counted = this.#store
+      .list(type.collection, namespace)
+      .filter(({ object }) => isInteresting(quota, evaluator, object))
+      .map(({ object }) => masked(evaluator.usage(object, now), names))
+      .reduce<Amounts>(sumOf, new Map());
+    const isLess = (name: string) => (counted.get(name)?.nano ?? 0n) < (used.get(name)?.nano ?? 0n);
+    const less = names.filter(isLess).map((name) => [name, counted.get(name) ?? zero] as const);
+    return new Map([...used, ...less]);
+  }
 }
+
+const zero = parseQuantity("0");
 
 function statusOf(quota: UnknownObject): { hard?: List; used?: List } {
   return quota.status ?? {};
