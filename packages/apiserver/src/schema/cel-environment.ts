@@ -67,11 +67,22 @@ function ordered(a: unknown, b: unknown): boolean {
   return (a as number) <= (b as number);
 }
 
+/** What one call may cost (`PerCallLimit` of k8s.io/apiserver). */
+const maxCallCost = 1_000_000;
+
+/** Counts as cel-go does: a tenth for each character of the text, times a quarter for each of the pattern. */
+function checkCost(text: string, pattern: string): void {
+  const cost = Math.ceil((text.length + 1) * 0.1) * Math.ceil(pattern.length * 0.25);
+  if (cost > maxCallCost) throw new Error("operation cancelled: actual cost limit exceeded");
+}
+
 function doesMatch(text: string, pattern: string): boolean {
+  checkCost(text, pattern);
   return goRegExp(pattern).test(text);
 }
 
 function matchesOf(text: string, pattern: string, limit: number): string[] {
+  checkCost(text, pattern);
   const found: string[] = [];
   for (const match of text.slice(0, maxText).matchAll(new RegExp(goRegExp(pattern), "g"))) {
     if (found.length >= limit) break;

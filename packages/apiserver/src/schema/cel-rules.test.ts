@@ -114,3 +114,14 @@ test("a rule whose cost grows beyond measure is not evaluated", () => {
   const rule = "self.tags.all(a, self.tags.all(b, self.tags.all(c, a + b + c != '')))";
   expect(problems(rule, { tags })[0]).toContain("running out of cost budget");
 });
+
+test.each(["matches(self.spec.url)", "find(self.spec.url) == ''"])(
+  "a pattern and a text of a cost beyond that of one call end it: %s",
+  (call) => {
+    const rule = `self.name.${call.replace("self.spec", "self")}`;
+    const short = { name: "a", url: "a".repeat(4000) };
+    expect(problems(rule, short).join()).not.toContain("cost limit");
+    const long = { name: "a".repeat(20_000), url: "a".repeat(4000) };
+    expect(problems(rule, long).join()).toContain("actual cost limit exceeded");
+  },
+);
