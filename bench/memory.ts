@@ -9,3 +9,15 @@ export function memoryOf(pid: number): { rss: number; pss: number } {
 }
 
 export const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
+
+/** Of a process and its children, proportional: bytes. NaN where the system does not tell. */
+export function memoryOfTree(pid: number): number {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+    return children
+      .filter(Boolean)
+      .reduce((sum, id) => sum + memoryOfTree(Number(id)), memoryOf(pid).pss);
+  } catch {
+    return NaN;
+  }
+}

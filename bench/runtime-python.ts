@@ -5,7 +5,7 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -15,12 +15,12 @@ import { parseArgs } from "node:util";
 import { pause } from "../test/support/platform.ts";
 import { quantile } from "./figures.ts";
 import { generateLoad } from "./http-load.ts";
+import { memoryOfTree } from "./memory.ts";
+import { layOutPython, nextPort, pythonEntry, startPython } from "./python-server.ts";
 import { firstAnswer } from "./runtime-server.ts";
 
 const connections = 32;
 const packages = ["uvicorn", "uvloop", "httptools", "bottle", "cheroot"];
-const entry = "spry_runtime/__main__.py";
-const runtime = path.resolve(import.meta.dirname, "../runtimes/python/spry_runtime");
 
 interface Target {
   name: string;
@@ -100,13 +100,8 @@ function prepare(dir: string, collector: string): Target[] {
     writeFileSync(file, text);
     return file;
   };
-  const handler = (kind: keyof typeof handlers) => {
-    const home = path.join(dir, kind);
-    mkdirSync(path.join(home, "function"), { recursive: true });
-    writeFileSync(path.join(home, "function/handler.py"), handlers[kind]);
-    symlinkSync(runtime, path.join(home, "spry_runtime"));
-    return path.join(home, entry);
-  };
+  const handler = (kind: keyof typeof handlers) =>
+    layOutPython(path.join(dir, kind), handlers[kind]);
   const [asyncFile, syncFile] = [handler("async"), handler("sync")];
   const bare = "uvicorn, raw ASGI";
   const env = { TRACE_COLLECTOR_ENDPOINT: collector };
@@ -136,7 +131,7 @@ async function measureStarts(targets: Target[], rounds: number): Promise<number>
       spawnSync(target.python, ["-c", "0"], { env: {} });
       units.push(performance.now() - unitBegin);
       const begin = performance.now();
-      const server = start(target);
+      const server = startPython(target.python, target.file, target.env);
       await firstAnswer(server.port);
       target.starts.push(performance.now() - begin);
       await server.stop();
@@ -148,7 +143,9 @@ async function measureStarts(targets: Target[], rounds: number): Promise<number>
 /** From the moment that a waiting process is handed its Function, beside `python3 -c 0`: the ratio of the medians. */
 async function measureWarmStarts(targets: Target[], rounds: number): Promise<Map<string, number>> {
   const ratios = new Map<string, number>();
-  for (const { name, python, file } of targets.filter(({ file: each }) => each.endsWith(entry))) {
+  for (const { name, python, file } of targets.filter(({ file: each }) =>
+    each.endsWith(pythonEntry),
+  )) {
     const units: number[] = [];
     const times: number[] = [];
     for (let round = 0; round < rounds; round++) {
@@ -161,7 +158,7 @@ async function measureWarmStarts(targets: Target[], rounds: number): Promise<Map
       const unitBegin = performance.now();
       spawnSync(python, ["-c", "0"], { env: {} });
       units.push(performance.now() - unitBegin);
-      const port = nextPort++;
+      const port = nextPort();
       const env = { SERVER_HOST: "127.0.0.1", FUNC_PORT: String(port), FUNC_NAME: "hello" };
       const directory = path.join(path.dirname(file), "../function");
       const begin = performance.now();
@@ -177,52 +174,14 @@ async function measureWarmStarts(targets: Target[], rounds: number): Promise<Map
 }
 
 async function measureRate(target: Target): Promise<void> {
-  const server = start(target, ["taskset", "-c", "1"]);
+  const pinned = ["taskset", "-c", "1"];
+  const server = startPython(target.python, target.file, target.env, pinned);
   await firstAnswer(server.port);
   await pause(500);
-  target.memory.push(proportionalMb(server.pid));
+  target.memory.push(memoryOfTree(server.pid) / 2 ** 20);
   await generateLoad(server.port, connections, 1);
   target.rates.push(await generateLoad(server.port, connections, 2));
   await server.stop();
-}
-
-let nextPort = 21_000 + (process.pid % 2000);
-
-/** In a process group of its own, which ends as one. */
-function start({ python, file, env }: Target, prefix: string[] = []) {
-  const port = nextPort++;
-  // Without a prefix env changes nothing, and has the process in its place.
-  const child = spawn("env", [...prefix, python, file], {
-    env: {
-      SERVER_HOST: "127.0.0.1",
-      FUNC_PORT: String(port),
-      FUNC_NAME: "hello",
-      FUNC_RUNTIME: "python312",
-      PATH: process.env["PATH"] ?? "",
-      ...env,
-    },
-    stdio: "ignore",
-    detached: true,
-  });
-  const ended = once(child, "exit");
-  const pid = child.pid ?? 0;
-  const stop = async () => {
-    process.kill(-pid, "SIGKILL");
-    await ended;
-  };
-  return { port, pid, stop };
-}
-
-/** Of the process and its children: what they share counts once. NaN where the system does not tell. */
-function proportionalMb(pid: number): number {
-  try {
-    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
-    const own = Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1]) / 1024;
-    return children.filter(Boolean).reduce((sum, id) => sum + proportionalMb(Number(id)), own);
-  } catch {
-    return NaN;
-  }
 }
 
 function print(targets: Target[], unit: number, warm: Map<string, number>): void {
