@@ -1,8 +1,9 @@
 import { dump } from "js-yaml";
-import { isNotFound, type KubeClient, resources, type UnknownObject } from "@spry/kube";
+import { isNotFound, type KubeClient, messageOf, resources, type UnknownObject } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { controllerName } from "../install/controller.ts";
 import { gatewayName } from "../install/gateway.ts";
+import { leftovers } from "../install/leftovers.ts";
 import {
   configurationObject,
   definitionObjects,
@@ -31,7 +32,10 @@ export const fieldManager = "spry-install";
  */
 export async function install(options: InstallOptions): Promise<void> {
   const values = readValues(options.values, options.namespace);
-  if (options.dryRun) return print(values);
+  if (options.dryRun) {
+    print(values);
+    return tellLeftovers(values, options);
+  }
   const { client } = await connect(options);
   const { namespace } = values;
   await applyNamespace(client, namespace);
@@ -40,8 +44,18 @@ export async function install(options: InstallOptions): Promise<void> {
   await untilTrue("the definitions are established", timeoutMs, () => areEstablished(client));
   for (const object of platformObjects(values)) await applyObject(client, object);
   await createConfiguration(client, configurationObject(values));
-  if (!options.wait) return;
-  const { registry, gateway } = values;
+  if (options.wait) await untilReady(client, values, timeoutMs);
+  // Last: what these values replace serves until its successor does.
+  await removeLeftovers(client, values);
+  if (options.wait) console.error(`\nSpry is installed in ${namespace}. Functions may be applied.`);
+}
+
+async function untilReady(
+  client: KubeClient,
+  values: InstallValues,
+  timeoutMs: number,
+): Promise<void> {
+  const { namespace, registry, gateway } = values;
   const deployments = [
     controllerName,
     ...(registry.enabled ? [registryName] : []),
@@ -53,7 +67,36 @@ export async function install(options: InstallOptions): Promise<void> {
     );
     console.error(`deployment/${name} is ready`);
   }
-  console.error(`\nSpry is installed in ${namespace}. Functions may be applied.`);
+}
+
+async function removeLeftovers(client: KubeClient, values: InstallValues): Promise<void> {
+  for (const leftover of await leftovers(client, values, fieldManager)) {
+    const { resource, name, namespace, neededBecause } = leftover;
+    const title = `${resource.kind.toLowerCase()}/${name}`;
+    if (neededBecause) {
+      console.error(`${title} is not wished for any more and stays: ${neededBecause}`);
+      continue;
+    }
+    await client
+      .delete(resource, { name, namespace }, { propagationPolicy: "Background" })
+      .catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    console.error(`${title} deleted: these values do not ask for it`);
+  }
+}
+
+/** Beside the objects, on the standard error: it takes a cluster to know, and a dry run goes without one. */
+async function tellLeftovers(values: InstallValues, options: GlobalOptions): Promise<void> {
+  try {
+    const { client } = await connect(options);
+    for (const { resource, name, neededBecause } of await leftovers(client, values, fieldManager)) {
+      const fate = neededBecause ? `would stay: ${neededBecause}` : "would be deleted";
+      console.error(`${resource.kind.toLowerCase()}/${name} ${fate}`);
+    }
+  } catch (error) {
+    console.error(`what would be deleted is not known: ${messageOf(error)}`);
+  }
 }
 
 function print(values: InstallValues): void {

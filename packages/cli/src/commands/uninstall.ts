@@ -8,7 +8,7 @@ import { functions, labels, managedByUser } from "@spry/function";
 import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { controllerLabels, webhookObjects } from "../install/controller.ts";
-import { defaultValues } from "../install/values.ts";
+import { defaultValues, withEverything } from "../install/values.ts";
 import { definitionObjects, platformObjects } from "../install/objects.ts";
 import { commonLabels, type InstalledObject } from "../install/parts.ts";
 import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
@@ -47,8 +47,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   if (!keep) await deleteFunctions(client, present, timeoutMs);
   await endConfiguration(client, keep, timeoutMs);
   // Whatever of it is optional may be there.
-  const gateway = { ...defaultValues.gateway, enabled: true };
-  const values = { ...defaultValues, namespace, gateway };
+  const values = withEverything({ ...defaultValues, namespace });
   // Functions that are kept have their images in the registry: it stays, with what it needs.
   const staying = new Set(keep ? registryObjects(values).map(idOf) : []);
   const all = platformObjects(values).filter((object) => !staying.has(idOf(object)));

@@ -82,6 +82,20 @@ export function readValues(files: readonly string[], namespace?: string): Instal
   return result;
 }
 
+/** The same with all that is optional: what there may be. */
+export function withEverything(values: InstallValues): InstallValues {
+  const { registry, gateway } = values;
+  return {
+    ...values,
+    registry: {
+      ...registry,
+      enabled: true,
+      storage: { ...registry.storage, kind: "persistentVolumeClaim" },
+    },
+    gateway: { ...gateway, enabled: true },
+  };
+}
+
 function parse(file: string): unknown {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat) throw new UserError(`the values file ${file} does not exist`);
