@@ -26,6 +26,8 @@ export interface Usage {
   writes: number;
   leaseWrites: number;
   events: number;
+  /** Requests that read: lists, watches, single objects. */
+  reads: number;
   /** Processor time so far, in milliseconds. */
   cpuMs: number;
   /** Resident memory in bytes: now, and at its peak. */
@@ -35,12 +37,13 @@ export interface Usage {
 
 const [kubeconfig, identity = "", text = "{}"] = process.argv.slice(2);
 const options = JSON.parse(text) as ControllerProcessOptions;
-const counts = { writes: 0, leaseWrites: 0, events: 0 };
+const counts = { writes: 0, leaseWrites: 0, events: 0, reads: 0 };
 
 const real = httpsTransport(loadKubeconfig(kubeconfig));
 const counting: Transport = (request) => {
   const { pathname } = new URL(request.url);
-  if (request.method !== "GET") {
+  if (request.method === "GET") counts.reads++;
+  else {
     if (pathname.includes("/leases")) counts.leaseWrites++;
     else if (/\/events(\/|$)/.test(pathname)) counts.events++;
     else counts.writes++;

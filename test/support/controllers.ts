@@ -66,9 +66,13 @@ export class ControllerProcess {
     identity: string,
     options: ControllerProcessOptions,
     program = controllerProgram,
+    nodeOptions = "",
   ) {
     const args = [program, kubeconfig, identity, JSON.stringify(options)];
-    this.#child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "pipe"] });
+    this.#child = spawn(process.execPath, args, {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, NODE_OPTIONS: nodeOptions },
+    });
     this.#child.stderr!.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
     this.#lines = createInterface({ input: this.#child.stdout! });
     this.exited = once(this.#child, "exit");

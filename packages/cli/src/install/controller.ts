@@ -13,6 +13,8 @@ import { type InstallValues } from "./values.ts";
 
 export const controllerName = "serverless-controller";
 export const controllerLabels = { "app.kubernetes.io/name": controllerName };
+/** The heap keeps clear of the memory limit. */
+export const nodeOptions = "--max-old-space-size=96 --max-semi-space-size=2";
 const priorityClass = "serverless-priority";
 
 export function controllerObjects(values: InstallValues): InstalledObject[] {
@@ -99,8 +101,7 @@ function container(values: InstallValues) {
     env: [
       field("POD_NAME", "metadata.name"),
       field("POD_NAMESPACE", "metadata.namespace"),
-      // The heap keeps clear of the memory limit.
-      { name: "NODE_OPTIONS", value: "--max-old-space-size=96 --max-semi-space-size=2" },
+      { name: "NODE_OPTIONS", value: nodeOptions },
       { name: "SPRY_IMAGES", value: JSON.stringify(values.images) },
       { name: "SPRY_REGISTRY_PUSH_ADDRESS", value: pushAddress },
       { name: "SPRY_REGISTRY_PULL_ADDRESS", value: pullAddress },
