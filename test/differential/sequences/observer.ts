@@ -42,10 +42,14 @@ export class View {
       status?: { conditions?: Condition[] };
     };
     if (spec?.replicas !== undefined) this.#note(object, "spec.replicas", String(spec.replicas));
+    const { deletionTimestamp, finalizers = [] } = object.metadata;
+    if (deletionTimestamp) {
+      // Its controller and the collector race: whether its last dependants are still counted is chance in both clusters.
+      this.#note(object, "deletion", `waits for ${finalizers.join(", ")}`);
+      return;
+    }
     for (const { type, status: value, reason } of status?.conditions ?? [])
       this.#note(object, type, reason ? `${value} ${reason}` : value);
-    const { deletionTimestamp, finalizers = [] } = object.metadata;
-    if (deletionTimestamp) this.#note(object, "deletion", `waits for ${finalizers.join(", ")}`);
   }
 
   drop(object: KubeObject): void {
