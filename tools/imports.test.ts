@@ -31,6 +31,7 @@ const table: Record<string, Room> = {
       "@marcbachmann/cel-js": "CEL rules of CustomResourceDefinitions and webhooks",
       jose: "ServiceAccount tokens are signed JSON Web Tokens",
       "js-yaml": "apply patches and manifests arrive as YAML",
+      re2js: "patterns are Go's and written by users: the same syntax, and linear time",
       ws: "exec, attach and port-forward arrive as WebSockets",
     },
   },

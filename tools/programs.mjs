@@ -43,7 +43,7 @@ export async function ensurePrograms() {
       legalComments: "none",
       logLevel: "error",
       // Found by their place in node_modules, at run time.
-      external: ["esbuild", "npm", "@peculiar/x509", "reflect-metadata"],
+      external: ["esbuild", "npm", "@peculiar/x509", "re2js", "reflect-metadata"],
       banner: {
         js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
       },

@@ -84,15 +84,12 @@ function doesMatch(text: string, pattern: string): boolean {
 function matchesOf(text: string, pattern: string, limit: number): string[] {
   checkCost(text, pattern);
   const found: string[] = [];
-  for (const match of text.slice(0, maxText).matchAll(new RegExp(goRegExp(pattern), "g"))) {
+  for (const match of goRegExp(pattern).matchAll(text)) {
     if (found.length >= limit) break;
     found.push(match[0]);
   }
   return found;
 }
-
-/** A pattern's cost can grow faster than its input. */
-const maxText = 64 * 1024;
 
 function parsedUrl(text: string): URL | undefined {
   // Go's url.ParseRequestURI also takes absolute paths.

@@ -14,6 +14,9 @@ test.each<[string, string[], string[]]>([
   [String.raw`^\pL+$`.replace("pL", "p{L}"), ["äb"], ["1"]],
   [String.raw`^[a-z0-9\-\_]+$`, ["a-b_1"], ["A"]],
   ["^(?s).$", ["\n"], ["ab"]],
+  ["^(?U)a+$", ["aa"], ["b"]],
+  ["^[[:^alpha:]]$", ["1"], ["a"]],
+  [String.raw`^\s\w$`, [" a"], ["\u{a0}a", " ä"]],
   [String.raw`^v1\.[0-4](\.|$)`, ["v1.4", "v1.0.2"], ["v1.5"]],
 ])("%s", (pattern, taken, refused) => {
   const expression = goRegExp(pattern);
@@ -30,8 +33,18 @@ test.each([
   "a)",
   "[",
   "*a",
-  "(?U)a",
+  "a**",
+  "a{1001}",
   "[[:nothing:]]",
 ])("%s is none", (pattern) => {
   expect(() => goRegExp(pattern)).toThrow(SyntaxError);
+});
+
+test.each([
+  ["^(a+)+$", `${"a".repeat(1_000_000)}b`],
+  ["^(a|a)*$", `${"a".repeat(1_000_000)}b`],
+  ["(x+x+)+y", "x".repeat(1_000_000)],
+  ["(.*a){20}$", `${"a".repeat(1_000_000)}b`],
+])("%s takes time linear in its text", (pattern, text) => {
+  expect(goRegExp(pattern).test(text)).toBe(false);
 });
