@@ -3,20 +3,20 @@
  * for them. They match in time linear in the text, so that no pattern can hold up the server.
  */
 import { createRequire } from "node:module";
-import type { RE2JS } from "re2js";
+import type * as Re2 from "re2js";
 
 /** Its time to load and its memory are paid by the first pattern, not by every start of the server. */
-let library: typeof import("re2js") | undefined;
+let library: typeof Re2 | undefined;
 const load = createRequire(import.meta.url);
 
-const known = new Map<string, RE2JS | SyntaxError>();
+const known = new Map<string, Re2.RE2JS | SyntaxError>();
 const maxKnown = 10_000;
 
 /**
  * The pattern, compiled once: `test` looks for it anywhere in a text, `matchAll` for all of its places. Throws a
  * `SyntaxError` for what Go does not take either, look-around and references back among it.
  */
-export function goRegExp(pattern: string): Pick<RE2JS, "test" | "matchAll"> {
+export function goRegExp(pattern: string): Pick<Re2.RE2JS, "test" | "matchAll"> {
   let found = known.get(pattern);
   if (!found) {
     if (known.size >= maxKnown) known.clear();
@@ -27,8 +27,8 @@ export function goRegExp(pattern: string): Pick<RE2JS, "test" | "matchAll"> {
   return found;
 }
 
-function compiled(pattern: string): RE2JS | SyntaxError {
-  library ??= load("re2js") as typeof import("re2js");
+function compiled(pattern: string): Re2.RE2JS | SyntaxError {
+  library ??= load("re2js") as typeof Re2;
   try {
     return library.RE2JS.compile(pattern);
   } catch (error) {
