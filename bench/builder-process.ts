@@ -13,6 +13,7 @@ import {
   parseImageName,
   pushImage,
   RegistryClient,
+  stepScript,
 } from "@spry/image";
 import { buildSync } from "esbuild";
 import { type PackageRegistry } from "./package-registry.ts";
@@ -39,10 +40,11 @@ export class Builder {
     this.countingHost = counter.host;
     this.sent = counter.sent;
     this.close = close;
-    this.#program = path.join(dir, "builder.cjs");
+    this.#program = path.join(dir, "builder.sh");
+    writeFiles(dir, { "builder.sh": stepScript });
     buildSync({
       entryPoints: [builderEntry],
-      outfile: this.#program,
+      outfile: path.join(dir, "builder.cjs"),
       bundle: true,
       platform: "node",
       target: "node22",
@@ -76,28 +78,27 @@ export class Builder {
   ): Promise<number> {
     const { host = this.host, packages, cache, layers = "layers" } = options;
     const directory = path.join(this.dir, `source-${++this.#number}`);
-    const inside = (folder: string) => path.join(directory, folder);
+    const inside = (folder: string) => path.join(directory, "workspace", folder);
     writeFiles(inside("src"), source);
-    for (const folder of ["scratch", "handover"]) mkdirSync(inside(folder));
-    if (packages) writeFiles(inside("config"), { ".npmrc": `registry=${packages.url}/\n` });
+    for (const folder of ["build", "handover"]) mkdirSync(inside(folder));
+    if (packages)
+      writeFiles(inside("registry-config"), { ".npmrc": `registry=${packages.url}/\n` });
     const flags = {
       source: inside("src"),
       runtime: "nodejs24",
       base: `${host}/spry/nodejs24:1`,
       destination: `${host}/default-${name}:1`,
       "dependency-cache": `${host}/${layers}`,
-      "registry-config": inside("config"),
-      scratch: inside("scratch"),
-      handover: inside("handover"),
     };
     const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
     const env = {
+      SPRY_ROOT: directory,
       SPRY_TERMINATION_LOG: inside("end"),
       ...(cache === undefined ? {} : { npm_config_cache: cache }),
     };
     const begin = performance.now();
     for (const step of packages ? ["fetch", "scripts", "push"] : ["push"])
-      await finish(process.execPath, [this.#program, ...args, `--step=${step}`], env, directory);
+      await finish("sh", [this.#program, ...args, "--step", step], env, directory);
     const time = performance.now() - begin;
     rmSync(directory, { recursive: true, force: true });
     return time;

@@ -1,7 +1,7 @@
 /** Which images there are, and what each is made of. */
 import { type Runtime, runtimes } from "@spry/function";
 import { type ContainerConfig, createLayer, assembleImage, type AssembledImage } from "@spry/image";
-import { type Layer, type LayerFile } from "@spry/image";
+import { type Layer, type LayerFile, stepScript } from "@spry/image";
 import { findPython } from "@spry/machine";
 import path from "node:path";
 import { globSync, readFileSync } from "node:fs";
@@ -62,15 +62,15 @@ export class Kitchen {
     );
   }
 
-  /** A layer with one of our own programs. */
-  programs(files: Record<string, ProgramName>): Promise<Layer> {
+  /** A layer with some of our own programs, and scripts that start them. */
+  programs(files: Record<string, ProgramName>, scripts: readonly LayerFile[] = []): Promise<Layer> {
     const name = Object.values(files).join("-");
     return remembered(this.#layers, `program-${name}`, async () => {
       const list = Object.entries(files).map(async ([file, program]): Promise<LayerFile> => ({
         path: file,
         content: await bundle(program),
       }));
-      return this.#write(`program-${name}`, await Promise.all(list));
+      return this.#write(`program-${name}`, [...scripts, ...(await Promise.all(list))]);
     });
   }
 
@@ -127,7 +127,9 @@ function builder(name: string, more: string[], whyNot?: string): ImageRecipe {
     ["system", `node@${ownMajor}`, ...more, "git"],
     config,
     (kitchen) =>
-      kitchen.programs({ "opt/spry/builder.cjs": "builder", "opt/spry/fetcher.cjs": "fetcher" }),
+      kitchen.programs({ "opt/spry/builder.cjs": "builder", "opt/spry/fetcher.cjs": "fetcher" }, [
+        { path: "opt/spry/builder.sh", content: stepScript },
+      ]),
     whyNot,
   );
 }

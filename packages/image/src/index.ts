@@ -49,3 +49,4 @@ export { type BuildOptions } from "./builder/build-options.ts";
 export { UserError as BuildError } from "./builder/user-error.ts";
 export { sourceDigest } from "./builder/function-source.ts";
 export { builderEntry } from "./builder/entry.ts";
+export { stepScript } from "./builder/step-script.ts";

@@ -16,6 +16,7 @@ import {
   parseImageName,
   pushImage,
   type RegistryClient,
+  stepScript,
 } from "@spry/image";
 import { entry as runtimeEntry } from "@spry/runtime-nodejs";
 import {
@@ -56,6 +57,7 @@ export async function ensureSystemImages(
   const ofLanguage = (name: Runtime["language"]) =>
     runtimes.filter(({ language }) => language === name);
   const builderPrograms = async () => [
+    { path: "opt/spry/builder.sh", content: stepScript },
     { path: "opt/spry/builder.cjs", content: await builderBundle.content() },
     { path: "opt/spry/fetcher.cjs", content: await fetcherBundle.content() },
   ];

@@ -93,7 +93,7 @@ function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Con
     name: names.buildContainer,
     image: settings.builderImages[runtimeOf(fn).name] ?? settings.builderImage,
     imagePullPolicy: "IfNotPresent",
-    command: ["node", "/opt/spry/builder.cjs"],
+    command: ["sh", "/opt/spry/builder.sh"],
     args: [...builderArguments(fn, settings, inputs), "--step", "push"],
     env: [...configured, { name: "DOCKER_CONFIG", value: buildPaths.credentials }],
     resources,

@@ -2,20 +2,26 @@ import { lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Fetched } from "./function-build.ts";
 
-/** What a step of a build tells the next: how far it got, or that there is nothing left to do. */
-export type Handover =
-  | { image: string }
-  | {
-      /** With what has been fetched. */
-      directory: string;
-      fetched: Fetched;
-    };
+/** How far a step of a build got, for the next. */
+export interface Handover {
+  /** With what has been fetched. */
+  directory: string;
+  fetched: Fetched;
+}
+
+/** In the volume of handovers once there is nothing left to do: the termination message of the whole build, as a line. */
+export const madeFile = "made.json";
 
 const fileIn = (directory: string) => join(directory, "handover.json");
 
 /** Writes to a volume that the step with foreign code can only read: it tells the last step what to push. */
 export function writeHandover(directory: string, handover: Handover): void {
   writeFileSync(fileIn(directory), JSON.stringify(handover));
+}
+
+/** Leaves word for the steps to come that the image is pushed. */
+export function writeMade(directory: string, message: string): void {
+  writeFileSync(join(directory, madeFile), `${message}\n`);
 }
 
 /** Undefined when there was no step before. `shared` is the volume with the build's directory, wherever that is mounted. */
@@ -27,7 +33,6 @@ export function readHandover(directory: string, shared: string): Handover | unde
     return undefined;
   }
   const handover = JSON.parse(text) as Handover;
-  if ("image" in handover) return handover;
   const found = join(shared, basename(handover.directory));
   if (!lstatSync(found).isDirectory())
     throw new Error(`${found} is no directory any more: a script has replaced it`);

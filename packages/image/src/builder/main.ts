@@ -1,12 +1,13 @@
 /**
- * The builder's program: it runs in the build Job's Pod, in one container or, a step each, in three. Ends with 0
+ * The builder's program: it runs in the build Job's Pod, in one container or, a step each, in three, where
+ * `stepScript` starts it. Ends with 0
  * when its part is done, with 1 when the Function's author must change something, with 2 when another try may do better. The
  * termination message is the image's name, or what went wrong.
  */
 import { writeFileSync } from "node:fs";
 import { readFlags } from "./flags.ts";
-import { readHandover } from "./handover.ts";
-import { type runStep } from "./step.ts";
+import { readHandover, writeMade } from "./handover.ts";
+import { runStep } from "./step.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
 /** Kubernetes cuts longer ones. */
@@ -21,10 +22,12 @@ async function build(): Promise<number> {
     const flags = readFlags();
     const before =
       flags.step === undefined ? undefined : readHandover(flags.handover, flags.scratch);
-    const image = before && "image" in before ? before.image : await run(flags, before);
+    const image = await runStep(flags, before);
     if (image === undefined) return 0;
     console.log(`pushed ${image}`);
-    writeTerminationMessage(JSON.stringify({ image }));
+    const message = JSON.stringify({ image });
+    if (flags.step === "fetch") writeMade(flags.handover, message);
+    writeTerminationMessage(message);
     return 0;
   } catch (error) {
     const message = messageOf(error);
@@ -33,9 +36,6 @@ async function build(): Promise<number> {
     return error instanceof UserError ? 1 : 2;
   }
 }
-
-/** All that builds is loaded only where there is something left to do. */
-const run: typeof runStep = async (...given) => (await import("./step.ts")).runStep(...given);
 
 /** By itself on a cluster; the process sandbox says where the file is. */
 function writeTerminationMessage(message: string): void {

@@ -13,7 +13,7 @@ import { type Monorepo, parseMonorepo } from "./monorepo.ts";
 /** Does what the flags say. Returns the image's name by digest once there is one; not yet, for a step with others after it. */
 export async function runStep(
   flags: Flags,
-  before: Exclude<Handover, { image: string }> | undefined,
+  before: Handover | undefined,
 ): Promise<string | undefined> {
   const scratch = makeScratch(flags.scratch);
   try {
@@ -27,7 +27,7 @@ export async function runStep(
 async function takeStep(
   { step, handover }: Flags,
   options: BuildOptions,
-  before: Exclude<Handover, { image: string }> | undefined,
+  before: Handover | undefined,
 ): Promise<string | undefined> {
   if (step === undefined) return (await buildFunctionImage(options)).image;
   const build = await FunctionBuild.open(options, before?.directory ?? options.scratch);
@@ -44,9 +44,7 @@ async function takeStep(
   }
   if (!before && fetched.needsScripts)
     throw new Error("the packages have scripts to run, and this Job has no container for them");
-  const { image } = await build.push(fetched);
-  if (isFetching) writeHandover(handover, { image });
-  return image;
+  return (await build.push(fetched)).image;
 }
 
 function optionsOf(flags: Flags, scratch: string): BuildOptions {

@@ -1,10 +1,17 @@
 /** A build in three processes: what runs the code of packages can reach no credential, and cannot fool the one after it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { builderEntry, pullImage } from "../index.ts";
+import { builderEntry, pullImage, stepScript } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
 import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
@@ -21,26 +28,29 @@ async function steps(files: Files, packages: Record<string, NpmPackage>) {
   const { npmConfig } = await startNpmRegistry({ packages, token });
   const { build, client } = await given(files);
   const place = temporaryDirectory();
-  const shared = { scratch: join(place, "scratch"), handover: join(place, "handover") };
-  for (const directory of Object.values(shared)) mkdirSync(directory);
+  const shared = {
+    scratch: join(place, "workspace/build"),
+    handover: join(place, "workspace/handover"),
+  };
+  for (const directory of Object.values(shared)) mkdirSync(directory, { recursive: true });
+  const program = join(write(place, { "builder.sh": stepScript }), "builder.sh");
+  symlinkSync(builderEntry, join(place, "builder.cjs"));
   write(build.source, { ".npmrc": `//other.example/:_authToken=${token}-of-source\n` });
   const config = join(place, "config");
   write(config, { ".npmrc": readFileSync(npmConfig, "utf8") });
   const take = async (step: string, env: Record<string, string> = {}): Promise<End> => {
     const flags = {
-      ...shared,
       source: build.source,
       runtime: build.runtime,
       base: build.base,
       destination: build.destination,
       "registry-config": step === "scripts" ? join(place, "nothing") : config,
-      step,
     };
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     const end = join(place, `end-${step}`);
     writeFileSync(end, "");
-    const child = spawn(process.execPath, [builderEntry, ...args], {
-      env: { PATH: process.env["PATH"], SPRY_TERMINATION_LOG: end, ...env },
+    const child = spawn("sh", [program, ...args, "--step", step], {
+      env: { PATH: process.env["PATH"], SPRY_ROOT: place, SPRY_TERMINATION_LOG: end, ...env },
       stdio: "ignore",
     });
     const [code] = (await once(child, "close")) as [number];
@@ -97,8 +107,10 @@ test("without foreign code the first step does it all, and the others pass its w
   const { take } = await steps(files, packages);
   const first = await take("fetch");
   expect(first.message).toContain("default-hello@sha256:");
-  expect(await take("scripts")).toMatchObject({ code: 0 });
-  expect(await take("push")).toEqual(first);
+  // They do not even start the builder.
+  const withoutNode = { PATH: "/bin:/usr/bin", NODE_OPTIONS: "--no-such-option" };
+  expect(await take("scripts", withoutNode)).toEqual(done);
+  expect(await take("push", withoutNode)).toEqual(first);
 });
 
 /** The step that pushes may read credentials: nothing of them gets into an image by a link in their way. */
