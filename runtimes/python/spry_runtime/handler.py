@@ -36,14 +36,15 @@ class Handler:
         self.stop = None
 
 
-def load_handler(settings: Settings) -> Handler:
-    """Imports the module and finds the handler in it. Raises `LoadError`."""
+def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
+    """Imports the module and finds the handler in it. Raises `LoadError`. A debugger listens where the settings say, or
+    on any port of loopback, which `tell_debugger_port` is told."""
     _prepare_path(settings)
     if settings.inspect:
         from .debugger import DebuggerError, open_debugger
 
         try:
-            open_debugger(settings.inspect)
+            open_debugger(settings.inspect, tell_debugger_port)
         except DebuggerError as error:
             raise LoadError(str(error)) from error.__cause__
     module = _import_module(settings)

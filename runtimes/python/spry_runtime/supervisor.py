@@ -44,6 +44,11 @@ def _run(package: str, directory: str | None) -> int:
 
             format_logs(settings.log_format)
         listening = _bind(settings.host, settings.port)
+        debugger = None
+        if settings.inspect and hasattr(os, "fork"):
+            from .debugger import place_of
+
+            debugger = _bind(*place_of(settings.inspect))
     except (SettingError, OSError) as error:
         log(str(error))
         return 1
@@ -52,7 +57,7 @@ def _run(package: str, directory: str | None) -> int:
         from .async_server import serve_without_fork
 
         return serve_without_fork(settings, listening, lambda: _announce(None, ready_fd))
-    return _Supervisor(settings, listening, ready_fd, started).run()
+    return _Supervisor(settings, listening, ready_fd, started).run(debugger)
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -97,13 +102,19 @@ class _Supervisor:
         self._terminated = False
         self._keeper = None
         self._first: WorkerProcess | None = None
+        self._relay = None
 
-    def run(self) -> int:
+    def run(self, debugger: socket.socket | None) -> int:
+        """`debugger` is bound to where a debugger is expected."""
         wake = _wake_on_signals(self._terminate)
         self._reactor.watch(wake.fileno(), READ, lambda _events: wake.recv(64) and self._notice())
         if self._settings.hot_reload:
             # Two versions of a file may have the same size and second, which is all that caches look at.
             sys.dont_write_bytecode = True
+        if debugger is not None:
+            from .debugger_relay import DebuggerRelay
+
+            self._relay = DebuggerRelay(self._reactor, debugger)
         first = self._first = self._spawn()
         # Most handlers are synchronous: what serves them is imported while the child loads the code.
         from .metrics import Metrics
@@ -136,7 +147,10 @@ class _Supervisor:
 
             return run_worker(self._settings, self._listening, theirs, promotions, shared)
 
-        return fork_worker(child, {self._listening.fileno()})
+        worker = fork_worker(child, {self._listening.fileno()})
+        if self._relay is not None:
+            self._relay.add(worker)
+        return worker
 
     def _await_load(self, first: WorkerProcess):
         frames = []

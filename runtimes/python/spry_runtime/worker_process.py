@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _COUNT = struct.Struct("<Q")
 _COUNT_AT = 8
+_PORT = struct.Struct("<H")
+_PORT_AT = 2
 
 RECEIVE_BYTES = 64 * 1024
 """Below the size from which malloc maps memory anew for each call."""
@@ -46,6 +48,15 @@ class SharedState:
     @closed.setter
     def closed(self, closed: bool) -> None:
         self._memory[1] = closed
+
+    @property
+    def debugger_port(self) -> int:
+        """Where the worker's own debugger listens on loopback; 0 if it does not, or not yet."""
+        return _PORT.unpack_from(self._memory, _PORT_AT)[0]
+
+    @debugger_port.setter
+    def debugger_port(self, port: int) -> None:
+        _PORT.pack_into(self._memory, _PORT_AT, port)
 
     @property
     def frames_taken(self) -> int:

@@ -186,17 +186,6 @@ describe.skipIf(missingPython)("start and stop", () => {
   });
 });
 
-test.skipIf(missingPython)(
-  "a debugger that is not installed is named with the way out",
-  async () => {
-    await using runtime = await PythonRuntime.launch("def main(event, context): pass", {
-      FUNC_INSPECT: "true",
-    });
-    expect(await runtime.exited).toBe(1);
-    expect(runtime.output).toMatch(/^FUNC_INSPECT: the package debugpy is not there; add it/);
-  },
-);
-
 describe.skipIf(missingPython)("SIGTERM", () => {
   test.each([
     ["def main", handler],

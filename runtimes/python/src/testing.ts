@@ -171,6 +171,11 @@ export class PythonRuntime {
     return connect(this.port, "127.0.0.1").setNoDelay(true);
   }
 
+  /** Where a file of the Function is. */
+  file(name: string): string {
+    return path.join(this.#directory, name);
+  }
+
   /** Changes a file of the Function. */
   write(name: string, text: string): void {
     writeFileSync(path.join(this.#directory, name), text);
