@@ -74,6 +74,39 @@ describe("spry build", () => {
     }
   });
 
+  test("brings the packages of a monorepo along", async () => {
+    const files = {
+      "shop/package.json": '{"workspaces":["apps/*","packages/*"]}',
+      "shop/apps/fn/package.json": '{"dependencies":{"@shop/price":"*","near":"file:../../near"}}',
+      "shop/apps/fn/handler.js": "exports.main = () => require('@shop/price') + require('near');",
+      "shop/packages/price/package.json": '{"name":"@shop/price","version":"1.0.0"}',
+      "shop/packages/price/index.js": "module.exports = 'priced ';",
+      "shop/near/package.json": '{"name":"near","version":"1.0.0"}',
+      "shop/near/index.js": "module.exports = 'nearby';",
+    };
+    for (const [name, content] of Object.entries(files)) {
+      mkdirSync(path.join(dir, path.dirname(name)), { recursive: true });
+      writeFileSync(path.join(dir, name), content);
+    }
+    const registry = createRegistry({ dir: path.join(dir, "monorepo-registry") });
+    const server = await registry.listen({ host: "127.0.0.1", port: 0 });
+    const target = path.join(dir, "monorepo-pulled");
+    try {
+      const tag = `127.0.0.1:${server.port}/shop/fn:1`;
+      const { code, stderr } = await spry("build", path.join(dir, "shop/apps/fn"), "-t", tag);
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+      await pullImage(new RegistryClient(), tag, target);
+    } finally {
+      await server.close();
+      await registry.close();
+    }
+    const program = "console.log(require('./handler.js').main())";
+    const cwd = path.join(target, "usr/src/app/function");
+    expect(spawnSync(process.execPath, ["-e", program], { cwd, encoding: "utf8" }).stdout).toBe(
+      "priced nearby\n",
+    );
+  });
+
   test.each([
     { args: ["nowhere", "-t", "a/b:1"], why: /nowhere is no directory/ },
     {

@@ -1,7 +1,8 @@
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
-import { runtimes } from "@spry/function";
+import { copyMonorepo, SourceError } from "@spry/controller";
+import { type Runtime, runtimes } from "@spry/function";
 import {
   BuildError,
   buildFunctionImage,
@@ -35,7 +36,7 @@ export async function build(source: string, options: BuildCommand): Promise<void
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-build-"));
   try {
     const { repository } = parseImageName(options.tag);
-    const work: Omit<BuildOptions, "client" | "destination"> = {
+    const work: Work = {
       source,
       runtime: runtime.name,
       base: options.base ?? "host:",
@@ -43,6 +44,7 @@ export async function build(source: string, options: BuildCommand): Promise<void
       title: path.posix.basename(repository),
       npmConfig: fileAtHome(".npmrc"),
       pipConfig: fileAtHome(".config/pip/pip.conf"),
+      monorepo: await monorepoAround(source, runtime, path.join(scratch, "monorepo")),
       scratch,
       report: (line) => console.error(line),
     };
@@ -53,7 +55,8 @@ export async function build(source: string, options: BuildCommand): Promise<void
         : await writeTo(path.resolve(output), work, tag, path.join(scratch, "registry"));
     console.log(image);
   } catch (error) {
-    if (error instanceof BuildError) throw new UserError(error.message);
+    if (error instanceof BuildError || error instanceof SourceError)
+      throw new UserError(error.message);
     throw error;
   } finally {
     rmSync(scratch, { recursive: true, force: true });
@@ -61,6 +64,17 @@ export async function build(source: string, options: BuildCommand): Promise<void
 }
 
 type Work = Omit<BuildOptions, "client" | "destination">;
+
+/** The npm packages around the directory that it depends on, as a Git Function's `baseDir` has them. */
+async function monorepoAround(
+  source: string,
+  { language }: Runtime,
+  directory: string,
+): Promise<BuildOptions["monorepo"]> {
+  if (language !== "nodejs") return undefined;
+  const found = await copyMonorepo(source, directory);
+  return found && { ...found, directory: path.join(directory, found.root) };
+}
 
 async function push(work: Work, tag: string): Promise<string> {
   const config = process.env["DOCKER_CONFIG"] ?? path.join(homedir(), ".docker");

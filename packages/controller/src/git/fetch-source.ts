@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { GitError } from "./git-error.ts";
-import { fetchMonorepo, type Monorepo } from "./monorepo.ts";
+import { gitTree } from "./monorepo/git-tree.ts";
+import { findMonorepo, type Monorepo } from "./monorepo/monorepo.ts";
 import { type CommitQuestion, commitIn, isRefName } from "./resolve-commit.ts";
 import { GitSession, type GitSessionOptions } from "./git-session.ts";
 import { parseRepositoryUrl } from "./repository-url.ts";
@@ -152,7 +153,7 @@ async function checkOut(
     monorepo:
       monorepo === undefined
         ? undefined
-        : await fetchMonorepo(folder, monorepo, { commit, gitDir, git, maxNamesBytes }),
+        : await findMonorepo(folder, monorepo, gitTree({ commit, gitDir, git, maxNamesBytes })),
   };
 }
 

@@ -1,6 +1,7 @@
-import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
-import { GitError } from "./git-error.ts";
+import { GitError } from "../git-error.ts";
+import { type Tree } from "./tree.ts";
 import { workspaceMatcher } from "./workspace-patterns.ts";
 
 /** A folder of a repository, with the npm packages beside it that it depends on. */
@@ -14,14 +15,6 @@ export interface Monorepo {
   packages: string[];
 }
 
-interface Repository {
-  commit: string;
-  gitDir: string;
-  git: (args: string[], limits?: { maxOutputBytes?: number }) => Promise<string>;
-  /** Of the names of all files. */
-  maxNamesBytes: number;
-}
-
 type PackageJson = Record<string, unknown>;
 
 const limits = { packages: 1000, packageJsonBytes: 1024 ** 2 };
@@ -32,36 +25,23 @@ const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
  * and `file:` folders. They come to `destination`, with the package.json of every workspace, which the lock
  * file is about, and nothing else. Undefined for a folder that stands alone.
  */
-export async function fetchMonorepo(
+export async function findMonorepo(
   folder: string,
   destination: string,
-  repository: Repository,
+  tree: Tree,
 ): Promise<Monorepo | undefined> {
   if (folder === "") return undefined;
-  const { commit, git, maxNamesBytes } = repository;
   const candidates = [...ancestorsOf(folder), folder].map((each) => inside(each, "package.json"));
-  const tree = await git([
-    "--literal-pathspecs",
-    "ls-tree",
-    "-z",
-    "--name-only",
-    commit,
-    "--",
-    ...candidates,
-  ]);
-  const manifests = tree.split("\0").filter(Boolean);
+  const manifests = await tree.present(candidates);
   if (!manifests.includes(`${folder}/package.json`)) return undefined;
-  const checkOut = sparseCheckout(destination, repository);
+  const checkOut = (names: readonly string[]) => tree.checkOut(names, destination);
   await checkOut(manifests);
   const read = (dir: string) => readPackageJson(join(destination, dir, "package.json"));
   const hasLocal = localFolders(read(folder), folder).length > 0;
   const parents = ancestorsOf(folder).filter((dir) => read(dir)["workspaces"] !== undefined);
   if (!hasLocal && parents.length === 0) return undefined;
 
-  const all = await git(["ls-tree", "-r", "-z", "--name-only", commit], {
-    maxOutputBytes: maxNamesBytes,
-  });
-  const names = new Set(all.split("\0"));
+  const names = await tree.list();
   const isAlone = lockFiles.some((name) => names.has(`${folder}/${name}`));
   const workspaces = isAlone ? undefined : workspacesAround(folder, parents, names, read);
   if (workspaces) manifests.push(...workspaces.folders.map((dir) => `${dir}/package.json`));
@@ -130,31 +110,6 @@ function workspacesAround(
 
 const tooMany = () =>
   new GitError("unrecoverable", `more than ${limits.packages} packages in the repository`);
-
-/**
- * Writes the files of these names, and folders (with a slash at the end), of the commit. What is missing comes with
- * one request. Git refuses paths that lead out or into a `.git`, and writes through no link.
- */
-function sparseCheckout(destination: string, { commit, gitDir, git }: Repository) {
-  return async (names: readonly string[]): Promise<void> => {
-    mkdirSync(destination, { recursive: true });
-    mkdirSync(join(gitDir, "info"), { recursive: true });
-    writeFileSync(join(gitDir, "info/sparse-checkout"), names.map(patternOf).join(""));
-    await git(["read-tree", "--empty"]);
-    const settings = ["-c", "core.bare=false", "-c", "core.sparseCheckout=true"];
-    await git(["--work-tree", destination, ...settings, "read-tree", "--reset", "-u", commit]);
-  };
-}
-
-/** As gitignore(5) describes them. */
-function patternOf(name: string): string {
-  if (name.includes("\n"))
-    throw new GitError(
-      "unrecoverable",
-      `${JSON.stringify(name)} is no name for a package's folder`,
-    );
-  return `/${name.replace(/[\\*?[\] ]/g, "\\$&")}\n`;
-}
 
 /** From the nearest to the repository's root, which is empty. */
 function ancestorsOf(folder: string): string[] {

@@ -1,11 +1,12 @@
-/** What of a repository comes along with a folder, from a real server. */
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+/** What of a repository comes along with a folder, from a real server and from this machine. */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { GitHttpServer } from "../testing/git-http-server.ts";
-import { TestRepository } from "../testing/git-repository.ts";
-import { fetchSource } from "./fetch-source.ts";
+import { GitHttpServer } from "../../testing/git-http-server.ts";
+import { TestRepository } from "../../testing/git-repository.ts";
+import { fetchSource } from "../fetch-source.ts";
+import { copyMonorepo } from "./folder-tree.ts";
 
 const repository = new TestRepository();
 const scratch = mkdtempSync(join(tmpdir(), "scratch-"));
@@ -106,7 +107,7 @@ const rows: {
   },
 ];
 
-test.each(rows)("$what", async ({ what, folder = "apps/fn", files, found, there }) => {
+test.each(rows)("of a commit: $what", async ({ what, folder = "apps/fn", files, found, there }) => {
   const commit = repository.commitTree(
     treeOf(files),
     what.replaceAll(" ", "-").replaceAll(",", ""),
@@ -117,15 +118,57 @@ test.each(rows)("$what", async ({ what, folder = "apps/fn", files, found, there 
   const request = { url: `${server.origin}/shop.git`, reference: commit, commit, baseDir: folder };
   const fetched = await fetchSource({ ...request, destination, monorepo, scratch });
   expect(fetched.monorepo).toEqual(found);
-  if (!there) return;
-  const names = existsSync(monorepo)
-    ? readdirSync(monorepo, { recursive: true, withFileTypes: true })
-    : [];
-  const paths = names
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(monorepo.length + 1));
-  expect(paths.sort()).toEqual(there);
+  if (there) expect(filesBelow(monorepo)).toEqual(there);
 });
+
+test.each(rows)("on this machine: $what", async ({ folder = "apps/fn", files, found, there }) => {
+  const place = mkdtempSync(join(scratch, "folder-"));
+  const working = join(place, "repository");
+  write(working, files);
+  // Nothing of these belongs to it.
+  write(place, { "package.json": root, ".git": "gitdir: nowhere" });
+  write(working, {
+    ".git/config": "",
+    "node_modules/x/package.json": "{}",
+    [`${folder}/a.js`]: "",
+  });
+  const monorepo = join(place, "monorepo");
+  expect(await copyMonorepo(join(working, folder), monorepo)).toEqual(found);
+  if (there) expect(filesBelow(monorepo)).toEqual(there);
+});
+
+test("on this machine, without Git: from the outermost package.json on", async () => {
+  const place = mkdtempSync(join(scratch, "folder-"));
+  write(place, {
+    "package.json": root,
+    "apps/fn/package.json": json({ dependencies: { "@x/shared": "*" } }),
+    "packages/shared/package.json": shared(),
+    "packages/shared/node_modules/left/index.js": "",
+  });
+  const monorepo = join(place, "monorepo");
+  const found = await copyMonorepo(join(place, "apps/fn"), monorepo);
+  expect(found).toMatchObject({ root: "", folder: "apps/fn", packages: ["packages/shared"] });
+  expect(filesBelow(monorepo)).toEqual([
+    "apps/fn/package.json",
+    "package.json",
+    "packages/shared/package.json",
+  ]);
+});
+
+function filesBelow(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+    .sort();
+}
+
+function write(directory: string, files: Record<string, string>): void {
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    writeFileSync(join(directory, name), content);
+  }
+}
 
 /** Of these files alone. */
 function treeOf(files: Record<string, string>): string {
