@@ -2,7 +2,7 @@ import { Context } from "./context.ts";
 import { createEvent } from "./event.ts";
 import { answered, type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
 import { logError } from "./log.ts";
-import { type Publisher } from "./publisher.ts";
+import { type Publisher, publishingWith } from "./publisher.ts";
 import { sendResult } from "./result.ts";
 import { type Settings } from "./settings.ts";
 
@@ -14,10 +14,11 @@ export function eventHandler(
   settings: Settings,
   publisher: Publisher,
 ): FunctionHandler {
+  const publishing = publishingWith(publisher);
   return {
     body: "parsed",
     call(request, response) {
-      const event = createEvent(request, response, publisher);
+      const event = createEvent(request, response, publishing);
       const sendResponse: SendResponse = (body, status, headers) => {
         if (response.headersSent) return;
         if (headers) response.set(headers);

@@ -1,7 +1,7 @@
 import { readCloudEvent } from "./cloud-event.ts";
 import { type FunctionRequest } from "./function-request.ts";
 import { type FunctionResponse } from "./function-response.ts";
-import { contentTypeOf, type Publisher } from "./publisher.ts";
+import { contentTypeOf, type Publishing } from "./publisher.ts";
 import { tracer } from "./tracer.ts";
 
 /** The first argument of a handler. */
@@ -14,7 +14,7 @@ export type FunctionEvent = Record<string, unknown>;
 export function createEvent(
   request: FunctionRequest,
   response: FunctionResponse,
-  publisher: Publisher,
+  { emitCloudEvent, publishCloudEvent }: Publishing,
 ): FunctionEvent {
   const event: FunctionEvent = {
     extensions: { request, response },
@@ -22,13 +22,8 @@ export function createEvent(
     setResponseHeader: (name: string, value: string) => void response.set(name, value),
     setResponseContentType: (type: string) => void response.type(type),
     setResponseStatus: (status: number) => void response.status(status),
-    emitCloudEvent: (
-      type: string,
-      source: string,
-      data: unknown,
-      attributes?: Record<string, unknown>,
-    ) => publisher.emit(type, source, data, attributes),
-    publishCloudEvent: (cloudEvent: unknown) => publisher.publish(cloudEvent),
+    emitCloudEvent,
+    publishCloudEvent,
     buildResponseCloudEvent: (id: string, type: string, data: unknown) => ({
       type,
       source: event["ce-source"],

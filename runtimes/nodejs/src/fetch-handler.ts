@@ -10,15 +10,20 @@ import { requestOf } from "./web/request.ts";
  * context with `waitUntil`. It answers with a `Response`, which is a stream too.
  */
 export function fetchHandler(fetch: UserFunction, settings: Settings): FunctionHandler {
+  const { env } = process;
   return {
     body: "stream",
     call(request) {
       checkLength(request, settings.bodyLimitMb);
-      const context = Object.assign(new Context(settings, request), {
-        waitUntil: runInBackground,
-        passThroughOnException: () => {},
-      });
-      return fetch(requestOf(request, settings.bodyLimitMb), process.env, context);
+      const context = new FetchContext(settings, request);
+      return fetch(requestOf(request, settings.bodyLimitMb), env, context);
     },
   };
 }
+
+class FetchContext extends Context {
+  readonly waitUntil = runInBackground;
+  readonly passThroughOnException = ignore;
+}
+
+function ignore(): void {}

@@ -26,6 +26,10 @@ export class FunctionRequest extends IncomingMessage {
   #controller: AbortController | undefined;
   #abandoned: Error | undefined;
   #query: Record<string, unknown> | undefined;
+  /** Somebody reads or listens, or there is a body. */
+  #isStream = false;
+  #isEndHeld = false;
+  #isOver = false;
 
   /** Aborted when the time for an answer is over, or the client has gone. */
   // @ts-expect-error It is an accessor in recent versions of Node.js too, whatever their types say.
@@ -151,4 +155,63 @@ export class FunctionRequest extends IncomingMessage {
   get stale(): boolean {
     return !this.fresh;
   }
+
+  /**
+   * The end of a request without a body is held back until somebody reads or listens, which hardly
+   * anybody does: all that a stream does to come to its end costs as much as the rest of a request.
+   */
+  override push(chunk: unknown, encoding?: BufferEncoding): boolean {
+    this.#isEndHeld = chunk === null && !this.#isStream;
+    if (this.#isEndHeld) return false;
+    this.#isStream = true;
+    return super.push(chunk, encoding);
+  }
+
+  override on(name: string, listener: Listener): this {
+    this.#beStream();
+    return super.on(name, listener);
+  }
+
+  override addListener(name: string, listener: Listener): this {
+    return this.on(name, listener);
+  }
+
+  override prependListener(name: string, listener: Listener): this {
+    this.#beStream();
+    return super.prependListener(name, listener);
+  }
+
+  override read(size?: number): unknown {
+    this.#beStream();
+    return super.read(size);
+  }
+
+  override resume(): this {
+    this.#beStream();
+    return super.resume();
+  }
+
+  /** Of Node.js, which calls it when the answer is out: what was not read is thrown away. */
+  _dump(): void {
+    if (this.#isEndHeld) this.#isOver = true;
+    else dump.call(this);
+  }
+
+  // @ts-expect-error It is an accessor, whatever its type says.
+  override get readableEnded(): boolean {
+    return this.#isOver || Reflect.get(IncomingMessage.prototype, "readableEnded", this);
+  }
+
+  #beStream(): void {
+    if (this.#isStream) return;
+    this.#isStream = true;
+    if (this.#isEndHeld) super.push(null);
+    if (this.#isOver) dump.call(this);
+    this.#isEndHeld = this.#isOver = false;
+  }
 }
+
+const dump = (IncomingMessage.prototype as unknown as { _dump: () => void })._dump;
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Listener = (...args: any[]) => void;

@@ -1,19 +1,12 @@
-import {
-  type OutgoingHttpHeader,
-  type OutgoingHttpHeaders,
-  ServerResponse,
-  STATUS_CODES,
-} from "node:http";
+import { type OutgoingHttpHeader, ServerResponse, STATUS_CODES } from "node:http";
 import { basename } from "node:path";
+import { anyOrigin, corsHeader, type HeadHeaders, withAnyOrigin } from "./any-origin.ts";
 import { type SendFileOptions } from "./express/send-file.ts";
 import { type FunctionRequest } from "./function-request.ts";
 import { logError } from "./log.ts";
 import { mediaTypeOf, withCharset } from "./media-type.ts";
 import { type RequestError } from "./request-error.ts";
 import { formatCookie, type CookieOptions } from "./set-cookie.ts";
-
-/** The contract lets pages of every origin read every answer, unless the Function's owner says no. */
-const anyOrigin = Object.freeze({ "Access-Control-Allow-Origin": "*" });
 
 type HeaderValue = OutgoingHttpHeader | boolean;
 
@@ -33,11 +26,34 @@ export class FunctionResponse extends ServerResponse<FunctionRequest> {
    * Every answer's head goes through here, also where nobody calls it. Adding the header now is a
    * tenth cheaper, over a whole request, than setting it beforehand.
    */
-  override writeHead(status: number, ...rest: unknown[]): this {
-    const isSet = !FunctionResponse.cors || this.hasHeader("access-control-allow-origin");
-    if (!isSet && rest.length === 0) return super.writeHead(status, anyOrigin);
-    if (!isSet) this.set(anyOrigin);
-    return super.writeHead(status, ...(rest as [OutgoingHttpHeaders]));
+  override writeHead(
+    status: number,
+    reason?: string | HeadHeaders,
+    headers: HeadHeaders | undefined = typeof reason === "string" ? undefined : reason,
+  ): this {
+    if (typeof reason === "string") this.statusMessage = reason;
+    if (!FunctionResponse.cors || this.hasHeader(corsHeader))
+      return super.writeHead(status, headers);
+    return super.writeHead(status, headers ? withAnyOrigin(headers) : anyOrigin);
+  }
+
+  /**
+   * Ends with headers, lower-case names and values by turns, and a body. Where nothing else is set that
+   * is a tenth cheaper than setting each of them.
+   */
+  endWith(headers: string[], body?: string | Uint8Array): this {
+    const { statusCode: status } = this;
+    const hasBody = body !== undefined && status >= 200 && status !== 204 && status !== 304;
+    if (hasBody && this.getHeaderNames().length === 0) {
+      const length = String(Buffer.byteLength(body));
+      return this.writeHead(status, [...headers, "content-length", length]).end(body);
+    }
+    for (let at = 0; at < headers.length; at += 2) {
+      const [name = "", value = ""] = [headers[at], headers[at + 1]];
+      if (name === "set-cookie") this.appendHeader(name, value);
+      else this.setHeader(name, value);
+    }
+    return this.end(body);
   }
 
   status(code: number): this {

@@ -29,28 +29,26 @@ export function invoke(
   request: FunctionRequest,
   response: FunctionResponse,
 ): void {
-  const start = monotonicMs();
-  const succeed = () => metrics.settle(monotonicMs() - start, false);
+  const startMs = monotonicMs();
   const fail = (error: unknown) => {
-    metrics.settle(monotonicMs() - start, true);
+    metrics.settle(monotonicMs() - startMs, true);
     if (!(error instanceof RequestError)) logError("the handler threw", error);
     refuse(response, error);
   };
   metrics.begin();
+  let finishing: Promise<void> | undefined;
   try {
     const result = handler.call(request, response);
-    const finishing = isThenable(result)
+    finishing = isThenable(result)
       ? Promise.resolve(result).then((value) => sendResult(response, value))
       : sendResult(response, result);
-    if (finishing) finishing.then(succeed, fail);
-    else succeed();
   } catch (error) {
-    if (error instanceof RequestError) {
-      metrics.withdraw();
-      throw error;
-    }
-    fail(error);
+    if (!(error instanceof RequestError)) return fail(error);
+    metrics.withdraw();
+    throw error;
   }
+  if (finishing) finishing.then(() => metrics.settle(monotonicMs() - startMs, false), fail);
+  else metrics.settle(monotonicMs() - startMs, false);
 }
 
 /** What a person sees of a failure: a thrown string is meant for them, an error's text is not. */

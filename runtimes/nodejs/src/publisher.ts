@@ -61,6 +61,21 @@ export class Publisher {
   }
 }
 
+/** What a Function publishes with; the same functions for every event, which need no `this`. */
+export function publishingWith(publisher: Publisher) {
+  return {
+    emitCloudEvent: (
+      type: string,
+      source: string,
+      data: unknown,
+      attributes?: Record<string, unknown>,
+    ) => publisher.emit(type, source, data, attributes),
+    publishCloudEvent: (event: unknown) => publisher.publish(event),
+  };
+}
+
+export type Publishing = ReturnType<typeof publishingWith>;
+
 /** As the contract says: objects are JSON, strings plain text. */
 export function contentTypeOf(data: unknown): string {
   if (data instanceof Uint8Array) return "application/octet-stream";

@@ -421,6 +421,31 @@ describe("event.extensions", () => {
       headers: { "x-d": "1", "access-control-allow-origin": "*" },
     },
     {
+      code: `r.writeHead(203, "Said", ["x-d", "1", "x-d", "2"]).end("a")`,
+      status: 203,
+      body: "a",
+      headers: { "x-d": "1, 2", "access-control-allow-origin": "*" },
+    },
+    {
+      code: `r.writeHead(200, [["x-d", "1"], ["x-e", "2"]]).end("a")`,
+      body: "a",
+      headers: { "x-d": "1", "x-e": "2", "access-control-allow-origin": "*" },
+    },
+    {
+      code: `r.set("x-d", "1").writeHead(200, { "x-e": "2" }).end("a")`,
+      body: "a",
+      headers: { "x-d": "1", "x-e": "2", "access-control-allow-origin": "*" },
+    },
+    ...[
+      `{ "access-control-ALLOW-origin": "https://a.example" }`,
+      `["access-control-ALLOW-origin", "https://a.example"]`,
+      `[["access-control-ALLOW-origin", "https://a.example"]]`,
+    ].map((headers) => ({
+      code: `r.writeHead(200, ${headers}).end("a")`,
+      body: "a",
+      headers: { "access-control-allow-origin": "https://a.example" },
+    })),
+    {
       code: `r.set("Access-Control-Allow-Origin", "https://a.example").end()`,
       body: "",
       headers: { "access-control-allow-origin": "https://a.example" },

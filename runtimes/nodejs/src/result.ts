@@ -37,7 +37,15 @@ export function sendResult(response: FunctionResponse, value: unknown): Promise<
   }
   if (isReadable(value)) return sendStream(response, value);
   if (isNativeResponse(value)) return sendWebResponse(response, value);
-  response.json(value);
+  return sendJson(response, value);
+}
+
+const jsonType = ["content-type", "application/json; charset=utf-8"];
+
+function sendJson(response: FunctionResponse, value: object): undefined {
+  const text: string | undefined = JSON.stringify(value);
+  const hasType = text === undefined || response.hasHeader("content-type");
+  response.endWith(hasType ? [] : jsonType, text);
   return undefined;
 }
 
@@ -84,12 +92,9 @@ function sendPlainResponse(
 ): undefined {
   response.statusCode = status;
   if (statusText) response.statusMessage = statusText;
-  for (const [name, value] of headers) {
-    if (body !== null && framing.has(name)) continue;
-    if (name === "set-cookie") response.appendHeader(name, value);
-    else response.setHeader(name, value);
-  }
-  return ended(response, body ?? undefined);
+  const sent = body === null ? headers : headers.filter(([name]) => !framing.has(name));
+  response.endWith(sent.flat(), body ?? undefined);
+  return undefined;
 }
 
 /** Node.js knows how long the body is. */

@@ -1,6 +1,6 @@
 import { readCloudEvent } from "./cloud-event.ts";
 import { type FunctionRequest } from "./function-request.ts";
-import { type Publisher } from "./publisher.ts";
+import { type Publisher, publishingWith } from "./publisher.ts";
 import { type Settings } from "./settings.ts";
 import { tracer } from "./tracer.ts";
 
@@ -9,12 +9,7 @@ export function createSdk(settings: Settings, publisher: Publisher) {
   return {
     getTracer: () => tracer,
     getCloudEvent,
-    emitCloudEvent: (
-      type: string,
-      source: string,
-      data: unknown,
-      attributes?: Record<string, unknown>,
-    ) => publisher.emit(type, source, data, attributes),
+    emitCloudEvent: publishingWith(publisher).emitCloudEvent,
     getFunctionName: () => settings.functionName,
     getNamespace: () => settings.namespace,
     getRuntime: () => settings.runtime,

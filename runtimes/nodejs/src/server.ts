@@ -1,6 +1,8 @@
 import { createServer, type Server } from "node:http";
 import { accessLogger } from "./access-log.ts";
 import { Admission } from "./admission.ts";
+import { monotonicMs } from "./clock.ts";
+import { Deadlines, type Waiting } from "./deadlines.ts";
 import { FunctionRequest } from "./function-request.ts";
 import { FunctionResponse } from "./function-response.ts";
 import { type Invocation, invoke } from "./invoke.ts";
@@ -21,6 +23,8 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     settings.concurrency > 0
       ? new Admission(settings.concurrency, settings.queueLength)
       : undefined;
+  const deadlines = new Deadlines();
+  const circumstances = { invocation, timeoutMs, deadlines, admission };
   const log = settings.accessLog ? accessLogger : undefined;
   FunctionResponse.cors = settings.cors;
   const server = createServer(
@@ -42,15 +46,14 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       request.res = response;
       log?.(request, response);
       if (answerItself(request, response, invocation)) return;
-      const go = (span?: InvocationSpan) =>
-        answer(request, response, { invocation, timeoutMs, admission, span });
-      if (invocation.follow) return invocation.follow(request, () => trace(request, go));
-      trace(request, go);
+      if (!invocation.follow) return trace(request, response);
+      invocation.follow(request, () => trace(request, response));
     },
   );
-  const trace = (request: FunctionRequest, go: (span?: InvocationSpan) => void) => {
+  const trace = (request: FunctionRequest, response: FunctionResponse) => {
+    const go = (span?: InvocationSpan) => answer(request, response, circumstances, span);
     if (invocation.tracing) invocation.tracing.run(request, go);
-    else if (!isTraced(request)) go();
+    else if (!isTraced(request)) answer(request, response, circumstances);
     else void loadTracing(invocation).then((tracing) => tracing.run(request, go));
   };
   return server;
@@ -96,33 +99,57 @@ function answerItself(
 interface Circumstances {
   invocation: Invocation;
   timeoutMs: number;
+  deadlines: Deadlines;
   admission: Admission | undefined;
-  /** When the request is recorded. */
-  span: InvocationSpan | undefined;
 }
 
+/** `span` is there when the request is recorded. */
 function answer(
   request: FunctionRequest,
   response: FunctionResponse,
-  { invocation, timeoutMs, admission, span }: Circumstances,
+  { invocation, timeoutMs, deadlines, admission }: Circumstances,
+  span?: InvocationSpan,
 ): void {
-  // Only for the answer's beginning: a stream may take as long as it likes.
-  const timer = setTimeout(() => {
-    if (response.headersSent) return;
-    refuse(request, response, new RequestError(408, "Request Timeout"));
-    request.abandon(new DOMException("the request's time is over", "TimeoutError"));
-  }, timeoutMs);
-  response.once("close", () => {
-    clearTimeout(timer);
+  const endMs = monotonicMs() + timeoutMs;
+  if (!admission) {
+    callFunction(request, response, invocation);
+    // Most answers are on their way by now: nothing can happen to them.
+    if (!span && response.writableFinished) return;
+  }
+  const exchange = new Exchange(request, response, endMs);
+  deadlines.enter(exchange);
+  response.on("close", () => {
+    deadlines.leave(exchange);
     span?.end(response);
     if (!response.writableFinished)
       request.abandon(new DOMException("the client has gone", "AbortError"));
   });
-  if (!admission) return callFunction(request, response, invocation);
+  if (!admission) return;
   try {
     admission.enter(response, () => callFunction(request, response, invocation));
   } catch (error) {
     refuse(request, response, error);
+  }
+}
+
+/** A request whose answer is awaited. Only its beginning: a stream may take as long as it likes. */
+class Exchange implements Waiting {
+  readonly endMs: number;
+  previous: Waiting | undefined;
+  next: Waiting | undefined;
+  readonly #request: FunctionRequest;
+  readonly #response: FunctionResponse;
+
+  constructor(request: FunctionRequest, response: FunctionResponse, endMs: number) {
+    this.#request = request;
+    this.#response = response;
+    this.endMs = endMs;
+  }
+
+  timeIsOver(): void {
+    if (this.#response.headersSent) return;
+    refuse(this.#request, this.#response, new RequestError(408, "Request Timeout"));
+    this.#request.abandon(new DOMException("the request's time is over", "TimeoutError"));
   }
 }
 

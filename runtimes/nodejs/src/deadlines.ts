@@ -1,0 +1,54 @@
+import { monotonicMs } from "./clock.ts";
+
+/** One that is told when its time is over, unless it leaves before. It is in one list only, and once. */
+export interface Waiting {
+  /** By `monotonicMs`. */
+  endMs: number;
+  timeIsOver(): void;
+  previous?: Waiting | undefined;
+  next?: Waiting | undefined;
+}
+
+/**
+ * Those that wait, all for the same length of time: the first that came is the first whose time is over.
+ * One timer for all of them: one each would be a twentieth of what a request costs.
+ */
+export class Deadlines {
+  #first: Waiting | undefined;
+  #last: Waiting | undefined;
+  #isTimed = false;
+
+  enter(waiting: Waiting): void {
+    waiting.previous = this.#last;
+    if (this.#last) this.#last.next = waiting;
+    else this.#first = waiting;
+    this.#last = waiting;
+    if (!this.#isTimed) this.#wakeFor(waiting);
+  }
+
+  leave(waiting: Waiting): void {
+    const { previous, next } = waiting;
+    if (previous) previous.next = next;
+    else if (this.#first === waiting) this.#first = next;
+    else return;
+    if (next) next.previous = previous;
+    else this.#last = previous;
+    waiting.previous = waiting.next = undefined;
+  }
+
+  #wakeFor({ endMs }: Waiting): void {
+    this.#isTimed = true;
+    // A timer may come a little early, by this clock.
+    setTimeout(() => this.#wake(), Math.max(1, Math.ceil(endMs - monotonicMs())));
+  }
+
+  #wake(): void {
+    this.#isTimed = false;
+    const now = monotonicMs();
+    for (let first = this.#first; first && first.endMs <= now; first = this.#first) {
+      this.leave(first);
+      first.timeIsOver();
+    }
+    if (this.#first && !this.#isTimed) this.#wakeFor(this.#first);
+  }
+}
