@@ -19,13 +19,27 @@ def request_of(spans: list[str], service: str) -> bytes:
 
 def span_of_call(context, head, status: int, began: int, ended: int) -> str:
     """The span of an invocation."""
+    key = head.method, head.raw_path, status
+    parts = _parts_of_calls.get(key)
+    if parts is None:
+        parts = _parts_of_call(*key)
+        if len(_parts_of_calls) < _REMEMBERED and len(key[1]) < _REMEMBERED_LENGTH:
+            _parts_of_calls[key] = parts
+    return f'{_identity(context, None)}{parts[0]}{began}","endTimeUnixNano":"{ended}{parts[1]}'
+
+
+_REMEMBERED, _REMEMBERED_LENGTH = 256, 200
+_parts_of_calls: dict[tuple[str, str, int], tuple[str, str]] = {}
+
+
+def _parts_of_call(method: str, path: str, status: int) -> tuple[str, str]:
+    """What is the same of all calls that these are the same of: up to the time of the beginning, and after that of the end."""
     return (
-        f'{_identity(context, None)},"name":{quote(head.method)},"kind":{_SERVER},'
-        f'"startTimeUnixNano":"{began}","endTimeUnixNano":"{ended}","attributes":['
-        f'{{"key":"http.request.method","value":{{"stringValue":{quote(head.method)}}}}},'
-        f'{{"key":"url.path","value":{{"stringValue":{quote(head.raw_path)}}}}},'
+        f',"name":{quote(method)},"kind":{_SERVER},"startTimeUnixNano":"',
+        f'","attributes":[{{"key":"http.request.method","value":{{"stringValue":{quote(method)}}}}},'
+        f'{{"key":"url.path","value":{{"stringValue":{quote(path)}}}}},'
         f'{{"key":"http.response.status_code","value":{{"intValue":"{status}"}}}}],'
-        f'"status":{_status(2 if status >= 500 else 0)}}}'
+        f'"status":{_status(2 if status >= 500 else 0)}}}',
     )
 
 
