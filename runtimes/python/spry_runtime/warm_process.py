@@ -54,6 +54,10 @@ def _import_everything() -> None:
         importlib.import_module(f"{__package__}.{name}")
     for name in ("datetime", "faulthandler", "http.client", "logging", "threading", "traceback", "urllib.request", "uuid"):
         importlib.import_module(name)
+    try:
+        importlib.import_module("uvloop")  # where the base has it; of a Function's own dependencies nothing is known yet
+    except ImportError:
+        pass
 
 
 def _read_line(descriptor: int) -> bytes:
