@@ -75,11 +75,11 @@ export async function run(): Promise<void> {
   const { port } = collector.address() as AddressInfo;
   try {
     const targets = prepare(dir, `http://127.0.0.1:${port}/v1/traces`);
-    const unit = await measureStarts(targets, Number(values.starts));
+    const floors = await measureStarts(targets, Number(values.starts));
     const warm = await measureWarmStarts(targets, Number(values.starts));
     for (let round = 0; round < Number(values.rounds); round++)
       for (const target of round % 2 ? targets.toReversed() : targets) await measureRate(target);
-    print(targets, unit, warm);
+    print(targets, floors, warm);
   } finally {
     collector.close();
     rmSync(dir, { recursive: true, force: true });
@@ -122,22 +122,33 @@ function command(file: string, args: string[]): string {
   return stdout;
 }
 
-/** Fills in `starts`; returns the median of `python3 -c 0`, measured in the same minutes. */
-async function measureStarts(targets: Target[], rounds: number): Promise<number> {
-  const units: number[] = [];
+/** What nobody can be faster than: an empty program, and one that has what runs coroutines. */
+const floorPrograms = { empty: "0", asyncio: "import asyncio", uvloop: "import uvloop" };
+type Floors = Record<keyof typeof floorPrograms, number>;
+
+/** Fills in `starts`; returns the medians of the floors, measured in the same minutes. */
+async function measureStarts(targets: Target[], rounds: number): Promise<Floors> {
+  const times = { empty: [], asyncio: [], uvloop: [] } as Record<keyof Floors, number[]>;
+  const [{ python: withPackages } = { python: "python3" }] = targets;
   for (let round = 0; round < rounds; round++) {
     for (const target of targets) {
       const unitBegin = performance.now();
-      spawnSync(target.python, ["-c", "0"], { env: {} });
-      units.push(performance.now() - unitBegin);
+      spawnSync(target.python, ["-c", floorPrograms.empty], { env: {} });
+      times.empty.push(performance.now() - unitBegin);
       const begin = performance.now();
       const server = startPython(target.python, target.file, target.env);
       await firstAnswer(server.port);
       target.starts.push(performance.now() - begin);
       await server.stop();
     }
+    for (const name of ["asyncio", "uvloop"] as const) {
+      const begin = performance.now();
+      spawnSync(withPackages, ["-c", floorPrograms[name]], { env: {} });
+      times[name].push(performance.now() - begin);
+    }
   }
-  return quantile(units, 0.5);
+  const median = (name: keyof Floors) => quantile(times[name], 0.5);
+  return { empty: median("empty"), asyncio: median("asyncio"), uvloop: median("uvloop") };
 }
 
 /** From the moment that a waiting process is handed its Function, beside `python3 -c 0`: the ratio of the medians. */
@@ -184,8 +195,11 @@ async function measureRate(target: Target): Promise<void> {
   await server.stop();
 }
 
-function print(targets: Target[], unit: number, warm: Map<string, number>): void {
-  console.log(`python3 -c 0: ${unit.toFixed(1)} ms (median)\n`);
+function print(targets: Target[], floors: Floors, warm: Map<string, number>): void {
+  const unit = floors.empty;
+  const floor = (name: keyof Floors) =>
+    `python3 -c "${floorPrograms[name]}": ${floors[name].toFixed(1)} ms (× ${(floors[name] / unit).toFixed(2)})`;
+  console.log(`${floor("empty")}, ${floor("asyncio")}, ${floor("uvloop")}, medians\n`);
   const median = (values: number[]) => quantile(values, 0.5);
   const bareMemory = median(targets[0]?.memory ?? []);
   for (const { name, starts, rates, memory, beside } of targets) {
