@@ -40,7 +40,12 @@ export async function downloadWheels(run: PipRun, requirements: string): Promise
 }
 
 /** Runs the pip that belongs to the interpreter on `PATH`. Its output is shown only when it fails. */
-async function runPip(command: string, run: PipRun, more: readonly string[]): Promise<void> {
+export async function runPip(
+  command: string,
+  run: PipRun,
+  more: readonly string[],
+  [program = "pip", ...first]: readonly string[] = [],
+): Promise<void> {
   const args = [
     command,
     "--quiet",
@@ -58,7 +63,7 @@ async function runPip(command: string, run: PipRun, more: readonly string[]): Pr
     // What is built from source is the same again.
     SOURCE_DATE_EPOCH: "315532800",
   };
-  const { code, output } = await runInstaller("pip", args, { ...run, env });
+  const { code, output } = await runInstaller(program, [...first, ...args], { ...run, env });
   if (code === 0) return;
   const message = `installing dependencies: pip ${command} ended with ${code}\n${meaningfulPipLines(output)}`;
   if (temporary.test(output) || typeof code === "string") throw new Error(message);

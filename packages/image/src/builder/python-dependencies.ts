@@ -1,15 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, posix } from "node:path";
+import { dirname, join } from "node:path";
 import { pythonComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation, runInstaller, shownLine } from "./installer.ts";
 import { isDirectoryBelow, readModules } from "./module-tree.ts";
-import { downloadWheels, installRequirements, type PipRun } from "./pip.ts";
-import { secretsIn } from "./secrets.ts";
+import { installRequirements, type PipRun } from "./pip.ts";
+import { fetchToBuild, noteOf, placesIn } from "./python-downloads.ts";
+import { meaningfulLines, requirementFiles } from "./requirements-files.ts";
+import { secretsIn, withoutLogins } from "./secrets.ts";
 import { UserError } from "./user-error.ts";
-
-const requirementsFile = "requirements.txt";
-const limits = { requirementFiles: 100 };
 
 /** `3.12` of `python312`; undefined for runtimes of other languages. */
 export function pythonVersion(runtime: string): string | undefined {
@@ -29,10 +28,13 @@ export function pythonDependencies(
   pipConfig: string | undefined,
 ): Installation | undefined {
   const requirements = requirementFiles(files);
-  if (!requirements.some(({ content }) => meaningful(content.toString()).length > 0))
+  if (!requirements.some(({ content }) => meaningfulLines(content.toString()).length > 0))
     return undefined;
   const prefix = `${functionDirectory}/lib.python${version}/site-packages`;
-  const texts = requirements.map(({ path, content }) => [path, meaningful(content.toString())]);
+  const texts = requirements.map(({ path, content }) => [
+    path,
+    meaningfulLines(content.toString()),
+  ]);
   const config = pipConfig === undefined ? "" : readFileSync(pipConfig, "utf8");
   const indexes = indexLines(config);
   const secrets = secretsIn([config, ...requirements.map(({ content }) => content.toString())]);
@@ -51,21 +53,18 @@ export function pythonDependencies(
         await install(directory, { ...options, onlyWheels: true });
         return false;
       } catch (error) {
-        const isMissing = error instanceof UserError && error.message.includes(nothingFound);
-        if (!isMissing) throw error;
-        writeFileSync(join(home, firstFailure), error.message.split("\n").slice(1).join("\n"));
+        if (!(error instanceof UserError && error.message.includes(nothingFound))) throw error;
       }
-      await fetchWheels(requirements, directory, options);
-      takeFromWheels(requirements, directory);
+      await fetchToBuild(requirements, directory, options);
       return true;
     },
     async runScripts(directory) {
-      const { home, wheels } = placesIn(directory);
+      const { home } = placesIn(directory);
       const harmless = join(home, harmlessConfig);
       await install(directory, {
         config: existsSync(harmless) ? harmless : undefined,
         secrets,
-        ...(existsSync(wheels) && { note: noteOf(home) }),
+        note: noteOf(home),
       });
     },
     read(directory) {
@@ -89,29 +88,8 @@ export function pythonDependencies(
 /** In the run's home: a `pip.conf` without who we are. */
 const harmlessConfig = "pip.conf-without-credentials";
 
-const withoutLogins = (text: string) => text.replace(/(:\/\/)[^/@\s]+@/g, "$1");
-
 /** Of pip: there is none, or none that fits, or with wheels only none that is a wheel. */
 const nothingFound = "No matching distribution found";
-
-/** In the run's home: what pip said when it had the login, and took wheels only. */
-const firstFailure = "pip-with-login.txt";
-
-const noteOf = (home: string) =>
-  [
-    "note: what is built from source is not taken from an index with a login, which its code could read; put a wheel there. With the login, and wheels only, pip said:",
-    readFileSync(join(home, firstFailure), "utf8"),
-  ].join("\n");
-
-function placesIn(directory: string) {
-  return {
-    input: join(directory, "install"),
-    home: join(directory, "home"),
-    target: join(directory, "site-packages"),
-    /** Of indexes with a login; only there where something else has to be built from source. */
-    wheels: join(directory, "wheels"),
-  };
-}
 
 function writeInputs(requirements: readonly SourceFile[], directory: string): void {
   const { wheels: _, ...places } = placesIn(directory);
@@ -122,74 +100,12 @@ function writeInputs(requirements: readonly SourceFile[], directory: string): vo
   }
 }
 
-/** requirements.txt, and the files that it includes (`-r`, `-c`), each once. */
-function requirementFiles(files: readonly SourceFile[]): SourceFile[] {
-  const found: SourceFile[] = [];
-  const add = (path: string) => {
-    const file = files.find((each) => each.path === path);
-    if (!file || found.includes(file)) return;
-    if (found.length >= limits.requirementFiles)
-      throw new UserError(`${requirementsFile}: more than ${limits.requirementFiles} files`);
-    found.push(file);
-    for (const line of meaningful(file.content.toString())) {
-      const included = /^(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)$/.exec(line)?.[1];
-      if (included) add(posix.join(posix.dirname(path), included));
-    }
-  };
-  add(requirementsFile);
-  return found;
-}
-
-/** Lines without blanks around them, comments and empty ones. */
-function meaningful(text: string): string[] {
-  return text
-    .replace(/^\uFEFF/, "")
-    .split(/\r?\n/)
-    .map((line) => line.replace(/(^|\s)#.*$/, "").trim())
-    .filter((line) => line !== "");
-}
-
 /** Which indexes a `pip.conf` names: who may read them is not part of what comes from them. */
 function indexLines(text: string): string[] {
   return text
     .split(/\r?\n/)
     .map((line) => line.trim().replace(/(:\/\/)[^/@\s]+@/g, "$1"))
     .filter((line) => /^(?:\[|(?:extra-)?index-url|find-links|no-index|https?:)/.test(line));
-}
-
-/** One by one, since one without a wheel would keep all the others away. */
-async function fetchWheels(
-  requirements: readonly SourceFile[],
-  directory: string,
-  options: Pick<PipRun, "config" | "secrets">,
-): Promise<void> {
-  const { input, home, wheels } = placesIn(directory);
-  mkdirSync(wheels, { recursive: true });
-  const isOption = (line: string) => line.startsWith("-");
-  for (const { path, content } of requirements) {
-    const folder = join(input, dirname(path));
-    const lines = meaningful(content.toString());
-    const settings = lines.filter((line) => isOption(line) && !/^(?:-r|--requirement)/.test(line));
-    for (const line of lines.filter((each) => !isOption(each))) {
-      const file = join(folder, "one-requirement.txt");
-      writeFileSync(file, [...settings, line, ""].join("\n"));
-      await downloadWheels({ ...options, directory: input, home, target: wheels }, file);
-      rmSync(file);
-    }
-  }
-}
-
-/**
- * Adds the wheels to where pip looks: by a line, as an argument would stand for what a `pip.conf` says. The
- * requirements may name indexes too, and logins.
- */
-function takeFromWheels(requirements: readonly SourceFile[], directory: string): void {
-  const { input, wheels } = placesIn(directory);
-  for (const { path, content } of requirements) {
-    const text = withoutLogins(content.toString());
-    const more = path === requirementsFile ? `--find-links "${wheels}"\n` : "";
-    writeFileSync(join(input, path), more + text);
-  }
 }
 
 /**

@@ -107,7 +107,9 @@ describe.skipIf(!version)("a build of a Python Function", () => {
       const { build } = await given(files, { pipConfig });
       const failure = await buildFunctionImage(build).catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(UserError);
-      expect(messageOf(failure)).toMatch(/^installing dependencies: pip install ended with \d\n/);
+      expect(messageOf(failure)).toMatch(
+        /^installing dependencies: pip (?:download|install) ended with \d\n/,
+      );
       expect(messageOf(failure)).toMatch(words);
       expect(messageOf(failure)).not.toMatch(/secret-token|ERROR:|notice/);
     },

@@ -49,6 +49,11 @@ export function withoutCredentials(npmConfig: string): string {
     .join("\n");
 }
 
+/** The same of a `pip.conf` or requirements.txt, where logins stand in URLs. */
+export function withoutLogins(text: string): string {
+  return text.replace(/(:\/\/)[^/@\s]+@/g, "$1");
+}
+
 /** With nothing of the secrets in it. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((shown, secret) => shown.replaceAll(secret, "***"), text);

@@ -1,6 +1,6 @@
 /** A Python package index on this machine, of one package. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -33,8 +33,22 @@ with zipfile.ZipFile(sys.argv[1], "w") as archive:
         archive.writestr(name, text)
 `;
 
-/** A package index of one package on this machine, for all or for who logs in, and the `pip.conf` that names it. */
-export async function startPythonIndex(options: { login?: string } = {}) {
+/** The archive of a source distribution `<name>-1.0` with these files. */
+export function sourceDistribution(name: string, files: Record<string, string>): Buffer {
+  const place = temporaryDirectory();
+  const folder = `${name}-1.0`;
+  mkdirSync(join(place, folder));
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(place, folder, file), text);
+  return execFileSync("tar", ["-C", place, "-czf", "-", folder]);
+}
+
+/**
+ * A package index on this machine, for all or for who logs in, and the `pip.conf` that names it. It has the wheel
+ * above, and `sources` by their names in version 1.0.
+ */
+export async function startPythonIndex(
+  options: { login?: string; sources?: Readonly<Record<string, Buffer>> } = {},
+) {
   const file = join(temporaryDirectory(), wheelName);
   execFileSync("python3", ["-c", wheelProgram, file]);
   let requests = 0;
@@ -45,6 +59,14 @@ export async function startPythonIndex(options: { login?: string } = {}) {
     if (expected && request.headers.authorization !== expected)
       return response.writeHead(401, { "www-authenticate": "Basic" }).end();
     if (request.url?.endsWith(".whl")) return response.end(readFileSync(file));
+    const [, name = "", isFile] =
+      /^\/(?:simple\/)?(\w+)(-1\.0\.tar\.gz)?/.exec(request.url ?? "") ?? [];
+    const source = options.sources?.[name];
+    if (source && isFile) return response.end(source);
+    if (source) {
+      response.setHeader("content-type", "text/html");
+      return response.end(`<!DOCTYPE html><a href="/${name}-1.0.tar.gz">${name}-1.0.tar.gz</a>`);
+    }
     if (request.url !== "/simple/greeting/") return response.writeHead(404).end();
     response.setHeader("content-type", "text/html");
     return response.end(`<!DOCTYPE html><a href="/${wheelName}">${wheelName}</a>`);
