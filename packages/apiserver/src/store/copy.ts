@@ -32,7 +32,7 @@ export async function writeCopy(
     for (const object of objects) {
       const { collection, namespace, name, revision: version, json } = object;
       const checksum = object.checksum();
-      put.run(collection, namespace, name, version, json, checksum);
+      put.run(collection, namespace, name, version, checksum, json);
       sum ^= checksum;
       written += json.length;
       if (written < sliceLength) continue;

@@ -73,19 +73,18 @@ export class SqliteJournal {
     return this.#reading(() => {
       const objects: StoredObject[] = [];
       let sum = 0;
-      const rows = this.#database
-        .prepare("SELECT * FROM objects ORDER BY collection, namespace, name")
-        .iterate();
-      for (const row of rows) {
-        const { stored, checksum } = objectOf(row);
-        if (stored.checksum() !== checksum) {
-          throw new DamagedStoreError(
-            this.#file,
-            `${stored.collection} ${stored.key} is not what was written`,
-          );
+      for (const place of this.#places()) {
+        for (const [name, revision, checksum, json] of this.#rowsOf(place)) {
+          const stored = new StoredObject({ ...place, name }, revision, json);
+          if (stored.checksum() !== checksum) {
+            throw new DamagedStoreError(
+              this.#file,
+              `${stored.collection} ${stored.key} is not what was written`,
+            );
+          }
+          sum ^= checksum;
+          objects.push(stored);
         }
-        sum ^= checksum;
-        objects.push(stored);
       }
       const { count, checksum } = this.#totals;
       if (objects.length !== count || sum >>> 0 !== checksum) {
@@ -112,7 +111,7 @@ export class SqliteJournal {
           count++;
           checksum ^= sum;
           const { collection, namespace, name, revision: version, json } = put;
-          this.#put.run(collection, namespace, name, version, json, sum);
+          this.#put.run(collection, namespace, name, version, sum, json);
         } else if (previous) {
           this.#remove.run(previous.collection, previous.namespace, previous.name);
         }
@@ -131,6 +130,32 @@ export class SqliteJournal {
     this.#database.close();
   }
 
+  /** Collections and namespaces that hold anything. */
+  *#places(): Generator<Pick<StoredObject, "collection" | "namespace">> {
+    const next = this.#database.prepare(
+      "SELECT collection, namespace FROM objects WHERE (collection, namespace) > (?, ?) ORDER BY collection, namespace LIMIT 1",
+    );
+    let place = { collection: "", namespace: "" };
+    for (;;) {
+      const row = next.get(place.collection, place.namespace);
+      if (!row) return;
+      const { collection, namespace } = row as typeof place;
+      place = { collection, namespace };
+      yield place;
+    }
+  }
+
+  /** Values of a row and not an object of all its columns: half the time where there are tens of thousands. */
+  #rowsOf({ collection, namespace }: Pick<StoredObject, "collection" | "namespace">) {
+    const rows = this.#database.prepare(
+      "SELECT name, revision, checksum, json FROM objects WHERE collection = ? AND namespace = ? ORDER BY name",
+    );
+    rows.setReturnArrays(true);
+    return rows.iterate(collection, namespace) as unknown as Iterable<
+      [name: string, revision: number, checksum: number, json: string]
+    >;
+  }
+
   #reading<T>(read: () => T): T {
     try {
       return read();
@@ -141,15 +166,6 @@ export class SqliteJournal {
         : error;
     }
   }
-}
-
-function objectOf(row: Record<string, unknown>): { stored: StoredObject; checksum: number } {
-  const { collection, namespace, name, json } = row as Record<string, string>;
-  const place = { collection: collection ?? "", namespace: namespace ?? "", name: name ?? "" };
-  return {
-    stored: new StoredObject(place, Number(row["revision"]), json ?? ""),
-    checksum: Number(row["checksum"]),
-  };
 }
 
 /** A store comes into being whole: one that is there but empty has lost its content. */
