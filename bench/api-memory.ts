@@ -40,6 +40,6 @@ async function create(prefix: string, many: number): Promise<void> {
 
 /** As the platform collects when it is idle. */
 function used(): number {
-  void gc?.({ type: "major", flavor: "last-resort", execution: "sync" });
+  gc?.({ type: "major", flavor: "last-resort", execution: "sync" });
   return memoryOf(process.pid).pss;
 }
