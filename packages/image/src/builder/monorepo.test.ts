@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { buildFunctionImage, pullImage } from "../index.ts";
+import { buildFunctionImage, createLayer, pullImage } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
 import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
@@ -61,8 +61,10 @@ const workspaces: Files = {
 
 async function built(repository: Files, folder: string, options: object) {
   const { npmConfig, requests } = await startNpmRegistry({ packages });
-  const manifest = repository[`${folder}/package.json`] ?? "{}";
-  const made = await given({ "handler.js": handler, "package.json": manifest }, { npmConfig });
+  const own = Object.entries(repository)
+    .filter(([path]) => path.startsWith(`${folder}/`))
+    .map(([path, content]) => [path.slice(folder.length + 1), content] as const);
+  const made = await given({ "handler.js": handler, ...Object.fromEntries(own) }, { npmConfig });
   const directory = write(temporaryDirectory(), repository);
   const monorepo = { directory, folder, isWorkspace: false, packages: [], ...options };
   const pull = async () => {
@@ -165,6 +167,43 @@ test.each<[string, Files]>([
   const said = execFileSync(process.execPath, ["-e", program], { cwd, encoding: "utf8" });
   expect(said.trim()).toBe("shared, greeting 1.0.0, deep");
   expect(readlinkSync(join(cwd, "node_modules/@mono/shared"))).toBe("../../packages/shared");
+});
+
+/** A package that is a file. */
+async function archive(name: string, text: string): Promise<Buffer> {
+  const manifest = json({ name, version: "1.0.0" });
+  const files = { "package.json": manifest, "index.js": `module.exports = ${json(text)};` };
+  const { body } = await createLayer(
+    Object.entries(files).map(([path, content]) => ({ path: `package/${path}`, content })),
+  );
+  return Buffer.from(body?.open() as Uint8Array);
+}
+
+test("packages that are archives in the repository are installed, and again when they change", async () => {
+  const own = { near: "file:vendor/near.tgz", far: "file:../far-1.0.0.tgz" };
+  const files = {
+    "fn/package.json": json({ name: "fn", dependencies: own }),
+    "fn/vendor/near.tgz": await archive("near", "near"),
+    "fn/handler.js": `exports.main = () => require("near") + " and " + require("far");`,
+    "far-1.0.0.tgz": await archive("far", "far"),
+  };
+  const { pull, directory } = await built(files, "fn", { packages: [] });
+  expect((await pull()).run()).toBe("near and far");
+  write(directory, { "far-1.0.0.tgz": await archive("far", "further") });
+  expect((await pull()).run()).toBe("near and further");
+});
+
+test("a source without a repository has archives too", async () => {
+  const { npmConfig } = await startNpmRegistry();
+  const files = {
+    "package.json": json({ dependencies: { near: "file:./vendor/near.tgz" } }),
+    "vendor/near.tgz": await archive("near", "near"),
+  };
+  const { build, client } = await given(files, { npmConfig });
+  const dir = join(temporaryDirectory(), "image");
+  await pullImage(client, (await buildFunctionImage(build)).image, dir);
+  const installed = join(dir, "usr/src/app/function/node_modules/near/index.js");
+  expect(readFileSync(installed, "utf8")).toContain("near");
 });
 
 test.each([

@@ -1,8 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
+import { digestOf } from "../digest.ts";
 import { npmComponents } from "./components.ts";
 import { readSource, type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
+import { localArchives, localManifests } from "./local-packages.ts";
 import { isDirectoryBelow, placesBelow, readModules } from "./module-tree.ts";
 import { type Monorepo, moduleDirectories, placesInImage } from "./monorepo.ts";
 import { fetchModules, type NpmRun, runInstallScripts } from "./npm.ts";
@@ -10,7 +12,6 @@ import {
   dependencyInput,
   hasDependencies,
   ownInstallScripts,
-  type PackageJson,
   readPackageJson,
 } from "./package-json.ts";
 import { secretsIn } from "./secrets.ts";
@@ -42,7 +43,9 @@ export function nodeDependencies(
   if (!hasDependencies(packageJson, withDev) && local.length === 0) return undefined;
   const prefix = `${functionDirectory}/node_modules`;
   const own = files.filter(({ path }) => installerFiles.includes(path));
-  const inputs = monorepo ? inputsOf(monorepo, own) : [...own, ...local];
+  const manifests = monorepo ? inputsOf(monorepo, own) : [...own, ...local];
+  const archives = localArchives(manifests, monorepo ? filesAround(monorepo, files) : files);
+  const inputs = [...manifests, ...archives];
   const contentsOf = (names: string[]) =>
     inputs
       .filter(({ path }) => names.includes(posix.basename(path)))
@@ -63,6 +66,7 @@ export function nodeDependencies(
         ? [monorepo.folder, monorepo.isWorkspace, monorepo.packages, manifestsOf(inputs)]
         : []),
       ...local.map(({ path, content }) => [path, content.toString()]),
+      ...archives.map(({ path, content }) => [path, digestOf(content)]),
     ],
     async fetch(directory) {
       const place = writeInputs(inputs, directory, withDev);
@@ -138,18 +142,6 @@ function writeInputs(inputs: readonly SourceFile[], directory: string, withDev: 
   return place;
 }
 
-/** The package.json of every folder of the source, where the one at its top names some as packages (`workspaces`, `file:`). */
-function localManifests(files: readonly SourceFile[], packageJson: PackageJson): SourceFile[] {
-  const specs = Object.values(dependencyInput(packageJson)).flatMap((field) =>
-    Object.values(field ?? {}),
-  );
-  const isLocal = specs.some((spec) => typeof spec === "string" && /^(?:file|link):/.test(spec));
-  if (!isLocal && packageJson["workspaces"] === undefined) return [];
-  return files.filter(
-    ({ path }) => path !== "package.json" && posix.basename(path) === "package.json",
-  );
-}
-
 /** Npm's own switch for scripts. */
 function ignoresScripts(configs: readonly string[]): boolean {
   const line = /^\s*ignore-scripts\s*(?:=\s*"?true"?\s*)?$/m;
@@ -158,11 +150,17 @@ function ignoresScripts(configs: readonly string[]): boolean {
   );
 }
 
-/** By their paths in the repository. */
+/** What npm gets to see, by the paths in the repository. */
 function inputsOf({ directory, folder }: Monorepo, own: readonly SourceFile[]): SourceFile[] {
   const others = readSource(directory).filter(
     ({ path }) => installerFiles.includes(posix.basename(path)) && posix.dirname(path) !== folder,
   );
+  return [...others, ...own.map((file) => ({ ...file, path: `${folder}/${file.path}` }))];
+}
+
+/** All files that there are, in the same way. */
+function filesAround({ directory, folder }: Monorepo, own: readonly SourceFile[]): SourceFile[] {
+  const others = readSource(directory).filter(({ path }) => !path.startsWith(`${folder}/`));
   return [...others, ...own.map((file) => ({ ...file, path: `${folder}/${file.path}` }))];
 }
 

@@ -85,6 +85,18 @@ const rows: {
     there: ["apps/fn/package.json", "lib/[deep] */package.json", "lib/shared/package.json"],
   },
   {
+    what: "archives by their path",
+    folder: "js/fn",
+    files: {
+      "js/fn/package.json": json({ dependencies: { a: "file:../a-1.0.0.tgz", b: "file:b.tgz" } }),
+      "js/fn/b.tgz": "",
+      "js/a-1.0.0.tgz": "",
+      "js/other.tgz": "",
+    },
+    found: { root: "js", folder: "fn", isWorkspace: false, packages: [] },
+    there: ["js/a-1.0.0.tgz", "js/fn/package.json"],
+  },
+  {
     what: "nothing for a folder with a lock file of its own",
     files: {
       "package.json": root,

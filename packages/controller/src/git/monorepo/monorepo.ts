@@ -22,7 +22,7 @@ const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
 
 /**
  * Finds what a folder's package.json depends on in its own repository: workspaces (npm's documentation, "Workspaces")
- * and `file:` folders. They come to `destination`, with the package.json of every workspace, which the lock
+ * and `file:` folders and archives. They come to `destination`, with the package.json of every workspace, which the lock
  * file is about, and nothing else. Undefined for a folder that stands alone.
  */
 export async function findMonorepo(
@@ -37,7 +37,7 @@ export async function findMonorepo(
   const checkOut = (names: readonly string[]) => tree.checkOut(names, destination);
   await checkOut(manifests);
   const read = (dir: string) => readPackageJson(join(destination, dir, "package.json"));
-  const hasLocal = localFolders(read(folder), folder).length > 0;
+  const hasLocal = localPaths(read(folder), folder).length > 0;
   const parents = ancestorsOf(folder).filter((dir) => read(dir)["workspaces"] !== undefined);
   if (!hasLocal && parents.length === 0) return undefined;
 
@@ -60,7 +60,7 @@ export async function findMonorepo(
   for (const dir of reached) {
     const wanted = [
       ...Object.keys(dependenciesOf(read(dir), dir === folder)).map((name) => byName.get(name)),
-      ...localFolders(read(dir), dir).filter((each) => names.has(inside(each, "package.json"))),
+      ...localPaths(read(dir), dir).filter((each) => names.has(inside(each, "package.json"))),
     ];
     for (const each of wanted) {
       if (each === undefined || reached.has(each)) continue;
@@ -71,12 +71,16 @@ export async function findMonorepo(
       await checkOut(manifests);
     }
   }
-  if (!workspaces && reached.size === 1) return undefined;
+  const archives = [...reached]
+    .flatMap((dir) => localPaths(read(dir), dir))
+    .filter((name) => /\.(?:tgz|tar\.gz|tar)$/i.test(name) && names.has(name))
+    .filter((name) => !name.startsWith(`${folder}/`));
+  if (!workspaces && reached.size === 1 && archives.length === 0) return undefined;
   const outer = [...reached].filter(
     (dir) => dir !== folder && ![...reached].some((one) => dir.startsWith(`${one}/`)),
   );
-  await checkOut([...manifests, ...outer.map((dir) => `${dir}/`)]);
-  const root = workspaces?.root ?? commonFolder([folder, ...outer]);
+  await checkOut([...manifests, ...archives, ...outer.map((dir) => `${dir}/`)]);
+  const root = workspaces?.root ?? commonFolder([folder, ...outer, ...archives]);
   const below = (dir: string) => (root === "" ? dir : dir.slice(root.length + 1));
   return {
     root,
@@ -134,8 +138,8 @@ function dependenciesOf(packageJson: PackageJson, withDev: boolean): Record<stri
   return Object.assign({}, ...fields.map((field) => packageJson[field])) as Record<string, unknown>;
 }
 
-/** Folders that a package.json names as dependencies, as far as they are in the repository. */
-function localFolders(packageJson: PackageJson, dir: string): string[] {
+/** Folders and archives that a package.json names as dependencies, as far as their paths lead into the repository. */
+function localPaths(packageJson: PackageJson, dir: string): string[] {
   return Object.values(dependenciesOf(packageJson, true)).flatMap((spec) => {
     const path = typeof spec === "string" ? /^(?:file|link):(.*)$/.exec(spec)?.[1] : undefined;
     if (path === undefined || path.startsWith("/")) return [];
