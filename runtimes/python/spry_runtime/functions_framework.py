@@ -1,50 +1,92 @@
 """What `import functions_framework` gives a Function: the registration of Google's package, without its server.
 
-`@http` handlers take the request (Flask's if Flask is among the dependencies), `@cloud_event` handlers the event.
+`@http` handlers take the request (Flask's if Flask is among the dependencies), `@cloud_event` handlers the event, `@typed` ones an
+object made of the body, and those of FUNCTION_SIGNATURE_TYPE=event data and context. `functions_framework_aio` has the rest.
 """
 
 from __future__ import annotations
 
 import os
 
-from .cloud_event import MalformedCloudEvent, read_cloud_event
+from .cloud_event import MalformedCloudEvent, parse_json, read_cloud_event
 from .reply import Reply, reply_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .request import Request
 
-_registered: dict[str, tuple] = {}
-"""Kind and function by name, the last one last."""
+HTTP, CLOUD_EVENT, EVENT, TYPED = "http", "cloudevent", "event", "typed"
+
+_registered: dict[str, Target] = {}
+"""By name, the last one last."""
+_input_types: dict[str, type] = {}
+
+
+class Target:
+    """A function and what it takes. `is_aio`: it was registered by `functions_framework.aio`."""
+
+    __slots__ = ("function", "is_aio", "kind")
+
+    def __init__(self, kind: str, function, is_aio: bool = False) -> None:
+        self.kind = kind
+        self.function = function
+        self.is_aio = is_aio
 
 
 def members() -> dict:
     """Of the module that stands in for the package."""
 
-    def http(function):
-        _registered[function.__name__] = ("http", function)
-        return function
+    def typed(argument):
+        def register(function):
+            _input_types[function.__name__] = argument
+            return _register(TYPED, function)
 
-    def cloud_event(function):
-        _registered[function.__name__] = ("cloudevent", function)
-        return function
+        if isinstance(argument, type):
+            return register
+        annotations = getattr(argument, "__annotations__", {})
+        _input_types[argument.__name__] = next((each for name, each in annotations.items() if name != "return"), None)
+        return _register(TYPED, argument)
 
-    return {"http": http, "cloud_event": cloud_event}
+    return {
+        "__path__": [],
+        "http": lambda function: _register(HTTP, function),
+        "cloud_event": lambda function: _register(CLOUD_EVENT, function),
+        "typed": typed,
+    }
 
 
-def find_target(module):
-    """The handler, to be called with our request, of the function that FUNCTION_TARGET names, registered or not (then
-    FUNCTION_SIGNATURE_TYPE says what it is); without FUNCTION_TARGET the one that was registered last. None if there
-    is none."""
-    target = os.environ.get("FUNCTION_TARGET")
-    if target is None:
-        kind, function = next(reversed(_registered.values()), (None, None))
-    else:
-        signature = os.environ.get("FUNCTION_SIGNATURE_TYPE", "http")
-        kind, function = _registered.get(target) or (signature, getattr(module, target, None))
-    if not callable(function):
-        return None
-    return _cloud_event_handler(function) if kind == "cloudevent" else function
+def aio_members() -> dict:
+    """Of `functions_framework.aio`."""
+    return {
+        "http": lambda function: _register(HTTP, function, True),
+        "cloud_event": lambda function: _register(CLOUD_EVENT, function, True),
+    }
+
+
+def _register(kind: str, function, is_aio: bool = False):
+    _registered[function.__name__] = Target(kind, function, is_aio)
+    return function
+
+
+def find_target(module) -> Target | None:
+    """The function that FUNCTION_TARGET names, registered or not (then FUNCTION_SIGNATURE_TYPE says what it is); without
+    FUNCTION_TARGET the one that was registered last."""
+    name = os.environ.get("FUNCTION_TARGET")
+    if name is None:
+        return next(reversed(_registered.values()), None)
+    signature = os.environ.get("FUNCTION_SIGNATURE_TYPE", HTTP)
+    target = _registered.get(name) or Target(signature, getattr(module, name, None))
+    return target if callable(target.function) else None
+
+
+def handler_of(target: Target):
+    """To be called with our request: of a target that is neither of HTTP nor of `aio`."""
+    function = target.function
+    if target.kind == CLOUD_EVENT:
+        return lambda request: answer_event(function, request.raw_headers, request.content)
+    if target.kind == TYPED:
+        return lambda request: _answer_typed(function, request)
+    return lambda request: _answer_background_event(function, request)
 
 
 class CloudEvent:
@@ -76,15 +118,55 @@ class CloudEvent:
         return self.data
 
 
-def _cloud_event_handler(function):
-    """What it returns means nothing, as in Google's."""
+class Context:
+    """Of a background event, as in `google.cloud.functions.context`."""
 
-    def main(request: Request) -> Reply:
-        attributes = read_cloud_event(request.raw_headers, request.content)
-        if attributes is None:
-            raise MalformedCloudEvent("the request is no CloudEvent")
-        data = attributes.pop("data", None)
-        function(CloudEvent({"specversion": "1.0", **attributes}, data))
+    def __init__(self, eventId="", timestamp="", eventType="", resource="") -> None:  # noqa: N803
+        self.event_id = eventId
+        self.timestamp = timestamp
+        self.event_type = eventType
+        self.resource = resource
+
+    def __str__(self) -> str:
+        fields = ", ".join(f"{name}: {value}" for name, value in vars(self).items())
+        return f"{{{fields}}}"
+
+
+def read_event(headers: dict[str, str], body: bytes) -> CloudEvent:
+    attributes = read_cloud_event(headers, body)
+    if attributes is None:
+        raise MalformedCloudEvent("the request is no CloudEvent")
+    data = attributes.pop("data", None)
+    return CloudEvent({"specversion": "1.0", **attributes}, data)
+
+
+def answer_event(function, headers: dict[str, str], body: bytes) -> Reply:
+    """What the function returns means nothing, as in Google's."""
+    function(read_event(headers, body))
+    return reply_to("OK", True)
+
+
+def _answer_background_event(function, request: Request) -> Reply:
+    """`{"context": {…}, "data": …}`, the same with the context's fields beside `data`, or a CloudEvent."""
+    attributes = read_cloud_event(request.raw_headers, request.content)
+    if attributes is not None:
+        values = [attributes["id"], attributes.get("time", ""), attributes["type"], attributes["source"]]
+        function(attributes["data"], Context(*values))
         return reply_to("OK", True)
+    event = parse_json(request.content)
+    context = event.get("context", event) if isinstance(event, dict) else None
+    if not isinstance(context, dict):
+        raise MalformedCloudEvent("the body is no event: want an object with context and data")
+    names = ("eventId", "timestamp", "eventType", "resource")
+    function(event.get("data", ""), Context(*(context.get(name, "") for name in names)))
+    return reply_to("OK", True)
 
-    return main
+
+def _answer_typed(function, request: Request) -> Reply:
+    kind = _input_types.get(function.__name__)
+    if kind is None or not hasattr(kind, "from_dict"):
+        raise TypeError(f"{function.__name__}: the type of its argument has no from_dict")
+    value = function(kind.from_dict(parse_json(request.content)))
+    if hasattr(value, "to_dict"):
+        value = value.to_dict()
+    return reply_to("" if value is None else value, True)

@@ -38,13 +38,14 @@ def _recognise_neighbour(module, settings: Settings) -> Handler | None:
 
         target = find_target(module)
         if target is not None:
-            asynchronous = bool(_code_of(target)[0].__code__.co_flags & _COROUTINE)
-            return _taking_request(_in_flask(target, asynchronous) or target)
+            return _functions_framework_target(target)
     if callable(getattr(module, "new", None)):
         return _func_instance(module.new())
     handle = getattr(module, "handle", None)
     if callable(handle) and _argument_count(_code_of(handle)[0]) == 3:
-        return Handler(handle, ASGI, asynchronous=True)
+        from .knative_func import application_of
+
+        return Handler(application_of(handle), ASGI, asynchronous=True)
     for name in ("lambda_handler", "handler"):
         found = getattr(module, name, None)
         if callable(found):
@@ -52,6 +53,19 @@ def _recognise_neighbour(module, settings: Settings) -> Handler | None:
 
             return _taking_request(lambda_handler(found, settings))
     return None
+
+
+def _functions_framework_target(target) -> Handler:
+    from .functions_framework import HTTP, handler_of
+
+    if target.is_aio:
+        from .functions_framework_aio import application_of
+
+        return Handler(application_of(target), ASGI, asynchronous=True)
+    if target.kind != HTTP:
+        return _taking_request(handler_of(target))
+    asynchronous = bool(_code_of(target.function)[0].__code__.co_flags & _COROUTINE)
+    return _taking_request(_in_flask(target.function, asynchronous) or target.function)
 
 
 def _taking_request(call) -> Handler:
@@ -64,7 +78,9 @@ def _taking_request(call) -> Handler:
 
 def _func_instance(instance) -> Handler:
     """Its `start` gets the environment as its configuration."""
-    handler = Handler(instance.handle, ASGI, asynchronous=True)
+    from .knative_func import application_of
+
+    handler = Handler(application_of(instance.handle, instance), ASGI, asynchronous=True)
     start = getattr(instance, "start", None)
     handler.start = (lambda: start(dict(os.environ))) if callable(start) else (lambda: None)
     handler.stop = getattr(instance, "stop", None)
@@ -82,7 +98,7 @@ def _recognise(found, settings: Settings) -> Handler:
     asynchronous = bool(code.co_flags & (_COROUTINE | _ASYNC_GENERATOR))
     if asynchronous and arguments == 3:
         return Handler(found, ASGI, asynchronous=True)
-    if is_object and arguments == 2:
+    if arguments == 2 and (is_object or "start_response" in code.co_varnames[: code.co_argcount]):
         return Handler(found, WSGI, asynchronous=False)
     if code.co_flags & _VARARGS:
         arguments = 0 if settings.new_api else 2

@@ -37,7 +37,9 @@ class _Finder:
 def install(settings) -> None:
     sys.meta_path.append(_Finder({"sdk": lambda: _sdk(settings), "bottle": _bottle, "flask": _flask}))
     # Before the package itself, which would bring a server.
-    sys.meta_path.insert(0, _Finder({"functions_framework": _functions_framework}))
+    sys.meta_path.insert(
+        0, _Finder({"functions_framework": _functions_framework, "functions_framework.aio": _functions_framework_aio})
+    )
 
 
 class _CurrentRequest:
@@ -91,6 +93,12 @@ def _functions_framework() -> dict:
     from .functions_framework import members
 
     return members()
+
+
+def _functions_framework_aio() -> dict:
+    from .functions_framework import aio_members
+
+    return aio_members()
 
 
 def _bottle() -> dict:

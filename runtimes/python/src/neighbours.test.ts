@@ -40,9 +40,32 @@ class Function:
         self.started = cfg["FUNC_NAME"]
     def stop(self):
         print("stopped")
+    def alive(self):
+        return True, "Alive"
+    def ready(self):
+        return False
     async def handle(self, scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": [[b"content-type", b"text/plain"]]})
         await send({"type": "http.response.body", "body": f"{self.started}".encode()})
+`;
+
+const background = `
+def on_change(data, context):
+    print("got", data, context.event_id, context.event_type, context.resource)
+`;
+
+const typed = `
+import functions_framework
+
+class Name:
+    def __init__(self, name): self.name = name
+    @staticmethod
+    def from_dict(values): return Name(values["name"])
+    def to_dict(self): return {"hello": self.name}
+
+@functions_framework.typed
+def hello(name: Name):
+    return name
 `;
 
 const event = { "ce-specversion": "1.0", "ce-type": "made", "ce-source": "/me", "ce-id": "7" };
@@ -123,7 +146,79 @@ const rows: Row[] = [
     status: 400,
     body: "malformed CloudEvent: the request is no CloudEvent\n",
   },
+  {
+    name: "Functions Framework, background event",
+    files: { "main.py": background },
+    env: { FUNCTION_TARGET: "on_change", FUNCTION_SIGNATURE_TYPE: "event" },
+    call: {
+      method: "POST",
+      headers: json,
+      body: '{"context":{"eventId":"8","eventType":"changed","resource":"a"},"data":{"n":1}}',
+    },
+    body: "OK",
+    output: "got {'n': 1} 8 changed a",
+  },
+  {
+    name: "Functions Framework, background event of the older form",
+    files: { "main.py": background },
+    env: { FUNCTION_TARGET: "on_change", FUNCTION_SIGNATURE_TYPE: "event" },
+    call: {
+      method: "POST",
+      headers: json,
+      body: '{"eventId":"8","eventType":"changed","resource":"a","data":1}',
+    },
+    body: "OK",
+    output: "got 1 8 changed a",
+  },
+  {
+    name: "Functions Framework, CloudEvent for a function that takes background events",
+    files: { "main.py": background },
+    env: { FUNCTION_TARGET: "on_change", FUNCTION_SIGNATURE_TYPE: "event" },
+    call: { method: "POST", headers: { ...event, ...json }, body: "2" },
+    body: "OK",
+    output: "got 2 7 made /me",
+  },
+  {
+    name: "Functions Framework, no background event",
+    files: { "main.py": background },
+    env: { FUNCTION_TARGET: "on_change", FUNCTION_SIGNATURE_TYPE: "event" },
+    call: { method: "POST", headers: json, body: "[]" },
+    status: 400,
+    body: "malformed CloudEvent: the body is no event: want an object with context and data\n",
+  },
+  {
+    name: "Functions Framework, typed",
+    files: { "main.py": typed },
+    call: { method: "POST", headers: json, body: '{"name":"Ada"}' },
+    body: '{"hello": "Ada"}',
+  },
+  {
+    name: "Functions Framework, typed by the decorator",
+    files: { "main.py": typed.replace("typed\n", "typed(Name)\n").replace("name: Name", "name") },
+    call: { method: "POST", headers: json, body: '{"name":"Ada"}' },
+    body: '{"hello": "Ada"}',
+  },
+  {
+    name: "main(environ, start_response)",
+    files: {
+      "func.py": `
+def main(environ, start_response):
+    start_response("202 Accepted", [("Content-Type", "text/plain")])
+    return [environ["PATH_INFO"].encode()]`,
+    },
+    target: "/wsgi",
+    status: 202,
+    body: "/wsgi",
+  },
   { name: "func, an instance", files: { "func.py": func }, body: "hello" },
+  { name: "func, alive", files: { "func.py": func }, target: "/health/liveness", body: "Alive" },
+  {
+    name: "func, not ready",
+    files: { "func.py": func },
+    target: "/health/readiness",
+    status: 500,
+    body: "OK",
+  },
   {
     name: "func, handle alone",
     files: { "func.py": `${func.replace(/def new[^]*?pass/, "")}\nhandle = new().handle\ndel new` },
@@ -162,6 +257,89 @@ def hello(request):
       );
       expect(await runtime.json("/a?name=Ada")).toEqual({ name: "Ada", same: "/a" });
       expect((await runtime.call("/no")).status).toBe(403);
+    },
+  );
+
+  const starlette = installPackages("starlette==1.0.0");
+  test.skipIf(!starlette)(
+    "functions_framework.aio with Starlette's requests and answers, which pip installs",
+    async () => {
+      const code = `
+import functions_framework.aio
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+
+@functions_framework.aio.http
+async def hello(request):
+    if request.url.path == "/no":
+        raise HTTPException(403, "no")
+    if request.url.path == "/stream":
+        return StreamingResponse(iter(["a", "b"]))
+    return {"got": (await request.json())["name"]}, 201
+
+@functions_framework.aio.http
+def blocking(request):
+    return request.method
+
+@functions_framework.aio.cloud_event
+async def on_event(cloud_event):
+    print("got", cloud_event["id"], cloud_event.data)
+`;
+      const start = (target: string) =>
+        PythonRuntime.start(
+          { "main.py": code },
+          { PYTHONPATH: starlette ?? "", FUNCTION_TARGET: target },
+        );
+      await using runtime = await start("hello");
+      const call = { method: "POST", headers: json, body: '{"name":"Ada"}' };
+      expect(await runtime.call("/", call)).toMatchObject({ status: 201, body: '{"got":"Ada"}' });
+      expect(await runtime.call("/no")).toMatchObject({ status: 403, body: "no" });
+      expect((await runtime.call("/stream")).body).toBe("ab");
+      await using blocking = await start("blocking");
+      expect((await blocking.call("/", { method: "PUT" })).body).toBe("PUT");
+      await using onEvent = await start("on_event");
+      const events = { method: "POST", headers: { ...event, ...json }, body: "1" };
+      expect((await onEvent.call("/", events)).body).toBe("OK");
+      await expect.poll(() => onEvent.output).toContain("got 7 1");
+      expect((await onEvent.call("/", call)).status).toBe(400);
+    },
+  );
+
+  const cloudEvents = installPackages("cloudevents==2.0.0");
+  test.skipIf(!cloudEvents)(
+    "func with events of the package cloudevents, which pip installs",
+    async () => {
+      const code = `
+from cloudevents.core.v1.event import CloudEvent
+async def handle(scope, receive, send):
+    event = scope["event"]
+    answer = CloudEvent(attributes={"type": "answer", "source": "/f", "id": event.get_id(), "datacontenttype": "application/json"}, data=event.get_data())
+    await (send.binary if scope["path"] == "/binary" else send)(answer)
+`;
+      await using runtime = await PythonRuntime.start(
+        { "func.py": code },
+        { PYTHONPATH: cloudEvents ?? "" },
+      );
+      const call = { method: "POST", headers: { ...event, ...json }, body: '{"a":1}' };
+      const structured = await runtime.call("/", call);
+      expect(structured.headers["content-type"]).toBe("application/cloudevents+json");
+      expect(JSON.parse(structured.body)).toMatchObject({
+        type: "answer",
+        id: "7",
+        data: { a: 1 },
+      });
+      const binary = await runtime.call("/binary", call);
+      expect(binary).toMatchObject({ headers: { "ce-type": "answer" }, body: '{"a": 1}' });
+      expect(await runtime.call()).toMatchObject({
+        status: 400,
+        body: "malformed CloudEvent: the request is no CloudEvent\n",
+      });
+      const broken = {
+        method: "POST",
+        headers: { "content-type": "application/cloudevents+json" },
+        body: "{",
+      };
+      expect((await runtime.call("/", broken)).status).toBe(400);
     },
   );
 });
