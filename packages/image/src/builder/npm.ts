@@ -20,6 +20,12 @@ const shownLines = 12;
 const temporaryCodes =
   /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|EPIPE|ENETUNREACH|CERT_\w+|SELF_SIGNED_CERT\w*|UNABLE_TO_\w+|E429|E5\d\d|ENOSPC)\b/;
 
+/** What git says when its server wants to know who asks. */
+const noGitLogin =
+  /Authentication failed for|could not read (?:Username|Password) for|Permission denied \(|Host key verification failed/;
+const gitNote =
+  "note: builds have no login for the Git repositories of packages. Publish the package to a registry that the .npmrc has a login for, or put what `npm pack` makes of it into the source, as file:NAME.tgz";
+
 /** Of a failure's text: pointers to files that are gone with the build, and advice for other situations. */
 const noise = new RegExp(
   [
@@ -69,7 +75,7 @@ export async function runInstallScripts(run: NpmRun, ownScripts: readonly string
   const installAgain = () =>
     runNpm([isLocked(directory) ? "ci" : "install", "--prefer-offline"], harmless);
   // What comes from a Git repository is made by its scripts before it is installed.
-  if (list.includes('"resolved": "git')) return installAgain();
+  if (list.includes(fromGit)) return installAgain();
   // Runs the own ones that belong to an installation, too, but not those around `prepare`.
   try {
     await runNpm(["rebuild"], harmless);
@@ -93,8 +99,30 @@ function hasInstallScripts(directory: string): boolean {
   const list = installedList(directory);
   if (list.includes('"hasInstallScript": true')) return true;
   const paths = [...list.matchAll(/^ {4}"(node_modules\/[^"]+)": \{$/gm)].map(([, path]) => path);
-  return paths.some((path) => path && existsSync(join(directory, path, "binding.gyp")));
+  const isFromGit = list.includes(fromGit);
+  return paths.some(
+    (path) =>
+      path &&
+      (existsSync(join(directory, path, "binding.gyp")) ||
+        (isFromGit && hasPackingScripts(join(directory, path)))),
+  );
 }
+
+const fromGit = '"resolved": "git';
+
+/** Whether npm makes something of a repository before it installs it; the list does not tell. */
+function hasPackingScripts(directory: string): boolean {
+  try {
+    const text = readFileSync(join(directory, "package.json"), "utf8");
+    const { scripts = {} } = JSON.parse(text) as { scripts?: Record<string, unknown> };
+    return packingScripts.some((name) => Object.hasOwn(scripts, name));
+  } catch {
+    return false;
+  }
+}
+
+/** Of npm's `pacote`, besides those of every installation. */
+const packingScripts = ["prepare", "prepack", "build"];
 
 function installedList(directory: string): string {
   const list = join(directory, "node_modules/.package-lock.json");
@@ -126,7 +154,8 @@ async function runNpm(command: readonly string[], run: NpmRun): Promise<void> {
   const { code, output } = await runInstaller("npm", [...command, ...flags], { ...run, env });
   if (code === 0) return;
   const title = `npm ${command.filter((word) => !word.startsWith("-")).join(" ")}`;
-  const message = `installing dependencies: ${title} ended with ${code}\n${meaningfulLines(output)}`;
+  const lines = [meaningfulLines(output), ...(noGitLogin.test(output) ? [gitNote] : [])];
+  const message = `installing dependencies: ${title} ended with ${code}\n${lines.join("\n")}`;
   if (temporaryCodes.test(output)) throw new Error(message);
   throw new UserError(message);
 }
