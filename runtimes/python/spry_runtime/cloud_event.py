@@ -12,6 +12,49 @@ class MalformedCloudEvent(Exception):
     """The request says it is a CloudEvent and is not."""
 
 
+class ReceivedEvent(dict):
+    """Attributes by name, and by the getters of the package `cloudevents` from its version 2."""
+
+    def get_id(self) -> str:
+        return self["id"]
+
+    def get_source(self) -> str:
+        return self["source"]
+
+    def get_type(self) -> str:
+        return self["type"]
+
+    def get_specversion(self) -> str:
+        return self.get("specversion", "1.0")
+
+    def get_datacontenttype(self) -> str | None:
+        return self.get("datacontenttype")
+
+    def get_dataschema(self) -> str | None:
+        return self.get("dataschema")
+
+    def get_subject(self) -> str | None:
+        return self.get("subject")
+
+    def get_time(self):
+        """As a datetime; None if it says none, or no RFC 3339."""
+        import datetime
+
+        try:
+            return datetime.datetime.fromisoformat(self["time"])
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def get_extension(self, extension_name: str):
+        return self.get(extension_name)
+
+    def get_data(self):
+        return self.get("data")
+
+    def get_attributes(self) -> dict:
+        return {name: value for name, value in self.items() if name != "data"}
+
+
 def media_type(headers: dict[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 

@@ -56,18 +56,20 @@ class _CurrentRequest:
 
 
 def _sdk(settings) -> dict:
-    from .cloud_event import MalformedCloudEvent, build_cloud_event, read_cloud_event, send_cloud_event
+    from .cloud_event import MalformedCloudEvent, ReceivedEvent, build_cloud_event, read_cloud_event, send_cloud_event
 
-    def get_cloud_event(request=None) -> dict | None:
+    def get_cloud_event(request=None) -> ReceivedEvent | None:
         """The CloudEvent of the request; None if it carries none or a malformed one."""
         try:
             if request is None or isinstance(request, _CurrentRequest):
                 current = request_variable.get()
                 if current is None:
                     return None
-                return read_cloud_event(current.raw_headers, current.content)
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            return read_cloud_event(headers, request.get_data())
+                event = read_cloud_event(current.raw_headers, current.content)
+            else:
+                headers = {name.lower(): value for name, value in request.headers.items()}
+                event = read_cloud_event(headers, request.get_data())
+            return None if event is None else ReceivedEvent(event)
         except MalformedCloudEvent:
             return None
 

@@ -175,3 +175,33 @@ def main():
   });
   expect(await runtime.json("/list")).toEqual([]);
 });
+
+test.skipIf(missingPython)(
+  "the sdk's event has the getters of the package cloudevents",
+  async () => {
+    await using runtime = await PythonRuntime.start(
+      `
+import sdk
+def main():
+    event = sdk.get_cloud_event()
+    return {"all": [event.get_type(), event.get_source(), event.get_id(), event.get_specversion(), event.get_subject(),
+                    event.get_time().year, event.get_datacontenttype(), event.get_extension("color"), event.get_data(),
+                    sorted(event.get_attributes())]}
+`,
+      { FUNC_RUNTIME: "python314" },
+    );
+    const headers = {
+      "content-type": "application/json",
+      "ce-specversion": "1.0",
+      "ce-type": "made",
+      "ce-source": "/me",
+      "ce-id": "7",
+      "ce-time": "2026-01-02T03:04:05Z",
+      "ce-color": "red",
+    };
+    const names = ["color", "datacontenttype", "id", "source", "specversion", "time", "type"];
+    expect(await runtime.json("/", { method: "POST", headers, body: '{"a":1}' })).toEqual({
+      all: ["made", "/me", "7", "1.0", null, 2026, "application/json", "red", { a: 1 }, names],
+    });
+  },
+);
