@@ -1,5 +1,5 @@
 """Modules that Functions have always been able to import without declaring them: `sdk`, and the parts of
-`bottle` and `flask` that handlers use. A package of that name among the dependencies wins: it is found first.
+`bottle`, `flask` and `requests` that handlers use. A package of that name among the dependencies wins: it is found first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class _Finder:
 
 
 def install(settings) -> None:
-    sys.meta_path.append(_Finder({"sdk": lambda: _sdk(settings), "bottle": _bottle, "flask": _flask}))
+    builders = {"sdk": lambda: _sdk(settings), "bottle": _bottle, "flask": _flask}
+    sys.meta_path.append(_Finder({**builders, "requests": _requests, "requests.exceptions": _requests_exceptions}))
     # Before the package itself, which would bring a server.
     sys.meta_path.insert(
         0, _Finder({"functions_framework": _functions_framework, "functions_framework.aio": _functions_framework_aio})
@@ -89,6 +90,18 @@ def _sdk(settings) -> dict:
         "get_timeout": lambda: settings.timeout,
         "get_body_size_limit": lambda: settings.body_limit / (1024 * 1024),
     }
+
+
+def _requests() -> dict:
+    from .requests_stand_in import members
+
+    return members()
+
+
+def _requests_exceptions() -> dict:
+    from .requests_stand_in import error_members
+
+    return error_members()
 
 
 def _functions_framework() -> dict:
