@@ -51,10 +51,11 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     },
   );
   const trace = (request: FunctionRequest, response: FunctionResponse) => {
-    const go = (span?: InvocationSpan) => answer(request, response, circumstances, span);
-    if (invocation.tracing) invocation.tracing.run(request, go);
-    else if (!isTraced(request)) answer(request, response, circumstances);
-    else void loadTracing(invocation).then((tracing) => tracing.run(request, go));
+    const startMs = monotonicMs();
+    const go = (tracing?: Tracing) =>
+      answer(request, response, circumstances, startMs, tracing?.enter(request, startMs));
+    if (invocation.tracing || !isTraced(request)) go(invocation.tracing);
+    else void loadTracing(invocation).then(go);
   };
   return server;
 }
@@ -103,20 +104,20 @@ interface Circumstances {
   admission: Admission | undefined;
 }
 
-/** `span` is there when the request is recorded. */
+/** `startMs` is when it came, by `monotonicMs`; `span` is there when the request is recorded. */
 function answer(
   request: FunctionRequest,
   response: FunctionResponse,
   { invocation, timeoutMs, deadlines, admission }: Circumstances,
-  span?: InvocationSpan,
+  startMs: number,
+  span: InvocationSpan | undefined,
 ): void {
-  const endMs = monotonicMs() + timeoutMs;
   if (!admission) {
     callFunction(request, response, invocation);
     // Most answers are on their way by now: nothing can happen to them.
-    if (!span && response.writableFinished) return;
+    if (response.writableFinished) return span?.end(response);
   }
-  const exchange = new Exchange(request, response, endMs);
+  const exchange = new Exchange(request, response, startMs + timeoutMs);
   deadlines.enter(exchange);
   response.on("close", () => {
     deadlines.leave(exchange);

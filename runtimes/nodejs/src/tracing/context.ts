@@ -54,3 +54,13 @@ export function runWith<T, A extends unknown[]>(
 ): T {
   return storage.run(context, fn, ...args);
 }
+
+/** From now on, until what called us has returned: a tenth of what `runWith` costs, whose context ends with it. */
+export function enter(context: Context | undefined): void {
+  storage.enterWith(context as Context);
+}
+
+/** Leaves what another request has entered. */
+export function leave(): void {
+  if (storage.getStore() !== undefined) enter(undefined);
+}

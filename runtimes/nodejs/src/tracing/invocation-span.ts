@@ -1,30 +1,45 @@
+import { monotonicMs } from "../clock.ts";
 import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
 import { Context, spanKey } from "./context.ts";
-import { descriptionJson } from "./otlp-json.ts";
-import { now, Span, spanKinds } from "./span.ts";
+import { epochTime, Span, spanKinds } from "./span.ts";
 import { type SpanExporter } from "./span-exporter.ts";
-import { randomId, type SpanContext } from "./trace-context.ts";
+import { attributesOf, templateOf } from "./span-template.ts";
+import { idDigits, randomDigits, type SpanContext } from "./trace-context.ts";
+
+interface Invocation {
+  request: FunctionRequest;
+  /** The caller's span. */
+  parent: SpanContext | undefined;
+  /** When the request came, by `monotonicMs`. */
+  startMs: number;
+}
 
 /**
  * The context of one request that is recorded. Its span is made when somebody asks for it: the
  * Function's own spans, or a request that it sends. Most Functions never do.
  */
 export class InvocationSpan extends Context {
-  readonly #startMs = now();
-  /** Of the trace, if it begins here, and of the span. */
-  readonly #ids = randomId(24);
+  readonly #startMs: number;
+  /** Where its ids are: of the trace, if it begins here, and of the span. */
+  readonly #digits: Buffer;
+  readonly #at: number;
   readonly #exporter: SpanExporter;
   readonly #request: FunctionRequest;
   readonly #parent: SpanContext | undefined;
   #span: Span | undefined;
   #hasEnded = false;
 
-  constructor(exporter: SpanExporter, request: FunctionRequest, parent: SpanContext | undefined) {
+  constructor(exporter: SpanExporter, { request, parent, startMs }: Invocation) {
     super();
     this.#exporter = exporter;
     this.#request = request;
     this.#parent = parent;
+    this.#startMs = startMs;
+    const digits = randomDigits(idDigits.both);
+    this.#digits = digits.bytes;
+    this.#at = digits.used;
+    digits.used += idDigits.both;
   }
 
   /** Who asks when it has ended, such as work in the background, gets one that has ended. */
@@ -34,7 +49,7 @@ export class InvocationSpan extends Context {
 
   /** The answer is out, or will never be. */
   end({ statusCode }: FunctionResponse): void {
-    if (!this.#span && !this.#parent) {
+    if (!this.#span && this.#parent?.tracestate === undefined) {
       this.#exportPlain(statusCode);
       this.#hasEnded = true;
       return;
@@ -46,16 +61,24 @@ export class InvocationSpan extends Context {
   }
 
   #exportPlain(statusCode: number): void {
-    const [ids, startMs] = [this.#ids, this.#startMs];
-    const description = describe(this.#request, statusCode);
-    this.#exporter.addPlain({ ids, startMs, endMs: now(), description });
+    const parent = this.#parent;
+    if (parent?.traceFlags === 0) return;
+    this.#exporter.addPlain({
+      template: templateOf(this.#request, statusCode, parent !== undefined),
+      digits: this.#digits,
+      at: this.#at,
+      parent,
+      startMs: epochTime(this.#startMs),
+      endMs: epochTime(monotonicMs()),
+    });
   }
 
   #create(): Span {
-    const parent = this.#parent;
+    const [parent, at] = [this.#parent, this.#at];
+    const spanAt = at + idDigits.trace;
     const context = {
-      traceId: parent?.traceId ?? this.#ids.slice(0, 32),
-      spanId: this.#ids.slice(32),
+      traceId: parent?.traceId ?? this.#digits.toString("latin1", at, spanAt),
+      spanId: this.#digits.toString("latin1", spanAt, at + idDigits.both),
       traceFlags: parent?.traceFlags ?? 1,
       tracestate: parent?.tracestate,
     };
@@ -63,41 +86,9 @@ export class InvocationSpan extends Context {
     return new Span(method, context, {
       kind: spanKinds.server,
       parentSpanId: parent?.spanId,
-      startTime: this.#startMs,
+      startTime: epochTime(this.#startMs),
       attributes: attributesOf(this.#request),
       onEnd: this.#hasEnded ? undefined : this.#exporter.add,
     });
   }
-}
-
-function attributesOf(request: FunctionRequest): Record<string, unknown> {
-  return {
-    "http.request.method": request.method,
-    "url.path": request.path,
-    "url.scheme": request.protocol,
-    "server.address": request.hostname ?? "",
-  };
-}
-
-let last = { statusCode: 0, method: "", url: "", host: "", scheme: "", bytes: Buffer.alloc(0) };
-
-/** What the span says. Requests that follow one another are often for the same. */
-function describe(request: FunctionRequest, statusCode: number): Buffer {
-  const { method = "GET", originalUrl: url, host = "", protocol: scheme } = request;
-  const isSame =
-    last.statusCode === statusCode &&
-    last.url === url &&
-    last.method === method &&
-    last.host === host &&
-    last.scheme === scheme;
-  if (isSame) return last.bytes;
-  const json = descriptionJson({
-    name: method,
-    kind: spanKinds.server,
-    attributes: { ...attributesOf(request), "http.response.status_code": statusCode },
-    events: [],
-    status: { code: statusCode >= 500 ? 2 : 0 },
-  });
-  last = { statusCode, method, url, host, scheme, bytes: Buffer.from(json) };
-  return last.bytes;
 }

@@ -1,3 +1,4 @@
+import { monotonicMs } from "../clock.ts";
 import { type SpanContext } from "./trace-context.ts";
 
 type Attributes = Record<string, unknown>;
@@ -125,9 +126,14 @@ function milliseconds(time: Time | undefined): number {
   return time instanceof Date ? time.getTime() : time;
 }
 
-const { timeOrigin } = performance;
+const epochMs = performance.timeOrigin + performance.now() - monotonicMs();
 
 /** Milliseconds since 1970, of a clock that is never set back. */
 export function now(): number {
-  return timeOrigin + performance.now();
+  return epochTime(monotonicMs());
+}
+
+/** The same of a moment by `monotonicMs`. */
+export function epochTime(ms: number): number {
+  return epochMs + ms;
 }

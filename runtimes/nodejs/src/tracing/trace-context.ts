@@ -43,16 +43,29 @@ function isId(id: string): boolean {
   return /[1-9a-f]/.test(id);
 }
 
-const pool = Buffer.allocUnsafe(64 * 24);
-let digits = "";
-let used = 0;
+/** Of a trace and its first span, in hexadecimal digits. */
+export const idDigits = { trace: 32, span: 16, both: 48 };
+const idsPerPool = 512;
 
-/** So many random bytes as hexadecimal digits; 24 for a trace and its first span. */
-export function randomId(bytes: 8 | 16 | 24): string {
-  if (used + 2 * bytes > digits.length) {
-    digits = randomFillSync(pool).toString("hex");
-    used = 0;
-  }
-  used += 2 * bytes;
-  return digits.slice(used - 2 * bytes, used);
+/** Random hexadecimal digits, as bytes, and where the next are that nobody has taken. */
+export interface Digits {
+  readonly bytes: Buffer;
+  used: number;
+}
+
+let pool: Digits = { bytes: Buffer.alloc(0), used: 0 };
+
+/** Where there are so many more, to be taken by adding to `used`. Drawn many at a time, as that is cheaper. */
+export function randomDigits(count: number): Digits {
+  if (pool.used + count <= pool.bytes.length) return pool;
+  const random = randomFillSync(Buffer.allocUnsafe((idsPerPool * idDigits.both) / 2));
+  pool = { bytes: Buffer.from(random.toString("hex"), "latin1"), used: 0 };
+  return pool;
+}
+
+/** So many random bytes as hexadecimal digits. */
+export function randomId(bytes: 8 | 16): string {
+  const digits = randomDigits(2 * bytes);
+  digits.used += 2 * bytes;
+  return digits.bytes.toString("latin1", digits.used - 2 * bytes, digits.used);
 }

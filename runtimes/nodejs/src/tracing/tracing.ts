@@ -4,12 +4,21 @@ import { isTraced } from "../is-traced.ts";
 import { type Settings } from "../settings.ts";
 import { traceHeaders, useTraceHeaders } from "../outgoing-trace.ts";
 import { useTracer } from "../tracer.ts";
-import { activeContext, rootContext, runWith, spanOf, untraced, withSpan } from "./context.ts";
+import {
+  activeContext,
+  type Context,
+  enter,
+  leave,
+  rootContext,
+  spanOf,
+  untraced,
+  withSpan,
+} from "./context.ts";
 import { provideOpenTelemetry } from "./opentelemetry.ts";
 import { InvocationSpan } from "./invocation-span.ts";
 import { Span } from "./span.ts";
 import { SpanExporter } from "./span-exporter.ts";
-import { randomId, readTraceContext, type SpanContext } from "./trace-context.ts";
+import { randomId, readTraceContext } from "./trace-context.ts";
 import { Tracer } from "./tracer.ts";
 
 /**
@@ -30,24 +39,34 @@ export class Tracing {
     provideOpenTelemetry(tracer);
   }
 
-  /** Calls `answer` within the request's context, with its span if it is recorded. */
-  run(request: FunctionRequest, answer: (span?: InvocationSpan) => void): void {
+  /**
+   * From now on all belongs to this request, which came at that moment by `monotonicMs`. Returns its span
+   * if it is recorded.
+   */
+  enter(request: FunctionRequest, startMs: number): InvocationSpan | undefined {
     const parent = isTraced(request) ? readTraceContext(request.headers) : undefined;
-    if (!this.#exporter) {
-      if (!parent) return answer();
-      // Nobody records a span of ours: the caller's stays the parent.
-      return runWith(withSpan(rootContext, new Span("caller", parent)), answer);
+    if (this.#exporter?.hasRoom) {
+      const span = new InvocationSpan(this.#exporter, { request, parent, startMs });
+      enter(span);
+      return span;
     }
-    if (!this.#exporter.hasRoom) return this.#runUnrecorded(parent, answer);
-    const span = new InvocationSpan(this.#exporter, request, parent);
-    runWith(span, answer, span);
+    // Nobody records a span of ours: the caller's stays the parent.
+    if (parent) enter(withSpan(rootContext, new Span("caller", parent)));
+    else if (this.#exporter) enter(unrecorded());
+    else leave();
+    return undefined;
   }
 
-  /** More than can be sent. A trace that would begin here is not recorded anywhere, rather than in parts. */
-  #runUnrecorded(parent: SpanContext | undefined, answer: () => void): void {
-    const context = parent ?? { traceId: randomId(16), spanId: randomId(8), traceFlags: 0 };
-    runWith(withSpan(rootContext, new Span("unrecorded", context)), answer);
+  /** What begins now belongs to no request. */
+  leave(): void {
+    leave();
   }
+}
+
+/** Of a trace that is more than can be sent: it is not recorded anywhere, rather than in parts. */
+function unrecorded(): Context {
+  const context = { traceId: randomId(16), spanId: randomId(8), traceFlags: 0 };
+  return withSpan(rootContext, new Span("unrecorded", context));
 }
 
 /** None for what the runtime sends by itself; undefined when nothing is known of a trace. */

@@ -17,6 +17,7 @@ const magic = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 export function acceptWebSockets(server: FunctionServer, invocation: Invocation): () => void {
   const open = new Set<ServerWebSocket>();
   server.on("upgrade", (request: FunctionRequest, socket: Duplex, head: Buffer) => {
+    invocation.tracing?.leave();
     const mistake = mistakeOf(request);
     if (mistake) return refuse(socket, mistake);
     const limit = invocation.settings.bodyLimitMb * 1024 * 1024;
