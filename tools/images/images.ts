@@ -4,7 +4,11 @@ import { type ContainerConfig, createLayer, assembleImage, type AssembledImage }
 import { type Layer, type LayerFile, stepScript } from "@spry/image";
 import { findPython } from "@spry/machine";
 import path from "node:path";
-import { globSync, readFileSync } from "node:fs";
+import {
+  compiledPythonRuntime,
+  pythonEntrypoint,
+  pythonRuntime,
+} from "../../packages/cli/src/platform/python-runtime.ts";
 import { type HostFiles } from "./host-files.ts";
 import {
   gitLayer,
@@ -17,7 +21,6 @@ import {
 } from "./layers.ts";
 import { bundle, type ProgramName } from "./programs.ts";
 
-const pythonSources = path.resolve(import.meta.dirname, "../../runtimes/python/spry_runtime");
 /** Spry's own programs run on this one, the project's. */
 const ownMajor = process.versions.node.split(".")[0] ?? "";
 
@@ -74,13 +77,12 @@ export class Kitchen {
     });
   }
 
-  pythonRuntime(): Promise<Layer> {
-    return remembered(this.#layers, "python-runtime", () => {
-      const files = globSync("**/*.py", { cwd: pythonSources }).map((file) => ({
-        path: `usr/src/app/spry_runtime/${file}`,
-        content: readFileSync(path.join(pythonSources, file)),
-      }));
-      return this.#write("python-runtime", files);
+  /** With the bytecode of that version (`3.12`): nothing may write it where the root file system is read-only. */
+  pythonRuntime(version: string): Promise<Layer> {
+    const name = `python-runtime-${version}`;
+    return remembered(this.#layers, name, async () => {
+      const compiled = await compiledPythonRuntime(version, path.join(this.#scratch, name));
+      return this.#write(name, compiled ?? pythonRuntime());
     });
   }
 
@@ -145,12 +147,12 @@ async function ofRuntime({ name, language, interpreter }: Runtime): Promise<Imag
   const python = await findPython(version);
   const whyNot = python ? undefined : `Python ${version} is not on this machine`;
   const config = {
-    Entrypoint: ["python3", "/usr/src/app/spry_runtime/__main__.py"],
+    Entrypoint: pythonEntrypoint,
     ...inFunction,
   };
   const layers = ["system", `python@${version}`];
   return [
-    recipe(name, layers, config, (kitchen) => kitchen.pythonRuntime(), whyNot),
+    recipe(name, layers, config, (kitchen) => kitchen.pythonRuntime(version), whyNot),
     builder(
       `builder-${name}`,
       [`python@${version}`, `pip@${version}`],

@@ -37,7 +37,8 @@ export interface InstallerRun {
   directory: string;
   /** Home and caches of the run, thrown away with the build. */
   home: string;
-  env?: Readonly<Record<string, string>>;
+  /** Added to our own environment; undefined takes a variable away. */
+  env?: Readonly<Record<string, string | undefined>>;
   /** Texts that its output may not show. */
   secrets?: readonly string[];
 }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
 import { nodeHeaders } from "./node-headers.ts";
+import { settledByFiles } from "./operator-settings.ts";
 import { withoutCredentials } from "./secrets.ts";
 import { UserError } from "./user-error.ts";
 
@@ -145,6 +146,7 @@ async function runNpm(command: readonly string[], run: NpmRun): Promise<void> {
   if (run.workspace !== undefined) flags.push(`--workspace=${run.workspace}`);
   if (run.userConfig !== undefined) flags.push(`--userconfig=${run.userConfig}`);
   const env = {
+    ...settledByFiles([run.userConfig, join(run.directory, ".npmrc")], "npm_config_"),
     ...run.env,
     // A cache of the person's own, if one is named: it is what makes a second build at a desk fast.
     npm_config_cache: process.env["npm_config_cache"] ?? `${run.home}/.npm`,

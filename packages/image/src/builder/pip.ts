@@ -1,4 +1,5 @@
 import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
+import { settledByFiles } from "./operator-settings.ts";
 import { UserError } from "./user-error.ts";
 
 export interface PipRun extends InstallerRun {
@@ -58,6 +59,7 @@ export async function runPip(
     ...more,
   ];
   const env = {
+    ...settledByFiles([run.config], "PIP_"),
     ...(run.config !== undefined && { PIP_CONFIG_FILE: run.config }),
     PYTHONDONTWRITEBYTECODE: "1",
     // What is built from source is the same again.
