@@ -2,13 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import {
-  annotations,
-  type Function,
-  functions,
-  functionsV1alpha1,
-  gitRepositories,
-} from "@spry/function";
+import { type Function, functions, functionsV1alpha1, gitRepositories } from "@spry/function";
 import { type Serverless, serverlesses } from "@spry/controller";
 import { type KubeObject, type Namespace, type Resource, resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -19,6 +13,7 @@ import {
   controllerAccount,
   namespaceRules,
 } from "../../packages/cli/src/install/access.ts";
+import { gitWebhookName } from "../../packages/cli/src/install/controller.ts";
 import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { functionManifest, pause, root, run } from "../support/platform.ts";
@@ -42,6 +37,19 @@ const configuration = () =>
   cluster.client.get<Serverless>(serverlesses, { namespace: system, name: "default" });
 const configure = (spec: Serverless["spec"]) =>
   cluster.client.patch(serverlesses, { namespace: system, name: "default" }, { spec });
+
+/** As a Git server tells of one, from within the cluster. */
+async function push(repository: string, token: string): Promise<string> {
+  await cluster.client.create(resources.secrets, {
+    metadata: { namespace, name: "serverless-git-webhook" },
+    data: { token: Buffer.from(token).toString("base64") },
+  });
+  const url = `http://${gitWebhookName}.${system}.svc.cluster.local/git/${namespace}`;
+  const body = JSON.stringify({ repository, ref: "refs/heads/main" });
+  const request = { method: "POST", headers: { "x-gitlab-token": token }, body };
+  const script = `fetch("${url}", ${JSON.stringify(request)}).then((r) => r.text()).then((t) => console.log(t))`;
+  return cluster.inClient(namespace, script);
+}
 
 const quotas: Resource<KubeObject & { spec: object }> = {
   group: "",
@@ -124,8 +132,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     expect(await cluster.call(namespace, "git")).toBe("from Git");
 
     repository.commit({ "handler.js": answering("committed later") });
-    const check = { metadata: { annotations: { [annotations.gitCheck]: "now" } } };
-    await cluster.client.patch(functions, { namespace, name: "git" }, check);
+    expect(await push(url, "of the webhook")).toBe('{"functions":["git"]}');
     const patient = { ...patience, timeout: 120_000 };
     await expect.poll(() => cluster.call(namespace, "git"), patient).toBe("committed later");
   }, 300_000);

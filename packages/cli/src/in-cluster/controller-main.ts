@@ -27,6 +27,7 @@ import { type ControllerEnvironment, controllerEnvironment } from "./environment
 import { installedImages } from "./installed-images.ts";
 import { ensureRegistryCredentials } from "./registry-credentials.ts";
 import { runProgram } from "./program.ts";
+import { startPushServer } from "../push-server.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
 import { certificateIn, webhookSecretName } from "./webhook-certificate.ts";
@@ -34,7 +35,7 @@ import { keepWebhooks } from "./webhook-keeper.ts";
 import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
 
 const leaseName = "serverless-controller-leader-election-helper";
-const ports = { webhook: 8443, metrics: 8080, health: 8090 };
+const ports = { webhook: 8443, metrics: 8080, health: 8090, git: 8082 };
 
 const log = createLogger({ name: "controller" });
 
@@ -46,6 +47,7 @@ void runProgram(log, async (signal) => {
   const client = new KubeClient(transport, { fieldManager: "spry" });
   const config = await installedConfig(client, environment);
 
+  const pushServer = await startPushServer({ client, host: "0.0.0.0", port: ports.git, log });
   let server: WebhookServer | undefined;
   const isReady = () => server !== undefined;
   const liveness = new Liveness();
@@ -100,6 +102,7 @@ void runProgram(log, async (signal) => {
   );
   await Promise.all(watching);
   server?.close();
+  await pushServer.close();
   metricsServer.close();
   healthServer.close();
 });

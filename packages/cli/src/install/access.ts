@@ -43,7 +43,8 @@ export const clusterRules: Rule[] = [
     "patch",
     "delete",
   ),
-  rule(functions.group, ["functions"], "list", "watch"),
+  // Patched when a Git server says that there was a push.
+  rule(functions.group, ["functions"], "list", "watch", "patch"),
   rule(functions.group, ["functions/status"], "patch"),
   rule(serverlesses.group, ["serverlesses"], "list", "watch", "patch"),
   rule(serverlesses.group, ["serverlesses/status"], "update"),

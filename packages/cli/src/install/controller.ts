@@ -13,6 +13,8 @@ import { type InstallValues } from "./values.ts";
 
 export const controllerName = "serverless-controller";
 export const controllerLabels = { "app.kubernetes.io/name": controllerName };
+/** The Service that Git servers' pushes come to, by an Ingress or whatever the cluster has. */
+export const gitWebhookName = "serverless-git-webhook";
 /** The heap keeps clear of the memory limit. */
 export const nodeOptions = "--max-old-space-size=96 --max-semi-space-size=2";
 const priorityClass = "serverless-priority";
@@ -40,6 +42,7 @@ export function controllerObjects(values: InstallValues): InstalledObject[] {
       [{ name: "http-metrics", port: 8080, targetPort: "metrics" }],
       { "prometheus.io/scrape": "true", "prometheus.io/port": "8080" },
     ),
+    service(gitWebhookName, [{ name: "http-git", port: 80, targetPort: "git" }]),
     object("apps/v1", "Deployment", metadata, { spec: deployment(values) }),
   ];
 }
@@ -113,6 +116,7 @@ function container(values: InstallValues) {
       { name: "webhook", containerPort: 8443 },
       { name: "metrics", containerPort: 8080 },
       { name: "health", containerPort: 8090 },
+      { name: "git", containerPort: 8082 },
     ],
     startupProbe: { ...probe("/healthz"), periodSeconds: 1, failureThreshold: 60 },
     readinessProbe: { ...probe("/readyz"), periodSeconds: 2 },

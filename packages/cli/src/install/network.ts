@@ -24,7 +24,7 @@ export function networkPolicies({
     // The API server and the kubelet are no Pods: where they come from cannot be named.
     policy("allow-webhook-and-metrics", controllerLabels, {
       policyTypes: ["Ingress"],
-      ingress: [{ ports: ports(8443, 8080, 8090) }],
+      ingress: [{ ports: ports(8443, 8080, 8082, 8090) }],
     }),
     // The API server, name servers, and Git servers, wherever those are.
     policy("allow-egress", controllerLabels, {

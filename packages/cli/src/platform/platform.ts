@@ -41,7 +41,7 @@ import { writeNpmSettings } from "./npm-settings.ts";
 import { writePipSettings } from "./pip-settings.ts";
 import { openRegistry } from "./registry.ts";
 import { openSandbox } from "./sandbox.ts";
-import { startPushServer } from "./push-server.ts";
+import { startPushServer } from "../push-server.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects } from "./system-objects.ts";
 import { startStatusServer } from "../status-server.ts";

@@ -8,6 +8,8 @@ import { join } from "node:path";
 export interface GitHttpOptions {
   /** Directory with the repositories. */
   root: string;
+  /** The address that it listens on; without one, loopback. */
+  host?: string;
   login?: { username: string; password: string };
   /** Whether it knows version 2 of the protocol, as all servers of the last years do. */
   isModern?: boolean;
@@ -26,7 +28,9 @@ export class GitHttpServer implements AsyncDisposable {
 
   static async start(options: GitHttpOptions): Promise<GitHttpServer> {
     const server = new GitHttpServer(options);
-    await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) =>
+      server.#server.listen(0, options.host ?? "127.0.0.1", resolve),
+    );
     return server;
   }
 
@@ -36,7 +40,8 @@ export class GitHttpServer implements AsyncDisposable {
   }
 
   get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `http://${address}:${port}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -18,15 +18,15 @@ export interface KeyPair {
 }
 
 export class SshServer implements AsyncDisposable {
-  readonly port: number;
+  readonly #address: string;
   /** A line for known_hosts. */
   readonly hostKey: string;
   readonly #directory: string;
   readonly #child: ChildProcess;
 
-  static async start(allowed: readonly KeyPair[]): Promise<SshServer> {
+  static async start(allowed: readonly KeyPair[], address = "127.0.0.1"): Promise<SshServer> {
     const directory = mkdtempSync(join(tmpdir(), "sshd-"));
-    const port = await freePort();
+    const port = await freePort(address);
     // Started by root, it wants a place to lock its children in.
     if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true });
     const host = createKeyPair();
@@ -37,7 +37,7 @@ export class SshServer implements AsyncDisposable {
     writeFileSync(
       config,
       [
-        `ListenAddress 127.0.0.1:${port}`,
+        `ListenAddress ${address}:${port}`,
         `HostKey ${join(directory, "host")}`,
         `AuthorizedKeysFile ${join(directory, "authorized_keys")}`,
         "PidFile none",
@@ -52,22 +52,27 @@ export class SshServer implements AsyncDisposable {
       ].join("\n"),
     );
     const child = spawn(program ?? "", ["-D", "-e", "-f", config], { stdio: "ignore" });
-    const server = new SshServer(directory, port, host, child);
-    await listening(port, child);
+    const server = new SshServer(directory, `${address}:${port}`, host, child);
+    await listening(address, port, child);
     return server;
   }
 
-  private constructor(directory: string, port: number, host: KeyPair, child: ChildProcess) {
+  private constructor(directory: string, address: string, host: KeyPair, child: ChildProcess) {
     this.#directory = directory;
     this.#child = child;
-    this.port = port;
+    this.#address = address;
     const [type, key] = host.publicKey.split(" ");
-    this.hostKey = `[127.0.0.1]:${port} ${type} ${key}`;
+    const [name, port] = address.split(":");
+    this.hostKey = `[${name}]:${port} ${type} ${key}`;
+  }
+
+  get port(): number {
+    return Number(this.#address.split(":")[1]);
   }
 
   /** The address of a directory on this machine. */
   urlOf(directory: string): string {
-    return `ssh://${userInfo().username}@127.0.0.1:${this.port}${directory}`;
+    return `ssh://${userInfo().username}@${this.#address}${directory}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -90,20 +95,20 @@ export function createKeyPair(passphrase = ""): KeyPair {
   }
 }
 
-function freePort(): Promise<number> {
+function freePort(address: string): Promise<number> {
   return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
+    const server = createServer().listen(0, address, () => {
       const { port } = server.address() as AddressInfo;
       server.close(() => resolve(port));
     });
   });
 }
 
-async function listening(port: number, child: ChildProcess): Promise<void> {
+async function listening(address: string, port: number, child: ChildProcess): Promise<void> {
   const end = performance.now() + 10_000;
   while (performance.now() < end && child.exitCode === null) {
     const isOpen = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, "127.0.0.1", () => resolve(true));
+      const socket = connect(port, address, () => resolve(true));
       socket.once("error", () => resolve(false));
       socket.once("connect", () => socket.destroy());
     });

@@ -1,4 +1,4 @@
-/** Where Git servers send pushes: plain HTTP on loopback, for a proxy with a certificate to stand before. */
+/** Where Git servers send pushes: plain HTTP, for a proxy or an Ingress with a certificate to stand before. */
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { Readable } from "node:stream";
