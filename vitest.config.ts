@@ -38,6 +38,7 @@ export default defineConfig({
           name: "e2e",
           expect,
           include: ["test/e2e/**/*.test.ts"],
+          globalSetup: "test/support/shared-installation.ts",
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,

@@ -13,9 +13,15 @@ const oxfmt = module("oxfmt", "bin/oxfmt");
 const tsc = module("typescript", "bin/tsc");
 
 /** What a person does with Functions is the same on a cluster. */
-const onBothEngines = ["journey", "mistakes", "scenarios"].map(
-  (name) => `test/e2e/${name}.test.ts`,
-);
+const onBothEngines = [
+  "journey",
+  "mistakes",
+  "scenarios",
+  "git",
+  "python",
+  // What they are about is the runtimes: the same on both.
+  ...(process.env.SPRY_TEST_LONG ? ["samples", "examples"] : []),
+].map((name) => `test/e2e/${name}.test.ts`);
 
 const lint = [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."]];
 

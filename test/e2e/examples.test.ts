@@ -3,17 +3,17 @@ import { readdirSync, readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import path from "node:path";
 import { crc32, deflateSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { findPython } from "@spry/machine";
 import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
-import { Platform, root } from "../support/platform.ts";
+import { type CallOptions } from "../support/calls.ts";
+import { enginePlatform } from "../support/engine.ts";
+import { root } from "../support/platform.ts";
 
 const examples = path.join(root, "examples");
-const platform = new Platform();
-beforeAll(async () => void (await platform.start()));
-afterAll(() => platform.remove());
+const platform = enginePlatform();
 
 const python = (await findPython("3.12")) !== undefined;
 
@@ -206,8 +206,7 @@ describe.each(Object.entries(rows))("examples/%s", (name, { needs, apply, works,
   );
 });
 
-const call = (host: string, options: Parameters<Platform["call"]>[1] = {}) =>
-  platform.call(host, options);
+const call = (host: string, options: CallOptions = {}) => platform.call(host, options);
 
 const text = async (host: string, path = "/") => (await call(host, { path })).body;
 
@@ -247,10 +246,10 @@ async function crud(): Promise<void> {
 /** The first event is there before the last one is sent. */
 async function serverSentEvents(): Promise<void> {
   const chunks: string[] = [];
-  const { port } = new URL(platform.endpoints.gateway);
+  const { hostname, port } = platform.gateway;
   const headers = { host: "sse.default.localhost" };
   await new Promise((resolve, reject) => {
-    httpRequest({ host: "127.0.0.1", port, path: "/?from=2", headers }, (response) => {
+    httpRequest({ host: hostname, port, path: "/?from=2", headers }, (response) => {
       expect(response.headers["content-type"]).toBe("text/event-stream");
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => chunks.push(chunk));
@@ -278,9 +277,9 @@ async function chat(): Promise<void> {
 }
 
 async function guest(name: string): Promise<{ socket: WebSocket; heard: unknown[] }> {
-  const { port } = new URL(platform.endpoints.gateway);
+  const { host } = platform.gateway;
   const headers = { host: "websocket.default.localhost" };
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/?name=${name}`, { headers });
+  const socket = new WebSocket(`ws://${host}/?name=${name}`, { headers });
   const heard: unknown[] = [];
   socket.on("message", (data: Buffer) => heard.push(JSON.parse(data.toString())));
   await expect.poll(() => heard).toContainEqual(expect.objectContaining({ joined: name }));
@@ -296,7 +295,10 @@ async function fromLocalRepository(): Promise<void> {
     [`${directory}/handler.js`]: receiver,
     [`${directory}/package.json`]: "{}",
   });
-  await using server = await GitHttpServer.start({ root: repository.root });
+  await using server = await GitHttpServer.start({
+    root: repository.root,
+    host: platform.hostAddress,
+  });
   const local = manifest.replace(/url: .*\/(.*\.git)/, `url: ${server.origin}/$1`);
   await platform.k("apply -f -", local);
   await platform.k("wait --for=condition=Running function/git-source --timeout=60s");

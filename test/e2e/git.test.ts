@@ -1,7 +1,6 @@
 /** Functions whose source is in Git, on real servers: HTTP with a password, SSH with a key. */
-import { readdirSync, readFileSync } from "node:fs";
-import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "vitest";
 import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
 import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
@@ -10,29 +9,27 @@ import {
   noSshReason,
   SshServer,
 } from "../../packages/controller/src/testing/ssh-server.ts";
-import { functionManifest, Platform } from "../support/platform.ts";
+import { enginePlatform } from "../support/engine.ts";
+import { functionManifest } from "../support/platform.ts";
 
 const domain = "serverless.kyma-project.io";
 const login = { username: "ann", password: "correct-horse-battery" };
-const platform = new Platform();
 const repository = new TestRepository();
 let open: GitHttpServer;
 let closed: GitHttpServer;
 
-beforeAll(async () => {
+const platform = enginePlatform(async ({ hostAddress: host }) => {
   repository.commit({
     "functions/hello/handler.js": answering("one"),
     "functions/hello/package.json": "{}",
     "README.md": "not a function",
   });
-  open = await GitHttpServer.start({ root: repository.root });
-  closed = await GitHttpServer.start({ root: repository.root, login });
-  await platform.start();
+  open = await GitHttpServer.start({ root: repository.root, host });
+  closed = await GitHttpServer.start({ root: repository.root, host, login });
 });
 afterAll(async () => {
-  await platform.remove();
-  await open[Symbol.asyncDispose]();
-  await closed[Symbol.asyncDispose]();
+  await open?.[Symbol.asyncDispose]();
+  await closed?.[Symbol.asyncDispose]();
   repository[Symbol.dispose]();
 });
 
@@ -54,7 +51,7 @@ const apply = (...args: Parameters<typeof gitFunction>) =>
   platform.k("apply -f -", gitFunction(...args));
 
 const running = (name: string) =>
-  platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
+  platform.k(`wait --for=condition=Running function/${name} --timeout=110s`);
 
 const statusOf = async (name: string) =>
   JSON.parse(await platform.k(`get function ${name} -o json`)).status;
@@ -117,7 +114,7 @@ describe("a Function from Git", () => {
     await secretOf("serverless-git-webhook", { token: "of the webhook" });
     repository.commit({ "functions/hello/handler.js": answering("pushed") });
     const push = (token: string) =>
-      fetch(`${platform.endpoints.webhooks}/git/default`, {
+      fetch(`${platform.webhooks}/git/default`, {
         method: "POST",
         headers: { "x-gitlab-token": token },
         body: JSON.stringify({ ref: "refs/heads/main", repository: `${open.origin}/shop` }),
@@ -221,7 +218,7 @@ describe("a private repository", () => {
 
   test.skipIf(noSshReason)(`opens with a key ${noSshReason}`, async () => {
     const key = createKeyPair("open sesame");
-    await using server = await SshServer.start([key]);
+    await using server = await SshServer.start([key], platform.hostAddress);
     await secretOf("key", {
       key: key.privateKey,
       password: "open sesame",
@@ -242,26 +239,20 @@ describe("a private repository", () => {
     const jobPods = `-l ${domain}/function-name=${name} -l job-name`;
     const logs = await platform.k(`logs ${jobPods} --all-containers --tail=-1 --ignore-errors`);
     expect(logs).toContain("fetching commit");
-    const blobs = filesBelow(path.join(platform.dataDir, "registry"));
+    const blobs = platform.registryFiles();
     expect(blobs.length).toBeGreaterThan(3);
     // Volumes of Secrets are where they are to be; all else on disk is not.
-    const rest = ["node", "logs"].flatMap((room) => filesBelow(path.join(platform.dataDir, room)));
-    const scratch = rest.filter((file) => !file.includes("/git-credentials/"));
+    const scratch = platform.podFiles().filter((file) => !file.includes("/git-credentials/"));
+    const ownLog = await platform.log();
     for (const secret of secrets) {
       expect(objects.replace(/kind: Secret[^]*/, "")).not.toContain(secret);
       expect(logs).not.toContain(secret);
-      expect(platform.output).not.toContain(secret);
+      expect(ownLog).not.toContain(secret);
       const holding = [...blobs, ...scratch].filter((file) => unpacked(file).includes(secret));
       expect(holding).toEqual([]);
     }
   }
 });
-
-function filesBelow(directory: string): string[] {
-  return readdirSync(directory, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name));
-}
 
 function unpacked(file: string): Buffer {
   return decompressed(readFileSync(file));
@@ -336,7 +327,8 @@ describe("what is wrong is said:", () => {
 });
 
 test("a server that goes away leaves the Function as it is, and editable", async () => {
-  const server = await GitHttpServer.start({ root: repository.root });
+  const host = platform.hostAddress;
+  const server = await GitHttpServer.start({ root: repository.root, host });
   const url = `${server.origin}/shop.git`;
   const often = { [`${domain}/git-check-interval`]: "5s" };
   await apply("steady", { url }, often);

@@ -1,55 +1,47 @@
 /** Spry on a real cluster with the face of `Platform`: what runs on one runs on the other. */
-import { readFileSync, writeFileSync } from "node:fs";
-import path from "node:path";
-import { resources } from "@spry/kube";
-import { dump, load } from "js-yaml";
-import { gatewayExtension } from "../../packages/cli/src/platform/kubeconfig.ts";
-import { gatewayName } from "../../packages/cli/src/install/gateway.ts";
-import { InstalledCluster } from "./installed-cluster.ts";
+import { type ClusterPlace } from "./cluster-place.ts";
 import { type Answer, call, type CallOptions, callUntil } from "./calls.ts";
-import { type PackageMirror, startPackageMirror } from "./package-mirror.ts";
-import { run } from "./platform.ts";
+import { filesBelow } from "./files-below.ts";
+import { root, run } from "./platform.ts";
+import path from "node:path";
 
-const system = "kyma-system";
+const main = path.join(root, "tools/spry.mjs");
+
+/** Of Kubernetes and of Spry; all others are a test's. */
+const lasting = /^(default|kube-.*|kyma-system)$/;
 
 export class ClusterPlatform {
-  readonly #cluster = new InstalledCluster();
-  #packages: PackageMirror | undefined;
-  #gateway = new URL("http://unknown.invalid");
+  readonly #place: () => ClusterPlace;
 
-  async start(): Promise<void> {
-    await this.#cluster.start({ moreImages: ["gateway"] });
-    const values = path.join(this.#cluster.scratch, "gateway.json");
-    this.#packages = await startPackageMirror(this.#cluster.hostAddress);
-    const buildEnvironment = { npm_config_registry: this.#packages.url };
-    const gateway = { enabled: true, serviceType: "NodePort" };
-    writeFileSync(values, JSON.stringify({ buildEnvironment, gateway }));
-    const { code, stderr } = await this.#cluster.install("--values", values);
-    if (code !== 0) throw new Error(`installing: ${stderr}`);
-    const { client, nodeAddress } = this.#cluster;
-    const target = { namespace: system, name: gatewayName };
-    const service = await client.get(resources.services, target);
-    this.#gateway = new URL(`http://${nodeAddress}:${service.spec?.ports?.[0]?.nodePort}`);
-    this.#nameGateway();
+  /** The place is asked for when the tests run: where there is none, they are skipped. */
+  constructor(place: () => ClusterPlace) {
+    this.#place = place;
   }
 
-  remove(): Promise<void> {
-    this.#packages?.close();
-    return this.#cluster.stop();
+  /** It runs already. */
+  async start(): Promise<void> {}
+
+  /** What the tests of one file have made: the next file finds the cluster as this one did. */
+  async remove(): Promise<void> {
+    const everywhere = "--all --all-namespaces --ignore-not-found";
+    await this.k(`delete functions ${everywhere} --timeout=60s`);
+    const namespaces = (await this.k("get namespaces -o name")).trim().split("\n");
+    for (const each of namespaces) {
+      const name = each.replace("namespace/", "");
+      if (!lasting.test(name)) await this.k(`delete namespace ${name} --wait=false`);
+    }
+    const ours = "-l !serverless.kyma-project.io/config --ignore-not-found";
+    await this.k(`delete cronjobs,jobs,secrets,configmaps -n default ${ours}`);
+    const children = "get deployments,services,pods -A -l serverless.kyma-project.io/function-name";
+    for (let left = "?"; left !== "";) left = await this.k(`${children} -o name`);
   }
 
   get kubeconfig(): string {
-    return path.join(this.#cluster.scratch, "kubeconfig");
+    return this.#place().kubeconfig;
   }
 
-  /** As an operator would, so that `spry` finds Functions. */
-  #nameGateway(): void {
-    const config = load(readFileSync(this.#cluster.kubeconfig, "utf8")) as {
-      clusters: { cluster: { extensions?: object[] } }[];
-    };
-    const extension = { name: gatewayExtension, extension: { url: this.#gateway.href } };
-    for (const { cluster } of config.clusters) cluster.extensions = [extension];
-    writeFileSync(this.kubeconfig, dump(config), { mode: 0o600 });
+  get hostAddress(): string {
+    return this.#place().hostAddress;
   }
 
   kubectl(args: string[], input?: string) {
@@ -63,11 +55,20 @@ export class ClusterPlatform {
   }
 
   spry(args: string[], input?: string) {
-    return this.#cluster.spryWith(this.kubeconfig, args, input);
+    const all = [main, "--kubeconfig", this.kubeconfig, ...args];
+    return run(process.execPath, all, input);
+  }
+
+  get gateway(): URL {
+    return new URL(this.#place().gateway);
+  }
+
+  get webhooks(): string {
+    return this.#place().webhooks;
   }
 
   call(host: string, options: CallOptions = {}): Promise<Answer> {
-    const { hostname, port } = this.#gateway;
+    const { hostname, port } = this.gateway;
     return call(port, `${host}.localhost`, { address: hostname, ...options });
   }
 
@@ -77,5 +78,21 @@ export class ClusterPlatform {
     options: { path?: string; timeoutMs?: number } = {},
   ): Promise<Answer> {
     return callUntil(() => this.call(host, options), fits, options.timeoutMs);
+  }
+
+  /** Of the platform's own programs. */
+  async log(): Promise<string> {
+    const which = "app.kubernetes.io/name in (serverless-controller,serverless-docker-registry)";
+    const args = ["logs", "-n", "kyma-system", "-l", which, "--tail=-1"];
+    return (await this.kubectl(args)).stdout;
+  }
+
+  registryFiles(): string[] {
+    return filesBelow(this.#place().registryFiles);
+  }
+
+  /** What is on the node's disk because of Pods. */
+  podFiles(): string[] {
+    return this.#place().podFiles.flatMap(filesBelow);
   }
 }

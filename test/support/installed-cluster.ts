@@ -155,6 +155,16 @@ export class InstalledCluster {
     return this.#scratch;
   }
 
+  /** Directory of the volumes, which the registry's claim is one of. */
+  get volumes(): string {
+    return path.join(this.#scratch, "volumes");
+  }
+
+  /** What is `/var` on the node. */
+  get nodeFiles(): string {
+    return path.join(this.#dir, "var");
+  }
+
   /** Makes a server of this machine's loopback reachable from Pods; its address there. */
   async share(port: number): Promise<string> {
     const server: Server = createServer((socket) => {
@@ -171,8 +181,8 @@ export class InstalledCluster {
   /** Volumes for claims of the class, as somebody who runs a cluster by hand makes them; one for each installation. */
   async #offerVolumes(storageClassName: string, count: number): Promise<void> {
     for (let index = 0; index < count; index++) {
-      const directory = path.join(this.#scratch, `volume-${index}`);
-      mkdirSync(directory);
+      const directory = path.join(this.volumes, String(index));
+      mkdirSync(directory, { recursive: true });
       chownSync(directory, 1000, 1000);
       const spec = {
         storageClassName,

@@ -1,4 +1,4 @@
-/** This machine's way to its npm registry, for builds in a cluster: they know neither its settings nor its certificates. */
+/** This machine's ways to its package registries, for builds in a cluster: they know neither its settings nor its certificates. */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -14,20 +14,59 @@ export interface PackageMirror {
   close(): void;
 }
 
-/** Passes on what is asked at this address; tarballs' addresses in the answers become its own. */
+interface Upstream {
+  url: URL;
+  /** A private authority of its server, a file. */
+  cafile?: string | null | undefined;
+}
+
+/** For npm. */
 export async function startPackageMirror(host: string): Promise<PackageMirror> {
   const { stdout } = await promisify(execFile)("npm", ["config", "list", "--json"]);
-  const settings = JSON.parse(stdout) as { registry: string; cafile?: string | null };
-  const upstream = new URL(settings.registry);
-  const { cafile } = settings;
+  const { registry, cafile } = JSON.parse(stdout) as { registry: string; cafile?: string | null };
+  return serve(host, { url: new URL(registry), cafile });
+}
+
+/** For pip; undefined where there is none. */
+export async function startPythonMirror(host: string): Promise<PackageMirror | undefined> {
+  const script = `import json
+from pip._internal.configuration import Configuration
+from pip._internal.models.index import PyPI
+settings = Configuration(isolated=False)
+settings.load()
+found = {key.split(".")[-1]: value for key, value in settings.items()}
+print(json.dumps([found.get("index-url", PyPI.simple_url), found.get("cert")]))`;
+  const { stdout } = await promisify(execFile)("python3", ["-c", script]).catch(() => ({
+    stdout: "",
+  }));
+  if (!stdout) return undefined;
+  const [index, cafile] = JSON.parse(stdout) as [string, string | null];
+  return serve(host, { url: new URL(`${index.replace(/\/$/, "")}/`), cafile });
+}
+
+/** Passes on what is asked at this address; other addresses in its answers become its own, as `/@/<host>/…`. */
+async function serve(host: string, { url: upstream, cafile }: Upstream): Promise<PackageMirror> {
   const own = cafile && existsSync(cafile) ? [readFileSync(cafile, "utf8")] : [];
   const ca = [...rootCertificates, ...own];
-  const get = upstream.protocol === "https:" ? httpsGet : httpGet;
+  /** Servers that an answer has named, and no others. */
+  const known = new Map<string, string>();
   const server = createServer((request, response) => {
-    const url = new URL(`.${request.url ?? "/"}`, upstream);
+    const [, elsewhere = "", rest = ""] = /^\/@\/([^/]+)\/(.*)$/.exec(request.url ?? "") ?? [];
+    const origin = known.get(elsewhere);
+    const url = origin ? new URL(rest, origin) : new URL(`.${request.url ?? "/"}`, upstream);
     const accept = request.headers.accept ?? "*/*";
+    const get = url.protocol === "https:" ? httpsGet : httpGet;
     const asked = get(url, { ca, headers: { accept } }, (answer) => {
-      void passOn(answer, response, upstream, `http://${request.headers.host}/`);
+      const here = `http://${request.headers.host}/`;
+      void passOn(answer, response, (text) =>
+        text
+          .replaceAll(upstream.href, here)
+          .replaceAll(/(https?:\/\/)([^/"'\s<>]+)\//g, (all, scheme: string, name: string) => {
+            if (all === here) return all;
+            known.set(name, `${scheme}${name}/`);
+            return `${here}@/${name}/`;
+          }),
+      );
     });
     asked.on("error", (error) => response.writeHead(502).end(String(error)));
   });
@@ -44,13 +83,12 @@ export async function startPackageMirror(host: string): Promise<PackageMirror> {
 async function passOn(
   answer: IncomingMessage,
   response: ServerResponse,
-  upstream: URL,
-  here: string,
+  rewritten: (text: string) => string,
 ): Promise<void> {
   const type = answer.headers["content-type"] ?? "";
   response.writeHead(answer.statusCode ?? 502, { "content-type": type });
-  if (!type.includes("json")) return void answer.pipe(response);
+  if (!/json|html/.test(type)) return void answer.pipe(response);
   const chunks: Buffer[] = [];
   for await (const chunk of answer) chunks.push(chunk as Buffer);
-  response.end(Buffer.concat(chunks).toString().replaceAll(upstream.href, here));
+  response.end(rewritten(Buffer.concat(chunks).toString()));
 }

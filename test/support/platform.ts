@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { filesBelow } from "./files-below.ts";
 import { type Answer, call, type CallOptions, callUntil } from "./calls.ts";
 
 export const root = path.resolve(import.meta.dirname, "../..");
@@ -81,6 +82,33 @@ export class Platform {
     pid: number;
   } {
     return JSON.parse(readFileSync(path.join(this.dataDir, "endpoints.json"), "utf8"));
+  }
+
+  get gateway(): URL {
+    return new URL(this.endpoints.gateway);
+  }
+
+  get webhooks(): string {
+    return this.endpoints.webhooks;
+  }
+
+  /** This machine, as Pods see it. */
+  get hostAddress(): string {
+    return "127.0.0.1";
+  }
+
+  /** Of the platform's own programs. */
+  async log(): Promise<string> {
+    return this.output;
+  }
+
+  registryFiles(): string[] {
+    return filesBelow(path.join(this.dataDir, "registry"));
+  }
+
+  /** What is on disk because of Pods. */
+  podFiles(): string[] {
+    return ["node", "logs"].flatMap((room) => filesBelow(path.join(this.dataDir, room)));
   }
 
   get kubeconfig(): string {
