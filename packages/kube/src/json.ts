@@ -18,11 +18,14 @@ export function deepEqual(a: unknown, b: unknown, depth = 0): boolean {
   }
   const left = a as JsonObject;
   const right = b as JsonObject;
-  const keys = definedKeys(left);
-  if (keys.length !== definedKeys(right).length) return false;
-  return keys.every(
-    (key) => Object.hasOwn(right, key) && deepEqual(left[key], right[key], depth + 1),
-  );
+  let fields = 0;
+  for (const key of Object.keys(left)) {
+    if (left[key] === undefined) continue;
+    if (!Object.hasOwn(right, key) || !deepEqual(left[key], right[key], depth + 1)) return false;
+    fields++;
+  }
+  for (const key of Object.keys(right)) if (right[key] !== undefined) fields--;
+  return fields === 0;
 }
 
 /** The target with an RFC 7386 patch applied; neither argument is changed. */

@@ -19,6 +19,11 @@ export function isMember(node: FieldSet | undefined): boolean {
   return node !== undefined && (isEmptySet(node) || self in node);
 }
 
+/** Nothing is below; most nodes of a set are leaves, or missing in the other set. */
+function isLeaf(node: FieldSet | undefined): boolean {
+  return node === undefined || isEmptySet(node);
+}
+
 function childElements(node: FieldSet): string[] {
   return Object.keys(node).filter((element) => element !== self);
 }
@@ -37,14 +42,17 @@ function combine(
   keep: Combine,
   root: boolean,
 ): FieldSet | undefined {
+  const member = keep(isMember(left), isMember(right));
+  if (!root && isLeaf(left) && isLeaf(right)) return member ? {} : undefined;
   const children: FieldSet = {};
-  const elements = new Set([...childElements(left ?? {}), ...childElements(right ?? {})]);
-  for (const element of elements) {
+  const add = (element: string) => {
     const child = combine(left?.[element], right?.[element], keep, false);
     if (child) children[element] = child;
-  }
+  };
+  for (const element in left) if (element !== self) add(element);
+  for (const element in right) if (element !== self && !(left && element in left)) add(element);
   // The root has no path, so it is never a member.
-  return nodeOf(!root && keep(isMember(left), isMember(right)), children);
+  return nodeOf(!root && member, children);
 }
 
 export function union(left: FieldSet, right: FieldSet): FieldSet {

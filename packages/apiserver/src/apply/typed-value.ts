@@ -133,36 +133,67 @@ function compareChildren(
   schema: Schema | undefined,
   into: Comparison,
 ): void {
+  if (isGranularMap(before, schema) && isGranularMap(after, schema)) {
+    compareFields(before, after, schema, into);
+    return;
+  }
   const left = childrenOf(before, schema);
   const right = childrenOf(after, schema);
-  for (const [element, child] of left) {
+  for (const [element, child] of left)
     if (!right.has(element)) attach(into.removed, element, child);
-  }
   for (const [element, child] of right) {
     const previous = left.get(element);
-    if (previous?.value === null && isGranularList(child.value, child.schema)) {
-      // A list that is told as null has no items yet.
-      previous.value = [];
-    }
-    if (!previous) {
-      attach(into.added, element, child);
-      continue;
-    }
-    if (previous.value === child.value) continue;
-    if (isBranch(previous.value, child.schema) && isBranch(child.value, child.schema)) {
-      const below: Comparison = { added: {}, modified: {}, removed: {} };
-      compareChildren(previous.value, child.value, child.schema, below);
-      for (const part of ["added", "modified", "removed"] as const) {
-        if (!isEmptySet(below[part])) into[part][element] = below[part];
-      }
-    } else if (!deepEqual(previous.value, child.value)) into.modified[element] = {};
+    if (previous) compareChild(element, previous.value, child, into);
+    else attach(into.added, element, child);
+  }
+}
+
+/** Two maps without a list of their children each: nearly all that is compared are maps that hardly differ. */
+function compareFields(
+  before: JsonObject,
+  after: JsonObject,
+  schema: Schema | undefined,
+  into: Comparison,
+): void {
+  for (const [key, value] of Object.entries(before)) {
+    if (value !== undefined && !has(after, key))
+      attach(into.removed, `f:${key}`, { value, schema: fieldSchema(schema, key) });
+  }
+  for (const [key, value] of Object.entries(after)) {
+    if (value === undefined) continue;
+    const child = { value, schema: fieldSchema(schema, key) };
+    if (has(before, key)) compareChild(`f:${key}`, before[key], child, into);
+    else attach(into.added, `f:${key}`, child);
+  }
+}
+
+function has(map: JsonObject, key: string): boolean {
+  return Object.hasOwn(map, key) && map[key] !== undefined;
+}
+
+function compareChild(
+  element: string,
+  previous: unknown,
+  { value, schema }: Child,
+  into: Comparison,
+): void {
+  // A list that is told as null has no items yet.
+  const before = previous === null && isGranularList(value, schema) ? [] : previous;
+  if (deepEqual(before, value)) return;
+  if (!isBranch(before, schema) || !isBranch(value, schema)) {
+    into.modified[element] = {};
+    return;
+  }
+  const below: Comparison = { added: {}, modified: {}, removed: {} };
+  compareChildren(before, value, schema, below);
+  for (const part of ["added", "modified", "removed"] as const) {
+    if (!isEmptySet(below[part])) into[part][element] = below[part];
   }
 }
 
 interface Child {
   value: unknown;
   schema: Schema | undefined;
-  owned: boolean;
 }
 
 function isBranch(value: unknown, schema: Schema | undefined): boolean {
@@ -174,8 +205,7 @@ function childrenOf(value: unknown, schema: Schema | undefined): Map<string, Chi
   if (isGranularMap(value, schema)) {
     for (const [key, child] of Object.entries(value)) {
       if (child === undefined) continue;
-      const owned = !isNamedField(schema, key) || child === null;
-      children.set(`f:${key}`, { value: child, schema: fieldSchema(schema, key), owned });
+      children.set(`f:${key}`, { value: child, schema: fieldSchema(schema, key) });
     }
   } else if (isGranularList(value, schema)) {
     const item = itemSchema(schema);
@@ -191,7 +221,6 @@ function childrenOf(value: unknown, schema: Schema | undefined): Map<string, Chi
       children.set(element, {
         value: isOne ? each : all,
         schema: isOne ? item : undefined,
-        owned: true,
       });
     }
   }
