@@ -174,7 +174,7 @@ function volumes({ secretName }: ActiveRegistry): Volume[] {
       name: "registry-config",
       secret: { secretName: names.packageRegistrySecret, optional: true },
     },
-    { name: "build", emptyDir: { sizeLimit: "4Gi" } },
+    { name: "build", emptyDir: { sizeLimit: "6Gi" } },
     { name: "handover", emptyDir: { sizeLimit: "1Gi" } },
     { name: "tmp-dir", emptyDir: { sizeLimit: "1Gi" } },
   ];

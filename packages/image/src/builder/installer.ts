@@ -52,8 +52,8 @@ export interface InstallerEnd {
 
 const timeoutMs = 15 * 60_000;
 const outputLimit = 64 * 1024;
-/** Of what an installation may have on disk while it runs, caches included. */
-const diskLimit = 6 * 1024 ** 3;
+/** Of what an installation may have on disk while it runs, caches included: less than the volume of a build's Pod. */
+const diskLimit = 4 * 1024 ** 3;
 const firstLookMs = 1000;
 
 /**

@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
 import { settledByFiles } from "./operator-settings.ts";
 import { UserError } from "./user-error.ts";
@@ -58,8 +60,12 @@ export async function runPip(
     ...(run.onlyWheels ? ["--only-binary=:all:"] : []),
     ...more,
   ];
+  // It unpacks there first, as much as there is: where that is looked at.
+  const unpacking = join(run.home, "tmp");
+  mkdirSync(unpacking, { recursive: true });
   const env = {
     ...settledByFiles([run.config], "PIP_"),
+    TMPDIR: unpacking,
     ...(run.config !== undefined && { PIP_CONFIG_FILE: run.config }),
     PYTHONDONTWRITEBYTECODE: "1",
     // What is built from source is the same again.

@@ -64,6 +64,8 @@ describe.skipIf(!version)("a source distribution from an index with a login", ()
     const packages = join(dir, `usr/src/app/function/lib.python${version}/site-packages`);
     const seen = readFileSync(join(packages, "homemade.py"), "utf8");
     expect(seen).toContain("index-url");
+    // What is unpacked and compiled counts to what an installation may have on disk.
+    expect(seen).toContain(`${build.scratch}/home/tmp/pip-`);
     expect(seen + lines.join("\n")).not.toContain(secret);
     expect(existsSync(join(packages, "greeting/__init__.py"))).toBe(true);
     expect(existsSync(join(packages, "toolkit.py"))).toBe(false);
