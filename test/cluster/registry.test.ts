@@ -57,8 +57,8 @@ function install(values: object) {
   return cluster.install("--values", file);
 }
 
-async function imageOf(name: string): Promise<string> {
-  const { spec } = await cluster.client.get(resources.deployments, { namespace, name });
+async function imageOf(name: string, where = namespace): Promise<string> {
+  const { spec } = await cluster.client.get(resources.deployments, { namespace: where, name });
   return spec?.template.spec?.containers[0]?.image ?? "";
 }
 
@@ -174,27 +174,34 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
     expect(metrics).toMatch(/^spry_registry_cleanings_total\{result="error"\} 0$/m);
   });
 
-  test("another registry takes over at run time and gives back, without a request lost", async () => {
-    await apply(manifest("second", answering("too")));
-    await cluster.untilRunning(namespace, "second");
-    const load = loadUntil("over");
-    const settled = async (name: string, address: string) => {
-      await expect
-        .poll(() => imageOf(name), patience)
-        .toMatch(new RegExp(`^${address}/${namespace}-${name}@sha256:`));
-      await cluster.untilRunning(namespace, name);
-    };
-    const label = "serverless.kyma-project.io";
+  const label = "serverless.kyma-project.io";
+  /** By the contract, in the base namespace for the whole cluster, elsewhere for that namespace. */
+  const choose = async (where: string, labels: Record<string, string>) => {
     const metadata = {
-      namespace: system,
+      namespace: where,
       name: names.remoteRegistrySecret,
-      labels: { [`${label}/remote-registry`]: "config", [`${label}/config`]: "credentials" },
+      labels: { [`${label}/remote-registry`]: "config", ...labels },
     };
     await cluster.client.create<Secret>(resources.secrets, {
       metadata,
       type: "kubernetes.io/dockerconfigjson",
       data: encoded({ ...user, serverAddress: otherHost, registryAddress: otherHost }),
     });
+    return metadata;
+  };
+  /** Runs from there. */
+  const settled = async (name: string, address: string) => {
+    await expect
+      .poll(() => imageOf(name), patience)
+      .toMatch(new RegExp(`^${address}/${namespace}-${name}@sha256:`));
+    await cluster.untilRunning(namespace, name);
+  };
+
+  test("another registry takes over at run time and gives back, without a request lost", async () => {
+    await apply(manifest("second", answering("too")));
+    await cluster.untilRunning(namespace, "second");
+    const load = loadUntil("over");
+    const metadata = await choose(system, { [`${label}/config`]: "credentials" });
     for (const name of ["inline", "second"]) await settled(name, otherHost);
     await cluster.client.delete(resources.secrets, metadata);
     for (const name of ["inline", "second"]) await settled(name, "localhost:32137");
@@ -202,6 +209,24 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
     const { ok, bad } = await load;
     expect(bad).toEqual([]);
     expect(ok).toBeGreaterThan(50);
+  }, 400_000);
+
+  test("a namespace may have a registry of its own, with its own login, and nobody else has it", async () => {
+    const beside = `${namespace}-beside`;
+    await cluster.client.create<Namespace>(resources.namespaces, { metadata: { name: beside } });
+    const metadata = await choose(namespace, {});
+    // An image that no node has yet: without the login it cannot be pulled.
+    await apply(manifest("second", answering("of its own")));
+    await settled("second", otherHost);
+    expect(await cluster.call(namespace, "second")).toBe("of its own");
+    const neighbour = manifest("neighbour", answering("as ever"));
+    await apply({ ...neighbour, metadata: { ...neighbour.metadata, namespace: beside } });
+    await cluster.untilRunning(beside, "neighbour");
+    expect(await imageOf("neighbour", beside)).toMatch(/^localhost:32137\//);
+    const { items } = await cluster.client.list(resources.secrets, { namespace: beside });
+    expect(items.map((secret) => secret.metadata.name)).not.toContain(metadata.name);
+    await cluster.client.delete(resources.secrets, metadata);
+    await settled("second", "localhost:32137");
   }, 400_000);
 
   test("a full registry is told in the Function's status; what nobody needs goes, and the build goes on", async () => {
