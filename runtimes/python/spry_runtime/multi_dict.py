@@ -12,8 +12,8 @@ class Headers:
     def __getitem__(self, name: str) -> str:
         return self._headers[name.lower().replace("_", "-")]
 
-    def get(self, name: str, default=None):
-        return self._headers.get(name.lower().replace("_", "-"), default)
+    def get(self, key: str, default=None):
+        return self._headers.get(key.lower().replace("_", "-"), default)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None
@@ -41,15 +41,23 @@ class MultiDict(dict):
         super().__init__(pairs)
         self._pairs = list(pairs)
 
-    def getall(self, name: str) -> list:
-        return [value for key, value in self._pairs if key == name]
+    @property
+    def dict(self) -> dict:
+        return {name: self.getall(name) for name in self}
 
-    getlist = getall
+    def getall(self, key: str) -> list:
+        return [value for name, value in self._pairs if name == key]
 
-    def getone(self, name: str, default=None):
+    def getlist(self, key: str, type=None) -> list:  # noqa: A002
+        if type is None:
+            return self.getall(key)
+        return [value for value in (_converted(each, type, _MISSING) for each in self.getall(key)) if value is not _MISSING]
+
+    def getone(self, key: str, default=None, index: int = -1, type=None):  # noqa: A002
+        return self.get(key, default, index, type)
+
+    def getunicode(self, name: str, default=None, encoding: str | None = None):
         return self.get(name, default)
-
-    getunicode = getone
 
     def decode(self, _encoding: str | None = None) -> MultiDict:
         """All is text already."""
@@ -68,19 +76,46 @@ class MultiDict(dict):
     def allitems(self) -> list[tuple[str, object]]:
         return list(self._pairs)
 
-    def get(self, name, default=None, type=None):  # noqa: A002 - the name both frameworks have
-        value = super().get(name, default)
-        if type is None or name not in self:
-            return value
-        try:
-            return type(value)
-        except (TypeError, ValueError):
-            return default
+    def iterallitems(self):
+        return iter(self._pairs)
 
-    def to_dict(self) -> dict:
-        return dict(self)
+    def get(self, key, default=None, index=None, type=None):  # noqa: A002 - the names that both frameworks have
+        """Bottle's third argument is which of several values, Flask's is `type`."""
+        if callable(index):
+            index, type = None, index  # noqa: A001
+        if key not in self:
+            return default
+        if index is None:
+            value = super().get(key)
+        else:
+            try:
+                value = self.getall(key)[index]
+            except IndexError:
+                return default
+        return value if type is None else _converted(value, type, default)
+
+    def to_dict(self, flat: bool = True):
+        return {**self} if flat else self.dict
 
     def __getattr__(self, name: str):
         if name.startswith("_"):
             raise AttributeError(name)
         return self.get(name, "")
+
+
+class FirstMultiDict(MultiDict):
+    """As Flask's: the first value of each name."""
+
+    def __init__(self, pairs: list[tuple[str, object]]) -> None:
+        super().__init__(pairs)
+        self.update(reversed(pairs))
+
+
+_MISSING = object()
+
+
+def _converted(value, type, default):  # noqa: A002
+    try:
+        return type(value)
+    except (TypeError, ValueError):
+        return default

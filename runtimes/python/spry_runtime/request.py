@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 
-from .multi_dict import Headers, MultiDict
+from .multi_dict import FirstMultiDict, Headers, MultiDict
 from .percent import FORM_FIELDS_LIMIT, parse_pairs, unquote
 
 TYPE_CHECKING = False
@@ -174,14 +174,20 @@ class Request:
     def query(self) -> MultiDict:
         return MultiDict(parse_pairs(self._head.query))
 
-    GET = args = query
+    GET = query
+
+    @property
+    def args(self) -> FirstMultiDict:
+        return FirstMultiDict(self.query.allitems())
 
     @property
     def forms(self) -> MultiDict:
         """Fields of a form, urlencoded or multipart."""
         return self._parse_forms()[0]
 
-    form = forms
+    @property
+    def form(self) -> FirstMultiDict:
+        return FirstMultiDict(self.forms.allitems())
 
     @property
     def files(self) -> MultiDict:
@@ -196,7 +202,9 @@ class Request:
     def params(self) -> MultiDict:
         return MultiDict(self.query.allitems() + self.forms.allitems())
 
-    values = params
+    @property
+    def values(self) -> FirstMultiDict:
+        return FirstMultiDict(self.params.allitems())
 
     def _parse_forms(self) -> tuple[MultiDict, MultiDict]:
         if self._forms is None:
@@ -221,8 +229,8 @@ class Request:
             return MultiDict([])
         return MultiDict([(name, morsel.value) for name, morsel in parsed.items()])
 
-    def get_cookie(self, name: str, default=None):
-        return self.cookies.get(name, default)
+    def get_cookie(self, key: str, default=None):
+        return self.cookies.get(key, default)
 
     @property
     def remote_route(self) -> list[str]:

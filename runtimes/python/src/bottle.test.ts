@@ -34,6 +34,11 @@ const always = [
   "sorted(set(r.headers.keys()) - {'Content-Type', 'Content-Length'})", "r.content_type", "r.content_length", "r.body.read()", "r.body.read(3)", "r.json", "r.is_xhr", "r.is_ajax", "r.auth",
   "r.cookies.c", "r.get_cookie('c')", "r.get_cookie('none', 5)", "r.remote_route", "r.remote_addr", "r.chunked", "r.copy().path",
   "r.get('REQUEST_METHOD')", "r['REQUEST_METHOD']", "'wsgi.input' in r.keys()", "r.files.keys()",
+  "r.query.get(key='a')", "r.query.get('a', None, 0)", "r.query.get('a', index=5, default=8)", "r.query.get(key='n', default=1, index=-1, type=int)",
+  "r.query.get('u', 3, type=int)", "r.query.getone('a', index=0)", "r.query.getall(key='a')", "r.query.getlist('a')", "r.query.dict['a']",
+  "[p for p in r.query.allitems() if p[0] != 'u']", "[p for p in r.query.iterallitems() if p[0] != 'u']", "'2' in r.query.values()", "('a', '2') in r.query.items()", "len(r.query)", "'a' in r.query",
+  "r.get_header(name='X-A', default=1)", "r.headers.get(key='X-A')", "r.get_cookie(key='c', default=2)", "r.query.getunicode(name='none', default=4)",
+  "dict(r.query)['a']", "r.params.get('a', index=0)",
 ]; // prettier-ignore
 
 const requests: {
