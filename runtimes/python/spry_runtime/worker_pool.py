@@ -219,7 +219,7 @@ class WorkerPool(Service):
         self, worker: WorkerProcess, exchange_id: int, exchange: Exchange, status: int, seconds: float, failed: bool
     ) -> None:
         del worker.outstanding[exchange_id]
-        exchange.state = None
+        exchange.state = exchange.on_drain = None
         self._typical_seconds += (seconds - self._typical_seconds) * 0.1
         self.settle(exchange, status, seconds, failed)
         if worker.retiring:
