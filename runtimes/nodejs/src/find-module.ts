@@ -11,15 +11,20 @@ export interface ModuleFile {
   isModulePackage: boolean;
 }
 
-/** The contract's `handler.js` comes before `main` of package.json, which `npm init` fills in unasked. */
+/**
+ * The contract's `handler.js` comes before `main` of package.json, which `npm init` fills in unasked. The
+ * last is `index.js`, as for Node.js itself: the neighbours' Functions are called so.
+ */
 export function findModule(directory: string, moduleName: string): ModuleFile {
   const { main, type } = readPackageJson(directory);
-  const candidates = extensions.map((extension) => `${moduleName}.${extension}`);
-  if (main !== undefined) candidates.push(main);
+  const filesOf = (name: string) => extensions.map((extension) => `${name}.${extension}`);
+  const candidates = [...filesOf(moduleName), ...(main === undefined ? [] : [main])];
+  candidates.push(...filesOf("index"));
   const path = candidates.map((name) => join(directory, name)).find((file) => existsSync(file));
   if (path !== undefined) return { path, isModulePackage: type === "module" };
+  const others = candidates.slice(1, -extensions.length + 1);
   throw new LoadError(
-    `loading the Function: there is no ${moduleName}.js, nor ${candidates.slice(1).join(", ")}`,
+    `loading the Function: there is no ${moduleName}.js, nor ${others.join(", ")}`,
   );
 }
 

@@ -1,5 +1,8 @@
-import { readCloudEvent } from "./cloud-event.ts";
+import { type CloudEvent, readCloudEvent } from "./cloud-event.ts";
+import { type FunctionRequest } from "./function-request.ts";
+import { type FunctionResponse } from "./function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+import { LoadError } from "./load-error.ts";
 import { type Exports } from "./load-module.ts";
 import { RequestError } from "./request-error.ts";
 import { requestHandler } from "./request-handler.ts";
@@ -12,38 +15,106 @@ const registered = new Map<string, FunctionHandler>();
  * without the server that the package brings.
  */
 export const functionsFramework = {
-  http: (name: string, handler: UserFunction) => void registered.set(name, requestHandler(handler)),
+  http: (name: string, handler: UserFunction) => void registered.set(name, httpHandler(handler)),
   cloudEvent: (name: string, handler: UserFunction) =>
     void registered.set(name, cloudEventHandler(handler)),
+  typed: (name: string, handler: UserFunction) => void registered.set(name, typedHandler(handler)),
+};
+
+/** By FUNCTION_SIGNATURE_TYPE, of what is only exported. */
+const signatures: Record<string, (handler: UserFunction) => FunctionHandler> = {
+  cloudevent: cloudEventHandler,
+  event: backgroundHandler,
+  typed: typedHandler,
 };
 
 /**
- * The function that FUNCTION_TARGET names, registered or exported (then FUNCTION_SIGNATURE_TYPE is
- * `http` or `cloudevent`); without FUNCTION_TARGET the one that was registered last.
+ * The function that FUNCTION_TARGET names, registered or exported (then FUNCTION_SIGNATURE_TYPE says
+ * how it is called, `http` if it is silent); without FUNCTION_TARGET the one that was registered last.
  */
 export function targetOf(module: Exports): FunctionHandler | undefined {
-  const { FUNCTION_TARGET: target, FUNCTION_SIGNATURE_TYPE: signature } = process.env;
+  const { FUNCTION_TARGET: target, FUNCTION_SIGNATURE_TYPE: signature = "http" } = process.env;
   if (target === undefined) return [...registered.values()].at(-1);
   const found = module[target];
-  if (registered.has(target) || typeof found !== "function") return registered.get(target);
-  return signature === "cloudevent"
-    ? cloudEventHandler(found as UserFunction)
-    : requestHandler(found as UserFunction);
+  if (registered.has(target)) return registered.get(target);
+  if (registered.size > 0 && typeof found !== "function")
+    throw new LoadError(
+      `loading the Function: there is no ${target}, which FUNCTION_TARGET names; ` +
+        `there is ${[...registered.keys()].join(", ")}`,
+    );
+  if (typeof found !== "function") return undefined;
+  return (signatures[signature] ?? httpHandler)(found as UserFunction);
 }
 
-/** `handler(event)`: attributes and `data` side by side. Nothing returned is 204. */
+/** Express-like; unlike elsewhere the bytes of a form with files are there too, in `rawBody`. */
+function httpHandler(handler: UserFunction): FunctionHandler {
+  return { ...requestHandler(handler), body: "whole" };
+}
+
+/** `handler(event[, callback])`: attributes and `data` side by side. Nothing returned is 204. */
 function cloudEventHandler(handler: UserFunction): FunctionHandler {
   return {
-    body: "parsed",
+    body: "whole",
     call(request, response) {
       const event = readCloudEvent(request, request.body);
       if (!event) throw new RequestError(400, "the request is no CloudEvent");
-      const orNothing = (result: unknown) => {
-        if (result === undefined || result === null) response.status(204);
-        return result;
-      };
-      const result = handler({ ...event.attributes, data: event.data });
-      return isThenable(result) ? Promise.resolve(result).then(orNothing) : orNothing(result);
+      const result = resultOf(handler, [{ ...event.attributes, data: event.data }]);
+      return orNothing(response, result);
     },
   };
+}
+
+/** `handler(data, context[, callback])` of the first generation: what is known of the event is its context. */
+function backgroundHandler(handler: UserFunction): FunctionHandler {
+  return {
+    body: "whole",
+    call(request, response) {
+      const event = readCloudEvent(request, request.body);
+      const { data, context } = event ? backgroundEvent(event) : givenEvent(request);
+      return orNothing(response, resultOf(handler, [data, context]));
+    },
+  };
+}
+
+function backgroundEvent({ attributes, data }: CloudEvent) {
+  const { id, type, source, subject, time } = attributes;
+  const resource = [source, subject].filter((each) => typeof each === "string").join("/");
+  const isMessage = type === "google.cloud.pubsub.topic.v1.messagePublished";
+  return {
+    data: isMessage ? (data as { message?: unknown } | undefined)?.message : data,
+    context: { eventId: id, eventType: type, timestamp: time, resource },
+  };
+}
+
+/** `{ data, context }`, or what is known beside `data`. */
+function givenEvent({ body }: FunctionRequest) {
+  if (body === null || typeof body !== "object" || !("data" in body))
+    throw new RequestError(400, "the request is no event: its body has no data");
+  const { data, ...others } = body;
+  return { data, context: "context" in others ? others.context : others };
+}
+
+/** `handler(body)`: JSON to JSON. */
+function typedHandler(handler: UserFunction): FunctionHandler {
+  return {
+    body: "whole",
+    call: (request, response) => orNothing(response, handler(request.body)),
+  };
+}
+
+/** One that takes one more argument is called back. */
+function resultOf(handler: UserFunction, args: unknown[]): unknown {
+  if (handler.length <= args.length) return handler(...args);
+  return new Promise((resolve, reject) => {
+    handler(...args, (error: unknown, value: unknown) =>
+      error === null || error === undefined ? resolve(value) : reject(error),
+    );
+  });
+}
+
+function orNothing(response: FunctionResponse, result: unknown): unknown {
+  if (isThenable(result))
+    return Promise.resolve(result).then((value) => orNothing(response, value));
+  if (result === undefined || result === null) response.status(204);
+  return result;
 }

@@ -3,8 +3,11 @@ import { type FunctionResponse } from "./function-response.ts";
 
 /** What a Function's code turned out to be, in the one form that the server calls. */
 export interface FunctionHandler {
-  /** Which body it wants: `request.body` as well, only `request.rawBody`, or none but the stream. */
-  body: "parsed" | "raw" | "stream";
+  /**
+   * Which body it wants: `request.body` as well, of forms with files too (`whole`) or not, only
+   * `request.rawBody`, or none but the stream.
+   */
+  body: "whole" | "parsed" | "raw" | "stream";
   /**
    * Calls the user's code for one request. What it returns, at once or by promise, is the answer,
    * unless the response has been ended. Throws a `RequestError` before calling anything when the

@@ -77,6 +77,14 @@ describe("a Function is loaded", () => {
       name: "package.json's main",
       files: { "src/app.js": hello, "package.json": '{"main":"src/app.js"}' },
     },
+    { name: "index.js, when there is nothing else", files: { "index.js": hello } },
+    {
+      name: "index.mjs, when package.json's main is not there",
+      files: {
+        "index.mjs": `export const main = () => "hello";`,
+        "package.json": '{"main":"src/app.js"}',
+      },
+    },
     {
       name: "handler.js before package.json's main",
       files: { "handler.js": hello, "index.js": "throw 1", "package.json": '{"main":"index.js"}' },
@@ -145,6 +153,13 @@ describe("a Function is loaded", () => {
       name: "a main that is no function",
       files: { "handler.js": "exports.main = 1;" },
       says: /^loading handler\.js: it exports no function main; there is main\n$/,
+    },
+    {
+      name: "another target",
+      files: {
+        "handler.js": `process.env.FUNCTION_TARGET = "b"; require("@google-cloud/functions-framework").http("a", () => {});`,
+      },
+      says: /^loading the Function: there is no b, which FUNCTION_TARGET names; there is a\n$/,
     },
     {
       name: "no file",

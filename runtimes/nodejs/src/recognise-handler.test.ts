@@ -81,6 +81,72 @@ const rows: Row[] = [
     body: "the request is no CloudEvent",
   },
   {
+    name: "Functions Framework, CloudEvent with a callback",
+    code: `require("@google-cloud/functions-framework").cloudEvent("on", (event, done) => { setTimeout(() => done(null, "done " + event.data.a)); });`,
+    request: { method: "POST", headers: { ...json, ...event }, body: '{"a":1}' },
+    body: "done 1",
+  },
+  {
+    name: "Functions Framework, a callback with an error",
+    code: `require("@google-cloud/functions-framework").cloudEvent("on", (event, done) => { done("some error"); });`,
+    request: { method: "POST", headers: { ...json, ...event }, body: '{"a":1}' },
+    status: 500,
+    body: "some error",
+  },
+  {
+    name: "Functions Framework, typed",
+    code: `require("@google-cloud/functions-framework").typed("add", ({ a }) => ({ sum: a + 1 }));`,
+    request: { method: "POST", headers: json, body: '{"a":1}' },
+    body: '{"sum":2}',
+  },
+  {
+    name: "Functions Framework, http, a form with files",
+    code: `require("@google-cloud/functions-framework").http("form", (req, res) => res.send(req.rawBody.toString() === "--b--" && req.body === req.rawBody));`,
+    request: {
+      method: "POST",
+      headers: { "content-type": "multipart/form-data; boundary=b" },
+      body: "--b--",
+    },
+    body: "true",
+  },
+  ...[
+    {
+      name: "a message of Pub/Sub",
+      headers: {
+        ...event,
+        "ce-type": "google.cloud.pubsub.topic.v1.messagePublished",
+        "ce-subject": "s",
+      },
+      sent: '{"message":{"data":"aGk="}}',
+      body: '[{"data":"aGk="},{"eventId":"1","eventType":"google.cloud.pubsub.topic.v1.messagePublished","resource":"/me/s"}]',
+    },
+    {
+      name: "as it is",
+      headers: {},
+      sent: '{"data":1,"context":{"eventId":"2"}}',
+      body: '[1,{"eventId":"2"}]',
+    },
+    {
+      name: "without a context",
+      headers: {},
+      sent: '{"data":1,"eventId":"2"}',
+      body: '[1,{"eventId":"2"}]',
+    },
+  ].map(({ name, headers, sent, body }) => ({
+    name: `Functions Framework, background, ${name}`,
+    code: `exports.on = (data, context, done) => done(null, [data, context]);`,
+    env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "event" },
+    request: { method: "POST", headers: { ...json, ...headers }, body: sent },
+    body,
+  })),
+  {
+    name: "Functions Framework, background, without an event",
+    code: `exports.on = () => {};`,
+    env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "event" },
+    status: 400,
+    body: "the request is no event: its body has no data",
+  },
+  {
     name: "func's handle",
     code: `exports.handle = async (context, body) => ({ statusCode: 202, headers: { "x-q": context.query.x.join() }, body: { got: body, method: context.method } });`,
     request: { method: "POST", headers: json, body: '{"a":1}' },

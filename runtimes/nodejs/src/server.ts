@@ -170,7 +170,7 @@ function callFunction(
   readBody(request, invocation.settings.bodyLimitMb)
     .then((bytes) => {
       if (bytes.length > 0) request.rawBody = bytes;
-      if (body === "parsed") request.body = parseBody(bytes, request.headers["content-type"]);
+      if (body !== "raw") request.body = parseBody(bytes, request.headers["content-type"]);
       return response.headersSent ? undefined : invoke(invocation, request, response);
     })
     .catch((error: unknown) => refuse(request, response, error));
