@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findPython } from "@spry/machine";
 import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
+import { canCompileFor, nativeSource, nativeWheel } from "../support/native-python.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
 import {
   type PrivateRegistry,
@@ -15,7 +16,11 @@ const token = "npm_Zx81Qspectrum48k";
 const password = "s3cret%2Fpa55word";
 /** In the forms in which they could be kept. */
 const traces = [token, password, "s3cret/pa55word", Buffer.from(token).toString("base64")];
-const python = (await findPython("3.12")) ? "python312" : undefined;
+const interpreter = (await findPython("3.12"))?.executable;
+const python = interpreter ? "python312" : undefined;
+const canCompile = interpreter !== undefined && canCompileFor(interpreter);
+/** Containers of `oci` have no compiler: there the package is compiled before. */
+const isCompiled = process.env["SPRY_TEST_SANDBOX"] === "oci";
 
 const platform = new Platform();
 const registries: PrivateRegistry[] = [];
@@ -45,8 +50,10 @@ beforeAll(async () => {
   const config: Record<string, string> = {
     ".npmrc": `registry=${npm.url}/\n//${npm.host}/:_authToken=${token}\n`,
   };
-  if (python) {
-    const index = await startPrivateIndex("builder", "s3cret/pa55word", "sauce");
+  if (interpreter) {
+    const native = () => (isCompiled ? nativeWheel(interpreter) : nativeSource());
+    const more = canCompile ? await native() : {};
+    const index = await startPrivateIndex("builder", "s3cret/pa55word", "sauce", more);
     registries.push(index);
     const trusted = `trusted-host = ${index.host.split(":")[0]}`;
     config["pip.conf"] =
@@ -105,6 +112,23 @@ describe("a login of a package registry", () => {
     const { body } = await platform.call("pips.default");
     expect(body).toBe("from the private index");
   });
+
+  const form = isCompiled ? "as a wheel" : "compiled by the build";
+  test.skipIf(!canCompile)(
+    canCompile
+      ? `gets a package in C for pip, ${form}`
+      : "skipped: no compiler or no headers for Python 3.12",
+    async () => {
+      const source = `import native\ndef main(event, context):\n    return native.word()\n`;
+      const manifest = functionManifest("native", source, {
+        runtime: python,
+        dependencies: "native==1.0.0\n",
+      });
+      await platform.k("apply -f -", manifest);
+      await platform.k("wait --for=condition=Running function/native --timeout=120s");
+      expect((await platform.call("native.default")).body).toBe("from C");
+    },
+  );
 
   test("is in no object but its Secret, no log, and no byte of the registry", async () => {
     const kinds =

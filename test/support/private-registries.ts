@@ -87,17 +87,22 @@ with zipfile.ZipFile(sys.stdout.buffer, "w") as archive:
         archive.writestr(path, text)
 `;
 
-/** An index of one wheel of version 1.0.0. */
+/** An index of one wheel of version 1.0.0, and of `more` files by their names. */
 export function startPrivateIndex(
   user: string,
   password: string,
   name: string,
+  more: Readonly<Record<string, Buffer>> = {},
 ): Promise<PrivateRegistry> {
   const wheel = execFileSync("python3", ["-c", makeWheel, name]);
-  const file = `${name}-1.0.0-py3-none-any.whl`;
+  const files = new Map(Object.entries({ [`${name}-1.0.0-py3-none-any.whl`]: wheel, ...more }));
   const login = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
   return serve(login, (url) => {
-    if (url === `/simple/${name}/`) return `<!DOCTYPE html><a href="/files/${file}">${file}</a>`;
-    return path.posix.basename(url) === file ? wheel : undefined;
+    const asked = /^\/simple\/([^/]+)\/$/.exec(url)?.[1];
+    if (asked === undefined) return files.get(path.posix.basename(url));
+    const links = [...files.keys()].filter((file) => file.startsWith(`${asked}-`));
+    return links.length > 0
+      ? `<!DOCTYPE html>${links.map((file) => `<a href="/files/${file}">${file}</a>`).join("")}`
+      : undefined;
   });
 }
