@@ -1,8 +1,9 @@
 import { type UnknownObject } from "@spry/kube";
 import { maxAnnotationBytes } from "../resources/metadata.ts";
 import { type Schema } from "../schema/schema.ts";
+import { compare } from "./comparison.ts";
 import { difference, type FieldSet, union } from "./field-set.ts";
-import { compare, fieldsOf } from "./typed-value.ts";
+import { fieldsOf } from "./typed-value.ts";
 
 /** Where `kubectl apply` without `--server-side` keeps what it applied, as JSON. */
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";

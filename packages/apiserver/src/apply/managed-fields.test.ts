@@ -2,9 +2,10 @@ import { type UnknownObject } from "@spry/kube";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { builtin, type Schema } from "../schema/schema.ts";
+import { compare } from "./comparison.ts";
 import { difference, equalSets, type FieldSet, intersection, pathsOf, union } from "./field-set.ts";
 import { applyObject, managedFieldsAfterUpdate } from "./managed-fields.ts";
-import { compare, fieldsOf, merge } from "./typed-value.ts";
+import { fieldsOf, merge } from "./typed-value.ts";
 
 const deployment = builtin.definitions["io.k8s.api.apps.v1.Deployment"] as Schema;
 const podSpec = builtin.definitions["io.k8s.api.core.v1.PodSpec"] as Schema;

@@ -3,6 +3,7 @@ import { deepEqual, type ManagedFieldsEntry, StatusError, type UnknownObject } f
 import { plainFailure } from "../errors.ts";
 import { emptyForm } from "../schema/go-form.ts";
 import { type Schema } from "../schema/schema.ts";
+import { compare } from "./comparison.ts";
 import {
   difference,
   equalSets,
@@ -15,7 +16,7 @@ import {
   withoutSubtrees,
 } from "./field-set.ts";
 import { fieldsLastApplied, kubectlManager, renewLastApplied } from "./last-applied.ts";
-import { compare, DuplicateItemError, fieldsOf, merge, removeFields } from "./typed-value.ts";
+import { DuplicateItemError, fieldsOf, merge, removeFields } from "./typed-value.ts";
 
 /** Who writes: an entry of `metadata.managedFields` is kept per combination of these. */
 export interface Writer {
