@@ -106,25 +106,35 @@ describe("what others do", () => {
   });
 });
 
-test("a Deployment from before heaps were sized stays as it is until its Function changes", async () => {
-  const fn = defaultFunction(await platform.running("hello"));
-  const heap = async () => {
-    const [container] = (await platform.deployment("hello")).spec!.template.spec!.containers;
-    return container!.env!.find(({ name }) => name === "NODE_OPTIONS")?.value;
-  };
-  expect(await heap()).toContain("--max-old-space-size=");
-  await platform.stopController();
-  const { key, image = "" } = fn.status!.build!;
-  const inputs = { image, buildKey: key, hasUnsizedHeap: true };
-  const former = stamped(desiredDeployment(fn, settings, inputs), fn);
-  await platform.client.apply(resources.deployments, former, { fieldManager: managedBy });
-  expect(await heap()).toBeUndefined();
-  platform.startController();
-  await platform.settle();
-  expect(await heap()).toBeUndefined();
-  await platform.apply("hello", { env: [{ name: "COLOUR", value: "red" }] });
-  await platform.until("the size", async () => (await heap()) !== undefined);
-});
+test.each([
+  { heapSizing: "none", options: undefined },
+  { heapSizing: "old", options: expect.stringMatching(/^--max-old-space-size=\d+$/) as unknown },
+] as const)(
+  "a Deployment from before heaps were sized as now ($heapSizing) stays as it is until its Function changes",
+  async ({ heapSizing, options }) => {
+    const fn = defaultFunction(await platform.running("hello"));
+    const heap = async () => {
+      const [container] = (await platform.deployment("hello")).spec!.template.spec!.containers;
+      return container!.env!.find(({ name }) => name === "NODE_OPTIONS")?.value;
+    };
+    expect(await heap()).toMatch(/^--max-old-space-size=\d+ --max-semi-space-size=\d+$/);
+    await platform.stopController();
+    const { key, image = "" } = fn.status!.build!;
+    const former = stamped(
+      desiredDeployment(fn, settings, { image, buildKey: key, heapSizing }),
+      fn,
+    );
+    await platform.client.apply(resources.deployments, former, { fieldManager: managedBy });
+    expect(await heap()).toEqual(options);
+    platform.startController();
+    await platform.settle();
+    expect(await heap()).toEqual(options);
+    await platform.apply("hello", { env: [{ name: "COLOUR", value: "red" }] });
+    await platform.until("the size", async () =>
+      Boolean((await heap())?.includes("--max-semi-space-size=")),
+    );
+  },
+);
 
 describe("scaling", () => {
   test("between bounds gets an autoscaler of the Function; without bounds it goes", async () => {

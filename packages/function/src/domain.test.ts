@@ -151,13 +151,15 @@ describe("the environment", () => {
 
   const own = { name: "NODE_OPTIONS", value: "--no-warnings" };
   test.each([
-    ["by the limit", {}, "128Mi", "--max-old-space-size=76"],
-    ["by a limit in bytes", {}, "1073741824", "--max-old-space-size=614"],
+    ["by the limit", {}, "128Mi", "--max-old-space-size=76 --max-semi-space-size=4"],
+    ["by a small limit", {}, "20Mi", "--max-old-space-size=12 --max-semi-space-size=1"],
+    ["by a limit in between", {}, "500Mi", "--max-old-space-size=300 --max-semi-space-size=8"],
+    ["by a limit in bytes", {}, "1073741824", "--max-old-space-size=614 --max-semi-space-size=16"],
     [
       "before options of the user's",
       { env: [own] },
       "1Gi",
-      "--max-old-space-size=614 --no-warnings",
+      "--max-old-space-size=614 --max-semi-space-size=16 --no-warnings",
     ],
     ["but not without a limit", {}, undefined, undefined],
     ["nor for Python", { runtime: "python312" }, "1Gi", undefined],

@@ -35,7 +35,13 @@ export {
   resolveResources,
 } from "./presets.ts";
 export { buildKey, dependenciesOf } from "./build-key.ts";
-export { environmentOf, type EnvironmentSettings, reservedEnvNames } from "./environment.ts";
+export {
+  environmentOf,
+  type EnvironmentSettings,
+  type HeapSizing,
+  heapSizings,
+  reservedEnvNames,
+} from "./environment.ts";
 export {
   annotations,
   childLabelsOf,

@@ -2,6 +2,7 @@ import {
   annotations,
   childLabelsOf,
   environmentOf,
+  type HeapSizing,
   type Function,
   names,
   podLabelsOf,
@@ -27,8 +28,8 @@ export interface DeploymentInputs {
   buildKey: string;
   /** Digest of the Secrets and ConfigMaps that the Function refers to, if it does. */
   references?: string | undefined;
-  /** As before heaps were sized by their containers. */
-  hasUnsizedHeap?: boolean | undefined;
+  /** How heaps are sized by their containers; another way than the newest is as it was before that. */
+  heapSizing?: HeapSizing | undefined;
 }
 
 const port = 8080;
@@ -82,19 +83,19 @@ function podTemplate(fn: Function, settings: Settings, inputs: DeploymentInputs)
 }
 
 function container(fn: Function, settings: Settings, inputs: DeploymentInputs): Container {
-  const { image, hasUnsizedHeap = false } = inputs;
+  const { image, heapSizing } = inputs;
   const { resourceConfiguration } = fn.spec;
   const { resources } = resolveResources(
     "function",
     resourceConfiguration?.function,
     settings.defaultFunctionPreset,
   );
-  const memoryLimit = hasUnsizedHeap ? undefined : resources.limits?.["memory"];
+  const memoryLimit = resources.limits?.["memory"];
   return {
     name: names.container,
     image,
     imagePullPolicy: "IfNotPresent",
-    env: environmentOf(fn, { ...settings, memoryLimit }),
+    env: environmentOf(fn, { ...settings, memoryLimit, heapSizing }),
     ports: [{ name: "http", containerPort: port, protocol: "TCP" }],
     resources,
     ...probes(),

@@ -1,3 +1,4 @@
+import { heapSizings } from "@spry/function";
 import { isInvalid, messageOf } from "@spry/kube";
 import { ensureChild, isFrom, isRefusal } from "../children.ts";
 import { desiredDeployment } from "../desired/deployment.ts";
@@ -32,8 +33,8 @@ export const deployWorkload: Stage = {
 };
 
 /**
- * The Deployment as it should be. One that was written before heaps were sized stays as it is until something
- * else about it changes: an upgrade rolls nothing out by itself (ADR 0003).
+ * The Deployment as it should be. One that was written when heaps were sized otherwise stays as it is until
+ * something else about it changes: an upgrade rolls nothing out by itself (ADR 0003).
  */
 async function wishOf({ key, fn, image = "", buildKey = "" }: Draft, deps: Deps) {
   const { caches, settings, references } = deps;
@@ -42,6 +43,8 @@ async function wishOf({ key, fn, image = "", buildKey = "" }: Draft, deps: Deps)
   const { namespace, name } = desired.metadata;
   const observed = caches.deployments.get(`${namespace}/${name}`);
   if (!observed || isFrom(observed, desired)) return desired;
-  const former = desiredDeployment(fn, settings, { ...inputs, hasUnsizedHeap: true });
-  return isFrom(observed, former) ? former : desired;
+  const formers = heapSizings
+    .slice(1)
+    .map((heapSizing) => desiredDeployment(fn, settings, { ...inputs, heapSizing }));
+  return formers.find((former) => isFrom(observed, former)) ?? desired;
 }
