@@ -1,8 +1,14 @@
 /** The whole journey on a real cluster: install, Functions, edits under load, configuration, uninstall. */
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { type Function, functions, functionsV1alpha1, gitRepositories } from "@spry/function";
+import {
+  type Function,
+  functions,
+  functionsV1alpha1,
+  gitRepositories,
+  names,
+} from "@spry/function";
 import { type Serverless, serverlesses } from "@spry/controller";
 import { type KubeObject, type Namespace, type Resource, resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -14,6 +20,7 @@ import {
   namespaceRules,
 } from "../../packages/cli/src/install/access.ts";
 import { gitWebhookName } from "../../packages/cli/src/install/controller.ts";
+import { gatewayName, gatewayRules } from "../../packages/cli/src/install/gateway.ts";
 import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { functionManifest, pause, root, run } from "../support/platform.ts";
@@ -33,6 +40,8 @@ function manifest(name: string, source: string, spec: Record<string, unknown> = 
 const answering = (text: string) =>
   `module.exports = { main: async () => ${JSON.stringify(text)} };`;
 const apply = (fn: Function) => cluster.client.apply(functions, fn, { fieldManager: "test" });
+const gatewayValues = () => path.join(cluster.scratch, "gateway.json");
+const install = () => cluster.install("--values", gatewayValues());
 const configuration = () =>
   cluster.client.get<Serverless>(serverlesses, { namespace: system, name: "default" });
 const configure = (spec: Serverless["spec"]) =>
@@ -80,13 +89,14 @@ async function loadUntil(text: string): Promise<{ ok: number; bad: string[] }> {
 describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})` : ""}`, () => {
   let before: string[];
   beforeAll(async () => {
-    await cluster.start();
+    await cluster.start({ moreImages: ["gateway"] });
+    writeFileSync(gatewayValues(), JSON.stringify({ gateway: { enabled: true } }));
     before = await cluster.inventory();
   }, 300_000);
   afterAll(() => cluster.stop(), 60_000);
 
   test("spry install brings up controller and registry, and says what is in effect", async () => {
-    const { code, stderr } = await cluster.install();
+    const { code, stderr } = await install();
     expect(stderr).toContain(`Spry is installed in ${system}`);
     expect(code).toBe(0);
     await expect.poll(async () => (await configuration()).status?.state, patience).toBe("Ready");
@@ -248,7 +258,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     const { stderr } = await cluster.spry("uninstall", "--functions", "keep");
     expect(stderr).toContain("Spry is gone; Functions run on as they are.");
     expect(await cluster.call(namespace, "inline")).toBe("edit 2");
-    expect((await cluster.install()).code).toBe(0);
+    expect((await install()).code).toBe(0);
     await expect.poll(async () => (await configuration()).status?.state, patience).toBe("Ready");
     await cluster.untilRunning(namespace, "inline");
     expect(await pods()).toEqual(running);
@@ -274,6 +284,19 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
       .flatMap(rightsIn)
       .filter((right) => !used.has(right) && !onlySometimes.has(right));
     expect(unused).toEqual([]);
+  });
+
+  test("the gateway's role is what the gateway asks for; builds and Functions ask for nothing", async () => {
+    const url = `http://${gatewayName}.${system}.svc.cluster.local/`;
+    const headers = { host: `inline.${namespace}.localhost` };
+    const script = `require("node:http").get("${url}", { headers: ${JSON.stringify(headers)} }, (r) => r.pipe(process.stdout))`;
+    expect(await cluster.inClient(namespace, script)).toBe("edit 2");
+    const asked = cluster.asked(`${system}:${gatewayName}`);
+    const refused = asked.filter(({ responseStatus }) => responseStatus?.code === 403);
+    expect(refused.map(rightOf)).toEqual([]);
+    expect(new Set(asked.flatMap(rightsUsed))).toEqual(new Set(gatewayRules.flatMap(rightsIn)));
+    for (const account of [names.serviceAccount, "default"])
+      expect(cluster.asked(`${namespace}:${account}`).map(rightOf)).toEqual([]);
   });
 
   test("spry uninstall leaves nothing behind", async () => {

@@ -9,7 +9,7 @@ import { type Function, functions } from "@spry/function";
 import { layout } from "../../tools/real-apiserver/components.ts";
 import { allowPlainRegistry } from "../../tools/real-apiserver/node/programs.ts";
 import { type NodeProgram } from "../../tools/real-apiserver/node/programs.ts";
-import { restartProgram } from "../../tools/real-apiserver/node/restart.ts";
+import { losePower, restartProgram } from "../../tools/real-apiserver/node/restart.ts";
 import { inClient, serviceUrl, startClient } from "./client-pod.ts";
 import { inventory } from "./cluster-inventory.ts";
 import { pause, root, run } from "./platform.ts";
@@ -231,6 +231,11 @@ export class InstalledCluster {
   /** Kills a program of the node, and starts it again when `whileGone` is over. */
   restartOnNode(name: NodeProgram, whileGone: () => Promise<void>): Promise<void> {
     return restartProgram(this.#dir, name, { whileGone, signal: new AbortController().signal });
+  }
+
+  /** Takes the power from the node, with all its Pods, and gives it back when `whileGone` is over. */
+  losePower(whileGone: () => Promise<void>): Promise<void> {
+    return losePower(this.#dir, { whileGone, signal: new AbortController().signal });
   }
 
   /** What a ServiceAccount has asked the API server for, by the audit log. */

@@ -115,18 +115,28 @@ async function importImages(
     await writeNodeImages(scratch);
     const archive = path.join(scratch, "images.tar");
     await command("tar", ["-C", path.join(scratch, "images"), "-cf", archive, "."]);
-    const ctr = ["--address", containerdSocket, "--namespace", "k8s.io"];
-    await until("containerd is ready", { signal, timeoutMs: patienceMs }, async () => {
-      if (!isRunning(containerd)) throw new Error("it ended at its start");
-      return command(...inNamespaces(first, "ctr", [...ctr, "version"])).then(
-        () => true,
-        () => false,
-      );
-    });
+    await untilContainerd(first, containerd, signal);
     await command(...inNamespaces(first, "ctr", [...ctr, "images", "import", archive]));
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+const ctr = ["--address", containerdSocket, "--namespace", "k8s.io"];
+
+/** Until it answers; a kubelet that starts before ends. */
+export async function untilContainerd(
+  first: BackgroundProcess,
+  containerd: BackgroundProcess,
+  signal: AbortSignal,
+): Promise<void> {
+  await until("containerd is ready", { signal, timeoutMs: patienceMs }, async () => {
+    if (!isRunning(containerd)) throw new Error("it ended at its start");
+    return command(...inNamespaces(first, "ctr", [...ctr, "version"])).then(
+      () => true,
+      () => false,
+    );
+  });
 }
 
 async function untilReady(
