@@ -11,17 +11,15 @@ import signal
 import socket
 import time
 
+from .async_calls import AsyncCalls
 from .connection import Connection
-from .exchange import ERROR_BODY, TEXT, Exchange, add_to_answers
+from .exchange import TEXT, Exchange, add_to_answers
 from .handler import ASGI, LoadError, load_handler
-from .invocation import Invocation
 from .lifecycle import call_hook_async
 from .log import log, log_error
 from .metrics import Metrics
-from .reply import error_reply
 from .service import GRACE_SECONDS, TIMEOUT_BODY, Service
 
-_LARGE = 256 * 1024
 _STARTUP_SECONDS = 120.0
 
 
@@ -61,17 +59,15 @@ class _Server(Service):
     def __init__(self, settings, handler, listening, beat, announce=None) -> None:
         super().__init__(settings, Metrics())
         self._handler = handler
-        self._invocation = Invocation(settings, handler)
+        self._calls = AsyncCalls(settings, handler, self._settle)
         self._listening = socket.socket(fileno=listening.detach())
         self._beat = beat
         self._announce = announce
         self._started = time.monotonic()
         self._tasks: dict[Exchange, asyncio.Task] = {}
         self._accepting: asyncio.Server | None = None
-        self._sockets: set[asyncio.Task] = set()
         self._done = asyncio.Event()
         self._lifespan = None
-        self._pool = None
 
     async def run(self, supervisor) -> int:
         self._loop = asyncio.get_running_loop()
@@ -118,6 +114,7 @@ class _Server(Service):
         from .asgi import Lifespan
 
         self._lifespan = Lifespan(self._handler.call)
+        self._calls.state = self._lifespan.state
         try:
             await asyncio.wait_for(self._lifespan.startup(), _STARTUP_SECONDS)
         except Exception as error:  # noqa: BLE001
@@ -164,14 +161,7 @@ class _Server(Service):
     def dispatch(self, exchange: Exchange) -> None:
         if len(self.pending) > self.settings.threads + self.settings.queue:
             return self.overloaded(exchange)
-        if self._handler.kind is ASGI:
-            upgrades = "upgrade" in exchange.head.headers
-            work = self._call_websocket(exchange) if upgrades else self._call_application(exchange)
-        elif self._handler.asynchronous:
-            work = self._call(exchange)
-        else:
-            work = self._call_in_thread(exchange)
-        self._tasks[exchange] = self._loop.create_task(work)
+        self._tasks[exchange] = self._loop.create_task(self._calls.call(exchange))
 
     def timed_out(self, exchange: Exchange) -> None:
         task = self._tasks.pop(exchange, None)
@@ -189,126 +179,6 @@ class _Server(Service):
         if exchange.begun and exchange in self._tasks:
             self._tasks[exchange].cancel()
 
-    async def _call(self, exchange: Exchange) -> None:
-        status, failed = 500, True
-        try:
-            reply = await self._invocation.call_async(exchange.head, exchange.body, exchange.peer)
-            status, failed = reply.status, reply.failed
-            await self._send(exchange, reply)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001
-            failed = True
-            self._fail(exchange, error)
-        finally:
-            self._settle(exchange, status, failed)
-
-    async def _call_application(self, exchange: Exchange) -> None:
-        from .asgi import call_asgi
-
-        status, failed = 500, True
-        self._invocation.begin(exchange.head)
-        began = time.time_ns()
-        try:
-            status = await call_asgi(self._handler.call, exchange, self._lifespan.state)
-            failed = status >= 500
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001
-            self._fail(exchange, error)
-        finally:
-            self._invocation.end_if_forked()
-            self._invocation.end(exchange.head, status, began)
-            self._settle(exchange, status, failed)
-
-    async def _call_websocket(self, exchange: Exchange) -> None:
-        """A call, as limits and metrics count it, until it is accepted or refused."""
-        from .asgi_websocket import call_asgi_websocket, is_websocket
-
-        if not is_websocket(exchange.head):
-            return await self._call_application(exchange)
-        task = asyncio.current_task()
-
-        def accepted() -> None:
-            self._sockets.add(task)
-            self._settle(exchange, 101, False)
-
-        self._invocation.begin(exchange.head)
-        failed = True
-        try:
-            await call_asgi_websocket(
-                self._handler.call, exchange, self._lifespan.state, self.settings.body_limit, accepted
-            )
-            failed = False
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001
-            log_error("calling the function for a WebSocket", error)
-        finally:
-            self._sockets.discard(task)
-            self._settle(exchange, 500 if failed else 403, failed)
-
-    async def _call_in_thread(self, exchange: Exchange) -> None:
-        import concurrent.futures
-
-        if self._pool is None:
-            self._pool = concurrent.futures.ThreadPoolExecutor(self.settings.threads)
-        call = self._loop.run_in_executor(
-            self._pool, self._invocation.call, exchange.head, exchange.body, exchange.peer
-        )
-        status, failed = 500, True
-        try:
-            reply = await call
-            status, failed = reply.status, reply.failed
-            await self._send(exchange, reply)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001
-            failed = True
-            self._fail(exchange, error)
-        finally:
-            self._settle(exchange, status, failed)
-
     def _settle(self, exchange: Exchange, status: int, failed: bool) -> None:
         if self._tasks.pop(exchange, None) is not None:
             self.settle(exchange, status, time.perf_counter() - exchange.started, failed)
-
-    def _fail(self, exchange: Exchange, error: BaseException) -> None:
-        if exchange.begun:
-            log_error("calling the function: its answer broke off", error)
-            exchange.break_off()
-        else:
-            error_reply(error)
-            exchange.respond(500, TEXT, ERROR_BODY)
-
-    async def _send(self, exchange: Exchange, reply) -> None:
-        if reply.pieces is None and len(reply.body) <= _LARGE:
-            return exchange.respond(reply.status, reply.fields, reply.body)
-        pieces = reply.pieces
-        if pieces is None:
-            reply.length = len(reply.body)
-            pieces = (reply.body[at : at + _LARGE] for at in range(0, reply.length, _LARGE))
-        exchange.start(reply.status, reply.fields, reply.length)
-        try:
-            async for piece in _each(pieces):
-                if exchange.gone:
-                    return
-                exchange.write(piece.encode() if isinstance(piece, str) else bytes(piece))
-                await exchange.drained()
-            exchange.finish()
-        finally:
-            if hasattr(pieces, "aclose"):
-                await pieces.aclose()
-            else:
-                self._invocation.close(reply)
-
-
-async def _each(pieces):
-    """Of either kind of iterable. A synchronous one must not keep the loop to itself."""
-    if hasattr(pieces, "__aiter__"):
-        async for piece in pieces:
-            yield piece
-        return
-    for piece in pieces:
-        yield piece
-        await asyncio.sleep(0)
