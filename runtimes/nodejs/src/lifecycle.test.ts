@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { describe, expect, test } from "vitest";
@@ -245,8 +246,10 @@ describe("a handler that blocks the event loop", () => {
       `function spin(n) { for (;;) n++; }\nexports.main = (event) => event.data ? spin(0) : "ok";`,
       { FUNC_TIMEOUT: "1" },
     );
-    await new Promise((resolve) => setTimeout(resolve, 1500));
     expect((await send(fn.url)).body).toBe("ok");
+    // What watches is a process of its own.
+    const children = () => spawnSync("pgrep", ["-P", String(fn.process.pid)]).stdout.toString();
+    await expect.poll(children, { timeout: 30_000 }).not.toBe("");
     const stuck = send(fn.url, {
       method: "POST",
       headers: { "content-type": "text/plain" },
@@ -258,7 +261,7 @@ describe("a handler that blocks the event loop", () => {
     expect(fn.stderr()).toMatch(
       /the handler has been blocking the event loop for 2 s\n[^]* {4}at spin \(.*handler\.js:1:\d+\)\n {4}at .*main \(/,
     );
-  });
+  }, 60_000);
 });
 
 test("a handler that fills the heap ends the process, which says so", async () => {

@@ -87,15 +87,16 @@ async function main(): Promise<void> {
 const patience = 10;
 
 /**
- * When a second has gone by without a request, and in ten at the latest. What is done then takes some
- * milliseconds, which a container with a fiftieth of a processor has in half a second: those who called
- * it into being need not wait for that too.
+ * A tenth of a second after the start, if nobody waited for that; else when a second has gone by without a
+ * request, and in ten at the latest. What is done then takes some milliseconds, which a container with a
+ * fiftieth of a processor has in half a second: those who called it into being need not wait for that too.
  */
-function whenCalm(metrics: Metrics, work: () => void, seconds = 1, before = metrics.calls): void {
-  setTimeout(() => {
-    if (metrics.calls === before || seconds === patience) work();
-    else whenCalm(metrics, work, seconds + 1);
-  }, 1000).unref();
+function whenCalm(metrics: Metrics, work: () => void, looks = 0, before = 0): void {
+  const again = () => {
+    if (metrics.calls === before || looks === patience) work();
+    else whenCalm(metrics, work, looks + 1, metrics.calls);
+  };
+  setTimeout(again, looks === 0 ? 100 : 1000).unref();
 }
 
 /** Beside this file; or, for a process that waits for its Function, wherever it is told. */
