@@ -10,7 +10,14 @@ import {
   names,
 } from "@spry/function";
 import { type Serverless, serverlesses } from "@spry/controller";
-import { type KubeObject, type Namespace, type Resource, resources } from "@spry/kube";
+import {
+  Informer,
+  type KubeObject,
+  type Namespace,
+  type Pod,
+  type Resource,
+  resources,
+} from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
@@ -22,6 +29,11 @@ import {
 import { gitWebhookName } from "../../packages/cli/src/install/controller.ts";
 import { gatewayName, gatewayRules } from "../../packages/cli/src/install/gateway.ts";
 import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
+import {
+  serveMetrics,
+  usageAnnotation,
+  withdrawMetrics,
+} from "../differential/sequences/metrics-server.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { functionManifest, pause, root, run } from "../support/platform.ts";
 import { rightOf, rightsIn, rightsUsed } from "../support/rights.ts";
@@ -59,6 +71,9 @@ async function push(repository: string, token: string): Promise<string> {
   const script = `fetch("${url}", ${JSON.stringify(request)}).then((r) => r.text()).then((t) => console.log(t))`;
   return cluster.inClient(namespace, script);
 }
+
+const podsOfInline =
+  "serverless.kyma-project.io/function-name=inline,serverless.kyma-project.io/resource=deployment";
 
 const quotas: Resource<KubeObject & { spec: object }> = {
   group: "",
@@ -190,6 +205,44 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     await scale(null);
     await expect.poll(autoscaler, patience).toEqual([]);
   });
+
+  test("load beyond the aim: the cluster's own autoscaler gives the Function another instance", async () => {
+    const { client } = cluster;
+    const target = { namespace, name: "inline" };
+    const stop = new AbortController();
+    const pods = new Informer<Pod>(client, resources.pods, { namespace });
+    void pods.run(stop.signal);
+    const metrics = await serveMetrics(client, pods, cluster.scratch, cluster.hostAddress);
+    const scale = async (spec: object) => client.patch(functions, target, { spec });
+    const running = async () => {
+      const { items } = await client.list(resources.pods, {
+        namespace,
+        labelSelector: podsOfInline,
+      });
+      return items.filter(({ metadata }) => !metadata.deletionTimestamp);
+    };
+    const usage = JSON.stringify({ function: { cpu: "500m", memory: "32Mi" } });
+    const instances = async () => {
+      for (const { metadata } of await running()) {
+        const patch = { metadata: { annotations: { [usageAnnotation]: usage } } };
+        await client.patch(resources.pods, { namespace, name: metadata.name ?? "" }, patch);
+      }
+      const { spec, status } = await client.get(functions, target);
+      return [spec.replicas, status?.replicas];
+    };
+    try {
+      await scale({ scaleConfig: { minReplicas: 1, maxReplicas: 2 } });
+      // It looks every 15 s.
+      await expect.poll(instances, { timeout: 120_000, interval: 1_000 }).toEqual([2, 2]);
+    } finally {
+      stop.abort();
+      metrics.close();
+      await withdrawMetrics(client);
+    }
+    await scale({ scaleConfig: null, replicas: 1 });
+    await expect.poll(async () => (await running()).length, patience).toBe(1);
+    await cluster.untilRunning(namespace, "inline");
+  }, 240_000);
 
   test("the configuration takes effect while Functions run; what it cannot mean is told", async () => {
     await configure({

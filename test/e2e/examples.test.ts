@@ -9,7 +9,7 @@ import { findPython } from "@spry/machine";
 import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
 import { type CallOptions } from "../support/calls.ts";
-import { enginePlatform } from "../support/engine.ts";
+import { enginePlatform, onCluster } from "../support/engine.ts";
 import { root } from "../support/platform.ts";
 
 const examples = path.join(root, "examples");
@@ -144,6 +144,7 @@ const rows: Record<string, Example> = {
     },
   },
   cron: {
+    ...(onCluster && { apply: withNodeImage }),
     works: async () => {
       await platform.k("create job --from=cronjob/cron now");
       await platform.k("wait --for=condition=Complete job/now --timeout=60s");
@@ -154,6 +155,7 @@ const rows: Record<string, Example> = {
     },
   },
   autoscale: {
+    needs: { is: !onCluster, what: "what measures Pods (metrics-server)" },
     works: async () => {
       const hpa = JSON.parse(await platform.k("get hpa autoscale -o json"));
       expect(hpa.spec).toMatchObject({ minReplicas: 1, maxReplicas: 3 });
@@ -194,7 +196,7 @@ describe.each(Object.entries(rows))("examples/%s", (name, { needs, apply, works,
   });
 
   test.skipIf(needs?.is === false)(
-    needs?.is === false ? `skipped: ${needs.what} is not on this machine` : "runs as it is",
+    needs?.is === false ? `skipped: ${needs.what} is not here` : "runs as it is",
     async () => {
       await (apply?.() ?? platform.k(`apply -f ${examples}/${name}/`));
       for (const each of functions ?? [name])
@@ -302,6 +304,16 @@ async function fromLocalRepository(): Promise<void> {
   const local = manifest.replace(/url: .*\/(.*\.git)/, `url: ${server.origin}/$1`);
   await platform.k("apply -f -", local);
   await platform.k("wait --for=condition=Running function/git-source --timeout=60s");
+}
+
+/** As the example says: on a cluster its Job runs on any image that has Node.js. */
+async function withNodeImage(): Promise<void> {
+  const manifest = readFileSync(path.join(examples, "cron", "function.yaml"), "utf8");
+  const selector = "-l app.kubernetes.io/name=serverless-controller -n kyma-system";
+  const image = await platform.k(
+    `get pods ${selector} -o jsonpath={.items[0].spec.containers[0].image}`,
+  );
+  await platform.k("apply -f -", manifest.replace(/image: .*nodejs24/, `image: ${image.trim()}`));
 }
 
 const receiver = "module.exports = { main: ({ data }) => (data ? 'Stored' : '') };";

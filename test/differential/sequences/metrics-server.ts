@@ -63,11 +63,14 @@ const apiServices: Resource = {
   namespaced: false,
 };
 
-/** Serves `metrics.k8s.io` to a real cluster, aggregated into its API. */
+const service = { namespace: "kube-system", name: "stage-metrics" };
+
+/** Serves `metrics.k8s.io` to a real cluster, aggregated into its API, at an address of this machine that it reaches. */
 export async function serveMetrics(
   client: KubeClient,
   pods: Informer<Pod>,
   scratch: string,
+  address = "127.0.0.1",
 ): Promise<{ close(): void }> {
   const [key, cert] = ["metrics.key", "metrics.crt"].map((name) => path.join(scratch, name)) as [
     string,
@@ -84,18 +87,18 @@ export async function serveMetrics(
       response.end(JSON.stringify(answerTo(url, pods)));
     },
   );
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as { port: number };
-  const namespace = "kube-system";
-  const name = "stage-metrics";
-  const spec = { type: "ExternalName", externalName: "localhost", ports: [{ port }] };
-  await client.create(services, { metadata: { namespace, name }, spec } as never);
+  // An address of loopback may not be named.
+  const externalName = address === "127.0.0.1" ? "localhost" : address;
+  const spec = { type: "ExternalName", externalName, ports: [{ port }] };
+  await client.create(services, { metadata: service, spec } as never);
   await client.create(apiServices, {
     metadata: { name: `${version}.${group}` },
     spec: {
       group,
       version,
-      service: { namespace, name, port },
+      service: { ...service, port },
       insecureSkipTLSVerify: true,
       groupPriorityMinimum: 100,
       versionPriority: 100,
@@ -107,6 +110,12 @@ export async function serveMetrics(
       server.close();
     },
   };
+}
+
+/** Takes it out of the cluster's API again. */
+export async function withdrawMetrics(client: KubeClient): Promise<void> {
+  await client.delete(apiServices, { name: `${version}.${group}` });
+  await client.delete(services, service);
 }
 
 function answerTo({ pathname, searchParams }: URL, pods: Informer<Pod>): object {
