@@ -159,7 +159,7 @@ async def main(event, context):
         raise
     return "fine"
 `,
-      { FUNC_TIMEOUT: "0.5" },
+      { FUNC_TIMEOUT: "2" },
     );
     const slow = runtime.call("/slow");
     expect((await runtime.call("/")).body).toBe("fine");
@@ -176,7 +176,7 @@ async def main(event, context):
         time.sleep(60)
     return "fine"
 `,
-      { FUNC_TIMEOUT: "0.5" },
+      { FUNC_TIMEOUT: "2" },
     );
     const blocked = runtime.call("/block").catch((error: unknown) => error);
     await pause(50);
