@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { filesBelow } from "./files-below.ts";
+import { hostAddress } from "./host-address.ts";
 import { type Answer, call, type CallOptions, callUntil } from "./calls.ts";
 
 export const root = path.resolve(import.meta.dirname, "../..");
@@ -94,7 +95,7 @@ export class Platform {
 
   /** This machine, as Pods see it. */
   get hostAddress(): string {
-    return "127.0.0.1";
+    return hostAddress();
   }
 
   /** Of the platform's own programs. */

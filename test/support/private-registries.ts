@@ -3,21 +3,14 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo } from "node:net";
-import { networkInterfaces } from "node:os";
 import path from "node:path";
 import { createLayer } from "@spry/image";
+import { hostAddress } from "./host-address.ts";
 
 export interface PrivateRegistry {
   url: string;
   host: string;
   close(): void;
-}
-
-/** Where Pods reach this machine: in `oci` their loopback is their own. */
-function reachableAddress(): string {
-  if (process.env["SPRY_TEST_SANDBOX"] !== "oci") return "127.0.0.1";
-  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address ?? "127.0.0.1";
 }
 
 async function serve(
@@ -36,7 +29,7 @@ async function serve(
     return response.end(found);
   };
   const server = createServer(handle);
-  await new Promise<void>((resolve) => server.listen(0, reachableAddress(), resolve));
+  await new Promise<void>((resolve) => server.listen(0, hostAddress(), resolve));
   const { address, port } = server.address() as AddressInfo;
   const host = `${address}:${port}`;
   return { url: `http://${host}`, host, close: () => void server.close() };
