@@ -12,10 +12,11 @@ export function withAnyOrigin(headers: HeadHeaders): HeadHeaders {
   if (!Array.isArray(headers))
     return Object.keys(headers).some(isCorsHeader) ? headers : { ...headers, ...anyOrigin };
   const flat: OutgoingHttpHeader[] = Array.isArray(headers[0]) ? headers.flat() : headers;
-  const isSet = flat.some(
-    (each, at) => at % 2 === 0 && typeof each === "string" && isCorsHeader(each),
-  );
-  return isSet ? flat : [...flat, corsHeader, "*"];
+  for (let at = 0; at < flat.length; at += 2) {
+    const name = flat[at];
+    if (typeof name === "string" && isCorsHeader(name)) return flat;
+  }
+  return flat.concat(corsHeader, "*");
 }
 
 function isCorsHeader(name: string): boolean {

@@ -46,7 +46,7 @@ export class FunctionResponse extends ServerResponse<FunctionRequest> {
     const hasBody = body !== undefined && status >= 200 && status !== 204 && status !== 304;
     if (hasBody && this.getHeaderNames().length === 0) {
       const length = String(Buffer.byteLength(body));
-      return this.writeHead(status, [...headers, "content-length", length]).end(body);
+      return this.writeHead(status, headers.concat("content-length", length)).end(body);
     }
     for (let at = 0; at < headers.length; at += 2) {
       const [name = "", value = ""] = [headers[at], headers[at + 1]];

@@ -92,8 +92,10 @@ function sendPlainResponse(
 ): undefined {
   response.statusCode = status;
   if (statusText) response.statusMessage = statusText;
-  const sent = body === null ? headers : headers.filter(([name]) => !framing.has(name));
-  response.endWith(sent.flat(), body ?? undefined);
+  const flat: string[] = [];
+  for (const [name, value] of headers)
+    if (body === null || !framing.has(name)) flat.push(name, value);
+  response.endWith(flat, body ?? undefined);
   return undefined;
 }
 
