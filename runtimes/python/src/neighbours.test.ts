@@ -263,6 +263,7 @@ def hello(request):
   const starlette = installPackages("starlette==1.0.0");
   test.skipIf(!starlette)(
     "functions_framework.aio with Starlette's requests and answers, which pip installs",
+    { timeout: 90_000 },
     async () => {
       const code = `
 import functions_framework.aio
@@ -308,6 +309,7 @@ async def on_event(cloud_event):
   const cloudEvents = installPackages("cloudevents==2.0.0");
   test.skipIf(!cloudEvents)(
     "func with events of the package cloudevents, which pip installs",
+    { timeout: 90_000 },
     async () => {
       const code = `
 from cloudevents.core.v1.event import CloudEvent

@@ -48,7 +48,7 @@ def main(event, context):
     return json.loads(globals()[event["extensions"]["request"].path[1:]]())
 `;
   runtime = await PythonRuntime.start(code, { PYTHONPATH: packages ?? "" });
-});
+}, 60_000);
 
 afterAll(async () => {
   await runtime?.stop();

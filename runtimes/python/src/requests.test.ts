@@ -68,7 +68,7 @@ beforeAll(async () => {
     await PythonRuntime.start(hidden + code),
     await PythonRuntime.start(code, { PYTHONPATH: packages }),
   );
-});
+}, 60_000);
 
 afterAll(async () => {
   for (const runtime of runtimes) await runtime.stop();
