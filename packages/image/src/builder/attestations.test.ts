@@ -3,12 +3,15 @@ import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { buildFunctionImage, parseImageName, RegistryClient } from "../index.ts";
 import { type ImageIndex, type ImageManifest } from "../manifest.ts";
 import { given } from "../testing/build.ts";
 import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
+
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
 
 const files = {
   "handler.js": "module.exports = { main: () => 1 };",

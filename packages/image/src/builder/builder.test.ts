@@ -2,13 +2,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { buildFunctionImage, builderEntry, pullImage, sourceDigest } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
 import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { readSource } from "./function-source.ts";
 import { messageOf, UserError } from "./user-error.ts";
+
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
 
 const handler = "module.exports = { main: () => 1 };";
 const withGreeting = {

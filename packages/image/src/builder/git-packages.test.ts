@@ -4,11 +4,14 @@ import { readdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { buildFunctionImage, pullImage } from "../index.ts";
 import { given, write } from "../testing/build.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { messageOf, UserError } from "./user-error.ts";
+
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
 
 const wants = (spec: string) => ({
   "handler.js": "",
@@ -35,7 +38,7 @@ test("are made by their own scripts, as npm does it", async () => {
   await pullImage(client, (await buildFunctionImage(build)).image, dir);
   const files = readdirSync(join(dir, "usr/src/app/function/node_modules/made")).sort();
   expect(files).toEqual(["dist.js", "package.json"]);
-}, 60_000);
+});
 
 test("that want a login are refused, with the ways out", async () => {
   const server = createServer((_, response) =>

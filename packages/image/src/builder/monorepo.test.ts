@@ -2,12 +2,15 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { buildFunctionImage, createLayer, pullImage } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
 import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { parseMonorepo } from "./monorepo.ts";
+
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
 
 const packages = Object.fromEntries(
   ["1.0.0", "2.0.0"].map((version) => [

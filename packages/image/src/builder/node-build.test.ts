@@ -10,6 +10,9 @@ import { temporaryDirectory } from "../testing/registry.ts";
 import { meaningfulLines } from "./npm.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
+
 afterEach(() => void vi.unstubAllEnvs());
 
 const packages: Record<string, NpmPackage> = {

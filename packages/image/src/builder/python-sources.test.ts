@@ -1,7 +1,7 @@
 /** Python packages that have to be built from source, from an index with a login: their code runs, and never sees it. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { buildFunctionImage, pullImage } from "../index.ts";
 import { given } from "../testing/build.ts";
 import {
@@ -29,6 +29,9 @@ def build_wheel(directory, settings=None, metadata=None):
         archive.writestr("${name}-1.0.dist-info/RECORD", "")
     return "${name}-1.0-py3-none-any.whl"
 `;
+
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
 const project = (requires: string) =>
   `[build-system]\nrequires = [${requires}]\nbuild-backend = "backend"\nbackend-path = ["."]\n`;
 const statement = (name: string, more = "") =>

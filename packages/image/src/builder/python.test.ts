@@ -2,13 +2,16 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { buildFunctionImage, type BuildOptions, pullImage } from "../index.ts";
 import { type Files, given as givenBuild, write } from "../testing/build.ts";
 import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { meaningfulPipLines } from "./pip.ts";
 import { messageOf, UserError } from "./user-error.ts";
+
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
 
 const version = pythonOnThisMachine();
 
@@ -123,7 +126,7 @@ describe.skipIf(!version)("a build of a Python Function", () => {
     expect(failure).not.toBeInstanceOf(UserError);
     expect(messageOf(failure)).toMatch(/Connection refused/);
     expect(messageOf(failure)).not.toMatch(/No matching distribution/);
-  }, 30_000);
+  });
 });
 
 test("of what pip says, the lines with the cause are shown", () => {

@@ -4,12 +4,15 @@ import { once } from "node:events";
 import { chmodSync, chownSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type BuildOptions, builderEntry } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
 import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
+
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
 
 const isRoot = process.getuid?.() === 0;
 

@@ -10,11 +10,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { builderEntry, pullImage, stepScript } from "../index.ts";
 import { type Files, given, write } from "../testing/build.ts";
 import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
+
+// Installers, beside whatever else the machine does.
+vi.setConfig({ testTimeout: 120_000 });
 
 const token = "npm_Zx81Qspectrum48k";
 
