@@ -128,6 +128,8 @@ export async function pythonLayer(version: string, below: HostFiles): Promise<Ho
   if (existsSync(modules)) {
     for (const module of readdirSync(modules)) await files.libraries(path.join(modules, module));
   }
+  // Native packages rely on libstdc++ and libgcc_s, too (PEP 599), as Node.js does.
+  await files.libraries(process.execPath);
   return files;
 }
 
