@@ -76,6 +76,12 @@ export const bodyTooLarge = (limit: number): Answer => ({
   message: `the request's body is larger than ${limit} bytes`,
 });
 
+export const bodyStalled = (ms: number): Answer => ({
+  status: 408,
+  reason: "RequestTimeout",
+  message: `nothing more of the request's body came for ${Math.round(ms / 1000)} s`,
+});
+
 export const malformedRequest = (why: string): Answer => ({
   status: 400,
   reason: "BadRequest",

@@ -5,6 +5,7 @@ import { type Logger, messageOf, type ObjectKey } from "@spry/kube";
 import type { Dispatcher } from "undici";
 import {
   type Answer,
+  bodyStalled,
   bodyTooLarge,
   malformedRequest,
   overloaded,
@@ -22,6 +23,8 @@ import { awaitUpstream, type Seeker, type WaitingDeps, type WaitingSettings } fr
 
 export interface ExchangeSettings extends UpstreamSettings, WaitingSettings {
   maxRequestBytes: number;
+  /** Without a byte of a request's small body, which is read as a whole before a Pod is asked. */
+  bodyStallMs: number;
   /** Whether what a client says in `X-Forwarded-*` and `Forwarded` is believed. */
   trustForwarded: boolean;
 }
@@ -91,8 +94,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Seeker {
     if (!upstream) return;
     if (headers.expect !== undefined) this.#response.writeContinue();
     if (length > 0 && length <= maxRepeatableBytes) {
-      this.#body = await collectBody(this.#request);
-      if (this.#body === undefined) return;
+      const { clock, settings } = this.#deps;
+      const body = await collectBody(this.#request, clock, settings.bodyStallMs);
+      if (body === "stalled") return this.#answer(bodyStalled(settings.bodyStallMs));
+      if (body === undefined) return;
+      this.#body = body;
       // It may have taken its time.
       if (upstream.retired) upstream = await this.#findUpstream();
       if (!upstream) return;

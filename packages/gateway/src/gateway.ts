@@ -41,6 +41,7 @@ const defaults: ExchangeSettings = {
   maxWaiting: 1_000,
   maxConcurrency: 1_000,
   maxRequestBytes: 1024 ** 3,
+  bodyStallMs: 60_000,
   trustForwarded: false,
 };
 /** Routes must be current soon after the API server is back. */

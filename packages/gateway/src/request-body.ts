@@ -1,5 +1,6 @@
 import { type IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
+import { type Clock } from "@spry/kube";
 
 /** What has been sent is remembered up to this size, so that it can be sent to another Pod. */
 export const maxRepeatableBytes = 64 * 1024;
@@ -69,12 +70,31 @@ export class RequestBody {
   }
 }
 
-/** A body that is announced as small, in one piece; undefined when the client went away. */
-export function collectBody(request: IncomingMessage): Promise<Buffer | undefined> {
+/**
+ * A body that is announced as small, in one piece; undefined when the client went away, "stalled" when nothing of it came
+ * for `stallMs`.
+ */
+export function collectBody(
+  request: IncomingMessage,
+  clock: Clock,
+  stallMs: number,
+): Promise<Buffer | "stalled" | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.once("end", () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)));
-    request.once("close", () => resolve(undefined));
+    const wait = () => clock.after(stallMs, () => resolve("stalled"));
+    let stopWaiting = wait();
+    request.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      stopWaiting();
+      stopWaiting = wait();
+    });
+    request.once("end", () => {
+      stopWaiting();
+      resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
+    });
+    request.once("close", () => {
+      stopWaiting();
+      resolve(undefined);
+    });
   });
 }

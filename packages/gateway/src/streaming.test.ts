@@ -69,6 +69,25 @@ describe("a body", () => {
     expect(received.equals(sent)).toBe(true);
   });
 
+  test("that is small and never comes whole is answered 408, and its Pod is not bothered", async () => {
+    await bench.close();
+    bench = await startBench({ bodyStallMs: 100 });
+    let calls = 0;
+    await running((_, response) => {
+      calls++;
+      response.end();
+    });
+    const request = open({ headers: { "content-length": 100 } });
+    request.write("part");
+    const response = await responseTo(request);
+    expect([response.statusCode, response.headers["x-spry-reason"], calls]).toEqual([
+      408,
+      "RequestTimeout",
+      0,
+    ]);
+    expect((await bodyOf(response)).toString()).toMatch(/^nothing more of the request's body came/);
+  });
+
   test("waits for a slow reader instead of filling the gateway", async () => {
     let written = 0;
     await running((_, response) => {
