@@ -3,7 +3,8 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGzip, createZstdCompress, gzipSync } from "node:zlib";
+import { promisify } from "node:util";
+import * as zlib from "node:zlib";
 import { type Body } from "./client/http.ts";
 import { type Digest, digestFrom, digestOf } from "./digest.ts";
 import { type Descriptor, mediaTypes } from "./manifest.ts";
@@ -25,45 +26,78 @@ const gzipLevel = 1;
 const chunkSize = 256 * 1024;
 
 /** Node.js has it from 22.15 on; an older interpreter may run the builder, too. */
-const zstd: typeof createZstdCompress | undefined = createZstdCompress;
+const zstd: typeof zlib.createZstdCompress | undefined = zlib.createZstdCompress;
+
+/** Up to this size a tar is compressed in one piece, while its digest is made: stream and file take as long again. */
+const onePieceBytes = 32 * 1024 * 1024;
 
 /**
  * A layer with these files and nothing of where or when it was made: sorted, owner 0, time 0, modes
- * 0644 or 0755. Compressed in memory with gzip, or into `scratchFile` where the files are large: with zstd, which takes
- * a twentieth of gzip's time and fewer bytes (image-spec 1.1, media types; containerd 1.5 and Docker 23 read it).
+ * 0644 or 0755. Compressed with gzip, in memory; where `scratchFile` is given, for there may be much, with zstd, which
+ * takes a twentieth of gzip's time and fewer bytes (image-spec 1.1, media types; containerd 1.5 and Docker 23 read it).
  */
 export async function createLayer(
   files: readonly LayerFile[],
   options: { scratchFile?: string } = {},
 ): Promise<Layer> {
-  const sorted = sortLayerFiles(files);
-  if (options.scratchFile !== undefined) return writeLayer(sorted, options.scratchFile);
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of tarOf(sorted)) chunks.push(chunk);
-  const tar = Buffer.concat(chunks);
-  const bytes = withoutSystem(gzipSync(tar, { level: gzipLevel }));
-  const body = { size: bytes.length, open: () => bytes };
-  const descriptor = {
-    mediaType: mediaTypes.layerGzip,
-    digest: digestOf(bytes),
-    size: bytes.length,
+  const tar = tarOf(sortLayerFiles(files));
+  const { scratchFile } = options;
+  if (scratchFile === undefined) return gzipped((await take(tar, Infinity)).bytes);
+  const start = await take(tar, onePieceBytes);
+  if (start.isWhole) return compressed(start.bytes);
+  const whole = async function* () {
+    yield start.bytes;
+    yield* tar;
   };
-  return { descriptor, diffId: digestOf(tar), body };
+  return writeLayer(whole(), scratchFile);
 }
 
-async function writeLayer(files: readonly LayerFile[], file: string): Promise<Layer> {
+/** As much of a tar as there is, or a little more than `maxBytes` of it. */
+async function take(
+  tar: AsyncIterator<Uint8Array>,
+  maxBytes: number,
+): Promise<{ bytes: Buffer; isWhole: boolean }> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  while (size <= maxBytes) {
+    const next = await tar.next();
+    if (next.done) return { bytes: Buffer.concat(chunks), isWhole: true };
+    chunks.push(next.value);
+    size += next.value.length;
+  }
+  return { bytes: Buffer.concat(chunks), isWhole: false };
+}
+
+function gzipped(tar: Buffer): Layer {
+  const bytes = withoutSystem(zlib.gzipSync(tar, { level: gzipLevel }));
+  return layerOf(mediaTypes.layerGzip, bytes, digestOf(tar));
+}
+
+async function compressed(tar: Buffer): Promise<Layer> {
+  if (!zstd) return gzipped(tar);
+  const bytes = promisify(zlib.zstdCompress)(tar, { chunkSize: Math.max(chunkSize, tar.length) });
+  const diffId = digestOf(tar);
+  return layerOf(mediaTypes.layerZstd, await bytes, diffId);
+}
+
+function layerOf(mediaType: string, bytes: Uint8Array, diffId: Digest): Layer {
+  const descriptor = { mediaType, digest: digestOf(bytes), size: bytes.length };
+  return { descriptor, diffId, body: { size: bytes.length, open: () => bytes } };
+}
+
+async function writeLayer(tar: AsyncIterable<Uint8Array>, file: string): Promise<Layer> {
   const tarHash = createHash("sha256");
   const hash = createHash("sha256");
   let first = true;
   await pipeline(
-    Readable.from(tarOf(files), { objectMode: true }),
-    async function* (tar: AsyncIterable<Uint8Array>) {
-      for await (const chunk of tar) {
+    Readable.from(tar, { objectMode: true }),
+    async function* (chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
         tarHash.update(chunk);
         yield chunk;
       }
     },
-    zstd ? zstd({ chunkSize }) : createGzip({ level: gzipLevel, chunkSize }),
+    zstd ? zstd({ chunkSize }) : zlib.createGzip({ level: gzipLevel, chunkSize }),
     async function* (compressed: AsyncIterable<Buffer>) {
       for await (const chunk of compressed) {
         if (!zstd && first && chunk.length >= 10) withoutSystem(chunk);

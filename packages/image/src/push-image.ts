@@ -9,6 +9,8 @@ import { type Layer } from "./layer.ts";
 export interface LayerSource {
   name: ImageName;
   digests: ReadonlySet<Digest>;
+  /** Resolves when they are there, where that is still going on. */
+  ready?: Promise<unknown>;
 }
 
 /** How much of an image went over the wire. */
@@ -39,6 +41,7 @@ export async function pushImage(
   const bring = async (layer: Layer) => {
     const { digest, size } = layer.descriptor;
     const source = options.sources?.find((candidate) => candidate.digests.has(digest));
+    await source?.ready;
     const mountable = source?.name.host === target.host;
     if (mountable && source.name.repository === target.repository) return;
     if (mountable && (await client.mountBlob(target, digest, source.name.repository))) return;

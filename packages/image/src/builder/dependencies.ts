@@ -23,7 +23,7 @@ export interface DependencyRequest {
   report: (line: string) => void;
 }
 
-/** A layer of dependencies that is in the registry, and the packages in it. */
+/** A layer of dependencies that is in the registry or on its way there, and the packages in it. */
 export interface DependencyLayer {
   layer: Layer;
   components: Component[];
@@ -55,7 +55,10 @@ export async function findDependencyLayer(
   }
 }
 
-/** Makes the layer of what has been installed in `directory`, and keeps it in the registry. */
+/**
+ * Makes the layer of what has been installed in `directory`, and begins to bring it to the registry: whoever needs it there
+ * waits for `source.ready`, and hears of what went wrong.
+ */
 export async function pushDependencyLayer(
   client: RegistryClient,
   request: DependencyRequest,
@@ -71,8 +74,11 @@ export async function pushDependencyLayer(
   const onSend = () =>
     report(`pushing dependency layer ${(layer.descriptor.size / 1024 / 1024).toFixed(1)} MiB`);
   const config = { Labels: { [componentsLabel]: encodeComponents(components) } };
-  await pushImage(client, assembleImage({ layers: [layer], platform, config }), name, { onSend });
-  return { layer, components, source: sourceOf(name, layer.descriptor) };
+  const image = assembleImage({ layers: [layer], platform, config });
+  const ready = pushImage(client, image, name, { onSend });
+  // Who waits may have given up for another reason.
+  ready.catch(() => {});
+  return { layer, components, source: { ...sourceOf(name, layer.descriptor), ready } };
 }
 
 function nameOf(request: DependencyRequest): ImageName {

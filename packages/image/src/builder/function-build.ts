@@ -188,6 +188,7 @@ export class FunctionBuild {
       if (installed.includes(set)) {
         const pushed = await pushDependencyLayer(client, request, this.#directory);
         if (set === "runtime") layers.push(pushed);
+        else await pushed.source.ready;
       } else if (set === "runtime") {
         const found = await this.#find(set, installation);
         if (!found) throw new Error("the layer with the dependencies has just been removed");
