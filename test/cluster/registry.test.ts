@@ -218,7 +218,8 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
     // An image that no node has yet: without the login it cannot be pulled.
     await apply(manifest("second", answering("of its own")));
     await settled("second", otherHost);
-    expect(await cluster.call(namespace, "second")).toBe("of its own");
+    // The code before may have been built anew for this registry, too.
+    await expect.poll(() => cluster.call(namespace, "second"), patience).toBe("of its own");
     const neighbour = manifest("neighbour", answering("as ever"));
     await apply({ ...neighbour, metadata: { ...neighbour.metadata, namespace: beside } });
     await cluster.untilRunning(beside, "neighbour");
