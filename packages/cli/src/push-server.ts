@@ -1,9 +1,9 @@
 /** Where Git servers send pushes: plain HTTP, for a proxy or an Ingress with a certificate to stand before. */
 import { createServer } from "node:http";
-import { type AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { createPushWebhook } from "@spry/controller";
 import { type KubeClient, type Logger } from "@spry/kube";
+import { type Listening, listening } from "./listening.ts";
 
 const requestTimeoutMs = 30_000;
 const maxConnections = 64;
@@ -13,7 +13,7 @@ export async function startPushServer(options: {
   host: string;
   port: number;
   log: Logger;
-}): Promise<{ port: number; close(): Promise<void> }> {
+}): Promise<Listening> {
   const webhook = createPushWebhook(options);
   const server = createServer((incoming, outgoing) => {
     void (async () => {
@@ -38,17 +38,5 @@ export async function startPushServer(options: {
   });
   server.requestTimeout = requestTimeoutMs;
   server.maxConnections = maxConnections;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, options.host, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return listening(server, options);
 }

@@ -15,6 +15,6 @@ test.each([
     const answer = await fetch(`http://127.0.0.1:${server.port}/healthz`);
     expect([answer.status, await answer.text()]).toEqual([status, body]);
   } finally {
-    server.close();
+    await server.close();
   }
 });

@@ -1,12 +1,7 @@
 /** `/healthz`, `/readyz` and `/metrics` over HTTP: for probes and scrapers, never for the public. */
 import { createServer, type RequestListener } from "node:http";
-import { type AddressInfo } from "node:net";
 import { type PrometheusMetrics } from "@spry/kube";
-
-export interface StatusServer {
-  readonly port: number;
-  close(): void;
-}
+import { type Listening, listening } from "./listening.ts";
 
 /** Metrics and health on a port each (contract, section 11.2); without metrics `/metrics` is not there. */
 export async function startStatusServer(options: {
@@ -17,7 +12,7 @@ export async function startStatusServer(options: {
   /** Names what is stuck; with anything `/healthz` fails. It may take its time. */
   stuck?: () => Promise<string[]>;
   metrics?: Pick<PrometheusMetrics, "render">;
-}): Promise<StatusServer> {
+}): Promise<Listening> {
   const { stuck = async () => [] } = options;
   const health = async (text: (status: number, body: string) => void) => {
     const names = await stuck();
@@ -35,17 +30,5 @@ export async function startStatusServer(options: {
     if (pathname !== "/metrics" || !options.metrics) return text(404, "not found");
     return text(200, options.metrics.render());
   };
-  const server = createServer(answer);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, options.host, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  return listening(createServer(answer), options);
 }

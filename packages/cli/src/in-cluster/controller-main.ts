@@ -103,8 +103,8 @@ void runProgram(log, async (signal) => {
   await Promise.all(watching);
   server?.close();
   await pushServer.close();
-  metricsServer.close();
-  healthServer.close();
+  await metricsServer.close();
+  await healthServer.close();
 });
 
 async function lead(options: {

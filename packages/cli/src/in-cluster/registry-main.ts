@@ -52,7 +52,7 @@ void runProgram(log, async (signal) => {
   requestCleaning = () => keeping.request();
   await untilAborted(signal);
   await server.close();
-  status.close();
+  await status.close();
   await keeping.ended;
   await registry.close();
 });

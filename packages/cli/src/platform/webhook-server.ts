@@ -1,6 +1,5 @@
 /** The admission webhooks of the embedded platform: real HTTPS on loopback, as on a cluster. */
 import { createServer } from "node:https";
-import { type AddressInfo } from "node:net";
 import {
   admissionConfigurations,
   type ControllerConfig,
@@ -8,6 +7,7 @@ import {
   createAdmission,
 } from "@spry/controller";
 import { type KubeClient, resources } from "@spry/kube";
+import { listening } from "../listening.ts";
 import { answerWith } from "../webhook-requests.ts";
 import { type KeyPair } from "./certificates.ts";
 
@@ -25,19 +25,11 @@ export async function startWebhookServer(options: {
     answerWith((request) => admission.fetch(request)),
   );
   server.keepAliveTimeout = 120_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, options.host, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await configure(options.client, `https://${options.host}:${port}`, options.ca);
+  const listener = await listening(server, { host: options.host, port: 0 });
+  await configure(options.client, `https://${options.host}:${listener.port}`, options.ca);
   return {
     use: (config) => (admission = createAdmission(config, options.client)),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => listener.close(),
   };
 }
 

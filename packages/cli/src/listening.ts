@@ -1,0 +1,30 @@
+import { type Server } from "node:http";
+import { type AddressInfo } from "node:net";
+
+export interface Listening {
+  readonly port: number;
+  /** Resolves when the port is free; connections are cut off. */
+  close(): Promise<void>;
+}
+
+/** Of an HTTP or HTTPS server. Without a host on all interfaces; port 0 is any. Rejects with the system's error. */
+export async function listening(
+  server: Server,
+  { port, host }: { port: number; host?: string | undefined },
+): Promise<Listening> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
