@@ -9,8 +9,14 @@ import type * as Re2 from "re2js";
 let library: typeof Re2 | undefined;
 const load = createRequire(import.meta.url);
 
+/** By their patterns, the oldest first. */
 const known = new Map<string, Re2.RE2JS | SyntaxError>();
-const maxKnown = 10_000;
+/**
+ * Of all programs together. A common pattern has 20 to 60 instructions; what a long text leaves behind in a program
+ * was measured at up to 7 kB each, so this is 70 MB at the hands of somebody who means harm.
+ */
+const maxInstructions = 10_000;
+let instructions = 0;
 
 /**
  * The pattern, compiled once: `test` looks for it anywhere in a text, `matchAll` for all of its places. Throws a
@@ -19,13 +25,26 @@ const maxKnown = 10_000;
 export function goRegExp(pattern: string): Pick<Re2.RE2JS, "test" | "matchAll"> {
   let found = known.get(pattern);
   if (!found) {
-    if (known.size >= maxKnown) known.clear();
     found = compiled(pattern);
     known.set(pattern, found);
+    instructions += sizeOf(found);
+    forgetOldest();
   }
   if (found instanceof SyntaxError) throw found;
   return found;
 }
+
+function forgetOldest(): void {
+  for (const [pattern, program] of known) {
+    if (instructions <= maxInstructions) return;
+    known.delete(pattern);
+    instructions -= sizeOf(program);
+  }
+}
+
+/** What cannot be compiled is kept for its message, which is longer than most programs. */
+const sizeOf = (program: Re2.RE2JS | SyntaxError): number =>
+  program instanceof SyntaxError ? 10 : program.programSize();
 
 function compiled(pattern: string): Re2.RE2JS | SyntaxError {
   library ??= load("re2js") as typeof Re2;
