@@ -29,7 +29,7 @@ const chunkSize = 256 * 1024;
 const zstd: typeof zlib.createZstdCompress | undefined = zlib.createZstdCompress;
 
 /** Up to this size a tar is compressed in one piece, while its digest is made: stream and file take as long again. */
-const onePieceBytes = 32 * 1024 * 1024;
+const onePieceBytes = 16 * 1024 * 1024;
 
 /**
  * A layer with these files and nothing of where or when it was made: sorted, owner 0, time 0, modes

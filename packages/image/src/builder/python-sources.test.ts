@@ -4,38 +4,16 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { buildFunctionImage, pullImage } from "../index.ts";
 import { given } from "../testing/build.ts";
-import {
-  pythonOnThisMachine,
-  sourceDistribution,
-  startPythonIndex,
-} from "../testing/python-index.ts";
+import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
+import { curiousSource, sourceDistribution } from "../testing/python-sources.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
 const version = pythonOnThisMachine();
 const secret = "secret-token";
 
-/** Builds a wheel of one module, with everything in it that its code could find while it ran. */
-const backend = (name: string, imports = "") => `
-import glob, os, zipfile
-${imports}
-def build_wheel(directory, settings=None, metadata=None):
-    files = glob.glob(os.environ.get("HOME", "/nowhere") + "/**", recursive=True) + [os.environ.get("PIP_CONFIG_FILE", "")]
-    seen = str(dict(os.environ)) + "".join(open(file, errors="replace").read() for file in files if os.path.isfile(file))
-    with zipfile.ZipFile(directory + "/${name}-1.0-py3-none-any.whl", "w") as archive:
-        archive.writestr("${name}.py", "seen = " + repr(seen))
-        archive.write("PKG-INFO", "${name}-1.0.dist-info/METADATA")
-        archive.writestr("${name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        archive.writestr("${name}-1.0.dist-info/RECORD", "")
-    return "${name}-1.0-py3-none-any.whl"
-`;
-
 // Installers, beside whatever else the machine does.
 vi.setConfig({ testTimeout: 120_000 });
-const project = (requires: string) =>
-  `[build-system]\nrequires = [${requires}]\nbuild-backend = "backend"\nbackend-path = ["."]\n`;
-const statement = (name: string, more = "") =>
-  `Metadata-Version: 2.1\nName: ${name}\nVersion: 1.0\n${more}`;
 
 async function givenPrivate(sources: Record<string, Buffer>, requirements: string) {
   const { pipConfig } = await startPythonIndex({ login: `user:${secret}`, sources });
@@ -49,16 +27,15 @@ describe.skipIf(!version)("a source distribution from an index with a login", ()
   test("is built where the login is not, with what it needs for that and later", async () => {
     const { build, client, lines } = await givenPrivate(
       {
-        homemade: sourceDistribution("homemade", {
-          "pyproject.toml": project('"toolkit"'),
-          "backend.py": backend("homemade", "import toolkit"),
-          "PKG-INFO": statement("homemade", "Requires-Dist: greeting\n"),
-        }),
-        toolkit: sourceDistribution("toolkit", {
-          "pyproject.toml": project(""),
-          "backend.py": backend("toolkit"),
-          "PKG-INFO": statement("toolkit"),
-        }),
+        homemade: sourceDistribution(
+          "homemade",
+          curiousSource("homemade", {
+            requires: '"toolkit"',
+            imports: "import toolkit",
+            statement: "Requires-Dist: greeting\n",
+          }),
+        ),
+        toolkit: sourceDistribution("toolkit", curiousSource("toolkit")),
       },
       "homemade==1.0\n",
     );
@@ -75,13 +52,9 @@ describe.skipIf(!version)("a source distribution from an index with a login", ()
   }, 120_000);
 
   test("that does not say what it needs is refused, with the way out", async () => {
+    const { "PKG-INFO": _, ...silent } = curiousSource("silent");
     const { build } = await givenPrivate(
-      {
-        silent: sourceDistribution("silent", {
-          "pyproject.toml": project(""),
-          "backend.py": backend("silent"),
-        }),
-      },
+      { silent: sourceDistribution("silent", silent) },
       "silent\n",
     );
     const failure = await buildFunctionImage(build).catch((error: unknown) => error);

@@ -1,5 +1,4 @@
 /** Credentials of package registries: in no byte of an image, in no word of a log, whatever packages do. */
-import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -8,6 +7,7 @@ import { type Files, given, write } from "../testing/build.ts";
 import { decompressed } from "../testing/decompressed.ts";
 import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
 import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
+import { curiousSource, sourceDistribution } from "../testing/python-sources.ts";
 import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
 import { runInstaller } from "./installer.ts";
 import { secretsIn } from "./secrets.ts";
@@ -137,42 +137,16 @@ describe("credentials", () => {
     expect(everything + lines.join("\n")).not.toContain("secret-token");
   });
 
-  /** Its code runs when pip wants to know what is in it, and takes along what it finds then. */
-  const backend = `
-import glob, os, zipfile
-def build_wheel(directory, settings=None, metadata=None):
-    home = os.environ.get("HOME", "/nowhere")
-    files = glob.glob(home + "/**", recursive=True) + [os.environ.get("PIP_CONFIG_FILE", "")]
-    seen = str(dict(os.environ)) + "".join(open(file, errors="replace").read() for file in files if os.path.isfile(file))
-    with zipfile.ZipFile(directory + "/homemade-1.0-py3-none-any.whl", "w") as archive:
-        archive.writestr("homemade.py", "seen = " + repr(seen))
-        archive.writestr("homemade-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: homemade\\nVersion: 1.0\\n")
-        archive.writestr("homemade-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        archive.writestr("homemade-1.0.dist-info/RECORD", "")
-    return "homemade-1.0-py3-none-any.whl"
-`;
-
   // Installers, beside whatever else the machine does.
   vi.setConfig({ testTimeout: 120_000 });
-  const project = `[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n`;
 
   test.skipIf(!version)(
     "for pip are out of reach of packages that are built from source",
     async () => {
       const { pipConfig } = await startPythonIndex({ login: "user:secret-token" });
       const place = temporaryDirectory();
-      write(place, {
-        "homemade-1.0/pyproject.toml": project,
-        "homemade-1.0/backend.py": backend,
-        "homemade-1.0/PKG-INFO": "Metadata-Version: 2.1\nName: homemade\nVersion: 1.0\n",
-      });
-      execFileSync("tar", [
-        "-C",
-        place,
-        "-czf",
-        join(place, "homemade-1.0.tar.gz"),
-        "homemade-1.0",
-      ]);
+      const archive = sourceDistribution("homemade", curiousSource("homemade"));
+      writeFileSync(join(place, "homemade-1.0.tar.gz"), archive);
       const settings = readFileSync(pipConfig, "utf8");
       writeFileSync(pipConfig, settings.replace("find-links =", `find-links = ${place}`));
       const runtime = `python${version?.replace(".", "")}`;

@@ -1,6 +1,6 @@
 /** A Python package index on this machine, of one package. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -32,15 +32,6 @@ with zipfile.ZipFile(sys.argv[1], "w") as archive:
     for name, text in files.items():
         archive.writestr(name, text)
 `;
-
-/** The archive of a source distribution `<name>-1.0` with these files. */
-export function sourceDistribution(name: string, files: Record<string, string>): Buffer {
-  const place = temporaryDirectory();
-  const folder = `${name}-1.0`;
-  mkdirSync(join(place, folder));
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(place, folder, file), text);
-  return execFileSync("tar", ["-C", place, "-czf", "-", folder]);
-}
 
 /**
  * A package index on this machine, for all or for who logs in, and the `pip.conf` that names it. It has the wheel
