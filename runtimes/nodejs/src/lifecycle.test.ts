@@ -1,8 +1,15 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
+import { constants } from "node:os";
 import { describe, expect, test } from "vitest";
-import { failToStart, send, startFunction } from "./testing/running-function.ts";
+import {
+  failToStart,
+  noFirstProcess,
+  send,
+  signalFirstProcess,
+  startFunction,
+} from "./testing/running-function.ts";
 
 const hello = 'exports.main = () => "hello";';
 
@@ -293,6 +300,16 @@ describe("a Function with a limit on what it does at a time", () => {
 });
 
 describe("a runtime that is told to stop", () => {
+  test.skipIf(noFirstProcess).each(["SIGTERM", "SIGINT"] as const)(
+    `by %s while it loads ends at once, as the first process of a container too${noFirstProcess ? ` (${noFirstProcess})` : ""}`,
+    async (signal) => {
+      const source = `console.log("loading"); await new Promise((done) => setTimeout(done, 60_000));`;
+      const { code, stderr } = await signalFirstProcess({ "handler.mjs": source }, signal);
+      expect(code).toBe(128 + constants.signals[signal]);
+      expect(stderr).toBe("");
+    },
+  );
+
   test("finishes what is under way, and answers for a moment more", async () => {
     const fn = await startFunction(
       `exports.main = (event) => new Promise((done) => setTimeout(done, Number(event.extensions.request.query.ms), "done"));`,

@@ -22,10 +22,11 @@ import { provideModules } from "./provided-modules.ts";
 import { createSdk } from "./sdk.ts";
 import { createFunctionServer, loadTracing, type FunctionServer } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { atSignal, shutDownOnSignal } from "./shutdown.ts";
+import { atSignal, endOnSignal, shutDownOnSignal } from "./shutdown.ts";
 import { describeLoadError } from "./stack.ts";
 
 async function main(): Promise<void> {
+  endOnSignal();
   const isWarm = process.env["SPRY_WARM_FD"] !== undefined;
   const directory = await functionDirectory();
   // Of a process that waited for its Function, since it was handed over.

@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import { backgroundWork } from "./background-work.ts";
 import { type FunctionServer } from "./server.ts";
 
@@ -6,6 +7,28 @@ let onStop = () => {};
 /** For what is to be done when the process is told to end. */
 export function atSignal(act: () => void): void {
   onStop = act;
+}
+
+const signals = ["SIGTERM", "SIGINT"] as const;
+
+function endAtOnce(signal: NodeJS.Signals): void {
+  onStop();
+  process.exit(128 + constants.signals[signal]);
+}
+
+/**
+ * Until something else is said about signals, they end the process. That is what they do anyway, but not with the first
+ * process of a container: what it has no handler for it does not hear (pid_namespaces(7)), and a Pod that is deleted while
+ * it starts would stay for all of its grace period.
+ */
+export function endOnSignal(): void {
+  if (process.pid !== 1) return;
+  for (const signal of signals) process.on(signal, endAtOnce);
+}
+
+/** What says itself what signals do begins with this. */
+export function takeSignals(listener: NodeJS.SignalsListener): void {
+  for (const signal of signals) process.off(signal, endAtOnce).on(signal, listener);
 }
 
 /**
@@ -34,6 +57,5 @@ export function shutDownOnSignal(
       setInterval(() => server.closeIdleConnections(), 50);
     }, delayMs);
   };
-  process.on("SIGTERM", stop);
-  process.on("SIGINT", stop);
+  takeSignals(stop);
 }

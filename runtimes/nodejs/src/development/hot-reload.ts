@@ -5,6 +5,7 @@
  */
 import cluster, { type Worker } from "node:cluster";
 import { watch } from "node:fs";
+import { takeSignals } from "../shutdown.ts";
 
 /** What the processes say to each other. */
 export type Message = "ready" | "retire" | "retired" | "current" | { failed: string };
@@ -16,11 +17,10 @@ export async function superviseReloads(directory: string, ready: () => void): Pr
   // Nobody is accepted here: the children have the port itself.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ stdio: ["ignore", "inherit", "pipe", "ipc"] });
-  for (const signal of ["SIGTERM", "SIGINT"] as const)
-    process.on(signal, () => {
-      isStopping = true;
-      current?.process.kill(signal);
-    });
+  takeSignals((signal) => {
+    isStopping = true;
+    current?.process.kill(signal);
+  });
   const first = cluster.fork();
   current = first;
   if ((await outcome(first)) !== undefined) process.exit(1);

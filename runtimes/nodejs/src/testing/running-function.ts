@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -53,14 +53,35 @@ export async function failToStart(files: Files | string, env: Record<string, str
   return { code, stderr: started.stderr() };
 }
 
+/** As the first process of a container; the signal goes to it while its code says that it loads. */
+export async function signalFirstProcess(files: Files | string, signal: NodeJS.Signals) {
+  const started = spawnFunction(files, {}, [asFirstProcess, ...ofNamespace]);
+  const outer = started.process.pid;
+  await once(started.process.stdout as Readable, "data");
+  const inner = readFileSync(`/proc/${outer}/task/${outer}/children`, "utf8");
+  process.kill(Number(inner), signal);
+  const [code] = (await once(started.process, "close")) as [number | null];
+  return { code, stderr: started.stderr() };
+}
+
+const asFirstProcess = "unshare";
+const ofNamespace = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
+
+/** Why no process can be the first one of a container here; undefined when one can. */
+export const noFirstProcess =
+  spawnSync(asFirstProcess, [...ofNamespace, "true"]).status === 0
+    ? undefined
+    : "unshare (util-linux) may not make a namespace of processes";
+
 // Below what the system hands to outgoing connections, and far apart for tests that run side by side.
 let nextPort = 20_000 + ((process.pid * 97) % 12_000);
 
-function spawnFunction(files: Files | string, env: Record<string, string>) {
+function spawnFunction(files: Files | string, env: Record<string, string>, prefix: string[] = []) {
   const dir = newDirectory();
   writeFunction(dir, files);
   const port = nextPort++;
-  const child = spawn(process.execPath, [join(dir, "server.cjs")], {
+  const [command, ...args] = [...prefix, process.execPath, join(dir, "server.cjs")];
+  const child = spawn(command, args, {
     cwd: join(dir, "function"),
     env: {
       SERVER_HOST: "127.0.0.1",
