@@ -58,7 +58,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     hotReload: isOn(env, "FUNC_HOT_RELOAD", false),
     inspect: env["FUNC_INSPECT"] ?? "",
     readyDescriptor: env["SPRY_READY_FD"] ? number(env, ["SPRY_READY_FD"], 3, 0, 1024) : undefined,
-    shutdownDelayMs: number(env, ["FUNC_SHUTDOWN_DELAY_MS"], 2000, 0, 60_000),
+    shutdownDelayMs: number(env, ["FUNC_SHUTDOWN_DELAY_MS"], 5000, 0, 60_000),
   };
 }
 

@@ -34,7 +34,8 @@ export function takeSignals(listener: NodeJS.SignalsListener): void {
 /**
  * Ends the process on SIGTERM or SIGINT without losing a request: first it goes on answering, with
  * `connection: close`, while whoever sends requests learns that it is going; then it stops accepting
- * and lets the requests under way finish. A second signal ends it at once.
+ * and lets the requests under way finish. A second SIGINT ends it at once: somebody at a terminal has
+ * waited long enough. A second SIGTERM does not: a kubelet that starts anew sends one.
  */
 export function shutDownOnSignal(
   server: FunctionServer,
@@ -42,20 +43,22 @@ export function shutDownOnSignal(
   closeWebSockets: (() => void) | undefined,
 ): void {
   let stopping = false;
-  const stop = () => {
+  const stop = (signal?: NodeJS.Signals) => {
     onStop();
-    if (stopping) process.exit(1);
+    if (stopping) return signal === "SIGINT" ? process.exit(1) : undefined;
     stopping = true;
     server.prependListener("request", (_request, response) => {
       response.setHeader("connection", "close");
     });
     // Idle connections stay open until then: a request may be on its way on any of them.
-    setTimeout(() => {
-      closeWebSockets?.();
-      server.close(() => void backgroundWork().then(() => process.exit(0)));
-      // Those with a request under way become idle one by one.
-      setInterval(() => server.closeIdleConnections(), 50);
-    }, delayMs);
+    // "Immediate" is after those that have connected by now were accepted: closing would reset them.
+    setTimeout(() => setImmediate(stopListening), delayMs);
+  };
+  const stopListening = () => {
+    closeWebSockets?.();
+    server.close(() => void backgroundWork().then(() => process.exit(0)));
+    // Those with a request under way become idle one by one.
+    setInterval(() => server.closeIdleConnections(), 50);
   };
   takeSignals(stop);
 }

@@ -18,7 +18,7 @@ from .handler import ASGI, LoadError, load_handler
 from .lifecycle import call_hook_async
 from .log import log, log_error
 from .metrics import Metrics
-from .service import GRACE_SECONDS, TIMEOUT_BODY, Service
+from .service import TIMEOUT_BODY, Service
 
 _STARTUP_SECONDS = 120.0
 
@@ -135,7 +135,7 @@ class _Server(Service):
     def terminate(self) -> None:
         if not self.draining:
             self.draining = True
-            self._loop.call_later(GRACE_SECONDS, self._stop_listening)
+            self._loop.call_later(self.settings.shutdown_delay, self._stop_listening)
 
     def _retire(self) -> None:
         """Newer code serves."""

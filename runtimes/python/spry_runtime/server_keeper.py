@@ -18,9 +18,10 @@ _LOAD_ATTEMPTS = 5
 class ServerKeeper:
     """The socket stays open here meanwhile, so clients that come during a replacement wait in its backlog."""
 
-    def __init__(self, settings, _metrics, reactor: Reactor, _listening, first: WorkerProcess, spawn) -> None:
+    def __init__(self, settings, _metrics, reactor: Reactor, listening, first: WorkerProcess, spawn) -> None:
         self._settings = settings
         self._reactor = reactor
+        self._listening = listening
         self._spawn = spawn
         self._server = first
         self._coming: WorkerProcess | None = None
@@ -39,9 +40,13 @@ class ServerKeeper:
         return self._exit_code
 
     def terminate(self) -> None:
-        if not self._terminating:
-            self._terminating = True
-            self._server.signal(signal.SIGTERM)
+        if self._terminating:
+            return
+        self._terminating = True
+        # Clients would wait in vain in the backlog of this copy when the server has closed its own.
+        self._listening.close()
+        self._drop_coming()
+        self._server.signal(signal.SIGTERM)
 
     def children_changed(self) -> None:
         for server in (self._server, self._coming, *self._retired):
@@ -52,12 +57,15 @@ class ServerKeeper:
         """Files have changed: a process with the new code takes over, if it can be loaded."""
         if self._terminating:
             return
+        self._drop_coming()
+        self._coming = self._spawn()
+        self._watch(self._coming)
+
+    def _drop_coming(self) -> None:
         coming, self._coming = self._coming, None
         if coming is not None and not coming.ended:
             self._reactor.forget(coming.channel.fileno())
             coming.end(patience=0.0)
-        self._coming = self._spawn()
-        self._watch(self._coming)
 
     def _take_over(self, server: WorkerProcess) -> None:
         former, self._server, self._coming = self._server, server, None
@@ -95,7 +103,10 @@ class ServerKeeper:
                     continue
                 if server is self._coming:
                     self._take_over(server)
-                self._loaded = self._loaded or frame[0] == channel.READY
+                if frame[0] == channel.READY:
+                    self._loaded = True
+                    if self._terminating:
+                        server.signal(signal.SIGTERM)  # it was loading when this was told to end
                 self._failed_loads = 0
                 self._beat_at = time.monotonic()
         else:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 SWEEP_SECONDS = 1.0
-GRACE_SECONDS = 1.0
-"""How long a terminating server goes on accepting: routers need time to forget it."""
 
 TIMEOUT_BODY = b"Timeout while processing the function"
 

@@ -18,7 +18,7 @@ class Settings:
 
     __slots__ = (
         "access_log", "body_limit", "directory", "function_name", "handler", "host", "hot_reload", "inspect", "log_format", "module",
-        "namespace", "new_api", "port", "publisher", "queue", "runtime", "threads", "timeout", "trace_collector",
+        "namespace", "new_api", "port", "publisher", "queue", "runtime", "shutdown_delay", "threads", "timeout", "trace_collector",
         "version",
     )  # fmt: skip
 
@@ -32,6 +32,10 @@ class Settings:
         self.host: str = read.text("SERVER_HOST", default="0.0.0.0")
         self.port: int = int(read.number("FUNC_PORT", "SERVER_PORT", default=8080, least=0, most=65535))
         self.timeout: float = read.number("FUNC_TIMEOUT", default=180, least=0.001, most=86_400)
+        self.shutdown_delay: float = (
+            read.number("FUNC_SHUTDOWN_DELAY_MS", default=5000, least=0, most=60_000) / 1000
+        )
+        """How many seconds a terminating server goes on accepting: routers need time to forget it."""
         self.hot_reload: bool = read.text("FUNC_HOT_RELOAD", default="") == "true"
         self.inspect: str = read.text("FUNC_INSPECT", default="")
         if self.inspect:

@@ -18,7 +18,7 @@ from .exchange import ERROR_BODY, TEXT, Exchange, add_to_answers
 from .connection import Connection
 from .log import log
 from .reactor import READ, WRITE, Listener, Reactor
-from .service import GRACE_SECONDS, TIMEOUT_BODY, Service
+from .service import TIMEOUT_BODY, Service
 from .worker_process import RECEIVE_BYTES, WorkerProcess
 
 PROMOTE_SECONDS = 0.005
@@ -65,7 +65,7 @@ class WorkerPool(Service):
         if self.draining:
             return
         self.draining = True
-        self._reactor.call_later(GRACE_SECONDS, self._stop_listening)
+        self._reactor.call_later(self.settings.shutdown_delay, self._stop_listening)
 
     def children_changed(self) -> None:
         """The end of a worker may not show on its channel: processes that it has started may hold that open."""

@@ -111,6 +111,7 @@ export class PythonRuntime {
         SERVER_HOST: "127.0.0.1",
         SPRY_READY_FD: "3",
         PYTHONDONTWRITEBYTECODE: "1",
+        FUNC_SHUTDOWN_DELAY_MS: "1000",
         ...env,
       },
     });

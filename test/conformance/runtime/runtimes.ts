@@ -35,12 +35,20 @@ export function availableRuntimes(): Runtime[] {
 const pythonPackage = path.resolve(import.meta.dirname, "../../../runtimes/python/spry_runtime");
 let bundle: string | undefined;
 
+export interface RunningRuntime {
+  url: string;
+  /** Sends SIGTERM; the exit code is there when it has ended. */
+  terminate(): Promise<number | null>;
+  /** At once, and leaves nothing. */
+  stop(): Promise<void>;
+}
+
 /** Starts it as an image does, with one file of code; `url` is there when it is ready. */
 export async function startRuntime(
   { language, name, interpreter }: Runtime,
   code: string,
   env: Record<string, string>,
-): Promise<{ url: string; stop(): Promise<void> }> {
+): Promise<RunningRuntime> {
   const dir = mkdtempSync(path.join(tmpdir(), "spry-conformance-"));
   mkdirSync(path.join(dir, "function"));
   const port = await freePort();
@@ -65,13 +73,18 @@ export async function startRuntime(
     }
     rmSync(dir, { recursive: true, force: true });
   };
+  const terminate = async () => {
+    child.kill("SIGTERM");
+    const [code] = (await once(child, "exit")) as [number | null];
+    return code;
+  };
   try {
     await ready(child);
   } catch (error) {
     await stop();
     throw error;
   }
-  return { url: `http://127.0.0.1:${port}`, stop };
+  return { url: `http://127.0.0.1:${port}`, terminate, stop };
 }
 
 function prepare(dir: string, language: Language, code: string): string {

@@ -1,0 +1,99 @@
+/** Clause 10.1 of docs/runtime-contract.md: an instance that is told to end loses no request. */
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { describe, onTestFinished, test } from "vitest";
+import { type Language } from "./clauses.ts";
+import { availableRuntimes, startRuntime } from "./runtimes.ts";
+
+/** `/slow` is answered when the file RELEASE is there. */
+const handlers: Record<Language, [name: string, code: string][]> = {
+  nodejs: [
+    [
+      "fetch",
+      `const { existsSync } = require("node:fs");
+      const pause = () => new Promise((done) => setTimeout(done, 20));
+      exports.default = { async fetch(request) {
+        while (request.url.endsWith("/slow") && !existsSync(process.env.RELEASE)) await pause();
+        return new Response("done");
+      } };`,
+    ],
+  ],
+  python: [
+    [
+      "def main",
+      `
+import os, time
+def main(event, context):
+    while event["extensions"]["request"].path == "/slow" and not os.path.exists(os.environ["RELEASE"]):
+        time.sleep(0.02)
+    return "done"`,
+    ],
+    [
+      "async def main",
+      `
+import asyncio, os
+async def main(event, context):
+    while event["extensions"]["request"].path == "/slow" and not os.path.exists(os.environ["RELEASE"]):
+        await asyncio.sleep(0.02)
+    return "done"`,
+    ],
+  ],
+};
+
+const rows = availableRuntimes().flatMap((runtime) =>
+  handlers[runtime.language].map(([name, code]) => ({ runtime, name, code })),
+);
+const defaultDelayMs = 5000;
+
+describe.concurrent("10.1 told to end", () => {
+  test.for(rows)(
+    "$runtime.name, $name, answers new connections for five seconds, then refuses them and finishes what it has",
+    async ({ runtime, code }, { expect }) => {
+      const directory = mkdtempSync(path.join(tmpdir(), "spry-termination-"));
+      onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+      const release = path.join(directory, "release");
+      const running = await startRuntime(runtime, code, { RELEASE: release });
+      onTestFinished(() => running.stop());
+      const slow = ask(`${running.url}/slow`);
+      await expect
+        .poll(async () => (await ask(`${running.url}/metrics`)).body)
+        .toMatch(/^function_in_flight_requests.* 1(\.0)?$/m);
+
+      const toldAt = performance.now();
+      const exited = running.terminate();
+      const last = await askUntilRefused(running.url);
+      expect(performance.now() - toldAt).toBeGreaterThan(defaultDelayMs - 50);
+      expect(last).toMatchObject({ status: 200, body: "done", connection: "close" });
+
+      writeFileSync(release, "");
+      expect(await slow).toMatchObject({ status: 200, body: "done" });
+      expect(await exited).toBe(0);
+    },
+  );
+});
+
+/** Each time on a new connection; the last answer. */
+async function askUntilRefused(url: string) {
+  for (let last: Awaited<ReturnType<typeof ask>> | undefined; ; await pause(50))
+    try {
+      last = await ask(url);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") return last;
+      throw error;
+    }
+}
+
+async function ask(url: string) {
+  const outgoing = request(url, { agent: false, headers: { connection: "keep-alive" } }).end();
+  const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
+  let body = "";
+  for await (const chunk of answer as AsyncIterable<Buffer>) body += chunk.toString();
+  const { connection } = answer.headers;
+  // The server would keep it: nobody asks on it again.
+  outgoing.destroy();
+  return { status: answer.statusCode, connection, body };
+}
