@@ -8,7 +8,7 @@ import { ensurePrograms } from "./programs.mjs";
 ensureInstalled();
 const node = node24();
 const programs = await ensurePrograms();
-const args = ["--max-semi-space-size=4", path.join(programs, "main.js"), ...process.argv.slice(2)];
+const args = ["--max-semi-space-size=16", path.join(programs, "main.js"), ...process.argv.slice(2)];
 const env = environment();
 
 // Where a process can become another one, none is left behind that only waits.

@@ -21,9 +21,11 @@ export async function getObject(
   presentation: Presentation,
 ): Promise<HttpResponse> {
   const least = leastRevisionOf(request.query);
-  await engine.store.settled();
-  if (least > engine.store.revision) throw tooLargeVersion(least, engine.store.revision);
-  const stored = engine.store.get(placeOf(request));
+  const { store } = engine;
+  const stored = await store.read(() => {
+    if (least > store.revision) throw tooLargeVersion(least, store.revision);
+    return store.get(placeOf(request));
+  });
   if (!stored) throw notFound(request.type, request.name);
   await engine.conversions.prepare(request.type, [stored]);
   return textResponse(presentation.one(stored), 200, request.warnings);
@@ -41,8 +43,7 @@ export async function listObjects(
   const options = listOptionsOf(request.query);
   const { limit, position } = options;
   const selection = selectionOf(request);
-  await engine.store.settled();
-  const { objects, revision } = stateOf(engine, request, options);
+  const { objects, revision } = await engine.store.read(() => stateOf(engine, request, options));
   const found: StoredObject[] = [];
   let rest = 0;
   for (const stored of objects) {

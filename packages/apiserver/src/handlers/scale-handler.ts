@@ -20,8 +20,8 @@ export async function handleScale(
 ): Promise<HttpResponse> {
   switch (http.method) {
     case "GET": {
-      await engine.store.settled();
-      return jsonResponse(shownScale(request.type, current(engine, request)));
+      const object = await engine.store.read(() => current(engine, request));
+      return jsonResponse(shownScale(request.type, object));
     }
     case "PUT": {
       const body = await bodyObject(request, http, scaleType);

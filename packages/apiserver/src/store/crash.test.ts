@@ -1,101 +1,10 @@
-/** Power may go at any moment: what was acknowledged is there afterwards, and what is there was once written. */
-import { spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+/** A process may end at any moment: what was acknowledged is there afterwards, and what is there was once written. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { Store } from "./store.ts";
-
-const collection = "/things";
-const namespace = "ns";
-const names = 40;
-
-/**
- * Eight writers create, change and delete objects as a seeded generator says, without pause. `?` announces a write,
- * `!` says that it was acknowledged: a name, and the value it has then (`-`: deleted).
- */
-const writer = `
-  const { writeSync } = await import("node:fs");
-  const { Store } = await import(process.argv[1]);
-  const store = new Store(process.argv[2]);
-  let seed = Number(process.argv[3]);
-  const random = (n) => ((seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) >>> 8) % n;
-  let value = seed * 1000;
-  // To a file and at once: a pipe that is full keeps in the process what a kill then takes away.
-  const say = (text) => writeSync(1, text + "\\n");
-  const write = async (writer) => {
-    for (;;) {
-      // Each writer has names of its own, so that the order of its announcements is that of its writes.
-      const name = "o" + (random(${names / 8}) * 8 + writer);
-      const previous = store.get({ collection: "${collection}", namespace: "${namespace}", name });
-      if (previous && random(4) === 0) {
-        say("? " + name + " -");
-        await store.remove(previous);
-        say("! " + name + " -");
-      } else {
-        const next = ++value;
-        say("? " + name + " " + next);
-        const object = { metadata: { name }, value: next, pad: "x".repeat(random(6000)) };
-        await store.put({ collection: "${collection}", namespace: "${namespace}", name }, previous, object);
-        say("! " + name + " " + next);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: 8 }, (_, writer) => write(writer)));
-`;
-
-/** Per name, the values that it may have: the last one acknowledged, and one announced after it. */
-class Expected {
-  readonly #possible = new Map<string, Set<string>>();
-  acknowledged = 0;
-
-  hear(line: string): void {
-    const [mark = "", name = "", value = ""] = line.split(" ");
-    const isWhole = (mark === "?" || mark === "!") && name !== "" && value !== "";
-    if (!isWhole) return;
-    if (mark === "?") this.#of(name).add(value);
-    else {
-      this.#possible.set(name, new Set([value]));
-      this.acknowledged++;
-    }
-  }
-
-  /** What is there instead of what should be. */
-  differences(store: Store): string[] {
-    return [...this.#possible].flatMap(([name, possible]) => {
-      const stored = store.get({ collection, namespace, name });
-      const found = stored ? String(stored.object["value"]) : "-";
-      return possible.has(found) ? [] : [`${name} is ${found}, not ${[...possible].join(" or ")}`];
-    });
-  }
-
-  settle(store: Store): void {
-    for (const name of this.#possible.keys()) {
-      const stored = store.get({ collection, namespace, name });
-      this.#possible.set(name, new Set([stored ? String(stored.object["value"]) : "-"]));
-    }
-  }
-
-  #of(name: string): Set<string> {
-    const known = this.#possible.get(name) ?? new Set(["-"]);
-    this.#possible.set(name, known);
-    return known;
-  }
-}
-
-/** Runs the writer with its output in a file, and kills it once so many writes are acknowledged there. */
-async function writeUntilKilled(dataDir: string, seed: number, log: string, writes: number) {
-  const module = path.join(import.meta.dirname, "store.ts");
-  const args = ["--input-type=module", "-e", writer, module, dataDir, String(seed)];
-  const output = openSync(log, "w");
-  const child = spawn(process.execPath, args, { stdio: ["ignore", output, "inherit"] });
-  closeSync(output);
-  const ended = new Promise((resolve) => child.once("close", resolve));
-  while (readFileSync(log, "utf8").split("!").length <= writes && child.exitCode === null)
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  child.kill("SIGKILL");
-  await ended;
-}
+import { Expected, killed, writing } from "./testing/crashing-writer.ts";
 
 test("killed twelve times in the middle of 500 writes and more, it has every acknowledged one", async () => {
   const dataDir = mkdtempSync(path.join(tmpdir(), "crash-"));
@@ -103,7 +12,8 @@ test("killed twelve times in the middle of 500 writes and more, it has every ack
   for (let round = 1; round <= 12; round++) {
     const killAfter = expected.acknowledged + 20 + ((round * 37) % 50);
     const log = path.join(dataDir, `round-${round}.log`);
-    await writeUntilKilled(dataDir, round, log, killAfter - expected.acknowledged);
+    const writes = killAfter - expected.acknowledged;
+    await killed(await writing(dataDir, { seed: round, log, writes }));
     for (const line of readFileSync(log, "utf8").split("\n")) expected.hear(line);
     const store = new Store(dataDir);
     expect(expected.differences(store)).toEqual([]);

@@ -1,4 +1,14 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  fdatasync,
+  fdatasyncSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import path from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { DamagedStoreError } from "./damaged-store-error.ts";
@@ -23,8 +33,12 @@ interface Totals {
 export const storeFile = (dataDir: string): string => path.join(dataDir, "state.db");
 
 /**
- * Objects on disk. `commit` returns when the changes are there for good: the journal is synced
- * (WAL with synchronous=FULL), so that neither a crash nor a power cut undoes them.
+ * Objects on disk. What `commit` was given is there for good, after a crash as after a power cut, once `sync` or
+ * `syncNow` has returned.
+ *
+ * The syncs are ours and not SQLite's (write-ahead log with synchronous=NORMAL: it syncs the log only before it copies
+ * it into the file), because SQLite's would hold up the whole process. The next commit waits for the sync of the one
+ * before it: of the log only its last transaction may ever be torn.
  *
  * Every row carries a checksum, and the rows together a sum, so that reading notices what SQLite itself
  * does not look for. Throws a `DamagedStoreError` then.
@@ -36,6 +50,9 @@ export class SqliteJournal {
   readonly #remove: StatementSync;
   readonly #setTotals: StatementSync;
   #totals: Totals;
+  /** Of the log, once there is one to sync. */
+  #log: number | undefined;
+  #failure: Error | undefined;
 
   /** `dataDir` is created when missing; ":memory:" keeps nothing. */
   constructor(dataDir: string) {
@@ -97,7 +114,9 @@ export class SqliteJournal {
     });
   }
 
+  /** Into the log, all or nothing. Throws when it does not get there, and always after a sync that failed. */
   commit(changes: readonly Change[], revision: number): void {
+    if (this.#failure) throw this.#failure;
     let { count, checksum } = this.#totals;
     this.#database.exec("BEGIN IMMEDIATE");
     try {
@@ -126,8 +145,41 @@ export class SqliteJournal {
     }
   }
 
+  /** Resolves when all that was committed before is on disk. */
+  async sync(): Promise<void> {
+    const log = this.#openLog();
+    if (log === undefined) return;
+    await new Promise<void>((resolve, reject) =>
+      fdatasync(log, (cause) => (cause ? reject(this.#fail(cause)) : resolve())),
+    );
+  }
+
+  /** The same, with the whole process waiting. */
+  syncNow(): void {
+    const log = this.#openLog();
+    if (log === undefined) return;
+    try {
+      fdatasyncSync(log);
+    } catch (cause) {
+      throw this.#fail(cause);
+    }
+  }
+
   close(): void {
+    if (this.#log !== undefined) closeSync(this.#log);
     this.#database.close();
+  }
+
+  #openLog(): number | undefined {
+    if (this.#file === ":memory:") return undefined;
+    this.#log ??= openSync(`${this.#file}-wal`, "r+");
+    return this.#log;
+  }
+
+  /** A system that could not write a page may forget it, and tells of that once: what is on disk is known after a restart. */
+  #fail(cause: unknown): Error {
+    const message = `the disk failed under the store ${this.#file}; it takes no more writes until it is started anew`;
+    return (this.#failure = new Error(message, { cause }));
   }
 
   /** Collections and namespaces that hold anything. */
@@ -212,8 +264,8 @@ function open(file: string): DatabaseSync {
     if (version === 0 && file !== ":memory:")
       throw new DamagedStoreError(file, "it holds none of the tables of a store");
     database.exec("PRAGMA journal_mode = WAL");
-    database.exec("PRAGMA synchronous = FULL");
     migrate(database);
+    database.exec("PRAGMA synchronous = NORMAL");
     return database;
   } catch (cause) {
     database?.close();

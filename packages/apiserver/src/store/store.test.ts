@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import fs, { mkdtempSync, rmSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -12,7 +13,10 @@ beforeEach(() => {
   dataDir = mkdtempSync(path.join(tmpdir(), "store-"));
   store = new Store(dataDir);
 });
+const { fdatasync, fdatasyncSync } = fs;
 afterEach(async () => {
+  Object.assign(fs, { fdatasync, fdatasyncSync });
+  syncBuiltinESMExports();
   await store.close();
   rmSync(dataDir, { recursive: true });
 });
@@ -72,4 +76,98 @@ test("a watch resumes from a version, unless too much has happened since", async
     await Promise.all(writes);
   }
   expect(() => store.watch("/things", 8, () => {})).toThrow("too old resource version");
+});
+
+type Callback = (error: Error | null) => void;
+
+/** A disk that takes its time: each sync is under way until it is let go, or fails. */
+function slowDisk(): { syncs: Callback[]; blocking: number } {
+  const disk = { syncs: [] as Callback[], blocking: 0 };
+  Object.assign(fs, {
+    fdatasync: (file: number, done: Callback) =>
+      disk.syncs.push((error) => (error ? done(error) : fdatasync(file, done))),
+    fdatasyncSync(file: number) {
+      disk.blocking++;
+      fdatasyncSync(file);
+    },
+  });
+  syncBuiltinESMExports();
+  return disk;
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const turns = async (fits: () => boolean) => {
+  while (!fits()) await turn();
+};
+
+test("a write is acknowledged, told and shown when the disk has it, and not before", async () => {
+  const disk = slowDisk();
+  const told: string[] = [];
+  store.watch("/things", 0, ({ current }) => told.push(`watcher: ${current.name}`));
+  const write = (name: string) =>
+    store.put(place(name), undefined, object(name)).then(() => told.push(`writer: ${name}`));
+  const writes = [write("a"), write("b")];
+  await turns(() => disk.syncs.length === 1);
+  const reader = store.read(() => {
+    told.push(
+      `reader: ${store
+        .list("/things")
+        .map(({ name }) => name)
+        .join()}`,
+    );
+  });
+  await turn();
+  expect(told).toEqual([]);
+  disk.syncs.shift()!(null);
+  await Promise.all([...writes, reader]);
+  expect(told).toEqual(["watcher: a", "watcher: b", "reader: a,b", "writer: a", "writer: b"]);
+});
+
+test("writes that come during a sync share the next one", async () => {
+  const disk = slowDisk();
+  const first = store.put(place("a"), undefined, object("a"));
+  await turns(() => disk.syncs.length === 1);
+  const rest = ["b", "c", "d"].map((name) => store.put(place(name), undefined, object(name)));
+  await turn();
+  expect(disk.syncs.length).toBe(1);
+  disk.syncs.shift()!(null);
+  await first;
+  await turns(() => disk.syncs.length === 1);
+  disk.syncs.shift()!(null);
+  await Promise.all(rest);
+  expect([disk.syncs.length, disk.blocking]).toEqual([0, 0]);
+});
+
+test("writers without pause do not keep readers waiting", async () => {
+  const enough = new AbortController();
+  const writer = async (name: string) => {
+    let last = await store.put(place(name), undefined, object(name));
+    for (let value = 1; !enough.signal.aborted; value++)
+      last = await store.put(place(name), last, object(name, value));
+  };
+  const writers = ["a", "b", "c", "d"].map(writer);
+  for (let round = 0; round < 50; round++) {
+    const [revision, committed] = await store.read(() => [store.revision, store.committed]);
+    expect(revision).toBe(committed);
+    await turn();
+  }
+  enough.abort();
+  await Promise.all(writers);
+});
+
+test("a disk that fails takes back what it did not get, and gets nothing more", async () => {
+  const disk = slowDisk();
+  const kept = store.put(place("kept"), undefined, object("kept"));
+  await turns(() => disk.syncs.length === 1);
+  disk.syncs.shift()!(null);
+  const before = await kept;
+  const lost = [store.put(place("kept"), before, object("kept", 1))];
+  await turns(() => disk.syncs.length === 1);
+  lost.push(store.put(place("new"), undefined, object("new")));
+  disk.syncs.shift()!(new Error("EIO"));
+  for (const write of lost) await expect(write).rejects.toThrow("the disk failed under the store");
+  expect(store.list("/things").map((stored) => stored.object)).toEqual([before.object]);
+  const next = store.put(place("next"), undefined, object("next"));
+  await expect(next).rejects.toThrow("it takes no more writes until it is started anew");
+  expect(store.get(place("next"))).toBeUndefined();
 });

@@ -35,7 +35,7 @@ interface PendingWrite {
 /**
  * All objects, in memory for reading and in a journal for keeping. A write takes effect in memory at
  * once, so that the next writer sees it; it is acknowledged, and watchers hear of it, when it is on
- * disk. Writes of one turn of the event loop share one sync of the disk.
+ * disk. Writes that come while the disk is being synced share the next sync.
  */
 export class Store {
   readonly #journal: SqliteJournal;
@@ -44,8 +44,13 @@ export class Store {
   readonly #openedAt: number;
   #revision: number;
   #committed: number;
+  /** In memory, not yet in the journal. */
   #pending: PendingWrite[] = [];
-  #settled: Promise<void> | undefined;
+  /** In the journal, perhaps not yet on disk. */
+  #syncing: PendingWrite[] = [];
+  #isScheduled = false;
+  /** They want to see what is on disk, and nothing else. */
+  #readers: (() => void)[] = [];
 
   constructor(dataDir: string) {
     this.#journal = new SqliteJournal(dataDir);
@@ -153,32 +158,44 @@ export class Store {
     });
   }
 
-  /** Resolves when all that is readable is also on disk. */
-  async settled(): Promise<void> {
-    while (this.#settled) await this.#settled;
+  /** Calls `look` at a moment when all that is readable is also on disk; writers do not hold it up for long. */
+  read<T>(look: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const reader = () => {
+        try {
+          resolve(look());
+        } catch (error) {
+          reject(error);
+        }
+      };
+      if (this.#isBusy) this.#readers.push(reader);
+      else reader();
+    });
   }
 
   /** Writes all that is acknowledged now, and nothing else, to a new file, which is itself a store. */
   async snapshot(file: string): Promise<void> {
-    // Checked last before the objects are taken: memory is ahead of the disk otherwise.
-    while (this.#settled) await this.#settled;
-    const objects = this.collections()
-      .sort()
-      .flatMap((collection) => this.list(collection));
-    await writeCopy(file, objects, this.#committed);
+    const { objects, revision } = await this.read(() => ({
+      objects: this.collections()
+        .sort()
+        .flatMap((collection) => this.list(collection)),
+      revision: this.#committed,
+    }));
+    await writeCopy(file, objects, revision);
   }
 
   /** Leaves out the next `count` versions. Before the first watch only. */
   async advance(count: number): Promise<void> {
-    await this.settled();
-    this.#journal.commit([], this.#revision + count);
-    this.#revision += count;
-    this.#committed = this.#revision;
+    await this.read(() => {
+      this.#journal.commit([], this.#revision + count);
+      this.#journal.syncNow();
+      this.#revision += count;
+      this.#committed = this.#revision;
+    });
   }
 
   async close(): Promise<void> {
-    await this.settled();
-    this.#journal.close();
+    await this.read(() => this.#journal.close());
   }
 
   #expect({ collection, namespace, name }: Place, previous: StoredObject | undefined): void {
@@ -196,32 +213,72 @@ export class Store {
     return collection;
   }
 
+  get #isBusy(): boolean {
+    return this.#pending.length > 0 || this.#syncing.length > 0;
+  }
+
   #enqueue(write: Omit<PendingWrite, "resolve" | "reject">): Promise<StoredObject> {
-    this.#settled ??= new Promise((resolve) => {
-      setImmediate(() => {
-        this.#settled = undefined;
-        this.#commit();
-        resolve();
-      });
-    });
     return new Promise((resolve, reject) => {
       this.#pending.push({ ...write, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** At the end of this turn of the event loop: what comes in with it goes together. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#syncing.length > 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#commit();
     });
   }
 
   #commit(): void {
-    const writes = this.#pending;
-    this.#pending = [];
+    this.#syncing = this.#taken();
+    if (this.#syncing.length === 0) return;
+    this.#journal.sync().then(
+      () => this.#synced(),
+      (error: unknown) =>
+        this.#fail([...this.#syncing.splice(0), ...this.#pending.splice(0)], error),
+    );
+  }
+
+  /** What was pending and is in the journal now; nothing if it did not get there. */
+  #taken(): PendingWrite[] {
+    const writes = this.#pending.splice(0);
     try {
       this.#journal.commit(
         writes.map(({ change }) => change),
         this.#revision,
       );
+      return writes;
     } catch (error) {
-      this.#undo(writes);
-      for (const write of writes) write.reject(error);
-      return;
+      this.#fail(writes, error);
+      return [];
     }
+  }
+
+  /**
+   * While one sync is under way the next writes come into memory: there might never be a moment for readers. With any
+   * of them waiting, those writes follow at once, and everybody waits for the disk.
+   */
+  #synced(): void {
+    const writes = this.#syncing.splice(0);
+    if (this.#readers.length > 0 && this.#pending.length > 0) {
+      const more = this.#taken();
+      try {
+        this.#journal.syncNow();
+        writes.push(...more);
+      } catch (error) {
+        this.#fail(more, error);
+      }
+    }
+    this.#acknowledge(writes);
+    this.#goOn();
+  }
+
+  #acknowledge(writes: readonly PendingWrite[]): void {
     for (const write of writes) {
       const { type, current, previous } = write;
       this.#committed = current.revision;
@@ -229,6 +286,17 @@ export class Store {
       log.append({ type, revision: current.revision, current, previous });
       write.resolve(current);
     }
+  }
+
+  #fail(writes: readonly PendingWrite[], error: unknown): void {
+    this.#undo(writes);
+    for (const write of writes) write.reject(error);
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    if (this.#pending.length > 0) this.#schedule();
+    else for (const reader of this.#readers.splice(0)) reader();
   }
 
   /** Nothing of a failed commit may be read as if it had happened. */
