@@ -67,12 +67,21 @@ export async function ensureChild<T extends KubeObject>(
 
 /** Whether the child was last written from this wish. */
 export function isFrom(observed: KubeObject | undefined, desired: KubeObject): boolean {
-  return observed?.metadata.annotations?.[annotations.desired] === digestOf(desired);
+  return observed?.metadata.annotations?.[annotations.desired] === digestOfWish(desired);
+}
+
+const digests = new WeakMap<KubeObject, string>();
+
+/** Looked at more than once in a pass, and made once: what is wished is not changed any more. */
+function digestOfWish(desired: KubeObject): string {
+  let digest = digests.get(desired);
+  if (digest === undefined) digests.set(desired, (digest = digestOf(desired)));
+  return digest;
 }
 
 /** The child with its owner, and with the digest of what it should be. */
 export function stamped<T extends KubeObject>(desired: T, fn: Function): T {
-  const digest = digestOf(desired);
+  const digest = digestOfWish(desired);
   return {
     ...desired,
     metadata: {

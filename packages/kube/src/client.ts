@@ -3,6 +3,7 @@ import { apiVersionOf, pathOf, type Resource } from "./resources.ts";
 import { StatusError, type Status } from "./errors.ts";
 import { type Transport, transportOrigin } from "./transport.ts";
 import { readLines } from "./lines.ts";
+import { withoutManagedFields } from "./managed-fields.ts";
 
 export interface Target {
   namespace?: string | undefined;
@@ -16,6 +17,8 @@ export interface ListOptions {
   /** Page size; `list` follows `continue` until the end. */
   limit?: number;
   resourceVersion?: string;
+  /** Leaves who owns which field out of the objects: nearly half of what a list says, and hardly ever read. */
+  omitManagedFields?: boolean;
   signal?: AbortSignal;
 }
 
@@ -108,9 +111,11 @@ export class KubeClient {
     if (options.resourceVersion !== undefined)
       query.set("resourceVersion", options.resourceVersion);
     for (;;) {
-      const page = (await this.#json("GET", `${path}?${query}`, {
-        signal: options.signal,
-      })) as KubeList<T>;
+      const response = await this.raw("GET", `${path}?${query}`, { signal: options.signal });
+      const text = await response.text();
+      const page = JSON.parse(
+        options.omitManagedFields ? withoutManagedFields(text) : text,
+      ) as KubeList<T>;
       // A cluster leaves these out of a list's items, unlike everywhere else.
       for (const item of page.items) {
         item.apiVersion ??= apiVersionOf(resource);

@@ -124,6 +124,7 @@ export class Informer<T extends KubeObject> {
       namespace,
       labelSelector,
       fieldSelector,
+      omitManagedFields: true,
       signal,
     });
     const seen = new Set<ObjectKey>();

@@ -35,7 +35,7 @@ import { settings } from "./objects.ts";
 export const namespace = "shop";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
-const deadlineMs = 5000;
+const deadlineMs = 15_000;
 
 export class TestPlatform implements AsyncDisposable {
   readonly client: KubeClient;
