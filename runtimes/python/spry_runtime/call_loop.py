@@ -134,7 +134,9 @@ class CallLoop:
                     self._frames_taken += 1
                     self._shared.frames_taken = self._frames_taken
                     if frame[0] == channel.REQUEST and self._shared.closed:
-                        continue  # the server has given it to a successor
+                        # The server may take it for begun, as it is counted; or has given it to a successor by itself.
+                        self._send(encode(channel.DECLINED, frame[1]))
+                        continue
                     return frame
                 try:
                     data = self._server.recv(RECEIVE_BYTES)

@@ -22,6 +22,7 @@ END = 20
 BROKEN = 21  # a stream ended in an error
 FAILED = 22  # as REPLY, when the handler raised
 NOT_LOADED = 23  # body: why, in one line
+DECLINED = 24  # a request that came when the worker was to take no more
 
 Frame = tuple[int, int, int, bytes, bytes, float]
 """kind, exchange, number, head, body, seconds"""

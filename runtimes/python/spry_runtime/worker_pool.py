@@ -211,6 +211,8 @@ class WorkerPool(Service):
             exchange.state.owed += len(body)
             if not exchange.paused:
                 self._credit(worker, exchange_id, exchange)
+        elif kind == channel.DECLINED:
+            self._take_back(worker, exchange_id, exchange)
         else:
             exchange.finish() if kind == channel.END else exchange.break_off()
             self._finish(worker, exchange_id, exchange, exchange.state.status, seconds, kind == channel.BROKEN)
@@ -226,6 +228,13 @@ class WorkerPool(Service):
             self._end_if_done(worker)
         if self._waiting:
             self._send_waiting()
+
+    def _take_back(self, worker: WorkerProcess, exchange_id: int, exchange: Exchange) -> None:
+        del worker.outstanding[exchange_id]
+        exchange.state = None
+        self._waiting.appendleft(exchange)
+        self._end_if_done(worker)
+        self._send_waiting()
 
     def _send_waiting(self) -> None:
         worker = self._worker

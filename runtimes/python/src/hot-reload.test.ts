@@ -40,4 +40,23 @@ describe.skipIf(missingPython)("hot reload", () => {
     await expect.poll(async () => (await runtime.call()).body, patience).toBe("new");
     expect((await slow).body).toBe("old");
   });
+
+  test("loses no request of many that come meanwhile", async () => {
+    const code = (version: number) => `def main(event, context): return "${version}"`;
+    await using runtime = await PythonRuntime.start(code(0), { ...env, FUNC_TIMEOUT: "5" });
+    const last = 4;
+    let version = 0;
+    const statuses = new Set<number>();
+    const callUntilLast = async () => {
+      for (let body = ""; body !== String(last); ) {
+        const answer = await runtime.call();
+        ({ body } = answer);
+        statuses.add(answer.status);
+        if (body === String(version) && version < last)
+          runtime.write("handler.py", code(++version));
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, callUntilLast));
+    expect([...statuses]).toEqual([200]);
+  });
 });
