@@ -21,6 +21,7 @@ class AsyncCalls:
         self._settings = settings
         self._handler = handler
         self._invocation = Invocation(settings, handler)
+        self._call_handler = self._call_in_loop if handler.asynchronous else self._call_in_thread
         self._settle = settle
         self._sockets: set[asyncio.Task] = set()
         self._pool = None
@@ -31,12 +32,12 @@ class AsyncCalls:
         """The coroutine that answers it."""
         if self._handler.kind is ASGI:
             return self._call_websocket(exchange) if "upgrade" in exchange.head.headers else self._call_application(exchange)
-        return self._call(exchange) if self._handler.asynchronous else self._call_in_thread(exchange)
+        return self._call(exchange)
 
     async def _call(self, exchange: Exchange) -> None:
         status, failed = 500, True
         try:
-            reply = await self._invocation.call_async(exchange.head, exchange.body, exchange.peer)
+            reply = await self._call_handler(exchange)
             status, failed = reply.status, reply.failed
             await self._send(exchange, reply)
         except asyncio.CancelledError:
@@ -46,6 +47,18 @@ class AsyncCalls:
             self._fail(exchange, error)
         finally:
             self._settle(exchange, status, failed)
+
+    def _call_in_loop(self, exchange: Exchange):
+        return self._invocation.call_async(exchange.head, exchange.body, exchange.peer)
+
+    def _call_in_thread(self, exchange: Exchange):
+        import concurrent.futures
+
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(self._settings.threads)
+        return asyncio.get_running_loop().run_in_executor(
+            self._pool, self._invocation.call, exchange.head, exchange.body, exchange.peer
+        )
 
     async def _call_application(self, exchange: Exchange) -> None:
         from .asgi import call_asgi
@@ -91,27 +104,6 @@ class AsyncCalls:
         finally:
             self._sockets.discard(task)
             self._settle(exchange, 500 if failed else 403, failed)
-
-    async def _call_in_thread(self, exchange: Exchange) -> None:
-        import concurrent.futures
-
-        if self._pool is None:
-            self._pool = concurrent.futures.ThreadPoolExecutor(self._settings.threads)
-        call = asyncio.get_running_loop().run_in_executor(
-            self._pool, self._invocation.call, exchange.head, exchange.body, exchange.peer
-        )
-        status, failed = 500, True
-        try:
-            reply = await call
-            status, failed = reply.status, reply.failed
-            await self._send(exchange, reply)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001
-            failed = True
-            self._fail(exchange, error)
-        finally:
-            self._settle(exchange, status, failed)
 
     def _fail(self, exchange: Exchange, error: BaseException) -> None:
         if exchange.begun:
