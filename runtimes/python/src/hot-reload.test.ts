@@ -48,7 +48,7 @@ describe.skipIf(missingPython)("hot reload", () => {
     let version = 0;
     const statuses = new Set<number>();
     const callUntilLast = async () => {
-      for (let body = ""; body !== String(last); ) {
+      for (let body = ""; body !== String(last);) {
         const answer = await runtime.call();
         ({ body } = answer);
         statuses.add(answer.status);
