@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { pipWithoutCode } from "./careful-pip.ts";
 import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
 import { settledByFiles } from "./operator-settings.ts";
 import { UserError } from "./user-error.ts";
@@ -23,19 +24,21 @@ const temporary =
 
 /** Installs what `requirements.txt` in the run's directory asks for. */
 export async function installRequirements(run: PipRun): Promise<void> {
-  await runPip("install", run, [
+  const args = [
     "--no-compile",
     "--no-warn-conflicts",
     `--target=${run.target}`,
     "--requirement=requirements.txt",
-  ]);
+  ];
+  await runPip("install", run, args, run.onlyWheels ? await pipWithoutCode(run, "refuse") : []);
 }
 
 /** Gets what a file of requirements asks for, and what that needs, into the run's target, as far as there are wheels. */
 export async function downloadWheels(run: PipRun, requirements: string): Promise<void> {
   const args = [`--dest=${run.target}`, `--requirement=${requirements}`];
   try {
-    await runPip("download", { ...run, onlyWheels: true }, args);
+    const pip = await pipWithoutCode(run, "refuse");
+    await runPip("download", { ...run, onlyWheels: true }, args, pip);
   } catch (error) {
     // Whether it is missed will be seen when all is installed.
     if (!(error instanceof UserError)) throw error;
@@ -60,22 +63,30 @@ export async function runPip(
     ...(run.onlyWheels ? ["--only-binary=:all:"] : []),
     ...more,
   ];
-  // It unpacks there first, as much as there is: where that is looked at.
-  const unpacking = join(run.home, "tmp");
-  mkdirSync(unpacking, { recursive: true });
-  const env = {
-    ...settledByFiles([run.config], "PIP_"),
-    TMPDIR: unpacking,
-    ...(run.config !== undefined && { PIP_CONFIG_FILE: run.config }),
-    PYTHONDONTWRITEBYTECODE: "1",
-    // What is built from source is the same again.
-    SOURCE_DATE_EPOCH: "315532800",
-  };
+  const env = pipEnvironment(run);
   const { code, output } = await runInstaller(program, [...first, ...args], { ...run, env });
   if (code === 0) return;
   const message = `installing dependencies: pip ${command} ended with ${code}\n${meaningfulPipLines(output)}`;
   if (temporary.test(output) || typeof code === "string") throw new Error(message);
   throw new UserError(run.note === undefined ? message : `${message}\n${run.note}`);
+}
+
+/** What pip is to find in its environment; makes the directory in which it unpacks. */
+export function pipEnvironment({
+  home,
+  config,
+}: Pick<PipRun, "home" | "config">): Record<string, string | undefined> {
+  // It unpacks there first, as much as there is: where that is looked at.
+  const unpacking = join(home, "tmp");
+  mkdirSync(unpacking, { recursive: true });
+  return {
+    ...settledByFiles([config], "PIP_"),
+    TMPDIR: unpacking,
+    ...(config !== undefined && { PIP_CONFIG_FILE: config }),
+    PYTHONDONTWRITEBYTECODE: "1",
+    // What is built from source is the same again.
+    SOURCE_DATE_EPOCH: "315532800",
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { sourceRefused } from "./careful-pip.ts";
 import { pythonComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
 import { type Installation, runInstaller, shownLine } from "./installer.ts";
@@ -53,7 +54,7 @@ export function pythonDependencies(
         await install(directory, { ...options, onlyWheels: true });
         return false;
       } catch (error) {
-        if (!(error instanceof UserError && error.message.includes(nothingFound))) throw error;
+        if (!(error instanceof UserError && isForSources.test(error.message))) throw error;
       }
       await fetchToBuild(requirements, directory, options);
       return true;
@@ -88,8 +89,8 @@ export function pythonDependencies(
 /** In the run's home: a `pip.conf` without who we are. */
 const harmlessConfig = "pip.conf-without-credentials";
 
-/** Of pip: there is none, or none that fits, or with wheels only none that is a wheel. */
-const nothingFound = "No matching distribution found";
+/** Of pip: there is no package, or none that fits, or with wheels only none that is a wheel. */
+const isForSources = new RegExp(`No matching distribution found|${sourceRefused}`);
 
 function writeInputs(requirements: readonly SourceFile[], directory: string): void {
   const { wheels: _, ...places } = placesIn(directory);

@@ -1,11 +1,12 @@
 /** Packages that are fetched with a login, to be installed where there is none: with those that have to be built from source. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { downloadWithSources, nothingStated } from "./careful-pip.ts";
+import { nothingStated } from "./careful-pip.ts";
 import { type SourceFile } from "./function-source.ts";
 import { downloadWheels, type PipRun } from "./pip.ts";
 import { meaningfulLines, requirementsFile } from "./requirements-files.ts";
 import { withoutLogins } from "./secrets.ts";
+import { downloadWithSources } from "./source-downloads.ts";
 import { UserError } from "./user-error.ts";
 
 /** Of an installation in the directory of a build. */
@@ -87,8 +88,17 @@ async function fetchWheels(
 function takeFromWheels(requirements: readonly SourceFile[], directory: string): void {
   const { input, wheels } = placesIn(directory);
   for (const { path, content } of requirements) {
-    const text = withoutLogins(content.toString());
+    const text = withoutLogins(fromWheels(content.toString(), wheels));
     const more = path === requirementsFile ? `--find-links "${wheels}"\n` : "";
     writeFileSync(join(input, path), more + text);
   }
+}
+
+/** Requirements by URL (PEP 508) lead to the files that have been fetched from there. */
+function fromWheels(text: string, wheels: string): string {
+  return text.replace(
+    /^([^-#\n].*?|)\b(https?:\/\/[^\s#?]+\/([\w.%+-]+))/gm,
+    (whole, before: string, _url, name: string) =>
+      existsSync(join(wheels, name)) ? `${before}file://${wheels}/${name}` : whole,
+  );
 }

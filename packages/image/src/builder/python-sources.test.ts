@@ -51,6 +51,29 @@ describe.skipIf(!version)("a source distribution from an index with a login", ()
     expect(existsSync(join(packages, "toolkit.py"))).toBe(false);
   }, 120_000);
 
+  /** [what the author may write, requirements.txt] */
+  const openings: [string, (index: string) => string][] = [
+    ["--no-binary", () => "--no-binary :all:\ncurious\n"],
+    ["a URL", (index) => `greeting\ncurious @ ${index}/curious-1.0.tar.gz\n`],
+  ];
+  test.each(openings)("asked for with %s is built where the login is not", async (_, text) => {
+    const { pipConfig, address } = await startPythonIndex({
+      login: `user:${secret}`,
+      sources: { curious: sourceDistribution("curious", curiousSource("curious")) },
+    });
+    const requirements = text(`http://user:${secret}@${address}`);
+    const { build, client } = await given(
+      { "handler.py": "", "requirements.txt": requirements },
+      { pipConfig, runtime: `python${version?.replace(".", "")}` },
+    );
+    const dir = join(temporaryDirectory(), "image");
+    await pullImage(client, (await buildFunctionImage(build)).image, dir);
+    const packages = join(dir, `usr/src/app/function/lib.python${version}/site-packages`);
+    const seen = readFileSync(join(packages, "curious.py"), "utf8");
+    expect(seen).toContain("index-url");
+    expect(seen).not.toContain(secret);
+  });
+
   test("that does not say what it needs is refused, with the way out", async () => {
     const { "PKG-INFO": _, ...silent } = curiousSource("silent");
     const { build } = await givenPrivate(

@@ -1,11 +1,12 @@
-/** A Python package index on this machine, of one package. */
-import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+/** A Python package index on this machine. */
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { temporaryDirectory } from "./registry.ts";
+import { greeting, type Wheel, wheelName, wheelOf } from "./wheels.ts";
 
 /** `3.12`, say; undefined where pip is missing, or is not of the Python that is `python3`. */
 export function pythonOnThisMachine(): string | undefined {
@@ -15,52 +16,35 @@ export function pythonOnThisMachine(): string | undefined {
   return ofPip !== undefined && python?.includes(` ${ofPip}.`) ? ofPip : undefined;
 }
 
-export const wheelName = "greeting-1.2.3-py3-none-any.whl";
-const wheelProgram = `
-import base64, hashlib, sys, zipfile
-files = {
-    "greeting/__init__.py": "def greet():\\n    return 'hello'\\n",
-    "greeting/template.py": "{% not python %}\\n",
-    "greeting-1.2.3.dist-info/METADATA": "Metadata-Version: 2.1\\nName: greeting\\nVersion: 1.2.3\\n",
-    "greeting-1.2.3.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
-    "greeting-1.2.3.dist-info/entry_points.txt": "[console_scripts]\\ngreet = greeting:greet\\n",
+/** What an index has besides the wheel of `greeting`. */
+interface IndexContent {
+  /** `user:password`; without it the index is for all. */
+  login?: string;
+  /** Source distributions by their names, in version 1.0. */
+  sources?: Readonly<Record<string, Buffer>>;
+  wheels?: readonly Wheel[];
 }
-digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-record = "greeting-1.2.3.dist-info/RECORD"
-files[record] = "".join(f"{name},sha256={digest(text)},{len(text)}\\n" for name, text in files.items()) + record + ",,\\n"
-with zipfile.ZipFile(sys.argv[1], "w") as archive:
-    for name, text in files.items():
-        archive.writestr(name, text)
-`;
 
-/**
- * A package index on this machine, for all or for who logs in, and the `pip.conf` that names it. It has the wheel
- * above, and `sources` by their names in version 1.0.
- */
-export async function startPythonIndex(
-  options: { login?: string; sources?: Readonly<Record<string, Buffer>> } = {},
-) {
-  const file = join(temporaryDirectory(), wheelName);
-  execFileSync("python3", ["-c", wheelProgram, file]);
+/** A package index on this machine (PEP 503), and the `pip.conf` that names it. */
+export async function startPythonIndex({ login, sources = {}, wheels = [] }: IndexContent = {}) {
+  const archives = new Map([
+    ...[greeting, ...wheels].map((wheel) => [wheelName(wheel), wheelOf(wheel)] as const),
+    ...Object.entries(sources).map(([name, source]) => [`${name}-1.0.tar.gz`, source] as const),
+  ]);
+  const expected = login && `Basic ${Buffer.from(login).toString("base64")}`;
   let requests = 0;
   const server = createServer((request, response) => {
     requests++;
-    const { login } = options;
-    const expected = login && `Basic ${Buffer.from(login).toString("base64")}`;
     if (expected && request.headers.authorization !== expected)
       return response.writeHead(401, { "www-authenticate": "Basic" }).end();
-    if (request.url?.endsWith(".whl")) return response.end(readFileSync(file));
-    const [, name = "", isFile] =
-      /^\/(?:simple\/)?(\w+)(-1\.0\.tar\.gz)?/.exec(request.url ?? "") ?? [];
-    const source = options.sources?.[name];
-    if (source && isFile) return response.end(source);
-    if (source) {
-      response.setHeader("content-type", "text/html");
-      return response.end(`<!DOCTYPE html><a href="/${name}-1.0.tar.gz">${name}-1.0.tar.gz</a>`);
-    }
-    if (request.url !== "/simple/greeting/") return response.writeHead(404).end();
+    const archive = archives.get(request.url?.slice(1) ?? "");
+    if (archive) return response.end(archive);
+    const [, project] = /^\/simple\/([\w-]+)\/$/.exec(request.url ?? "") ?? [];
+    const found = [...archives.keys()].filter((file) => file.startsWith(`${project}-`));
+    if (found.length === 0) return response.writeHead(404).end();
     response.setHeader("content-type", "text/html");
-    return response.end(`<!DOCTYPE html><a href="/${wheelName}">${wheelName}</a>`);
+    const links = found.map((file) => `<a href="/${file}">${file}</a>`);
+    return response.end(`<!DOCTYPE html>${links.join("\n")}`);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());

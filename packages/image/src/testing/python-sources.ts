@@ -37,6 +37,18 @@ def build_wheel(directory, settings=None, metadata=None):
         archive.writestr("${name}.py", "seen = " + repr(seen))
         archive.write("PKG-INFO", "${name}-1.0.dist-info/METADATA")
         archive.writestr("${name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        archive.writestr("${name}-1.0.dist-info/RECORD", "")
+        archive.writestr("${name}-1.0.dist-info/RECORD", "".join(each + ",,\\n" for each in [*archive.namelist(), "${name}-1.0.dist-info/RECORD"]))
     return "${name}-1.0-py3-none-any.whl"
 `;
+
+/** The files of a source distribution that makes the same wheel of one module always. */
+export function steadySource(name: string): Record<string, string> {
+  const { "PKG-INFO": statement = "", "pyproject.toml": project = "" } = curiousSource(name);
+  const lines = backend(name, "").split("\n");
+  const steady = lines.map((line) => (/^ {4}seen = /.test(line) ? '    seen = "nothing"' : line));
+  return {
+    "PKG-INFO": statement,
+    "pyproject.toml": project,
+    "backend.py": steady.join("\n"),
+  };
+}
