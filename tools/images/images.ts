@@ -17,6 +17,8 @@ import {
   pipLayer,
   pythonLayer,
   systemLayer,
+  uvLayer,
+  uvOnHost,
   whyNoNode,
 } from "./layers.ts";
 import { bundle, type ProgramName } from "./programs.ts";
@@ -44,7 +46,7 @@ export class Kitchen {
     this.#scratch = scratch;
   }
 
-  /** The files of a layer by its name: `system`, `node@24`, `npm`, `git`, `python@3.12`, `pip@3.12`. */
+  /** The files of a layer by its name: `system`, `node@24`, `npm`, `git`, `python@3.12`, `pip@3.12`, `uv`. */
   files(name: string): Promise<HostFiles> {
     return remembered(this.#files, name, async () => {
       const [kind, version = ""] = name.split("@");
@@ -53,6 +55,7 @@ export class Kitchen {
       const system = await this.files("system");
       if (kind === "node") return nodeLayer(version, system);
       if (kind === "git") return gitLayer(system);
+      if (kind === "uv") return uvLayer(system);
       if (kind === "python") return pythonLayer(version, system);
       if (kind === "pip") return pipLayer(version, system);
       throw new Error(`making images: no layer ${name}`);
@@ -155,7 +158,7 @@ async function ofRuntime({ name, language, interpreter }: Runtime): Promise<Imag
     recipe(name, layers, config, (kitchen) => kitchen.pythonRuntime(version), whyNot),
     builder(
       `builder-${name}`,
-      [`python@${version}`, `pip@${version}`],
+      [`python@${version}`, `pip@${version}`, ...(uvOnHost() ? ["uv"] : [])],
       whyNot ?? (python?.pip ? undefined : `Python ${version} has no pip here`),
     ),
   ];

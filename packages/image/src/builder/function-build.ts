@@ -81,14 +81,14 @@ export class FunctionBuild {
   }
 
   async #readDependencies(files: readonly SourceFile[]): Promise<void> {
-    const { runtime, npmConfig, pipConfig, scratch, monorepo } = this.#options;
+    const { runtime, npmConfig, scratch, monorepo } = this.#options;
     const version = pythonVersion(runtime);
     const add = (set: DependencySet, installation: Installation | undefined) => {
       if (installation) this.#installations[set] = installation;
     };
     if (version !== undefined) {
       const given = await withProjectFile(files, scratch);
-      add("runtime", pythonDependencies(given, version, functionDirectory, pipConfig));
+      add("runtime", pythonDependencies(given, version, functionDirectory, this.#options));
       return;
     }
     const options = { npmConfig, monorepo };

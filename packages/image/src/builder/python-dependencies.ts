@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { type BuildOptions } from "./build-options.ts";
 import { sourceRefused } from "./careful-pip.ts";
 import { pythonComponents } from "./components.ts";
 import { type SourceFile } from "./function-source.ts";
@@ -9,7 +10,10 @@ import { installRequirements, type PipRun } from "./pip.ts";
 import { fetchToBuild, noteOf, placesIn } from "./python-downloads.ts";
 import { meaningfulLines, requirementFiles } from "./requirements-files.ts";
 import { secretsIn, withoutLogins } from "./secrets.ts";
+import { removeTraces } from "./site-packages.ts";
 import { UserError } from "./user-error.ts";
+import { findUv, installWithUv } from "./uv/install.ts";
+import { NotForUv } from "./uv/not-for-uv.ts";
 
 /** `3.12` of `python312`; undefined for runtimes of other languages. */
 export function pythonVersion(runtime: string): string | undefined {
@@ -18,15 +22,15 @@ export function pythonVersion(runtime: string): string | undefined {
 }
 
 /**
- * What requirements.txt asks for, installed by pip to `lib.python3.X/site-packages` in the Function's
+ * What requirements.txt asks for, installed by uv or pip to `lib.python3.X/site-packages` in the Function's
  * directory of the image, where the runtime looks first; undefined when it asks for nothing.
- * `pipConfig` is a `pip.conf` with indexes and credentials.
+ * `pipConfig` is a `pip.conf` with indexes and credentials; `report` gets a line about who installs.
  */
 export function pythonDependencies(
   files: readonly SourceFile[],
   version: string,
   functionDirectory: string,
-  pipConfig: string | undefined,
+  { pipConfig, report = () => {} }: Pick<BuildOptions, "pipConfig" | "report">,
 ): Installation | undefined {
   const requirements = requirementFiles(files);
   if (!requirements.some(({ content }) => meaningfulLines(content.toString()).length > 0))
@@ -80,9 +84,26 @@ export function pythonDependencies(
     options: Omit<PipRun, "directory" | "home" | "target">,
   ): Promise<void> {
     const { input, home, target } = placesIn(directory);
-    await installRequirements({ ...options, directory: input, home, target });
-    removeScripts(target);
+    const run = { ...options, directory: input, home, target };
+    if (!(await isInstalledWithUv(directory, run))) await installRequirements(run);
+    removeTraces(target);
     await compile(target, `/${prefix}`, home);
+  }
+
+  async function isInstalledWithUv(directory: string, run: PipRun): Promise<boolean> {
+    const uv = findUv();
+    if (uv === undefined) return false;
+    try {
+      if (existsSync(placesIn(directory).wheels))
+        throw new NotForUv("some packages are built from what was fetched with a login");
+      await installWithUv(uv, run, requirements);
+      report("installed with uv");
+      return true;
+    } catch (error) {
+      if (!(error instanceof NotForUv)) throw error;
+      report(`installing with pip, not with uv: ${error.message}`);
+      return false;
+    }
   }
 }
 
@@ -107,33 +128,6 @@ function indexLines(text: string): string[] {
     .split(/\r?\n/)
     .map((line) => line.trim().replace(/(:\/\/)[^/@\s]+@/g, "$1"))
     .filter((line) => /^(?:\[|(?:extra-)?index-url|find-links|no-index|https?:)/.test(line));
-}
-
-/**
- * Commands are for a shell that no Function has, and begin with the path of the interpreter that
- * built them, which is nowhere else and never the same. Records of what was installed name them.
- */
-function removeScripts(target: string): void {
-  rmSync(join(target, "bin"), { recursive: true, force: true });
-  for (const name of readdirSync(target)) {
-    if (!name.endsWith(".dist-info")) continue;
-    // Left by pip for itself: an absolute path, and when it was asked for.
-    for (const own of ["direct_url.json", "REQUESTED"])
-      rmSync(join(target, name, own), { force: true });
-    rewriteRecord(join(target, name, "RECORD"));
-  }
-}
-
-function rewriteRecord(file: string): void {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch {
-    return;
-  }
-  const gone = /^(?:\.\.\/)+bin\/|\/(?:direct_url\.json|REQUESTED),/;
-  const lines = text.split("\n").filter((line) => !gone.test(line));
-  writeFileSync(file, lines.join("\n"));
 }
 
 /**
