@@ -15,6 +15,8 @@ export interface StartOptions {
   dataDir?: string;
   args?: string[];
   env?: NodeJS.ProcessEnv;
+  /** Of the user and the group that it runs as; its data directory must be theirs. */
+  uid?: number;
 }
 
 export class Platform {
@@ -33,7 +35,7 @@ export class Platform {
   async start(): Promise<number> {
     const begin = performance.now();
     rmSync(path.join(this.dataDir, "endpoints.json"), { force: true });
-    const args = this.#options.args ?? ["--no-example"];
+    const { args = ["--no-example"], uid } = this.#options;
     const child = spawn(
       process.execPath,
       [
@@ -47,7 +49,11 @@ export class Platform {
         ...sandboxArguments(),
         ...args,
       ],
-      { stdio: ["ignore", "pipe", "pipe"], env: { ...cleanEnvironment(), ...this.#options.env } },
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: { ...cleanEnvironment(), ...this.#options.env },
+        ...(uid !== undefined && { uid, gid: uid }),
+      },
     );
     this.#child = child;
     this.output = "";
