@@ -13,7 +13,7 @@ const version = pythonOnThisMachine();
 const secret = "secret-token";
 
 // Installers, beside whatever else the machine does.
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 240_000 });
 
 async function givenPrivate(sources: Record<string, Buffer>, requirements: string) {
   const { pipConfig } = await startPythonIndex({ login: `user:${secret}`, sources });
@@ -49,7 +49,7 @@ describe.skipIf(!version)("a source distribution from an index with a login", ()
     expect(seen + lines.join("\n")).not.toContain(secret);
     expect(existsSync(join(packages, "greeting/__init__.py"))).toBe(true);
     expect(existsSync(join(packages, "toolkit.py"))).toBe(false);
-  }, 120_000);
+  });
 
   /** [what the author may write, requirements.txt] */
   const openings: [string, (index: string) => string][] = [
@@ -86,5 +86,5 @@ describe.skipIf(!version)("a source distribution from an index with a login", ()
       /note: .*Put a wheel.*silent.* states nowhere what it needs/s,
     );
     expect(messageOf(failure)).not.toContain(secret);
-  }, 120_000);
+  });
 });
