@@ -29,6 +29,18 @@ describe("a registry client", () => {
     expect(troubles).toEqual([]);
   });
 
+  test("does not take a document for an image", async () => {
+    const { host } = await startRegistry();
+    const client = new RegistryClient();
+    const name = parseImageName(`${host}/chart:1`);
+    const content = Buffer.from("{}");
+    const config = { mediaType: mediaTypes.config, digest: digestOf(content), size: 2 };
+    await client.putBlob(name, config.digest, { size: 2, open: () => content });
+    const manifest = { schemaVersion: 2, mediaType: mediaTypes.manifest, config, layers: [] };
+    await client.putManifest(name, Buffer.from(JSON.stringify(manifest)), mediaTypes.manifest);
+    await expect(client.resolveImage(name)).rejects.toThrow(/chart:1 is no image that can be run/);
+  });
+
   test("sends a blob again from its start when the connection breaks", async () => {
     let broken = 0;
     const host = await registryBehind((request) => {

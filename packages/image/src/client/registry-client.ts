@@ -53,9 +53,11 @@ export class RegistryClient {
         throw new Error(`${formatImageName(name)}: an index in an index`);
     }
     const { digest, manifest } = found;
+    assertIsImage(name, manifest.config && manifest.layers);
     const config = JSON.parse(
       (await this.readBlob(name, manifest.config, { limit: configSizeLimit, signal })).toString(),
     ) as ImageConfig;
+    assertIsImage(name, config?.rootfs?.diff_ids);
     return { name: { ...name, digest }, digest, manifest, config };
   }
 
@@ -212,6 +214,14 @@ export class RegistryClient {
   putBlob(name: ImageName, digest: Digest, body: Body): Promise<void> {
     return uploadBlob(this.#connection, name, digest, body);
   }
+}
+
+/** A registry keeps charts, signatures and documents, too, in manifests like those of images. */
+function assertIsImage(name: ImageName, list: unknown): void {
+  if (!Array.isArray(list))
+    throw new Error(
+      `${formatImageName(name)} is no image that can be run, but something else that is kept in registries`,
+    );
 }
 
 function referenceOf(name: ImageName): string {
