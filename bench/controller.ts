@@ -19,7 +19,7 @@ import {
   resources,
   splitKey,
 } from "@spry/kube";
-import { nodeOptions } from "../packages/cli/src/install/controller.ts";
+import { heapShare } from "../packages/cli/src/install/controller.ts";
 import type { Usage } from "../test/support/controller-process.ts";
 import {
   controllerConfig,
@@ -37,9 +37,13 @@ import { mb } from "./memory.ts";
 
 const count = Number(process.env["SPRY_BENCH_FUNCTIONS"] ?? 1000);
 const namespace = "bench";
+/** What 160 MiB, the limit of its Deployment, come to where there is no limit. */
+const nodeOptions = `--max-old-space-size=${(160 * heapShare.oldPercent) / 100} --max-semi-space-size=${heapShare.semiSpaceMiB}`;
 const width = 16;
 const idleMs = 60_000;
-const deadlineMs = 600_000;
+const deadlineMs = Math.max(600_000, count * 400);
+/** Of a thousand Functions; with more of them it grows by their objects. */
+const memoryAim = 160e6;
 
 export async function run(): Promise<void> {
   const missing = missingPrograms();
@@ -99,7 +103,7 @@ async function measure(
   line("controller's processor time", `${((loaded.cpuMs - base.cpuMs) / 1000).toFixed(1)} s`);
   line("writes per Function", perFunction(loaded.writes, base.writes));
   line("Events written per Function", perFunction(loaded.events, base.events));
-  line("peak memory", mb(loaded.peakRss), loaded.peakRss <= 160e6, "≤ 160 MB");
+  memoryLine("peak memory", loaded);
 
   await pause(idleMs);
   const idle = await first.usage();
@@ -129,7 +133,7 @@ async function measure(
   );
   line("  its reads, lists and watches", String(resynced.reads));
   line("  its writes", String(resynced.writes), resynced.writes === 0, "0");
-  line("  its peak memory", mb(resynced.peakRss), resynced.peakRss <= 160e6, "≤ 160 MB");
+  memoryLine("  its peak memory", resynced);
   await second.end("SIGTERM");
 }
 
@@ -214,6 +218,11 @@ async function untilQuiet(controller: ControllerProcess): Promise<Usage> {
     if (!wrote && now.cpuMs - before.cpuMs < 100) return now;
     before = now;
   }
+}
+
+function memoryLine(label: string, { peakRss }: Usage): void {
+  if (count > 1000) line(label, mb(peakRss));
+  else line(label, mb(peakRss), peakRss <= memoryAim, `≤ ${mb(memoryAim)}`);
 }
 
 function line(label: string, text: string, holds?: boolean, aim?: string): void {

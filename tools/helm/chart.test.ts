@@ -53,6 +53,7 @@ describe.skipIf(!existsSync(program))(
         "everything else",
         {
           replicas: 2,
+          memory: "1Gi",
           imagePullSecrets: ["one", "two"],
           plainRegistries: ["a:1", "b:2"],
           buildEnvironment: { HTTPS_PROXY: "http://proxy:3128" },

@@ -25,6 +25,7 @@ const marks: [mark: RegExp, template: string][] = [
   [/'@@gatewayReplicas@@'/g, "{{ .Values.gateway.replicas }}"],
   [/'@@gatewayServiceType@@'/g, "{{ .Values.gateway.serviceType }}"],
   [/'@@replicas@@'/g, "{{ .Values.replicas }}"],
+  [/'@@memory@@'/g, "{{ .Values.memory }}"],
   [/'@@size@@'/g, "{{ .Values.registry.storage.size }}"],
   [/'@@serverless@@'/g, "{{ .Values.serverless | toJson }}"],
   [/'@@image\.(\w+)@@'/g, "$1"],
@@ -52,6 +53,7 @@ function marked(): InstallValues {
     Object.defineProperty(map, "toJSON", { value: () => `@@${name}@@` });
   return {
     namespace: "@@namespace@@",
+    memory: asMark("memory"),
     images: jsonMark("images", {
       controller: "@@image.controller@@",
       registry: "@@image.registry@@",

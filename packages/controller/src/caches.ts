@@ -7,6 +7,7 @@ import {
   type KubeObject,
   type Logger,
   type ObjectKey,
+  type Pod,
   type Resource,
   resources,
 } from "@spry/kube";
@@ -27,8 +28,12 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     resource: Resource<T>,
     options: InformerOptions<T> = {},
   ) => new Informer(client, resource, { clock, log, ...options });
-  const children = <T extends KubeObject>(resource: Resource<T>) =>
+  const children = <T extends KubeObject>(
+    resource: Resource<T>,
+    options: InformerOptions<T> = {},
+  ) =>
     informer(resource, {
+      ...options,
       labelSelector: `${labels.managedBy}=${managedBy}`,
       indexes: { function: (child) => [functionKeyOf(child)] },
     });
@@ -38,7 +43,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     functions: informer(functions),
     configMaps: children(resources.configMaps),
     jobs: children(resources.jobs),
-    pods: children(resources.pods),
+    pods: children(resources.pods, { transform: whatMattersOf }),
     deployments: children(resources.deployments),
     services: children(resources.services),
     autoscalers: children(resources.horizontalPodAutoscalers),
@@ -48,4 +53,12 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     internalRegistrySecrets: named(resources.secrets, names.internalRegistrySecret),
     serviceAccounts: named(resources.serviceAccounts, names.serviceAccount),
   };
+}
+
+/** Of a Pod, which there are the most of: what tells the version that it runs, and how it fares. */
+function whatMattersOf({ metadata, spec, status }: Pod): Pod {
+  const containers = (spec?.containers ?? [])
+    .filter(({ name }) => name === names.container)
+    .map(({ name, image, env }) => ({ name, image, env }));
+  return { metadata, spec: { containers }, status } as Pod;
 }

@@ -9,14 +9,15 @@ import {
   podSecurityContext,
 } from "./parts.ts";
 import { registryAddresses } from "./registry.ts";
-import { type InstallValues } from "./values.ts";
+import { type InstallValues, leastMemory } from "./values.ts";
 
 export const controllerName = "serverless-controller";
 export const controllerLabels = { "app.kubernetes.io/name": controllerName };
 /** The Service that Git servers' pushes come to, by an Ingress or whatever the cluster has. */
 export const gitWebhookName = "serverless-git-webhook";
-/** The heap keeps clear of the memory limit. */
-export const nodeOptions = "--max-old-space-size=96 --max-semi-space-size=2";
+/** The heap keeps clear of the memory limit: this much of it is the old generation's, and this many MiB half of the young one's. */
+export const heapShare = { oldPercent: 60, semiSpaceMiB: 2 };
+const nodeOptions = `--max-old-space-size-percentage=${heapShare.oldPercent} --max-semi-space-size=${heapShare.semiSpaceMiB}`;
 const priorityClass = "serverless-priority";
 
 export function controllerObjects(values: InstallValues): InstalledObject[] {
@@ -123,8 +124,8 @@ function container(values: InstallValues) {
     // The controller itself gives up earlier: healthzLivenessTimeout.
     livenessProbe: { ...probe("/healthz"), periodSeconds: 30, timeoutSeconds: 60 },
     resources: {
-      requests: { cpu: "50m", memory: "96Mi" },
-      limits: { cpu: "1", memory: "160Mi" },
+      requests: { cpu: "50m", memory: leastMemory },
+      limits: { cpu: "1", memory: values.memory },
     },
     securityContext: containerSecurityContext,
     volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],

@@ -1,6 +1,7 @@
 /** What an operator may say about an installation: the same names for `spry install --values` and for Helm. */
 import { readFileSync, statSync } from "node:fs";
 import { type ServerlessSpec } from "@spry/controller";
+import { compareQuantities } from "@spry/kube";
 import { load } from "js-yaml";
 import {
   defaultCleaning,
@@ -21,6 +22,8 @@ export interface InstallValues {
   imagePullSecrets: string[];
   /** Replicas of the controller; one leads, all answer the webhooks. */
   replicas: number;
+  /** The most memory of the controller, as a quantity; three fifths of it are its heap's. */
+  memory: string;
   registry: {
     /** Whether there is a registry in the cluster. */
     enabled: boolean;
@@ -56,6 +59,7 @@ export const defaultValues: InstallValues = {
   images: {},
   imagePullSecrets: [],
   replicas: 1,
+  memory: "160Mi",
   registry: {
     enabled: true,
     nodePort: 32137,
@@ -125,7 +129,8 @@ function merged(below: unknown, above: unknown, file: string, at = ""): unknown 
   return result;
 }
 
-function check({ images, registry, gateway, serverless, replicas }: InstallValues): void {
+function check(values: InstallValues): void {
+  const { images, registry, gateway, serverless, replicas, memory } = values;
   const wanted = [
     ...requiredImages,
     ...(registry.enabled ? ["registry"] : []),
@@ -156,6 +161,8 @@ function check({ images, registry, gateway, serverless, replicas }: InstallValue
     if (Number.isInteger(count) && count >= 1) continue;
     throw new UserError(`${count} replicas: not a whole number from 1`);
   }
+  if (!isEnough(memory))
+    throw new UserError(`memory ${memory}: not a quantity from ${leastMemory}`);
   if (!serviceTypes.includes(gateway.serviceType)) {
     throw new UserError(
       `gateway.serviceType ${gateway.serviceType} is not known`,
@@ -172,6 +179,18 @@ function check({ images, registry, gateway, serverless, replicas }: InstallValue
       "registry.enabled is false, and serverless.dockerRegistry.enableInternal is not",
       "set it to false, and secretName to a Secret with the registry that is to be used",
     );
+  }
+}
+
+/** What its Deployment requests: Kubernetes refuses a limit below that. */
+export const leastMemory = "96Mi";
+
+function isEnough(memory: unknown): boolean {
+  if (typeof memory !== "string") return false;
+  try {
+    return compareQuantities(memory, leastMemory) >= 0;
+  } catch {
+    return false;
   }
 }
 
