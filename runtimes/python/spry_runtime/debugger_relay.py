@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import _socket as socket
 
-from .reactor import Listener, Reactor, StreamTransport
+from .reactor import Reactor
+from .transport import Listener, StreamTransport
 from .worker_process import WorkerProcess
 
 _BACKLOG = 16

@@ -118,7 +118,7 @@ class _Supervisor:
         first = self._first = self._spawn()
         # Most handlers are synchronous: what serves them is imported while the child loads the code.
         from .metrics import Metrics
-        from .worker_pool import WorkerPool
+        from .sync_server import SyncServer
 
         frame = self._await_load(first)
         if frame is None:
@@ -126,7 +126,7 @@ class _Supervisor:
             return 0 if self._terminated else code if code > 0 else 1
         metrics = Metrics()
         metrics.start_seconds = time.monotonic() - self._started
-        serve = WorkerPool
+        serve = SyncServer
         if frame[2] != 0:
             from .server_keeper import ServerKeeper
 

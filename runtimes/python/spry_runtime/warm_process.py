@@ -48,7 +48,7 @@ def _import_everything() -> None:
     import importlib
 
     own = (
-        "asgi", "async_server", "call_loop", "invocation", "metrics", "server_keeper", "wsgi", "worker", "worker_pool",
+        "asgi", "async_server", "call_loop", "invocation", "metrics", "server_keeper", "sync_server", "wsgi", "worker",
     )  # fmt: skip
     for name in own:
         importlib.import_module(f"{__package__}.{name}")

@@ -153,3 +153,12 @@ def _close_all_but(keep: set[int]) -> None:
         os.closerange(start, fd)
         start = fd + 1
     os.closerange(start, os.sysconf("SC_OPEN_MAX"))
+
+
+def describe_exit(code: int) -> str:
+    """Of an exit code as `WorkerProcess.end` returns it."""
+    if code >= 0:
+        return f"exit code {code}"
+    from signal import Signals
+
+    return f"signal {Signals(-code).name}"

@@ -1,0 +1,233 @@
+"""The server for synchronous handlers: it holds the connections, and hands each call to a worker process.
+
+A worker that dies takes only the calls that it has begun with it; what it had not begun is its successor's.
+"""
+
+from __future__ import annotations
+
+import time
+from _collections import deque
+
+from . import channel
+from .channel import encode
+from .connection import Connection
+from .exchange import ERROR_BODY, TEXT, Exchange
+from .log import log
+from .reactor import Reactor
+from .service import TIMEOUT_BODY, Service
+from .transport import Listener
+from .worker_pool import PROMOTE_SECONDS, WorkerPool
+from .worker_process import WorkerProcess
+
+_STOP_SECONDS = 10.0
+
+
+class SyncServer(Service):
+    """`first` has loaded the code; `spawn()` forks another worker that begins to."""
+
+    def __init__(self, settings, metrics, reactor: Reactor, listening, first: WorkerProcess, spawn) -> None:
+        super().__init__(settings, metrics)
+        self._reactor = reactor
+        self._listening = listening
+        self._listener = Listener(reactor, listening, lambda: Connection(self))
+        self._pool = WorkerPool(self, reactor, first, spawn)
+        self._waiting: deque[Exchange] = deque()
+        self._next_id = 0
+        self._typical_seconds = 0.0
+
+    # Life.
+
+    def run(self) -> int:
+        self._reactor.call_later(self.sweep_seconds, self._tick)
+        self._reactor.run()
+        self._pool.close(patience=_STOP_SECONDS)
+        return self._pool.exit_code
+
+    def terminate(self) -> None:
+        """Goes on answering for a moment, with connection: close; then drains."""
+        if self.draining:
+            return
+        self.draining = True
+        self._reactor.call_later(self.settings.shutdown_delay, self._stop_listening)
+
+    def children_changed(self) -> None:
+        self._pool.children_changed()
+
+    def reload(self) -> None:
+        self._pool.reload()
+
+    def _stop_listening(self) -> None:
+        self._listener.close()
+        self._listening.close()
+        self.close_idle()
+        self._stop_when_done()
+
+    def _stop_when_done(self) -> None:
+        """Connections close with their last answer, or when a limit of time ends them."""
+        if self.connections:
+            self._reactor.call_later(0.02, self._stop_when_done)
+        else:
+            self._reactor.stop()
+
+    def _tick(self) -> None:
+        self._reactor.call_later(self.sweep_seconds, self._tick)
+        self.sweep()
+        self._pool.relieve_stalled(self.settings.timeout)
+
+    @property
+    def healthy(self) -> bool:
+        return self._pool.current is not None
+
+    # Calls.
+
+    def dispatch(self, exchange: Exchange) -> None:
+        worker = self._pool.current
+        if worker is not None and len(worker.outstanding) < self.settings.threads:
+            self._send(worker, exchange)
+        elif len(self._waiting) < self.settings.queue:
+            self._waiting.append(exchange)
+        else:
+            self.overloaded(exchange)
+
+    def _send(self, worker: WorkerProcess, exchange: Exchange) -> None:
+        self._next_id = exchange_id = (self._next_id + 1) & 0xFFFFFFFF
+        worker.outstanding[exchange_id] = exchange
+        peer = exchange.peer.encode()
+        exchange.state = _Call(worker, exchange_id, worker.frames_sent + 1)
+        self._pool.write(
+            worker, encode(channel.REQUEST, exchange_id, len(peer), peer + exchange.head.raw, exchange.body)
+        )
+        if self._typical_seconds > PROMOTE_SECONDS and len(worker.outstanding) > 1:
+            worker.promote(1)
+        if not worker.watched:
+            self._pool.watch_readers(worker)
+
+    def heard(
+        self, worker: WorkerProcess, kind: int, exchange_id: int, number: int, head: bytes, body: bytes, seconds: float
+    ) -> None:
+        """A worker says something about an exchange."""
+        exchange = worker.outstanding.get(exchange_id)
+        if exchange is None:
+            return
+        if kind == channel.REPLY or kind == channel.FAILED:
+            exchange.respond(number, head, body)
+            self._finish(worker, exchange_id, exchange, number, seconds, kind == channel.FAILED)
+        elif kind == channel.START:
+            call = exchange.state
+            call.status = number
+            exchange.on_drain = lambda: self._credit(worker, exchange_id, exchange)
+            exchange.start(number, head, None if seconds < 0 else int(seconds))
+        elif kind == channel.PIECE:
+            exchange.write(body)
+            exchange.state.owed += len(body)
+            if not exchange.paused:
+                self._credit(worker, exchange_id, exchange)
+        elif kind == channel.DECLINED:
+            self._take_back(worker, exchange_id, exchange)
+        else:
+            exchange.finish() if kind == channel.END else exchange.break_off()
+            self._finish(worker, exchange_id, exchange, exchange.state.status, seconds, kind == channel.BROKEN)
+
+    def _finish(
+        self, worker: WorkerProcess, exchange_id: int, exchange: Exchange, status: int, seconds: float, failed: bool
+    ) -> None:
+        del worker.outstanding[exchange_id]
+        exchange.state = exchange.on_drain = None
+        self._typical_seconds += (seconds - self._typical_seconds) * 0.1
+        self.settle(exchange, status, seconds, failed)
+        if worker.retiring:
+            self._pool.end_if_done(worker)
+        if self._waiting:
+            self._send_waiting()
+
+    def _take_back(self, worker: WorkerProcess, exchange_id: int, exchange: Exchange) -> None:
+        del worker.outstanding[exchange_id]
+        exchange.state = None
+        self._waiting.appendleft(exchange)
+        self._pool.end_if_done(worker)
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        worker = self._pool.current
+        while self._waiting and worker is not None and len(worker.outstanding) < self.settings.threads:
+            exchange = self._waiting.popleft()
+            if exchange in self.pending:
+                self._send(worker, exchange)
+
+    def _credit(self, worker: WorkerProcess, exchange_id: int, exchange: Exchange) -> None:
+        call = exchange.state
+        if call is not None and call.owed and not worker.ended:
+            self._pool.write(worker, encode(channel.CREDIT, exchange_id, seconds=call.owed))
+            call.owed = 0
+
+    def cancelled(self, exchange: Exchange) -> None:
+        call = exchange.state
+        if call is not None and call.status:
+            self._pool.write(call.worker, encode(channel.CANCEL, call.id))
+
+    def timed_out(self, exchange: Exchange) -> None:
+        call = exchange.state
+        seconds = time.perf_counter() - exchange.started
+        if call is None or call.status == 0:
+            exchange.respond(408, TEXT, TIMEOUT_BODY)
+        else:
+            exchange.break_off()
+        self.settle(exchange, 408, seconds, True)
+        if call is None:
+            return  # it was still waiting
+        worker = call.worker
+        del worker.outstanding[call.id]
+        exchange.state = None
+        if call.frame <= worker.shared.frames_taken:
+            head = exchange.head
+            log(f"{head.method} {head.raw_path}: no answer within FUNC_TIMEOUT ({self.settings.timeout:g} s), ending it")
+            self._pool.retire(worker)
+
+    # What becomes of a worker's calls.
+
+    def succeeded(self, former: WorkerProcess | None) -> None:
+        """The current worker is another now: what the former has not begun is its successor's."""
+        if former is not None:
+            self._waiting.extendleft(reversed(self._split(former)[1]))
+        self._send_waiting()
+
+    def lost(self, worker: WorkerProcess, how: str) -> None:
+        """A worker has ended by itself."""
+        begun, untouched = self._split(worker)
+        if begun or not worker.retiring:
+            log(f"worker process ended ({how}) during {len(begun)} call(s)")
+        worker.outstanding.clear()
+        for exchange in begun:
+            status = exchange.state.status
+            exchange.state = None
+            exchange.respond(500, TEXT, ERROR_BODY) if not status else exchange.break_off()
+            self.settle(exchange, status or 500, time.perf_counter() - exchange.started, True)
+        self._waiting.extendleft(reversed(untouched))
+
+    def _split(self, worker: WorkerProcess) -> tuple[list[Exchange], list[Exchange]]:
+        """Its calls that have begun, and those that have not and are now no longer its own."""
+        taken = worker.shared.frames_taken
+        begun, untouched = [], []
+        for exchange_id, exchange in list(worker.outstanding.items()):
+            if exchange.state.frame <= taken:
+                begun.append(exchange)
+            else:
+                del worker.outstanding[exchange_id]
+                exchange.state = None
+                untouched.append(exchange)
+        return begun, untouched
+
+
+class _Call:
+    """What is remembered of an exchange that a worker has."""
+
+    __slots__ = ("frame", "id", "owed", "status", "worker")
+
+    def __init__(self, worker: WorkerProcess, exchange_id: int, frame: int) -> None:
+        self.worker = worker
+        self.id = exchange_id
+        self.frame = frame
+        """Its request was the worker's n-th frame."""
+        self.owed = 0
+        self.status = 0
+        """Set when a streamed answer has begun."""
