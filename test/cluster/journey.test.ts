@@ -28,6 +28,7 @@ import {
 } from "../../packages/cli/src/install/access.ts";
 import { gitWebhookName } from "../../packages/cli/src/install/controller.ts";
 import { gatewayName, gatewayRules } from "../../packages/cli/src/install/gateway.ts";
+import { findProgram } from "../../packages/machine/src/network/pods/commands.ts";
 import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
 import {
   serveMetrics,
@@ -36,10 +37,12 @@ import {
 } from "../differential/sequences/metrics-server.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { functionManifest, pause, root, run } from "../support/platform.ts";
+import { type PolicyAgent } from "../support/policy-agent.ts";
 import { rightOf, rightsIn, rightsUsed } from "../support/rights.ts";
 import { helm } from "../../tools/helm/helm.ts";
 
 const reason = whyNoInstallation();
+const noAgent = findProgram("nft") ? undefined : "nft (nftables) is not there";
 const cluster = new InstalledCluster();
 const system = "kyma-system";
 const chart = path.join(root, "deploy/helm/spry");
@@ -101,10 +104,25 @@ async function loadUntil(text: string): Promise<{ ok: number; bad: string[] }> {
   return JSON.parse(await cluster.inClient(namespace, script)) as { ok: number; bad: string[] };
 }
 
+/** What comes of a connection to each address from the client's Pod. */
+async function connections(addresses: string[]): Promise<Record<string, string>> {
+  const script = `const { connect } = require("node:net");
+    const attempt = (address) => new Promise((resolve) => {
+      const socket = connect(Number(address.split(":")[1]), address.split(":")[0]);
+      const end = (word) => { socket.destroy(); resolve([address, word]); };
+      socket.setTimeout(3000, () => end("silence")).on("connect", () => end("open")).on("error", ({ code }) => end(code));
+    });
+    Promise.all(${JSON.stringify(addresses)}.map(attempt)).then((all) => console.log(JSON.stringify(Object.fromEntries(all))));`;
+  return JSON.parse(await cluster.inClient(namespace, script)) as Record<string, string>;
+}
+
 describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})` : ""}`, () => {
   let before: string[];
+  let agent: PolicyAgent | undefined;
   beforeAll(async () => {
     await cluster.start({ moreImages: ["gateway"] });
+    // All of the journey goes the ways that the policies leave open.
+    agent = noAgent ? undefined : await cluster.enforcePolicies();
     writeFileSync(gatewayValues(), JSON.stringify({ gateway: { enabled: true } }));
     before = await cluster.inventory();
   }, 300_000);
@@ -351,6 +369,44 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     for (const account of [names.serviceAccount, "default"])
       expect(cluster.asked(`${namespace}:${account}`).map(rightOf)).toEqual([]);
   });
+
+  test.skipIf(noAgent)(
+    `of Spry's Pods other Pods reach what is for them, and nothing else${noAgent ? ` (${noAgent})` : ""}`,
+    async () => {
+      const { items } = await cluster.client.list(resources.pods, { namespace: system });
+      const ipOf = (name: string) =>
+        items.find(
+          ({ metadata, status }) =>
+            metadata.name?.startsWith(name) &&
+            !metadata.deletionTimestamp &&
+            status?.phase === "Running",
+        )?.status?.podIP;
+      const controller = ipOf("serverless-controller");
+      const registry = ipOf("serverless-docker-registry");
+      const gateway = ipOf(gatewayName);
+      const own = (await cluster.client.get(resources.pods, { namespace, name: "client" })).status;
+      expect(
+        await connections([
+          ...[8443, 8080, 8082, 9229].map((port) => `${controller}:${port}`),
+          ...[5000, 8080].map((port) => `${registry}:${port}`),
+          ...[8080, 22].map((port) => `${gateway}:${port}`),
+          `${own?.podIP}:22`,
+        ]),
+      ).toEqual({
+        [`${controller}:8443`]: "open",
+        [`${controller}:8080`]: "open",
+        [`${controller}:8082`]: "open",
+        [`${registry}:5000`]: "open",
+        [`${gateway}:8080`]: "open",
+        // Nobody listens there either, which is told at once where nothing drops packets: as the last one shows.
+        [`${controller}:9229`]: "silence",
+        [`${registry}:8080`]: "silence",
+        [`${gateway}:22`]: "silence",
+        [`${own?.podIP}:22`]: "ECONNREFUSED",
+      });
+      expect(agent?.failures).toEqual([]);
+    },
+  );
 
   test("spry uninstall leaves nothing behind", async () => {
     const { code, stderr } = await cluster.spry("uninstall", "--functions", "delete");

@@ -6,13 +6,17 @@ import path from "node:path";
 import { createRegistry, writeHtpasswd } from "@spry/image";
 import { type KubeClient, type KubeObject, type Resource } from "@spry/kube";
 import { type Function, functions } from "@spry/function";
+import { read } from "../../tools/real-apiserver/cluster.ts";
 import { layout } from "../../tools/real-apiserver/components.ts";
+import { command } from "../../tools/real-apiserver/node/command.ts";
+import { inNamespaces } from "../../tools/real-apiserver/node/namespaces.ts";
 import { allowPlainRegistry } from "../../tools/real-apiserver/node/programs.ts";
 import { type NodeProgram } from "../../tools/real-apiserver/node/programs.ts";
 import { losePower, restartProgram } from "../../tools/real-apiserver/node/restart.ts";
 import { inClient, serviceUrl, startClient } from "./client-pod.ts";
 import { inventory } from "./cluster-inventory.ts";
 import { pause, root, run } from "./platform.ts";
+import { enforcePolicies, type PolicyAgent } from "./policy-agent.ts";
 import { RealCluster, whyNoCluster } from "./real-cluster.ts";
 
 /** Why none can be here; undefined when one can. */
@@ -226,6 +230,18 @@ export class InstalledCluster {
     const url = JSON.stringify(serviceUrl(namespace, name));
     const script = `fetch(${url}).then((r) => r.text()).then((t) => console.log(t))`;
     return this.inClient(namespace, script);
+  }
+
+  /** From now on NetworkPolicies count on the node, which by itself knows none; says what went wrong with that. */
+  async enforcePolicies(): Promise<PolicyAgent> {
+    const first = read(this.#dir)?.processes[0];
+    if (!first) throw new Error(`the node of ${this.#dir}: there is none`);
+    const agent = await enforcePolicies(this.client, {
+      scratch: this.#scratch,
+      inNode: (file, args) => command(...inNamespaces(first, file, args)),
+    });
+    this.#servers.push({ close: () => agent.stop() });
+    return agent;
   }
 
   /** Kills a program of the node, and starts it again when `whileGone` is over. */
