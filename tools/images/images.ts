@@ -18,7 +18,6 @@ import {
   pythonLayer,
   systemLayer,
   uvLayer,
-  uvOnHost,
   whyNoNode,
 } from "./layers.ts";
 import { bundle, type ProgramName } from "./programs.ts";
@@ -46,7 +45,7 @@ export class Kitchen {
     this.#scratch = scratch;
   }
 
-  /** The files of a layer by its name: `system`, `node@24`, `npm`, `git`, `python@3.12`, `pip@3.12`, `uv`. */
+  /** The files of a layer by its name: `system`, `node@24`, `npm`, `git`, `python@3.12`, `pip@3.12`, `uv@3.12`. */
   files(name: string): Promise<HostFiles> {
     return remembered(this.#files, name, async () => {
       const [kind, version = ""] = name.split("@");
@@ -55,7 +54,7 @@ export class Kitchen {
       const system = await this.files("system");
       if (kind === "node") return nodeLayer(version, system);
       if (kind === "git") return gitLayer(system);
-      if (kind === "uv") return uvLayer(system);
+      if (kind === "uv") return uvLayer(version, system);
       if (kind === "python") return pythonLayer(version, system);
       if (kind === "pip") return pipLayer(version, system);
       throw new Error(`making images: no layer ${name}`);
@@ -158,7 +157,7 @@ async function ofRuntime({ name, language, interpreter }: Runtime): Promise<Imag
     recipe(name, layers, config, (kitchen) => kitchen.pythonRuntime(version), whyNot),
     builder(
       `builder-${name}`,
-      [`python@${version}`, `pip@${version}`, ...(uvOnHost() ? ["uv"] : [])],
+      [`python@${version}`, `pip@${version}`, ...(python?.uv ? [`uv@${version}`] : [])],
       whyNot ?? (python?.pip ? undefined : `Python ${version} has no pip here`),
     ),
   ];

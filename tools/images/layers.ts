@@ -1,6 +1,6 @@
 /** The layers that images are put together from: each is made of this machine's files, and only when an image wants it. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import path from "node:path";
@@ -162,22 +162,11 @@ export async function pipLayer(version: string, below: HostFiles): Promise<HostF
   return files;
 }
 
-/** uv's program on this machine's `PATH`; a version manager's stand-in for it is a script, and no use elsewhere. */
-export function uvOnHost(): string | undefined {
-  const directories = (process.env["PATH"] ?? "").split(path.delimiter);
-  const found = directories
-    .filter((directory) => path.isAbsolute(directory))
-    .map((directory) => path.join(directory, "uv"))
-    .filter((file) => existsSync(file));
-  const isProgram = (file: string) => readFileSync(file).subarray(1, 4).toString() === "ELF";
-  return found.find(isProgram);
-}
-
 /** Installs Python packages faster than pip, to the same end. */
-export async function uvLayer(below: HostFiles): Promise<HostFiles> {
+export async function uvLayer(version: string, below: HostFiles): Promise<HostFiles> {
+  const python = await findPython(version);
+  if (!python?.uv) throw new Error(`making images: Python ${version} has no uv here`);
   const files = new HostFiles(below);
-  const uv = uvOnHost();
-  if (uv === undefined) throw new Error("making images: uv is not on this machine");
-  await files.program(uv, "/usr/local/bin/uv");
+  await files.program(python.uv, "/usr/local/bin/uv");
   return files;
 }

@@ -54,7 +54,7 @@ export async function runPip(
 ): Promise<void> {
   const args = [
     command,
-    "--quiet",
+    "--progress-bar=off",
     "--no-cache-dir",
     "--no-input",
     "--disable-pip-version-check",
@@ -89,6 +89,10 @@ export function pipEnvironment({
   };
 }
 
+/** Of what pip says: what it is doing, and advice for those who sit before it. */
+const passing =
+  /^(?:\[notice\]|\s*note: |INFO: |WARNING: Running pip as|Looking in |Collecting |Processing |Requirement already |Installing |Building wheels|Successfully |Saved )|^\s*(?:Downloading|Using cached|Obtaining dependency|Getting requirements|Installing build|Preparing (?:metadata|wheel)|Building wheel|Created wheel|Stored in|File was already|Link requires) ?/;
+
 /**
  * pip's last lines without what it says in passing and anybody's password. When the index could not
  * be reached, pip goes on to say that it has no such package: that would mislead.
@@ -97,7 +101,7 @@ export function meaningfulPipLines(output: string): string {
   const lines = output
     .split("\n")
     .map((line) => line.replace(/^(?:ERROR|error): /, "").trimEnd())
-    .filter((line) => line.trim() !== "" && !/^(?:\[notice\]|\s*note: )/.test(line));
+    .filter((line) => line.trim() !== "" && !passing.test(line));
   const broken = lines.findLast((line) => line.includes("after connection broken by"));
   const reason = broken && /after connection broken by '(.*)'/.exec(broken)?.[1];
   const misleading = /^Could not find a version|^No matching distribution|^WARNING: Retrying/;

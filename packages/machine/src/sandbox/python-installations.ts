@@ -12,6 +12,8 @@ export interface PythonInstallation {
   prefix: string;
   /** What has to be on the module search path to import pip: a directory or a wheel. */
   pip?: string | undefined;
+  /** The program of uv: a package of this Python, or on `PATH`. */
+  uv?: string | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,7 +22,7 @@ const probeTimeoutMs = 15_000;
 
 /** Distributions without pip mostly carry it for virtual environments, as a wheel. */
 const probe = `
-import glob, importlib.util, json, os, sys
+import glob, importlib.util, json, os, shutil, sys
 pip = importlib.util.find_spec("pip")
 pip = os.path.dirname(os.path.dirname(pip.origin)) if pip and pip.origin else None
 if not pip:
@@ -29,6 +31,11 @@ if not pip:
         pip = next(iter(glob.glob(os.path.join(os.path.dirname(ensurepip.__file__), "_bundled", "pip-*.whl"))), None)
     except ImportError:
         pass
+try:
+    from uv import find_uv_bin
+    uv = find_uv_bin()
+except (ImportError, OSError):
+    uv = shutil.which("uv")
 print(json.dumps({
     "implementation": sys.implementation.name,
     "version": "%d.%d" % sys.version_info[:2],
@@ -37,6 +44,7 @@ print(json.dumps({
     "isVirtual": sys.prefix != sys.base_prefix,
     "prefix": sys.base_prefix,
     "pip": pip,
+    "uv": uv,
 }))
 `;
 
@@ -62,8 +70,8 @@ export async function findPython(
     if (found?.isVirtual) found = await run(found.base, env);
     if (found?.implementation !== "cpython" || found.version !== version || found.isVirtual)
       continue;
-    const { executable, prefix, pip } = found;
-    return { executable, prefix, pip: pip ?? undefined };
+    const { executable, prefix, pip, uv } = found;
+    return { executable, prefix, pip: pip ?? undefined, uv: uv ?? undefined };
   }
   return undefined;
 }

@@ -9,7 +9,7 @@ export class MissingInterpreterError extends Error {
 }
 
 /**
- * Writes a directory with this machine's Python of that version: `bin/{python3,python,pip}`. It is a
+ * Writes a directory with this machine's Python of that version: `bin/{python3,python,pip}`, and `uv` if there is one. It is a
  * virtual environment, so that a Function sees the standard library and its own dependencies, and
  * not what else has been installed on this machine. pip takes `pip.conf` in it for its settings.
  */
@@ -24,6 +24,8 @@ export async function linkPython(
   await mkdir(bin, { recursive: true });
   for (const name of ["python3", "python", `python${version}`])
     await symlink(python.executable, path.join(bin, name));
+  // Builds take it instead of pip, to the same end.
+  if (python.uv) await symlink(python.uv, path.join(bin, "uv"));
   const home = path.dirname(python.executable);
   await writeFile(
     path.join(dir, "pyvenv.cfg"),

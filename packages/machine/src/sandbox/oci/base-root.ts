@@ -183,6 +183,8 @@ async function copyEnvironment(root: RootTree, environment: string): Promise<voi
   for (const file of ["pyvenv.cfg", "pip.py"])
     await root.file(`/usr/local/${file}`, await readFile(path.join(environment, file), "utf8"));
   for (const entry of await readdir(path.join(environment, "bin"), { withFileTypes: true })) {
+    // Ten times the size of everything else here, for builds alone, which have pip.
+    if (entry.name === "uv") continue;
     const source = path.join(environment, "bin", entry.name);
     const target = `/usr/local/bin/${entry.name}`;
     if (entry.isSymbolicLink()) await root.link(target, realpathSync(await readlink(source)));
