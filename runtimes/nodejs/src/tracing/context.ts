@@ -31,8 +31,6 @@ export class Context {
 
 /** With nothing in it. */
 export const rootContext = new Context();
-/** Of what the runtime does for itself: it is part of nobody's trace. */
-export const untraced = new Context();
 const storage = new AsyncLocalStorage<Context>();
 
 export function activeContext(): Context {

@@ -1,6 +1,6 @@
-import { type Agent as HttpAgent } from "node:http";
 import { logError } from "../log.ts";
-import { runWith, untraced } from "./context.ts";
+import { rootContext, runWith } from "./context.ts";
+import { post } from "./http-post.ts";
 import { envelopeJson } from "./otlp-json.ts";
 import { type Span } from "./span.ts";
 import { type PlainSpan, SpanBatch } from "./span-batch.ts";
@@ -19,7 +19,6 @@ export class SpanExporter {
   /** Kept, as a Function that fills one will fill another. */
   #spare: SpanBatch | undefined;
   #isTimed = false;
-  #agent: HttpAgent | undefined;
   #hasFailed = false;
 
   constructor(endpoint: string, serviceName: string) {
@@ -76,14 +75,16 @@ export class SpanExporter {
     this.#current = undefined;
     if (batch.isEmpty) return void (this.#spare = batch);
     // It is no part of the request whose span happened to be the last one.
-    const sent = runWith(untraced, () => this.#deliver(batch));
+    const sent = runWith(rootContext, () => this.#deliver(batch));
     this.#sending.add(sent);
     void sent.then(() => this.#sending.delete(sent));
   }
 
   async #deliver(batch: SpanBatch): Promise<void> {
     try {
-      await this.#post(batch.close());
+      const body = batch.close();
+      const contentType = "application/json";
+      await post(this.#url, { contentType, body, timeoutMs: limits.timeoutMs });
       this.#hasFailed = false;
       batch.clear();
       this.#spare = batch;
@@ -92,25 +93,5 @@ export class SpanExporter {
       if (!this.#hasFailed) logError(`exporting spans to ${this.#url.href}`, error);
       this.#hasFailed = true;
     }
-  }
-
-  async #post(body: Buffer): Promise<void> {
-    const { Agent, request } = await (this.#url.protocol === "https:"
-      ? import("node:https")
-      : import("node:http"));
-    const agent = (this.#agent ??= new Agent({ keepAlive: true, maxSockets: limits.batches }));
-    await new Promise<void>((resolve, reject) => {
-      const headers = { "content-type": "application/json", "content-length": body.length };
-      const options = { method: "POST", headers, timeout: limits.timeoutMs, agent };
-      const outgoing = request(this.#url, options, (answer) => {
-        const { statusCode = 0 } = answer;
-        answer.resume();
-        if (statusCode < 300) return void answer.once("end", resolve);
-        reject(new Error(`it answered ${statusCode}`));
-      });
-      outgoing.once("timeout", () => outgoing.destroy(new Error("it did not answer in time")));
-      outgoing.once("error", reject);
-      outgoing.end(body);
-    });
   }
 }

@@ -11,7 +11,6 @@ import {
   leave,
   rootContext,
   spanOf,
-  untraced,
   withSpan,
 } from "./context.ts";
 import { provideOpenTelemetry } from "./opentelemetry.ts";
@@ -69,10 +68,8 @@ function unrecorded(): Context {
   return withSpan(rootContext, new Span("unrecorded", context));
 }
 
-/** None for what the runtime sends by itself; undefined when nothing is known of a trace. */
+/** Undefined when nothing is known of a trace. */
 function outgoing() {
-  const context = activeContext();
-  if (context === untraced) return [];
-  const span = spanOf(context);
+  const span = spanOf(activeContext());
   return span && traceHeaders(span.spanContext());
 }

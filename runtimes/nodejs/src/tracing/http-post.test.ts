@@ -1,0 +1,105 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { expect, onTestFinished, test } from "vitest";
+import { post } from "./http-post.ts";
+
+const message = { contentType: "text/plain", body: Buffer.from("body"), timeoutMs: 10_000 };
+
+/** Answers with these bytes when a request has come, and closes unless it is to be kept. */
+async function startServer(answer: string, { keep = false } = {}): Promise<URL> {
+  const server = createServer((socket) => {
+    socket.once("data", () => {
+      socket.write(answer);
+      if (!keep) socket.end();
+    });
+    socket.on("error", () => {});
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+}
+
+test.each([
+  ["200", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", {}],
+  ["202 of HTTP/1.0", "HTTP/1.0 202 Accepted\r\n\r\n", {}],
+  ["an interim answer first", "HTTP/1.1 100 Continue\r\na: b\r\n\r\nHTTP/1.1 204 -\r\n\r\n", {}],
+  ["a connection that stays open", "HTTP/1.1 200 OK\r\n\r\n", { keep: true }],
+])("%s is success", async (_name, answer, how) => {
+  await expect(post(await startServer(answer, how), message)).resolves.toBeUndefined();
+});
+
+test.each([
+  ["another status", "HTTP/1.1 503 Busy\r\n\r\n", {}, "it answered 503"],
+  ["a redirection", "HTTP/1.1 301 -\r\nlocation: /\r\n\r\n", {}, "it answered 301"],
+  ["nothing", "", {}, "it closed the connection without an answer"],
+  ["what is no HTTP", "220 smtp\r\n", {}, "it closed the connection without an answer"],
+])("%s is failure", async (_name, answer, how, error) => {
+  await expect(post(await startServer(answer, how), message)).rejects.toThrow(error);
+});
+
+test("silence is failure, in time", async () => {
+  const url = await startServer("", { keep: true });
+  await expect(post(url, { ...message, timeoutMs: 200 })).rejects.toThrow(
+    "it did not answer in time",
+  );
+});
+
+test("the request is whole: path, host, credentials, and a body of many packets", async () => {
+  const requests: unknown[] = [];
+  const server = createHttpServer((request, response) => {
+    const { method, url, headers } = request;
+    let body = "";
+    request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    request.on("end", () => {
+      requests.push({ method, url, headers, body });
+      response.end("{}");
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const body = Buffer.alloc(1_000_000, "x");
+  await post(new URL(`http://me:p%40ss@${host}/v1/traces?a=b`), { ...message, body });
+  expect(requests).toEqual([
+    {
+      method: "POST",
+      url: "/v1/traces?a=b",
+      headers: {
+        host,
+        "content-type": "text/plain",
+        "content-length": "1000000",
+        connection: "close",
+        authorization: `Basic ${Buffer.from("me:p@ss").toString("base64")}`,
+      },
+      body: body.toString(),
+    },
+  ]);
+});
+
+test("by https the server must prove its name", async () => {
+  const directory = mkdtempSync(path.join(tmpdir(), "http-post-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const [key, cert] = ["key", "cert"].map((name) => path.join(directory, name)) as [string, string];
+  const args = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=x";
+  const names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert];
+  execFileSync("openssl", [...args.split(" "), ...names], { stdio: "ignore" });
+  const own = { key: readFileSync(key), cert: readFileSync(cert) };
+  const server = createHttpsServer(own, (_request, response) => response.end()).listen(0);
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const url = (host: string) => new URL(`https://${host}:${port}/`);
+  await expect(post(url("localhost"), message)).rejects.toThrow("self-signed certificate");
+  const before = getCACertificates();
+  onTestFinished(() => setDefaultCACertificates(before));
+  setDefaultCACertificates([own.cert.toString()]);
+  await expect(post(url("localhost"), message)).resolves.toBeUndefined();
+  await expect(post(url("127.0.0.1"), message)).rejects.toThrow(/IP: 127\.0\.0\.1 is not in the/);
+});
