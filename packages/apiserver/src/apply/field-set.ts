@@ -1,7 +1,7 @@
 /**
  * A set of fields of an object, the way `metadata.managedFields` writes them ("FieldsV1"): a tree
  * whose edges are path elements: `f:<field>`, `k:<keys of a list item as JSON>`, `v:<value of a set>`.
- * A leaf is a member; an inner node is one when it has the element `.`.
+ * A leaf is a member; an inner node is one when it has the element `.`. Sets share their nodes: never change one.
  */
 export interface FieldSet {
   [element: string]: FieldSet;
@@ -16,12 +16,7 @@ export function isEmptySet(set: FieldSet): boolean {
 
 /** Whether the node itself (not only something below) belongs to the set. */
 export function isMember(node: FieldSet | undefined): boolean {
-  return node !== undefined && (isEmptySet(node) || self in node);
-}
-
-/** Nothing is below; most nodes of a set are leaves, or missing in the other set. */
-function isLeaf(node: FieldSet | undefined): boolean {
-  return node === undefined || isEmptySet(node);
+  return node !== undefined && (self in node || isEmptySet(node));
 }
 
 function childElements(node: FieldSet): string[] {
@@ -34,37 +29,60 @@ function nodeOf(member: boolean, children: FieldSet): FieldSet | undefined {
   return member ? { [self]: {}, ...children } : children;
 }
 
+/** Whether something is in the result that is in the left set, in the right one, or in both; never what is in neither. */
 type Combine = (left: boolean, right: boolean) => boolean;
 
-function combine(
+function combine(left: FieldSet, right: FieldSet, keep: Combine): FieldSet {
+  if (isEmptySet(left)) return keep(false, true) ? right : left;
+  if (isEmptySet(right)) return keep(true, false) ? left : right;
+  // The root has no path, so it is never a member.
+  return combineBelow(left, right, keep, false) ?? {};
+}
+
+function combineNodes(
   left: FieldSet | undefined,
   right: FieldSet | undefined,
   keep: Combine,
-  root: boolean,
 ): FieldSet | undefined {
+  if (!left || !right) {
+    const isKept = keep(left !== undefined, right !== undefined);
+    return isKept ? (left ?? right) : undefined;
+  }
   const member = keep(isMember(left), isMember(right));
-  if (!root && isLeaf(left) && isLeaf(right)) return member ? {} : undefined;
-  const children: FieldSet = {};
+  if (isEmptySet(left) && isEmptySet(right)) return member ? left : undefined;
+  return combineBelow(left, right, keep, member);
+}
+
+function combineBelow(
+  left: FieldSet,
+  right: FieldSet,
+  keep: Combine,
+  member: boolean,
+): FieldSet | undefined {
+  const result: FieldSet = member ? { [self]: {} } : {};
+  let isLeaf = true;
   const add = (element: string) => {
-    const child = combine(left?.[element], right?.[element], keep, false);
-    if (child) children[element] = child;
+    const child = combineNodes(left[element], right[element], keep);
+    if (!child) return;
+    result[element] = child;
+    isLeaf = false;
   };
   for (const element in left) if (element !== self) add(element);
-  for (const element in right) if (element !== self && !(left && element in left)) add(element);
-  // The root has no path, so it is never a member.
-  return nodeOf(!root && member, children);
+  for (const element in right) if (element !== self && !(element in left)) add(element);
+  if (!isLeaf) return result;
+  return member ? {} : undefined;
 }
 
 export function union(left: FieldSet, right: FieldSet): FieldSet {
-  return combine(left, right, (a, b) => a || b, true) ?? {};
+  return combine(left, right, (a, b) => a || b);
 }
 
 export function intersection(left: FieldSet, right: FieldSet): FieldSet {
-  return combine(left, right, (a, b) => a && b, true) ?? {};
+  return combine(left, right, (a, b) => a && b);
 }
 
 export function difference(left: FieldSet, right: FieldSet): FieldSet {
-  return combine(left, right, (a, b) => a && !b, true) ?? {};
+  return combine(left, right, (a, b) => a && !b);
 }
 
 /** Without the members of `right` and everything below them. */
@@ -116,14 +134,37 @@ export function elementText(element: string): string {
 
 /** Reads what a client sent as `fieldsV1`; what is no set of fields counts as none. */
 export function fieldSetFrom(value: unknown): FieldSet {
-  return isFieldSet(value, 0) ? value : {};
+  if (!isFieldSet(value, 0)) return {};
+  // The root has no path: it is never a member.
+  const { [self]: _, ...set } = value;
+  return isNormal(set) ? set : normal(set);
 }
 
 function isFieldSet(value: unknown, depth: number): value is FieldSet {
   if (typeof value !== "object" || value === null || Array.isArray(value) || depth > 256)
     return false;
-  return Object.entries(value).every(
-    ([element, child]) =>
-      (element === self || /^[fvi]:|^k:\{/.test(element)) && isFieldSet(child, depth + 1),
-  );
+  for (const element in value) {
+    const isElement = element === self || /^[fvi]:|^k:\{/.test(element);
+    if (!isElement || !isFieldSet((value as FieldSet)[element], depth + 1)) return false;
+  }
+  return true;
+}
+
+/** As servers write it: nothing below a `.`, and no `.` where there is nothing else. */
+function isNormal(set: FieldSet): boolean {
+  let elements = 0;
+  for (const element in set) {
+    elements++;
+    const child = set[element] ?? {};
+    if (element === self ? !isEmptySet(child) : !isNormal(child)) return false;
+  }
+  return elements !== 1 || !(self in set);
+}
+
+function normal(set: FieldSet): FieldSet {
+  const result: FieldSet = {};
+  const elements = childElements(set);
+  if (self in set && elements.length > 0) result[self] = {};
+  for (const element of elements) result[element] = normal(set[element] ?? {});
+  return result;
 }

@@ -22,4 +22,4 @@ test("killed twelve times in the middle of 500 writes and more, it has every ack
   }
   expect(expected.acknowledged).toBeGreaterThan(500);
   rmSync(dataDir, { recursive: true });
-}, 30_000);
+}, 120_000);

@@ -64,7 +64,7 @@ test.skipIf(reason !== undefined)(
     }
     expect(expected.acknowledged).toBeGreaterThan(200);
   },
-  60_000,
+  120_000,
 );
 
 /** All of its threads, one of which may be in the middle of a sync. */

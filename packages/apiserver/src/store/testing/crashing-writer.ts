@@ -40,6 +40,8 @@ const writer = `
       }
     }
   };
+  // When the test has ended before it was killed.
+  setTimeout(() => process.exit(1), 60_000);
   await Promise.all(Array.from({ length: 8 }, (_, writer) => write(writer)));
 `;
 
