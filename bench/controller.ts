@@ -94,7 +94,7 @@ async function measure(
   const begin = performance.now();
   await applyAll(client);
   const appliedMs = performance.now() - begin;
-  await progress.untilRunning();
+  await Promise.race([progress.untilRunning(), first.whole()]);
   const readyMs = performance.now() - begin;
   const loaded = await untilQuiet(first);
   const perFunction = (now: number, before: number) => ((now - before) / count).toFixed(2);

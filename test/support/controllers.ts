@@ -88,6 +88,12 @@ export class ControllerProcess {
     return JSON.parse(await this.#next()) as Usage;
   }
 
+  /** Throws when it ends, with what it said. */
+  async whole(): Promise<never> {
+    await this.exited;
+    throw new Error(`the controller ended:\n${this.#errors}`);
+  }
+
   /** What it wrote to its standard error. */
   get errors(): string {
     return this.#errors;
@@ -109,10 +115,7 @@ export class ControllerProcess {
 
   async #next(): Promise<string> {
     const line = once(this.#lines, "line").then(([text]) => text as string);
-    const ended = this.exited.then(() => {
-      throw new Error(`the controller ended:\n${this.#errors}`);
-    });
-    return Promise.race([line, ended]);
+    return Promise.race([line, this.whole()]);
   }
 }
 

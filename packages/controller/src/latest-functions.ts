@@ -1,5 +1,5 @@
 import { type Function } from "@spry/function";
-import { type Informer, type ObjectKey } from "@spry/kube";
+import { type Informer, keyOf, type ObjectKey } from "@spry/kube";
 
 /**
  * Functions as the cache shows them, or as this process wrote them if the cache is still behind
@@ -12,19 +12,30 @@ export class LatestFunctions {
 
   constructor(cache: Informer<Function>) {
     this.#cache = cache;
+    // Kept until a next pass, they would be a second copy of every Function.
+    cache.onChange(({ type, object }) => {
+      const key = keyOf(object);
+      const written = this.#written.get(key);
+      if (written && (type === "deleted" || !isOlder(object, written))) this.#written.delete(key);
+    });
   }
 
   get(key: ObjectKey): Function | undefined {
     const cached = this.#cache.get(key);
-    const written = this.#written.get(key);
-    if (written && cached && isOlder(cached, written)) return written;
-    this.#written.delete(key);
-    return cached;
+    // What the cache does not know has been deleted since.
+    return (cached && this.#written.get(key)) ?? cached;
   }
 
   /** The server's answer to a write. */
   wrote(key: ObjectKey, fn: Function): void {
-    this.#written.set(key, fn);
+    const cached = this.#cache.get(key);
+    if (cached && isOlder(cached, fn)) this.#written.set(key, fn);
+    else this.#written.delete(key);
+  }
+
+  /** How many the cache is behind with. */
+  get behind(): number {
+    return this.#written.size;
   }
 }
 
