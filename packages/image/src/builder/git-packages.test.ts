@@ -1,6 +1,6 @@
 /** npm packages from Git repositories. */
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -18,6 +18,19 @@ const wants = (spec: string) => ({
   "package.json": JSON.stringify({ dependencies: { made: spec } }),
 });
 
+const token = "npm_Zx81Qspectrum48k";
+
+/** Makes a repository of a directory. */
+function commit(directory: string): void {
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], {
+      cwd: directory,
+    });
+  git("init", "--quiet");
+  git("add", ".");
+  git("commit", "--quiet", "--message=first");
+}
+
 test("are made by their own scripts, as npm does it", async () => {
   const repository = write(temporaryDirectory(), {
     "package.json": JSON.stringify({
@@ -26,18 +39,37 @@ test("are made by their own scripts, as npm does it", async () => {
       scripts: { prepare: `node -e "require('fs').writeFileSync('dist.js','')"` },
     }),
   });
-  const git = (...args: string[]) =>
-    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], {
-      cwd: repository,
-    });
-  git("init", "--quiet");
-  git("add", ".");
-  git("commit", "--quiet", "--message=first");
+  commit(repository);
   const { build, client } = await given(wants(`git+file://${repository}`));
   const dir = join(temporaryDirectory(), "image");
   await pullImage(client, (await buildFunctionImage(build)).image, dir);
   const files = readdirSync(join(dir, "usr/src/app/function/node_modules/made")).sort();
   expect(files).toEqual(["dist.js", "package.json"]);
+});
+
+test("run their scripts only where no login is, whatever their own settings say", async () => {
+  const seen = join(temporaryDirectory(), "seen");
+  const peek = `const fs = require("fs"); fs.appendFileSync(${JSON.stringify(seen)}, "ran:" + fs.readFileSync(process.env.npm_config_userconfig, "utf8"));`;
+  const scripts = Object.fromEntries(
+    ["preinstall", "install", "postinstall", "prepare", "prepack", "build"].map((name) => [
+      name,
+      "node peek.js",
+    ]),
+  );
+  const repository = write(temporaryDirectory(), {
+    "package.json": JSON.stringify({ name: "made", version: "1.0.0", scripts }),
+    ".npmrc": "ignore-scripts=false\n",
+    "peek.js": peek,
+  });
+  commit(repository);
+  const npmConfig = join(
+    write(temporaryDirectory(), { npmrc: `//a/:_authToken=${token}\n` }),
+    "npmrc",
+  );
+  const { build } = await given(wants(`git+file://${repository}`), { npmConfig });
+  await buildFunctionImage(build);
+  expect(readFileSync(seen, "utf8")).toContain("ran:");
+  expect(readFileSync(seen, "utf8")).not.toContain(token);
 });
 
 test("that want a login are refused, with the ways out", async () => {
