@@ -113,7 +113,18 @@ describe("spry build", () => {
       args: ["src", "-t", "a/b:1", "--runtime", "cobol"],
       why: /no runtime cobol.*use one of nodejs/s,
     },
-    { args: ["src", "-t", "a/B:1"], why: /a repository has lower case letters/ },
+    {
+      args: ["src", "-t", "a/B:1"],
+      why: /error: reading image name "a\/B:1": a repository has lower case letters.*\n$/,
+    },
+    {
+      args: ["src", "-t", "127.0.0.1:1/a:1"],
+      why: /error: .*127\.0\.0\.1:1.*ECONNREFUSED.*\n.*check the registry's name.*\n$/,
+    },
+    {
+      args: ["src", "-t", "a/b:1", "--base", "oci:nowhere", "-o", "out"],
+      why: /error: reading the OCI layout nowhere: .*no such file.*\n$/,
+    },
   ])("tells what is wrong: $why", async ({ args: [source = "", ...args], why }) => {
     const { code, stderr } = await spry("build", path.join(dir, source), ...args);
     expect(code).toBe(1);

@@ -11,8 +11,10 @@ import {
   parseImageName,
   readDockerConfig,
   RegistryClient,
+  RegistryError,
   writeImageLayout,
 } from "@spry/image";
+import { messageOf } from "@spry/kube";
 import { runtimeFilesOf } from "../platform/runtime-files.ts";
 import { UserError } from "../user-error.ts";
 
@@ -55,13 +57,38 @@ export async function build(source: string, options: BuildCommand): Promise<void
         : await writeTo(path.resolve(output), work, tag, path.join(scratch, "registry"));
     console.log(image);
   } catch (error) {
-    if (error instanceof BuildError || error instanceof SourceError)
-      throw new UserError(error.message);
-    throw error;
+    throw explained(error, options.tag);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
 }
+
+/** What a person can put right, without a stack; anything else is a mistake of ours, which needs it. */
+function explained(error: unknown, tag: string): unknown {
+  if (error instanceof BuildError || error instanceof SourceError)
+    return new UserError(error.message);
+  const refusal = causesOf(error).find((cause) => cause instanceof RegistryError);
+  if (refusal) return new UserError(messageOf(error), wayOutOf(refusal, tag));
+  // Only what we threw ourselves has this very class.
+  const isOurs = error instanceof Error && error.constructor === Error;
+  return isOurs ? new UserError(messageOf(error)) : error;
+}
+
+function wayOutOf({ status }: RegistryError, tag: string): string | undefined {
+  const [host = ""] = tag.split("/");
+  if (status === 0) return "check the registry's name, and that it is reached from here";
+  if (status === 401 || status === 403)
+    return `sign in with docker login ${host}: its logins are used, from ${dockerConfig()}`;
+  return undefined;
+}
+
+function causesOf(error: unknown): unknown[] {
+  const causes = [];
+  for (let at = error; at instanceof Error && causes.length < 8; at = at.cause) causes.push(at);
+  return causes;
+}
+
+const dockerConfig = (): string => process.env["DOCKER_CONFIG"] ?? path.join(homedir(), ".docker");
 
 type Work = Omit<BuildOptions, "client" | "destination">;
 
@@ -77,8 +104,7 @@ async function monorepoAround(
 }
 
 async function push(work: Work, tag: string): Promise<string> {
-  const config = process.env["DOCKER_CONFIG"] ?? path.join(homedir(), ".docker");
-  const client = new RegistryClient({ credentials: readDockerConfig(config) });
+  const client = new RegistryClient({ credentials: readDockerConfig(dockerConfig()) });
   const { image } = await buildFunctionImage({ ...work, client, destination: tag });
   return image;
 }
@@ -89,8 +115,7 @@ async function writeTo(dir: string, work: Work, tag: string, data: string): Prom
   const registry = createRegistry({ dir: data });
   const server = await registry.listen({ host: "127.0.0.1", port: 0 });
   try {
-    const config = process.env["DOCKER_CONFIG"] ?? path.join(homedir(), ".docker");
-    const client = new RegistryClient({ credentials: readDockerConfig(config) });
+    const client = new RegistryClient({ credentials: readDockerConfig(dockerConfig()) });
     const destination = `127.0.0.1:${server.port}/${name.repository}:build`;
     const { image } = await buildFunctionImage({ ...work, client, destination });
     const built = parseImageName(image);
