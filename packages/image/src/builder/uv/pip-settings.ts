@@ -42,9 +42,15 @@ for settings in (*sections.values(), variables):
 print(json.dumps(merged))
 `;
 
-/** Asks the interpreter on `PATH`, whose own file counts too. There may be logins in what it says, which nobody may see. Throws `NotForUv` when pip itself would complain. */
+/**
+ * Asks the interpreter on `PATH`, whose own file counts too. There may be logins in what it says, which nobody may see.
+ * Throws `NotForUv` when there is something wrong, which pip itself will tell.
+ */
 export async function readPipSettings(run: InstallerRun): Promise<PipSettings> {
-  const { code, output } = await runInstaller("python3", ["-I", "-c", reader], run);
-  if (code !== 0) throw new NotForUv("pip's settings cannot be read");
-  return new Map(Object.entries(JSON.parse(output.trim()) as Record<string, string>));
+  try {
+    const { output } = await runInstaller("python3", ["-I", "-c", reader], run);
+    return new Map(Object.entries(JSON.parse(output) as Record<string, string>));
+  } catch {
+    throw new NotForUv("pip's settings cannot be read");
+  }
 }
