@@ -95,18 +95,20 @@ const passing =
 
 /**
  * pip's last lines without what it says in passing and anybody's password. When the index could not
- * be reached, pip goes on to say that it has no such package: that would mislead.
+ * be reached, pip goes on to say that it has no such package: that would mislead. Which index it was is told instead.
  */
 export function meaningfulPipLines(output: string): string {
-  const lines = output
-    .split("\n")
-    .map((line) => line.replace(/^(?:ERROR|error): /, "").trimEnd())
-    .filter((line) => line.trim() !== "" && !passing.test(line));
+  const all = output.split("\n").map((line) => line.replace(/^(?:ERROR|error): /, "").trimEnd());
+  const lines = all.filter((line) => line.trim() !== "" && !passing.test(line));
   const broken = lines.findLast((line) => line.includes("after connection broken by"));
   const reason = broken && /after connection broken by '(.*)'/.exec(broken)?.[1];
   const misleading = /^Could not find a version|^No matching distribution|^WARNING: Retrying/;
   const kept = reason
-    ? [...lines.filter((line) => !misleading.test(line)), reason.replace(/<[^>]*>: /, "")]
+    ? [
+        ...all.filter((line) => line.startsWith("Looking in indexes: ")),
+        ...lines.filter((line) => !misleading.test(line)),
+        reason.replace(/<[^>]*>: /, ""),
+      ]
     : lines;
   return kept.slice(-shownLines).map(shownLine).join("\n");
 }

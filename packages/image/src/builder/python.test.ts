@@ -124,7 +124,7 @@ describe.skipIf(!version)("a build of a Python Function", () => {
     const { build } = await given(withGreeting, { pipConfig });
     const failure = await buildFunctionImage(build).catch((error: unknown) => error);
     expect(failure).not.toBeInstanceOf(UserError);
-    expect(messageOf(failure)).toMatch(/Connection refused/);
+    expect(messageOf(failure)).toMatch(/127\.0\.0\.1:1\/simple\n.*Connection refused/);
     expect(messageOf(failure)).not.toMatch(/No matching distribution/);
   });
 });
