@@ -28,7 +28,6 @@ class SyncServer(Service):
     def __init__(self, settings, metrics, reactor: Reactor, listening, first: WorkerProcess, spawn) -> None:
         super().__init__(settings, metrics)
         self._reactor = reactor
-        self._listening = listening
         self._listener = Listener(reactor, listening, lambda: Connection(self))
         self._pool = WorkerPool(self, reactor, first, spawn)
         self._waiting: deque[Exchange] = deque()
@@ -58,7 +57,6 @@ class SyncServer(Service):
 
     def _stop_listening(self) -> None:
         self._listener.close()
-        self._listening.close()
         self.close_idle()
         self._stop_when_done()
 

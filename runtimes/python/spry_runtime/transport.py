@@ -24,9 +24,12 @@ class Listener:
         self._watch()
 
     def close(self) -> None:
+        """Also of the socket. Those that have connected by now are accepted: closing would reset them."""
         if not self._closed:
             self._closed = True
+            self._accept(READ)
             self._reactor.forget(self._socket.fileno())
+            self._socket.close()
 
     def _watch(self) -> None:
         if not self._closed:

@@ -37,8 +37,8 @@ let bundle: string | undefined;
 
 export interface RunningRuntime {
   url: string;
-  /** Sends SIGTERM; the exit code is there when it has ended. */
-  terminate(): Promise<number | null>;
+  /** Sends SIGTERM; the exit code, or the signal that ended it, is there when it has ended. */
+  terminate(): Promise<number | NodeJS.Signals>;
   /** At once, and leaves nothing. */
   stop(): Promise<void>;
 }
@@ -75,8 +75,8 @@ export async function startRuntime(
   };
   const terminate = async () => {
     child.kill("SIGTERM");
-    const [code] = (await once(child, "exit")) as [number | null];
-    return code;
+    const [code, signal] = (await once(child, "exit")) as [number, null] | [null, NodeJS.Signals];
+    return code ?? signal;
   };
   try {
     await ready(child);
