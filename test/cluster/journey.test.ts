@@ -35,10 +35,11 @@ import {
   usageAnnotation,
   withdrawMetrics,
 } from "../differential/sequences/metrics-server.ts";
+import { callUntil, connections, serviceUrl } from "../support/client-pod.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { functionManifest, pause, root, run } from "../support/platform.ts";
 import { type PolicyAgent } from "../support/policy-agent.ts";
-import { rightOf, rightsIn, rightsUsed } from "../support/rights.ts";
+import { rightOf, rightsIn, rightsMissing, rightsUnused, rightsUsed } from "../support/rights.ts";
 import { helm } from "../../tools/helm/helm.ts";
 
 const reason = whyNoInstallation();
@@ -75,6 +76,9 @@ async function push(repository: string, token: string): Promise<string> {
   return cluster.inClient(namespace, script);
 }
 
+const callInlineUntil = (text: string) =>
+  callUntil(cluster, namespace, serviceUrl(namespace, "inline"), text);
+
 const podsOfInline =
   "serverless.kyma-project.io/function-name=inline,serverless.kyma-project.io/resource=deployment";
 
@@ -85,36 +89,6 @@ const quotas: Resource<KubeObject & { spec: object }> = {
   plural: "resourcequotas",
   namespaced: true,
 };
-
-/** Two callers in the client's Pod, one request after the other each, until one gets this answer. */
-async function loadUntil(text: string): Promise<{ ok: number; bad: string[] }> {
-  const url = `http://inline.${namespace}.svc.cluster.local/`;
-  const script = `let ok = 0, bad = [], last;
-    const one = async () => {
-      while (last !== ${JSON.stringify(text)}) {
-        try {
-          const answer = await fetch(${JSON.stringify(url)});
-          last = await answer.text();
-          if (answer.status === 200) ok++; else bad.push(answer.status + " " + last);
-        } catch (error) { bad.push(String(error.cause ?? error)); }
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    };
-    Promise.all([one(), one()]).then(() => console.log(JSON.stringify({ ok, bad })));`;
-  return JSON.parse(await cluster.inClient(namespace, script)) as { ok: number; bad: string[] };
-}
-
-/** What comes of a connection to each address from the client's Pod. */
-async function connections(addresses: string[]): Promise<Record<string, string>> {
-  const script = `const { connect } = require("node:net");
-    const attempt = (address) => new Promise((resolve) => {
-      const socket = connect(Number(address.split(":")[1]), address.split(":")[0]);
-      const end = (word) => { socket.destroy(); resolve([address, word]); };
-      socket.setTimeout(3000, () => end("silence")).on("connect", () => end("open")).on("error", ({ code }) => end(code));
-    });
-    Promise.all(${JSON.stringify(addresses)}.map(attempt)).then((all) => console.log(JSON.stringify(Object.fromEntries(all))));`;
-  return JSON.parse(await cluster.inClient(namespace, script)) as Record<string, string>;
-}
 
 describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})` : ""}`, () => {
   let before: string[];
@@ -181,7 +155,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
   }, 300_000);
 
   test("edits under load: every request is answered, the last edit wins", async () => {
-    const load = loadUntil("edit 3");
+    const load = callInlineUntil("edit 3");
     for (let edit = 1; edit <= 3; edit++) {
       await apply(manifest("inline", answering(`edit ${edit}`)));
       await cluster.untilRunning(namespace, "inline");
@@ -346,15 +320,9 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
 
   test("the controller's role is what the controller asks for: no less, and no more", async () => {
     const asked = cluster.asked(`${system}:${controllerAccount}`);
-    // By its rights: that a namespace is ending, or a quota full, is answered by 403 too.
-    const decision = "authorization.k8s.io/decision";
-    const refused = asked.filter(({ annotations }) => annotations?.[decision] === "forbid");
-    expect(refused.map(rightOf)).toEqual([]);
-    const used = new Set(asked.flatMap(rightsUsed));
-    const unused = [...clusterRules, ...namespaceRules]
-      .flatMap(rightsIn)
-      .filter((right) => !used.has(right) && !onlySometimes.has(right));
-    expect(unused).toEqual([]);
+    expect(rightsMissing(asked)).toEqual([]);
+    const unused = rightsUnused(asked, [...clusterRules, ...namespaceRules]);
+    expect(unused.filter((right) => !onlySometimes.has(right))).toEqual([]);
   });
 
   test("the gateway's role is what the gateway asks for; builds and Functions ask for nothing", async () => {
@@ -363,8 +331,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     const script = `require("node:http").get("${url}", { headers: ${JSON.stringify(headers)} }, (r) => r.pipe(process.stdout))`;
     expect(await cluster.inClient(namespace, script)).toBe("edit 2");
     const asked = cluster.asked(`${system}:${gatewayName}`);
-    const refused = asked.filter(({ responseStatus }) => responseStatus?.code === 403);
-    expect(refused.map(rightOf)).toEqual([]);
+    expect(rightsMissing(asked)).toEqual([]);
     expect(new Set(asked.flatMap(rightsUsed))).toEqual(new Set(gatewayRules.flatMap(rightsIn)));
     for (const account of [names.serviceAccount, "default"])
       expect(cluster.asked(`${namespace}:${account}`).map(rightOf)).toEqual([]);
@@ -386,7 +353,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
       const gateway = ipOf(gatewayName);
       const own = (await cluster.client.get(resources.pods, { namespace, name: "client" })).status;
       expect(
-        await connections([
+        await connections(cluster, namespace, [
           ...[8443, 8080, 8082, 9229].map((port) => `${controller}:${port}`),
           ...[5000, 8080].map((port) => `${registry}:${port}`),
           ...[8080, 22].map((port) => `${gateway}:${port}`),

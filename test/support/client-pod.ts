@@ -62,6 +62,44 @@ export async function inClient(
 export const serviceUrl = (namespace: string, name: string): string =>
   `http://${name}.${namespace}.svc.cluster.local/`;
 
+/** Two callers in the client's Pod, one request after the other each, until one gets this answer. */
+export async function callUntil(
+  cluster: PodsCluster,
+  namespace: string,
+  url: string,
+  text: string,
+): Promise<{ ok: number; bad: string[] }> {
+  const script = `let ok = 0, bad = [], last;
+    const one = async () => {
+      while (last !== ${JSON.stringify(text)}) {
+        try {
+          const answer = await fetch(${JSON.stringify(url)});
+          last = await answer.text();
+          if (answer.status === 200) ok++; else bad.push(answer.status + " " + last);
+        } catch (error) { bad.push(String(error.cause ?? error)); }
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    Promise.all([one(), one()]).then(() => console.log(JSON.stringify({ ok, bad })));`;
+  return JSON.parse(await inClient(cluster, namespace, script)) as { ok: number; bad: string[] };
+}
+
+/** What comes of a connection to each address (`host:port`) from the client's Pod: `open`, an error's code, `silence`. */
+export async function connections(
+  cluster: PodsCluster,
+  namespace: string,
+  addresses: readonly string[],
+): Promise<Record<string, string>> {
+  const script = `const { connect } = require("node:net");
+    const attempt = (address) => new Promise((resolve) => {
+      const socket = connect(Number(address.split(":")[1]), address.split(":")[0]);
+      const end = (word) => { socket.destroy(); resolve([address, word]); };
+      socket.setTimeout(3000, () => end("silence")).on("connect", () => end("open")).on("error", ({ code }) => end(code));
+    });
+    Promise.all(${JSON.stringify(addresses)}.map(attempt)).then((all) => console.log(JSON.stringify(Object.fromEntries(all))));`;
+  return JSON.parse(await inClient(cluster, namespace, script)) as Record<string, string>;
+}
+
 /** What callers have seen so far. */
 export interface LoadReport {
   ok: number;

@@ -8,6 +8,20 @@ export function rightOf({ verb, objectRef }: AuditEvent): string {
   return `${verb} ${apiGroup}/${resource}${subresource ? `/${subresource}` : ""}`;
 }
 
+/** By its rights alone: that a namespace is ending, or a quota full, is answered by 403 too. */
+export function rightsMissing(asked: readonly AuditEvent[]): string[] {
+  const decision = "authorization.k8s.io/decision";
+  return asked
+    .filter(({ annotations }) => annotations?.[decision] === "forbid")
+    .map((event) => rightOf(event));
+}
+
+/** What the rules allow, and nobody has asked for. */
+export function rightsUnused(asked: readonly AuditEvent[], rules: readonly Rule[]): string[] {
+  const used = new Set(asked.flatMap(rightsUsed));
+  return rules.flatMap(rightsIn).filter((right) => !used.has(right));
+}
+
 /** An applied object that was not there takes the right to create it, too. */
 export function rightsUsed(event: AuditEvent): string[] {
   const right = rightOf(event);
