@@ -52,12 +52,16 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   const staying = new Set(keep ? registryObjects(values).map(idOf) : []);
   const all = platformObjects(values).filter((object) => !staying.has(idOf(object)));
   // First what asks the webhooks, so that nobody is refused because they are gone.
-  for (const object of all.toReversed()) await deleteObject(client, object);
+  const rights = all.filter(({ kind }) => isRight(kind)).toReversed();
+  const others = all.filter(({ kind }) => !isRight(kind)).toReversed();
+  for (const object of others) await deleteObject(client, object);
   await untilTrue("the controller has ended", timeoutMs, async () => {
     const labelSelector = Object.entries(controllerLabels).map(([name, is]) => `${name}=${is}`);
     const which = { namespace, labelSelector: labelSelector.join() };
     return (await client.list(resources.pods, which)).items.length === 0;
   });
+  // Until then it needs them: it finishes what it has begun, and gives its lease back.
+  for (const object of rights) await deleteObject(client, object);
   // It may have put one in order a moment before.
   for (const object of webhookObjects(namespace)) await deleteObject(client, object);
   await releaseRegistrySecrets(client, namespace);
@@ -71,6 +75,9 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   await removeNamespace(client, namespace, keep, timeoutMs);
   console.error(keep ? "\nSpry is gone; Functions run on as they are." : "\nSpry is gone.");
 }
+
+const isRight = (kind: string): boolean =>
+  ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"].includes(kind);
 
 const idOf = ({ kind, metadata }: InstalledObject): string => `${kind}/${metadata.name}`;
 
