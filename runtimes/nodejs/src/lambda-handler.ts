@@ -90,6 +90,8 @@ function contextOf(settings: Settings, awsRequestId: string, callback: Callback)
     invokedFunctionArn: `arn:aws:lambda:local:000000000000:function:${settings.functionName}`,
     memoryLimitInMB: String(Math.round(process.constrainedMemory() / 1024 / 1024) || ""),
     awsRequestId,
+    logGroupName: `/aws/lambda/${settings.functionName}`,
+    logStreamName: process.env["HOSTNAME"] ?? "",
     callbackWaitsForEmptyEventLoop: false,
     getRemainingTimeInMillis: () => Math.max(0, end - Date.now()),
     done: callback,
@@ -101,20 +103,26 @@ function contextOf(settings: Settings, awsRequestId: string, callback: Callback)
 interface LambdaResult {
   statusCode?: number;
   headers?: Record<string, string | number | boolean>;
+  /** Of format 1.0, which many handlers still answer in. */
+  multiValueHeaders?: Record<string, string[]>;
   cookies?: string[];
   body?: unknown;
   isBase64Encoded?: boolean;
 }
 
-/** Without a status code it is the body, as JSON. */
+/** Without a status code it is the body, as JSON; that is also what a body is that no header says more about. */
 function applyResult(response: FunctionResponse, result: unknown): unknown {
   if (result === null || typeof result !== "object" || !("statusCode" in result)) {
     response.type("json");
     return typeof result === "string" ? result : JSON.stringify(result);
   }
-  const { statusCode, headers, cookies, body, isBase64Encoded } = result as LambdaResult;
+  const { statusCode, headers, multiValueHeaders, cookies, body, isBase64Encoded } =
+    result as LambdaResult;
   response.status(Number(statusCode));
   if (headers) response.set(headers);
+  for (const [name, values] of Object.entries(multiValueHeaders ?? {}))
+    response.append(name, values.map(String));
   if (cookies) response.append("set-cookie", cookies);
+  if (!response.hasHeader("content-type")) response.set("content-type", "application/json");
   return isBase64Encoded ? Buffer.from(String(body), "base64") : body;
 }

@@ -177,6 +177,12 @@ const rows: Row[] = [
     body: "bytes",
   },
   {
+    name: "Lambda's handler that answers in format 1.0",
+    code: `exports.handler = async () => ({ statusCode: 200, multiValueHeaders: { "X-A": ["1", "2"] }, body: "[]" });`,
+    body: "[]",
+    headers: { "x-a": "1, 2", "content-type": "application/json" },
+  },
+  {
     name: "Lambda's handler that returns data",
     code: `exports.handler = async () => ({ a: 1 });`,
     body: '{"a":1}',

@@ -67,7 +67,7 @@ describe.skipIf(missingPython)("a synchronous handler", () => {
         .poll(async () => (await runtime.call("/pid")).body, patient)
         .not.toBe(before.body);
       await expect.poll(() => alive(Number(before.body)), patient).toBe(false);
-      expect(runtime.output).toMatch(/handler\.py", line \d+ in main/);
+      await expect.poll(() => runtime.output, patient).toMatch(/handler\.py", line \d+ in main/);
     },
   );
 

@@ -490,7 +490,7 @@ class Function:
       python: `def lambda_handler(event, context): return {"statusCode": 203, "body": event["version"] + event["rawPath"]}`,
     },
     request: { path: "/p" },
-    answer: { status: 203, body: "2.0/p" },
+    answer: { status: 203, body: "2.0/p", headers: { "content-type": "application/json" } },
   },
   {
     clause: "8.7",
