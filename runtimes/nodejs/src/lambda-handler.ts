@@ -123,6 +123,6 @@ function applyResult(response: FunctionResponse, result: unknown): unknown {
   for (const [name, values] of Object.entries(multiValueHeaders ?? {}))
     response.append(name, values.map(String));
   if (cookies) response.append("set-cookie", cookies);
-  if (!response.hasHeader("content-type")) response.set("content-type", "application/json");
+  if (!response.hasHeader("content-type")) response.setHeader("content-type", "application/json");
   return isBase64Encoded ? Buffer.from(String(body), "base64") : body;
 }
