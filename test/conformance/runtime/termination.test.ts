@@ -32,15 +32,6 @@ def main(event, context):
         time.sleep(0.02)
     return "done"`,
     ],
-    [
-      "async def main",
-      `
-import asyncio, os
-async def main(event, context):
-    while event["extensions"]["request"].path == "/slow" and not os.path.exists(os.environ["RELEASE"]):
-        await asyncio.sleep(0.02)
-    return "done"`,
-    ],
   ],
 };
 
