@@ -147,6 +147,8 @@ async function exchange(url: string, text: string, done?: RegExp): Promise<strin
     if (done?.test(answer)) socket.destroy();
     else socket.setTimeout(500, () => socket.destroy());
   });
-  await once(socket, "close");
+  // Closed with bytes of ours unread it is reset, after the answer: which of both is seen is chance.
+  socket.on("error", () => {});
+  await new Promise((resolve) => socket.once("close", resolve));
   return answer;
 }
