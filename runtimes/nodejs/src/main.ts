@@ -35,6 +35,8 @@ async function main(): Promise<void> {
   // Ours to write to: the Function must not find it.
   delete process.env["SPRY_READY_FD"];
   if (settings.hotReload && (await import("node:cluster")).default.isPrimary) {
+    // What follows from the descriptor holds for its children too.
+    process.env["FUNC_SHUTDOWN_DELAY_MS"] = String(settings.shutdownDelayMs);
     const { superviseReloads } = await import("./development/hot-reload.ts");
     return await superviseReloads(directory, () => sayReady(settings));
   }

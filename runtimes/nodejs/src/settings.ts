@@ -58,9 +58,18 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     hotReload: isOn(env, "FUNC_HOT_RELOAD", false),
     inspect: env["FUNC_INSPECT"] ?? "",
     readyDescriptor: env["SPRY_READY_FD"] ? number(env, ["SPRY_READY_FD"], 3, 0, 1024) : undefined,
-    shutdownDelayMs: number(env, ["FUNC_SHUTDOWN_DELAY_MS"], 5000, 0, 60_000),
+    shutdownDelayMs: number(
+      env,
+      ["FUNC_SHUTDOWN_DELAY_MS"],
+      defaultShutdownDelayMs(env),
+      0,
+      60_000,
+    ),
   };
 }
+
+/** Who waits for a word that the code is loaded also sends no more requests at once; a cluster takes its time. */
+const defaultShutdownDelayMs = (env: NodeJS.ProcessEnv) => (env["SPRY_READY_FD"] ? 2000 : 5000);
 
 function number(
   env: NodeJS.ProcessEnv,

@@ -21,6 +21,7 @@ from .metrics import Metrics
 from .service import TIMEOUT_BODY, Service
 
 _STARTUP_SECONDS = 120.0
+_DRAIN_SECONDS = 0.02
 
 
 def serve_in_worker(settings, handler, listening, server, shared) -> int:
@@ -143,13 +144,20 @@ class _Server(Service):
         self._stop_listening()
 
     def _stop_listening(self) -> None:
+        for listening in self._accepting.sockets:
+            self._loop.remove_reader(listening.fileno())
+        # Whom asyncio has just accepted becomes a connection in the loop's next turn. A server that is closed before that
+        # forgets about them: they would be open, and wait in vain.
+        self._loop.call_soon(self._close)
+
+    def _close(self) -> None:
         self._accepting.close()
         self.close_idle()
-        self._stop_when_done()
+        self._loop.call_later(_DRAIN_SECONDS, self._stop_when_done)
 
     def _stop_when_done(self) -> None:
         if self.connections:
-            self._loop.call_later(0.02, self._stop_when_done)
+            self._loop.call_later(_DRAIN_SECONDS, self._stop_when_done)
         else:
             self._done.set()
 

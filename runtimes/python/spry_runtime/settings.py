@@ -32,8 +32,10 @@ class Settings:
         self.host: str = read.text("SERVER_HOST", default="0.0.0.0")
         self.port: int = int(read.number("FUNC_PORT", "SERVER_PORT", default=8080, least=0, most=65535))
         self.timeout: float = read.number("FUNC_TIMEOUT", default=180, least=0.001, most=86_400)
+        # Who waits for a word that the code is loaded also sends no more requests at once; a cluster takes its time.
+        delay = 2000 if read.text("SPRY_READY_FD", default="") else 5000
         self.shutdown_delay: float = (
-            read.number("FUNC_SHUTDOWN_DELAY_MS", default=5000, least=0, most=60_000) / 1000
+            read.number("FUNC_SHUTDOWN_DELAY_MS", default=delay, least=0, most=60_000) / 1000
         )
         """How many seconds a terminating server goes on accepting: routers need time to forget it."""
         self.hot_reload: bool = read.text("FUNC_HOT_RELOAD", default="") == "true"

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { entry } from "@spry/runtime-nodejs";
 import { buildSync } from "esbuild";
 import { type Language } from "./clauses.ts";
@@ -43,7 +44,10 @@ export interface RunningRuntime {
   stop(): Promise<void>;
 }
 
-/** Starts it as an image does, with one file of code; `url` is there when it is ready. */
+/**
+ * Starts it as an image does, with one file of code; `url` is there when it is ready. It says so itself, as on the
+ * embedded engine, unless `SPRY_READY_FD` is empty.
+ */
 export async function startRuntime(
   { language, name, interpreter }: Runtime,
   code: string,
@@ -78,13 +82,14 @@ export async function startRuntime(
     const [code, signal] = (await once(child, "exit")) as [number, null] | [null, NodeJS.Signals];
     return code ?? signal;
   };
+  const url = `http://127.0.0.1:${port}`;
   try {
-    await ready(child);
+    await (env["SPRY_READY_FD"] === "" ? healthy(url) : ready(child));
   } catch (error) {
     await stop();
     throw error;
   }
-  return { url: `http://127.0.0.1:${port}`, terminate, stop };
+  return { url, terminate, stop };
 }
 
 function prepare(dir: string, language: Language, code: string): string {
@@ -113,6 +118,14 @@ async function ready(child: ChildProcess): Promise<void> {
   const said = pipe ? once(pipe, "data").then(String) : Promise.resolve("");
   const line = await Promise.race([said, once(child, "exit").then(() => "exited")]);
   if (line !== "ready\n") throw new Error(`the runtime did not start: ${log}`);
+}
+
+async function healthy(url: string): Promise<void> {
+  for (const end = Date.now() + 30_000; ; await pause(20)) {
+    const answer = await fetch(`${url}/healthz`).catch((error: Error) => error);
+    if (answer instanceof Response && answer.ok) return;
+    if (Date.now() > end) throw new Error(`the runtime is not healthy after 30 s`);
+  }
 }
 
 async function freePort(): Promise<number> {

@@ -32,22 +32,36 @@ def main(event, context):
         time.sleep(0.02)
     return "done"`,
     ],
+    [
+      "async def main",
+      `
+import asyncio, os
+async def main(event, context):
+    while event["extensions"]["request"].path == "/slow" and not os.path.exists(os.environ["RELEASE"]):
+        await asyncio.sleep(0.02)
+    return "done"`,
+    ],
   ],
 };
 
+const engines = [
+  { engine: "a cluster", env: { SPRY_READY_FD: "" }, delayMs: 5000 },
+  { engine: "the embedded engine", env: {}, delayMs: 2000 },
+];
 const rows = availableRuntimes().flatMap((runtime) =>
-  handlers[runtime.language].map(([name, code]) => ({ runtime, name, code })),
+  handlers[runtime.language].flatMap(([name, code]) =>
+    engines.map((engine) => ({ runtime, name, code, ...engine })),
+  ),
 );
-const defaultDelayMs = 5000;
 
 describe.concurrent("10.1 told to end", () => {
   test.for(rows)(
-    "$runtime.name, $name, answers new connections for five seconds, then refuses them and finishes what it has",
-    async ({ runtime, code }, { expect, onTestFinished }) => {
+    "on $engine $runtime.name, $name, answers new connections for $delayMs ms, then refuses them and finishes what it has",
+    async ({ runtime, code, env, delayMs }, { expect, onTestFinished }) => {
       const directory = mkdtempSync(path.join(tmpdir(), "spry-termination-"));
       onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
       const release = path.join(directory, "release");
-      const running = await startRuntime(runtime, code, { RELEASE: release });
+      const running = await startRuntime(runtime, code, { ...env, RELEASE: release });
       onTestFinished(() => running.stop());
       const slow = ask(`${running.url}/slow`);
       await expect
@@ -57,7 +71,7 @@ describe.concurrent("10.1 told to end", () => {
       const toldAt = performance.now();
       const exited = running.terminate();
       const last = await askUntilRefused(running.url);
-      expect(performance.now() - toldAt).toBeGreaterThan(defaultDelayMs - 50);
+      expect(performance.now() - toldAt).toBeGreaterThan(delayMs - 50);
       expect(last).toMatchObject({ status: 200, body: "done", connection: "close" });
 
       writeFileSync(release, "");
