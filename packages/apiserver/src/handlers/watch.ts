@@ -27,8 +27,16 @@ let openWatches = 0;
  */
 let current: { stored: StoredObject; lines: Map<string, Uint8Array> } | undefined;
 
-/** Streams the changes of a collection until the time is up or the client goes away. */
+/** Streams the changes of a collection until the time is up or the client goes away. It begins with what is on disk. */
 export function watchObjects(
+  engine: Engine,
+  request: ResourceRequest,
+  presentation: Presentation,
+): Promise<HttpResponse> {
+  return engine.store.read(() => watchFrom(engine, request, presentation));
+}
+
+function watchFrom(
   engine: Engine,
   request: ResourceRequest,
   presentation: Presentation,
