@@ -6,6 +6,8 @@ export interface Allowance {
   case: RegExp;
   path: RegExp;
   reason: string;
+  /** Says its reason: both may answer equally in a run. */
+  isChance: boolean;
 }
 
 const document = new URL("../../docs/embedded-api.md", import.meta.url);
@@ -19,6 +21,7 @@ export function allowances(section = ""): Allowance[] {
     case: pattern(name),
     path: pattern(path),
     reason,
+    isChance: /\bchance\b/.test(reason),
   }));
 }
 

@@ -5,6 +5,7 @@ import { allowanceOf, allowances } from "./allowed.ts";
 import { type Difference, differencesOf, told } from "./compare.ts";
 import { cases } from "./corpus/index.ts";
 import { replay } from "./replay.ts";
+import { type Case, type Step } from "./step.ts";
 import { type Servers, startServers, whyNoComparison } from "./servers.ts";
 
 /** Steps by case that differ and are neither fixed nor listed yet: none may be added. Written with DIFFERENTIAL_UPDATE=1. */
@@ -37,18 +38,16 @@ describe.skipIf(reason !== undefined)(`answers${reason ? ` (skipped: ${reason})`
   });
 
   test.each(cases.map((one, index) => ({ ...one, index })))("$name", async (one) => {
-    const namespace = `case-${one.index}`;
-    const [embedded, real] = await Promise.all([
-      replay(servers.embedded, one, namespace),
-      replay(servers.real, one, namespace),
-    ]);
+    // A busy server may need longer than a case gives it to hear of its own writes: then it gets more.
+    const plays = one.steps.some(({ settleMs }) => settleMs !== undefined) ? 3 : 1;
+    let steps: PlayedStep[] = [];
+    for (let play = 1; play <= plays; play++) {
+      if (play > 1) console.log(`${one.name}: answered differently, played again`);
+      steps = await played(one, `case-${one.index}${"-again".repeat(play - 1)}`, play);
+      if (steps.every(({ left }) => left.length === 0)) break;
+    }
     const open: string[] = [];
-    for (const [index, step] of one.steps.entries()) {
-      const ours = embedded[index];
-      const theirs = real[index];
-      if (!ours || !theirs) throw new Error(`step ${index} has no answer`);
-      const differences = differencesOf(index, ours, theirs);
-      const left = differences.filter((each) => !isAllowed(one.name, each));
+    for (const [index, { step, differences, left }] of steps.entries()) {
       count.requests++;
       if (differences.length === 0) count.equal++;
       else if (left.length === 0) count.allowed++;
@@ -67,10 +66,30 @@ describe.skipIf(reason !== undefined)(`answers${reason ? ` (skipped: ${reason})`
   });
 
   test("every difference that is listed exists", () => {
-    const unused = allowed.filter((each) => !used.has(each.reason)).map((each) => each.reason);
-    expect(unused).toEqual([]);
+    const unused = allowed.filter((each) => !each.isChance && !used.has(each.reason));
+    expect(unused.map((each) => each.reason)).toEqual([]);
   });
 });
+
+interface PlayedStep {
+  step: Step;
+  differences: Difference[];
+  /** Those that no row of docs/embedded-api.md allows. */
+  left: Difference[];
+}
+
+async function played(one: Case, namespace: string, patience: number): Promise<PlayedStep[]> {
+  const [embedded, real] = await Promise.all([
+    replay(servers.embedded, one, namespace, patience),
+    replay(servers.real, one, namespace, patience),
+  ]);
+  return one.steps.map((step, index) => {
+    const [ours, theirs] = [embedded[index], real[index]];
+    if (!ours || !theirs) throw new Error(`step ${index} has no answer`);
+    const differences = differencesOf(index, ours, theirs);
+    return { step, differences, left: differences.filter((each) => !isAllowed(one.name, each)) };
+  });
+}
 
 function isAllowed(name: string, difference: Difference): boolean {
   const found = allowanceOf(allowed, name, difference);

@@ -7,18 +7,19 @@ import { type Case, type Step } from "./step.ts";
 const watchMs = 4000;
 const settleMs = 15_000;
 
-/** The answers of one server to the steps of a case. */
+/** The answers of one server to the steps of a case, with so many times the time that these want it to settle. */
 export async function replay(
   transport: Transport,
   one: Case,
   namespace: string,
+  patience: number,
 ): Promise<Answer[]> {
   const raw: unknown[] = [];
   const answers: Answer[] = [];
   const normaliser = new Normaliser(JSON.stringify(one.steps));
   if (JSON.stringify(one.steps).includes("$ns")) await prepare(transport, namespace);
   for (const step of one.steps) {
-    const answer = await settled(transport, filled(step, namespace, raw));
+    const answer = await settled(transport, filled(step, namespace, raw), patience);
     raw.push(answer.body);
     answers.push(normaliser.answer(answer));
   }
@@ -34,15 +35,21 @@ async function prepare(transport: Transport, namespace: string): Promise<void> {
   await send(transport, { method: "POST", path, body: account });
 }
 
-async function settled(transport: Transport, step: Step): Promise<Answer> {
-  if (step.settleMs !== undefined) await sleep(step.settleMs);
+async function settled(transport: Transport, step: Step, patience: number): Promise<Answer> {
+  if (step.settleMs !== undefined) await sleep(step.settleMs * patience);
   const end = Date.now() + settleMs;
   let answer = await send(transport, step);
-  while (step.until !== undefined && answer.status !== step.until && Date.now() < end) {
+  while (!isAwaited(step, answer) && Date.now() < end) {
     await sleep(50);
     answer = await send(transport, step);
   }
   return answer;
+}
+
+function isAwaited({ until, untilText = "" }: Step, { status, body }: Answer): boolean {
+  return (
+    (until === undefined || status === until) && JSON.stringify(body ?? "").includes(untilText)
+  );
 }
 
 function filled(step: Step, namespace: string, raw: unknown[]): Step {

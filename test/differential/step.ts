@@ -9,6 +9,8 @@ export interface Step {
   lines?: number;
   /** Sent again until the answer has this status: what is defined is served a moment later. */
   until?: number;
+  /** Sent again until the answer holds this text: what a real server has not heard of yet is not there for it. */
+  untilText?: string;
   /** What a real server needs to hear of its own writes. */
   settleMs?: number;
 }

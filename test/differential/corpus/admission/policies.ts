@@ -255,10 +255,15 @@ const limit = post(configs, {
   metadata: { name: "limit", labels: { limit: "yes" } },
   data: { max: "2" },
 });
-const params: [string, Record<string, unknown>][] = [
-  ["by name", { name: "limit", parameterNotFoundAction: "Deny" }],
-  ["by namespace", { name: "limit", namespace: "$ns", parameterNotFoundAction: "Deny" }],
-  ["by selector", { selector: { matchLabels: { limit: "yes" } }, parameterNotFoundAction: "Deny" }],
+const found = "at most 2";
+const params: [string, Record<string, unknown>, awaited?: string][] = [
+  ["by name", { name: "limit", parameterNotFoundAction: "Deny" }, found],
+  ["by namespace", { name: "limit", namespace: "$ns", parameterNotFoundAction: "Deny" }, found],
+  [
+    "by selector",
+    { selector: { matchLabels: { limit: "yes" } }, parameterNotFoundAction: "Deny" },
+    found,
+  ],
   ["absent", { name: "absent", parameterNotFoundAction: "Deny" }],
   ["absent, allowed", { name: "absent", parameterNotFoundAction: "Allow" }],
 ];
@@ -306,13 +311,13 @@ const brokenBindings: [string, Record<string, unknown>][] = [
 
 export const policies: Case[] = [
   ...simple.map(([name, options]) => enforced(name, options)),
-  ...params.map(([name, paramRef]): Case => ({
+  ...params.map(([name, paramRef, untilText = ""]): Case => ({
     name: `policy with params ${name}`,
     steps: [
       limit,
       policy(withParams),
       binding({ paramRef }),
-      { ...create, settleMs: 4 * settleMs },
+      { ...create, settleMs: 4 * settleMs, untilText },
       ...cleanUp,
     ],
   })),
