@@ -20,8 +20,10 @@ const controllerPods = { labelSelector: "app.kubernetes.io/name=serverless-contr
 const registryPods = { labelSelector: "app.kubernetes.io/name=serverless-docker-registry" };
 /** Longer than a restart, shorter than what makes a node be given up. */
 const nodeProgramGoneMs = 5_000;
-/** Until the webhooks' Pods are back after the worst of the faults. */
+/** Until the webhooks' Pods are back. */
 const webhookPatienceMs = 180_000;
+/** A node that has lost its power starts all of its Pods at once, and again with growing pauses those that find the others missing. */
+const powerPatienceMs = 420_000;
 
 async function leaderName(): Promise<string> {
   const { items } = await cluster.client.list(resources.leases, { namespace: system });
@@ -71,10 +73,10 @@ const faults: Record<string, () => Promise<void>> = {
 };
 
 /** As a person or a pipeline does it when a webhook does not answer at this moment. */
-async function apply(name: string, version: number): Promise<void> {
+async function apply(name: string, version: number, patienceMs = webhookPatienceMs): Promise<void> {
   const source = `module.exports = { main: () => "${name} version ${version}" };`;
   const manifest = functionManifest(name, source, {}, { namespace });
-  for (const end = performance.now() + webhookPatienceMs; ;) {
+  for (const end = performance.now() + patienceMs; ;) {
     try {
       const fn = JSON.parse(manifest) as Function;
       await cluster.client.apply(functions, fn, { fieldManager: "test" });
@@ -153,7 +155,7 @@ describe.skipIf(reason !== undefined)(`faults${reason ? ` (skipped: ${reason})` 
     const half = Math.ceil(names.length / 2);
     for (const name of names.slice(0, half)) await apply(name, version);
     await cluster.losePower(() => pause(nodeProgramGoneMs));
-    for (const name of names.slice(half)) await apply(name, version);
+    for (const name of names.slice(half)) await apply(name, version, powerPatienceMs);
     for (const name of names) await cluster.untilRunning(namespace, name, 300_000);
     for (const name of names) {
       // The caller's own Pod has to come back, too.
@@ -161,7 +163,7 @@ describe.skipIf(reason !== undefined)(`faults${reason ? ` (skipped: ${reason})` 
       const patience = { timeout: 120_000, interval: 500 };
       await expect.poll(answer, patience).toBe(`${name} version ${version}`);
     }
-  }, 600_000);
+  }, 900_000);
 
   test("every version was stored once and built once", async () => {
     const { items } = await cluster.client.list(functions, { namespace });

@@ -143,20 +143,20 @@ describe.skipIf(reason !== undefined)(
 
     test("an idle controller writes nothing", async () => {
       const fourth = started[3]!;
-      // What the last pods' changes bring, and Events on their way.
+      // What the last pods' changes bring, and Events on their way: on a busy machine they come in bursts.
       let before = await fourth.usage();
       const settled = async () => {
         const last = before;
         before = await fourth.usage();
         return before.writes + before.events - last.writes - last.events;
       };
-      await expect.poll(settled, { timeout: 60_000, interval: 5_000 }).toBe(0);
+      await expect.poll(settled, { timeout: 100_000, interval: 15_000 }).toBe(0);
       await expect
         .poll(async () => (await fourth.usage()).leaseWrites - before.leaseWrites, patience)
         .toBeGreaterThan(20);
       const after = await fourth.usage();
       expect(after.writes - before.writes).toBe(0);
       expect(after.events - before.events).toBe(0);
-    });
+    }, 300_000);
   },
 );
