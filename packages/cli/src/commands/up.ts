@@ -63,12 +63,16 @@ export async function up(options: UpOptions): Promise<void> {
   process.exit(0);
 }
 
-/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
+/** A supervisor signals all processes of a group, npm among them, which passes it on: one wish, told twice. */
+const sameWishMs = 500;
+
+/** Resolves at the first SIGINT or SIGTERM; another one, later, ends the process at once. */
 function interruption(): Promise<undefined> {
   return new Promise((resolve) => {
-    let count = 0;
+    let first: number | undefined;
     const onSignal = () => {
-      if (++count > 1) process.exit(130);
+      first ??= performance.now();
+      if (performance.now() - first > sameWishMs) process.exit(130);
       resolve(undefined);
     };
     process.on("SIGINT", onSignal);
