@@ -1,6 +1,7 @@
 import { dump } from "js-yaml";
 import { isNotFound, type KubeClient, messageOf, resources, type UnknownObject } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { functionsAreAdmitted } from "../install/admission-check.ts";
 import { controllerName } from "../install/controller.ts";
 import { gatewayName } from "../install/gateway.ts";
 import { leftovers } from "../install/leftovers.ts";
@@ -28,7 +29,8 @@ export const fieldManager = "spry-install";
 
 /**
  * Applies everything to the cluster (server-side, so that it may be run again with a newer version), and waits until
- * controller and registry are ready. The configuration is made once and the operator's from then on.
+ * controller and registry are ready and Functions may be applied. The configuration is made once and the operator's
+ * from then on.
  */
 export async function install(options: InstallOptions): Promise<void> {
   const values = readValues(options.values, options.namespace);
@@ -67,6 +69,9 @@ async function untilReady(
     );
     console.error(`deployment/${name} is ready`);
   }
+  await untilTrue("the API server reaches the controller's webhooks", timeoutMs, () =>
+    functionsAreAdmitted(client, namespace),
+  );
 }
 
 async function removeLeftovers(client: KubeClient, values: InstallValues): Promise<void> {
