@@ -25,6 +25,7 @@ import { ContainerConfigError, PodObjects, type PodPlace } from "./environment.t
 import { ImagePulls } from "./image-pulls.ts";
 import { type ImageStore } from "./images.ts";
 import { isDone, mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
+import { PassLoop } from "./pass-loop.ts";
 import { PodTokens } from "./pod-tokens.ts";
 import { pullCredentials } from "./pull-secrets.ts";
 import { StatusWriter } from "./status-writer.ts";
@@ -73,12 +74,10 @@ export class PodWorker {
   #ended: PodFacts["ended"];
   #volumesWritten = false;
   #retryMs = retryMs;
-  #busy: Promise<void> | undefined;
-  #again = false;
+  readonly #passes = new PassLoop(() => this.#passWithRetry());
   #cancelTimer: () => void = () => {};
   #timerAt = Number.POSITIVE_INFINITY;
   #ending: Promise<void> | undefined;
-  #released = false;
 
   constructor(pod: Pod, options: PodWorkerOptions) {
     this.#pod = pod;
@@ -162,32 +161,22 @@ export class PodWorker {
   }
 
   wake(): void {
-    if (this.#released) return;
-    if (this.#busy) {
-      this.#again = true;
-      return;
-    }
-    this.#busy = this.#passes().finally(() => {
-      this.#busy = undefined;
-    });
+    this.#passes.wake();
   }
 
-  async #passes(): Promise<void> {
-    do {
-      this.#again = false;
-      try {
-        await this.#pass();
-        this.#retryMs = retryMs;
-      } catch (error) {
-        const { log } = this.#options;
-        log.warn(
-          { pod: this.#pod.metadata.name, error: messageOf(error) },
-          "running Pod failed, trying again",
-        );
-        this.#wakeAfter(this.#retryMs);
-        this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
-      }
-    } while (this.#again && !this.#released);
+  async #passWithRetry(): Promise<void> {
+    try {
+      await this.#pass();
+      this.#retryMs = retryMs;
+    } catch (error) {
+      const { log } = this.#options;
+      log.warn(
+        { pod: this.#pod.metadata.name, error: messageOf(error) },
+        "running Pod failed, trying again",
+      );
+      this.#wakeAfter(this.#retryMs);
+      this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+    }
   }
 
   async #pass(): Promise<void> {
@@ -405,7 +394,7 @@ export class PodWorker {
   async #end(): Promise<void> {
     this.#cancelTimer();
     // A container that is just being started is stopped too.
-    await this.#busy;
+    await this.#passes.settled();
     await this.#stopAll(this.#graceMs());
     this.#phase = "ending";
     this.#publish();
@@ -428,9 +417,11 @@ export class PodWorker {
 
   /** The Pod has been removed from the API without waiting for us. */
   async removed(): Promise<void> {
-    this.#released = true;
-    await this.#busy;
+    this.#passes.end();
+    await this.#passes.settled();
     await this.#stopAll(orphanGraceMs);
+    // The end under way must not wait for a status that nobody can take any more.
+    this.#status.close();
     if (this.#ending) await this.#ending;
     await this.#close();
   }
@@ -438,7 +429,7 @@ export class PodWorker {
   async #close(): Promise<void> {
     if (this.isEnded) return;
     this.#phase = "ended";
-    this.#released = true;
+    this.#passes.end();
     this.#cancelTimer();
     this.#status.close();
     for (const container of this.#containers) container.release();
@@ -450,8 +441,8 @@ export class PodWorker {
   async stop(capMs: number): Promise<void> {
     this.#phase = "ended";
     this.#cancelTimer();
-    this.#released = true;
-    await this.#busy;
+    this.#passes.end();
+    await this.#passes.settled();
     await this.#stopAll(Math.min(this.#graceMs(), capMs));
     // Written, so that nobody is sent to an address where nothing listens after the next start.
     this.#publish();
@@ -462,7 +453,7 @@ export class PodWorker {
 
   /** Lets go of the Pod without touching its processes. */
   release(): void {
-    this.#released = true;
+    this.#passes.end();
     this.#phase = "ended";
     this.#cancelTimer();
     this.#status.close();

@@ -9,6 +9,7 @@ import {
   type Pod,
   resources,
 } from "@spry/kube";
+import { PassLoop } from "./pass-loop.ts";
 
 type PodStatus = NonNullable<Pod["status"]>;
 
@@ -26,7 +27,7 @@ export class StatusWriter {
   readonly #pod: Pod;
   #written: PodStatus;
   #wanted: PodStatus;
-  #writing: Promise<void> | undefined;
+  readonly #writes = new PassLoop(() => this.#writeWanted());
   #closed = false;
 
   constructor(options: { client: KubeClient; clock: Clock; log: Logger; pod: Pod }) {
@@ -46,21 +47,19 @@ export class StatusWriter {
   write(status: PodStatus): void {
     if (this.#closed || deepEqual(status, this.#wanted)) return;
     this.#wanted = status;
-    this.#writing ??= this.#work().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#writes.wake();
   }
 
   /** Resolves when everything asked for has been written. */
   async flushed(): Promise<void> {
-    await this.#writing;
+    await this.#writes.settled();
   }
 
   close(): void {
     this.#closed = true;
   }
 
-  async #work(): Promise<void> {
+  async #writeWanted(): Promise<void> {
     let retryMs = firstRetryMs;
     while (!this.#closed && !deepEqual(this.#wanted, this.#written)) {
       const status = this.#wanted;
