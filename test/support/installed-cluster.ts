@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createRegistry, writeHtpasswd } from "@spry/image";
 import { type KubeClient, type KubeObject, type Resource } from "@spry/kube";
-import { type Function, functions } from "@spry/function";
+import { type Function } from "@spry/function";
 import { read } from "../../tools/real-apiserver/cluster.ts";
 import { layout } from "../../tools/real-apiserver/components.ts";
 import { command } from "../../tools/real-apiserver/node/command.ts";
@@ -15,13 +15,15 @@ import { type NodeProgram } from "../../tools/real-apiserver/node/programs.ts";
 import { losePower, restartProgram } from "../../tools/real-apiserver/node/restart.ts";
 import { inClient, serviceUrl, startClient } from "./client-pod.ts";
 import { inventory } from "./cluster-inventory.ts";
-import { pause, root, run } from "./platform.ts";
+import { root, run } from "./platform.ts";
 import { enforcePolicies, type PolicyAgent } from "./policy-agent.ts";
 import { RealCluster, whyNoCluster } from "./real-cluster.ts";
+import { untilRunning } from "./until-running.ts";
 
 /** Why none can be here; undefined when one can. */
 export function whyNoInstallation(): string | undefined {
-  if (process.env["KUBECONFIG"]) return "images for a cluster of KUBECONFIG are not made here";
+  if (process.env["KUBECONFIG"])
+    return "the cluster of KUBECONFIG is not ours to break: without it there is one of our own";
   return whyNoCluster({ node: true });
 }
 
@@ -201,18 +203,8 @@ export class InstalledCluster {
   }
 
   /** Until the newest generation runs; throws with its conditions when that takes too long. */
-  async untilRunning(namespace: string, name: string, timeoutMs = 150_000): Promise<Function> {
-    const deadline = performance.now() + timeoutMs;
-    for (;;) {
-      const fn = await this.client.get(functions, { namespace, name });
-      const running = fn.status?.conditions?.find(({ type }) => type === "Running");
-      const isCurrent = (fn.status?.observedGeneration ?? 0) >= (fn.metadata.generation ?? 0);
-      if (isCurrent && running?.status === "True") return fn;
-      if (performance.now() > deadline) {
-        throw new Error(`${name} does not run: ${JSON.stringify(fn.status?.conditions)}`);
-      }
-      await pause(100);
-    }
+  untilRunning(namespace: string, name: string, timeoutMs?: number): Promise<Function> {
+    return untilRunning(this.client, { namespace, name }, timeoutMs);
   }
 
   /** A Pod that has Node.js, to call Functions from as their users do. */
