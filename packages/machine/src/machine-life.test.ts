@@ -10,7 +10,14 @@ import {
 } from "@spry/kube";
 import { expect, test } from "vitest";
 import { readStat } from "./sandbox/processes.ts";
-import { deploymentOf, eventually, podsOf, startMachine, type TestMachine } from "./testing.ts";
+import {
+  deploymentOf,
+  eventually,
+  HeldWatches,
+  podsOf,
+  startMachine,
+  type TestMachine,
+} from "./testing.ts";
 
 const idle = "setInterval(() => {}, 1000);";
 const command = { Entrypoint: ["node", "/app/main.cjs"] };
@@ -58,6 +65,25 @@ const logsOf = async (client: KubeClient, query = "") =>
   (await client.raw("GET", `/api/v1/namespaces/default/pods/p/log${query}`)).text();
 
 const isRunning = (pid: number) => (readStat(pid)?.state ?? "Z") !== "Z";
+
+test.each([0, 1, 2, 3])(
+  "a running Pod ends when its deletion arrives together with %i other changes of it",
+  async (changes) => {
+    const watches = new HeldWatches();
+    const machine = await startMachine({ nodeTransport: watches.through });
+    const { client } = machine;
+    await createPod(machine, idle);
+    await untilRunning(client);
+    watches.hold();
+    for (let change = 1; change <= changes; change++)
+      await client.patch(resources.pods, target("p"), {
+        metadata: { annotations: { change: String(change) } },
+      });
+    await client.delete(resources.pods, target("p"));
+    watches.release();
+    await eventually(() => expect(getPod(client)).rejects.toSatisfy(isNotFound));
+  },
+);
 
 test("a Pod runs on when the agent ends, and the next agent takes it over", async () => {
   const machine = await startMachine();

@@ -12,7 +12,14 @@ import {
   RegistryClient,
 } from "@spry/image";
 import { type ApiServer, createApiServer } from "@spry/apiserver";
-import { type Clock, type Deployment, KubeClient, type Pod, resources } from "@spry/kube";
+import {
+  type Clock,
+  type Deployment,
+  KubeClient,
+  type Pod,
+  resources,
+  type Transport,
+} from "@spry/kube";
 import { onTestFinished } from "vitest";
 import { startControllers } from "./controllers/start-controllers.ts";
 import { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
@@ -97,9 +104,14 @@ const rootCa = "no certificate";
 
 /** A whole machine: API server, controllers, a registry, and a node that runs real processes. */
 export async function startMachine(
-  options: { clock?: Clock; measureDisk?: NodeOptions["measureDisk"] } = {},
+  options: {
+    clock?: Clock;
+    measureDisk?: NodeOptions["measureDisk"];
+    /** What lies between the node and the API server. */
+    nodeTransport?: (transport: Transport) => Transport;
+  } = {},
 ): Promise<TestMachine> {
-  const { clock, measureDisk } = options;
+  const { clock, measureDisk, nodeTransport = (transport) => transport } = options;
   const ending = new AbortController();
   const registry = await startRegistry();
   const dataDir = temporaryDirectory();
@@ -111,7 +123,7 @@ export async function startMachine(
   const startNode = () => {
     const sandbox = processSandbox({ dataDir });
     node = createNode({
-      client,
+      client: client.through(nodeTransport),
       name: "here",
       dataDir,
       sandbox,
@@ -136,6 +148,43 @@ export async function startMachine(
   });
   const machine = { client, registry, server, dataDir, restartNode: startNode };
   return Object.defineProperty(machine, "node", { get: () => node }) as TestMachine;
+}
+
+/** Watches that keep back what they tell while they are held, and then tell it within one turn of the event loop. */
+export class HeldWatches {
+  #release: (() => void) | undefined;
+  #released: Promise<void> = Promise.resolve();
+
+  hold(): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#released = promise;
+    this.#release = resolve;
+  }
+
+  release(): void {
+    this.#release?.();
+  }
+
+  readonly through = (transport: Transport): Transport => {
+    return async (request) => {
+      const response = await transport(request);
+      if (!response.body || !new URL(request.url).searchParams.has("watch")) return response;
+      return new Response(response.body.pipeThrough(this.#held()), response);
+    };
+  };
+
+  #held(): TransformStream<Uint8Array, Uint8Array> {
+    const kept: Uint8Array[] = [];
+    const pass = async (controller: TransformStreamDefaultController<Uint8Array>) => {
+      await this.#released;
+      for (const each of kept.splice(0)) controller.enqueue(each);
+    };
+    return new TransformStream({
+      transform: (chunk, controller) => {
+        if (kept.push(chunk) === 1) void pass(controller);
+      },
+    });
+  }
 }
 
 /** Pods of the default namespace with this label, oldest first. */
