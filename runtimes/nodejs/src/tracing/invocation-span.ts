@@ -25,10 +25,10 @@ export class InvocationSpan extends Context {
   readonly #digits: Buffer;
   readonly #at: number;
   readonly #exporter: SpanExporter;
-  readonly #request: FunctionRequest;
+  /** Until it has ended: a connection keeps the context of its last request for as long as it is idle. */
+  #request: FunctionRequest | undefined;
   readonly #parent: SpanContext | undefined;
   #span: Span | undefined;
-  #hasEnded = false;
 
   constructor(exporter: SpanExporter, { request, parent, startMs }: Invocation) {
     super();
@@ -49,22 +49,24 @@ export class InvocationSpan extends Context {
 
   /** The answer is out, or will never be. */
   end({ statusCode }: FunctionResponse): void {
-    if (!this.#span && this.#parent?.tracestate === undefined) {
-      this.#exportPlain(statusCode);
-      this.#hasEnded = true;
-      return;
+    const request = this.#request;
+    if (!request) return;
+    if (!this.#span && this.#parent?.tracestate === undefined)
+      this.#exportPlain(request, statusCode);
+    else {
+      const span = (this.#span ??= this.#create());
+      span.setAttribute("http.response.status_code", statusCode);
+      if (statusCode >= 500) span.setStatus({ code: 2 });
+      span.end();
     }
-    const span = (this.#span ??= this.#create());
-    span.setAttribute("http.response.status_code", statusCode);
-    if (statusCode >= 500) span.setStatus({ code: 2 });
-    span.end();
+    this.#request = undefined;
   }
 
-  #exportPlain(statusCode: number): void {
+  #exportPlain(request: FunctionRequest, statusCode: number): void {
     const parent = this.#parent;
     if (parent?.traceFlags === 0) return;
     this.#exporter.addPlain({
-      template: templateOf(this.#request, statusCode, parent !== undefined),
+      template: templateOf(request, statusCode, parent !== undefined),
       digits: this.#digits,
       at: this.#at,
       parent,
@@ -82,13 +84,13 @@ export class InvocationSpan extends Context {
       traceFlags: parent?.traceFlags ?? 1,
       tracestate: parent?.tracestate,
     };
-    const { method = "GET" } = this.#request;
-    return new Span(method, context, {
+    const request = this.#request;
+    return new Span(request?.method ?? "GET", context, {
       kind: spanKinds.server,
       parentSpanId: parent?.spanId,
       startTime: epochTime(this.#startMs),
-      attributes: attributesOf(this.#request),
-      onEnd: this.#hasEnded ? undefined : this.#exporter.add,
+      attributes: request && attributesOf(request),
+      onEnd: request && this.#exporter.add,
     });
   }
 }

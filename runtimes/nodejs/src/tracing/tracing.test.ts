@@ -248,6 +248,28 @@ describe("with a collector", () => {
     expect(new Set(collector.spans.map((span) => span.spanId)).size).toBe(2);
   });
 
+  test("a connection that waits for its next request keeps nothing of the last one", async () => {
+    const collector = await startCollector();
+    const { url } = await startFunction(
+      `let last;
+      exports.main = (event) => {
+        const { request } = event.extensions;
+        if (request.path === "/last") last = new WeakRef(request);
+        else gc();
+        return { isGone: last?.deref() === undefined };
+      };`,
+      { TRACE_COLLECTOR_ENDPOINT: collector.endpoint, NODE_OPTIONS: "--expose-gc" },
+    );
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    await new Promise<void>((resolve) => {
+      get(`${url}/last`, { agent }, (answer) => void answer.resume().once("end", resolve));
+    });
+    await expect
+      .poll(async () => JSON.parse((await send(url)).body), { timeout: 10_000 })
+      .toEqual({ isGone: true });
+  });
+
   const api = path.resolve("node_modules/@opentelemetry/api");
   test("OpenTelemetry's own API is at work", async () => {
     const collector = await startCollector();
