@@ -3,6 +3,7 @@ import { type ResourceRequest } from "../engine.ts";
 import { badRequest } from "../errors.ts";
 import { shown } from "../schema/conversion/conversions.ts";
 import { type Accepted } from "../http/negotiation.ts";
+import { ListText } from "../http/list-text.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { tableOf, type TableOptions } from "../table/table.ts";
@@ -16,7 +17,7 @@ export interface Presentation {
   one(stored: StoredObject): string;
   /** The same of an object that is not stored (the outcome of a write). */
   object(object: UnknownObject): unknown;
-  list(items: StoredObject[], metadata: object): string;
+  list(items: StoredObject[], metadata: object): string | ListText;
   /** Of a watch, for all events but the first: tables name their columns once. */
   later?: Presentation;
   /** How a watch writes its events. */
@@ -69,10 +70,10 @@ function checkInclude(include: string): void {
   );
 }
 
-function listText(type: ResourceType, items: string[], metadata: object): string {
+function listText(type: ResourceType, items: string[], metadata: object): ListText {
   const apiVersion = type.group ? `${type.group}/${type.version}` : type.version;
   const head = JSON.stringify({ kind: type.listKind, apiVersion, metadata }).slice(0, -1);
-  return `${head},"items":[${items.join(",")}]}`;
+  return new ListText(`${head},"items":[`, items, "]}");
 }
 
 function partialPresentation(type: ResourceType, key: string, version: string): PresentedForm {

@@ -8,6 +8,7 @@ import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../engine.ts";
 import { type Dispatcher } from "./dispatcher.ts";
+import { ListText } from "./list-text.ts";
 import { type HttpResponse, IncomingRequest } from "./message.ts";
 import { maxBodyBytes } from "./request-body.ts";
 import { type PodStream, podStreamPath } from "../streaming/pod-stream.ts";
@@ -109,7 +110,7 @@ async function serve(
     await pipeline(Readable.fromWeb(body as never), outgoing);
     return;
   }
-  const content = body ?? "";
+  const content = body instanceof ListText ? body.toBytes() : (body ?? "");
   const length = Buffer.byteLength(content);
   if (length >= incoming.socket.writableHighWaterMark) readPausably(incoming);
   outgoing.writeHead(status, { ...headers, "content-length": length });

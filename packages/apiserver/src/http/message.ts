@@ -1,4 +1,5 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
+import { ListText } from "./list-text.ts";
 
 /**
  * A request as handlers look at it. `Request` is one; what comes over a socket is not made into a `Request`
@@ -60,7 +61,12 @@ export class IncomingRequest implements HttpRequest {
   }
 }
 
-export type HttpBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+export type HttpBody =
+  | string
+  | ListText
+  | Uint8Array<ArrayBuffer>
+  | ReadableStream<Uint8Array>
+  | null;
 
 /** By their names in lower case; several values where clients expect them one by one. */
 export type HttpHeaders = Record<string, string | string[]>;
@@ -93,6 +99,7 @@ export class HttpResponse {
       for (const value of typeof values === "string" ? [values] : values)
         headers.append(name, value);
     }
-    return new Response(this.body, { status: this.status, headers });
+    const body = this.body instanceof ListText ? this.body.toBytes() : this.body;
+    return new Response(body, { status: this.status, headers });
   }
 }

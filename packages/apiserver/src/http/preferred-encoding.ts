@@ -6,6 +6,7 @@ import {
   type TypedObject,
 } from "../protobuf/protobuf.ts";
 import { type HttpBody, type HttpRequest, HttpResponse } from "./message.ts";
+import { ListText } from "./list-text.ts";
 import { acceptedParts, yamlMediaType } from "./negotiation.ts";
 
 const jsonType = "application/json";
@@ -18,8 +19,9 @@ export function inPreferredEncoding(request: HttpRequest, response: HttpResponse
   const preferred = preferredType(request);
   if (preferred === jsonType) return response;
   const { body, headers, status } = response;
-  if (typeof body !== "string" || headers["content-type"] !== jsonType) return response;
-  const object = JSON.parse(body) as TypedObject;
+  const isText = typeof body === "string" || body instanceof ListText;
+  if (!isText || headers["content-type"] !== jsonType) return response;
+  const object = JSON.parse(body.toString()) as TypedObject;
   const written = (content: HttpBody) =>
     new HttpResponse(content, { status, headers: { ...headers, "content-type": preferred } });
   if (preferred === yamlMediaType) return written(dump(object, yamlOptions));

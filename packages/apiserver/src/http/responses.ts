@@ -1,4 +1,5 @@
 import { messageOf, StatusError } from "@spry/kube";
+import { type ListText } from "./list-text.ts";
 import { type HttpHeaders, HttpResponse } from "./message.ts";
 import { boundedWarnings } from "./warnings.ts";
 
@@ -14,7 +15,7 @@ export function jsonResponse(
 
 /** A response of text that is JSON already. */
 export function textResponse(
-  json: string,
+  json: string | ListText,
   status = 200,
   warnings: readonly string[] = [],
 ): HttpResponse {

@@ -1,0 +1,39 @@
+const comma = ",".charCodeAt(0);
+
+/**
+ * The JSON of a list, whose items are text already. It goes to a socket without ever being one string: joining 5,000 Pods
+ * and encoding the outcome takes three times as long as encoding each into its place.
+ */
+export class ListText {
+  readonly #before: string;
+  readonly #items: readonly string[];
+  readonly #after: string;
+
+  /** Between `before`, which ends with the opening bracket, and `after` come the items, with commas. */
+  constructor(before: string, items: readonly string[], after: string) {
+    this.#before = before;
+    this.#items = items;
+    this.#after = after;
+  }
+
+  toString(): string {
+    return this.#before + this.#items.join() + this.#after;
+  }
+
+  /** UTF-8. */
+  toBytes(): Buffer<ArrayBuffer> {
+    const commas = Math.max(this.#items.length - 1, 0);
+    let length = Buffer.byteLength(this.#before) + commas + Buffer.byteLength(this.#after);
+    for (const item of this.#items) length += Buffer.byteLength(item);
+    const bytes = Buffer.allocUnsafe(length);
+    let end = bytes.write(this.#before);
+    let isFirst = true;
+    for (const item of this.#items) {
+      if (!isFirst) bytes[end++] = comma;
+      isFirst = false;
+      end += bytes.write(item, end);
+    }
+    bytes.write(this.#after, end);
+    return bytes;
+  }
+}
