@@ -134,12 +134,14 @@ class NodeAgent implements MachineNode {
     void this.#pods.run(end);
     await Promise.race([this.#pods.synced, aborted(end)]);
     if (end.aborted) return;
-    await this.#endStrangers(recovered);
     this.#pods.onChange(({ type, object }) => {
       if (type === "deleted") this.#removed(object);
       else this.#put(object, recovered.get(object.metadata.uid ?? ""));
     });
+    // At the same moment: a Pod that goes now is either a worker's, or one of these.
+    const strangers = [...recovered.values()].filter(({ uid }) => !this.#workers.has(uid));
     recovered.clear();
+    await this.#endStrangers(strangers);
     this.#watchObjects(end);
     void this.#cluster.run(end);
     // Before Pods are asked for.
@@ -163,12 +165,14 @@ class NodeAgent implements MachineNode {
   }
 
   /** What still runs here of Pods that were deleted while no agent was there. */
-  async #endStrangers(recovered: ReadonlyMap<string, RecoveredPod>): Promise<void> {
-    const known = new Set([...this.#pods.list()].map(({ metadata }) => metadata.uid));
-    for (const { uid, sandbox, containers } of recovered.values()) {
-      if (known.has(uid)) continue;
+  async #endStrangers(strangers: readonly RecoveredPod[]): Promise<void> {
+    for (const { uid, sandbox, containers } of strangers) {
       for (const { container } of containers) container.kill("SIGTERM");
-      await sandbox.close();
+      // What is left is looked at again by the next agent; the Pods that are wanted need this one now.
+      await sandbox.close().catch((error: unknown) => {
+        const { log } = this.#options;
+        log.warn({ pod: uid, error: messageOf(error) }, "removing a Pod that is no more failed");
+      });
     }
   }
 
@@ -291,13 +295,26 @@ class NodeAgent implements MachineNode {
     this.#ending.abort();
     const workers = [...this.#workers.values()];
     if (pods === "leave") for (const worker of workers) worker.release();
-    else await Promise.all(workers.map((worker) => worker.stop(stopCapMs)));
+    else await this.#stopAll(workers);
     if (pods === "stop")
       await markNotReady(client, name, sandbox, clock).catch((error: unknown) =>
         log.debug({ error: messageOf(error) }, "marking the node not ready failed"),
       );
     if (pods === "stop") await sandbox.close();
     await this.#events.flushed();
+  }
+
+  /** Waits for all, also when one cannot be ended. */
+  async #stopAll(workers: readonly PodWorker[]): Promise<void> {
+    const ends = workers.map(async (worker) => {
+      try {
+        await worker.stop(stopCapMs);
+      } catch (error) {
+        const { log } = this.#options;
+        log.warn({ pod: keyOf(worker.pod), error: messageOf(error) }, "stopping Pod failed");
+      }
+    });
+    await Promise.all(ends);
   }
 }
 

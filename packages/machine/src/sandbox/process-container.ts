@@ -7,7 +7,7 @@ import { type Clock } from "@spry/kube";
 import { ContainerInput, type InputMode } from "./container-input.ts";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 import { execInProcessSandbox } from "./process-exec.ts";
-import { hasGroup, isAlive, readStat, signalGroup } from "./processes.ts";
+import { isAlive, readStat, signalGroup, signalGroupOf } from "./processes.ts";
 import { type ProcessRecord } from "./records.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "./sandbox.ts";
 import {
@@ -45,14 +45,18 @@ export class ProcessContainer implements SandboxContainer {
   readonly id: string;
   readonly startedAt: number;
   readonly pid: number;
+  /** 0 where the system does not tell. */
+  readonly startTicks: number;
   readonly exited: Promise<ExitStatus>;
   readonly ready: Promise<void>;
   readonly #clock: Clock;
   readonly #input: ContainerInput | undefined;
   readonly #surroundings: { cwd: string; env: Record<string, string> };
+  /** Nothing of it is left, and its number may be somebody else's. */
+  #isOver = false;
 
   private constructor(
-    record: Pick<ProcessRecord, "id" | "pid" | "startedAt" | "cwd" | "env">,
+    record: Omit<ProcessRecord, "container" | "run">,
     exited: Promise<ExitStatus>,
     ready: Promise<void>,
     clock: Clock,
@@ -62,10 +66,12 @@ export class ProcessContainer implements SandboxContainer {
     this.#input = input;
     this.id = record.id;
     this.pid = record.pid;
+    this.startTicks = record.startTicks;
     this.startedAt = record.startedAt;
     this.#surroundings = { cwd: record.cwd, env: record.env };
     this.exited = exited;
     this.ready = ready;
+    void exited.then(() => (this.#isOver = true));
   }
 
   /**
@@ -96,19 +102,20 @@ export class ProcessContainer implements SandboxContainer {
       if (stdin) closeSync(stdin.descriptor);
     }
     const pid = child.pid ?? 0;
+    const startTicks = readStat(pid)?.startTicks ?? 0;
     const exited = new Promise<ExitStatus>((resolve) => {
       child.once("error", (error: NodeJS.ErrnoException) => {
         if (child.pid === undefined) resolve(startError(argv[0] ?? "", error, clock));
       });
       child.once("exit", (code, signal) => {
         // What the main process leaves behind ends with it, as in any container.
-        signalGroup(pid, "SIGKILL");
+        signalGroupOf({ pid, startTicks }, "SIGKILL");
         stdin?.input.close();
         resolve(exitStatus(code, signal, clock));
       });
     });
     child.unref();
-    const record = { id, pid, startedAt: clock.now(), cwd, env };
+    const record = { id, pid, startTicks, startedAt: clock.now(), cwd, env };
     return new ProcessContainer(
       record,
       exited,
@@ -120,34 +127,27 @@ export class ProcessContainer implements SandboxContainer {
 
   /**
    * Takes over a process that another agent started, or learns of its end. Its exit code is known
-   * only where it was left in a file.
+   * only where it was left in a file. Of one that has ended before, nothing is signalled: by now its
+   * number may be that of any group.
    */
   static adopt(record: ProcessRecord, exitFile: string, clock: Clock): ProcessContainer {
     const exited = new Promise<ExitStatus>((resolve) => {
-      const look = () => {
-        if (isAlive(record)) return void clock.after(adoptedPollMs, look);
-        signalGroup(record.pid, "SIGKILL");
+      const look = (wasAlive: boolean) => {
+        if (isAlive(record)) return void clock.after(adoptedPollMs, () => look(true));
+        if (wasAlive) signalGroupOf(record, "SIGKILL");
         resolve(readExit(exitFile) ?? unknownExit(clock));
       };
-      look();
+      look(false);
     });
     return new ProcessContainer(record, exited, new Promise(() => {}), clock);
   }
 
-  /** For the record on disk; 0 where the system does not tell. */
-  get startTicks(): number {
-    return readStat(this.pid)?.startTicks ?? 0;
-  }
-
-  get isRunning(): boolean {
-    return this.pid > 1 && hasGroup(this.pid);
-  }
-
   kill(signal: NodeJS.Signals): void {
+    if (this.#isOver) return;
     // On a terminal the program has a session of its own; its parent would give it two seconds only.
     const sessions = terminalSessions(this.pid);
     for (const pid of sessions) signalGroup(pid, signal);
-    if (sessions.length === 0 || signal === "SIGKILL") signalGroup(this.pid, signal);
+    if (sessions.length === 0 || signal === "SIGKILL") signalGroupOf(this, signal);
   }
 
   exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
@@ -169,7 +169,7 @@ export class ProcessContainer implements SandboxContainer {
   }
 
   resize(size: TerminalSize): void {
-    if (this.isRunning) resizeTerminal(this.pid, size, this.#clock);
+    if (!this.#isOver) resizeTerminal(this.pid, size, this.#clock);
   }
 
   execStreams(command: ExecCommand): ExecProcess {

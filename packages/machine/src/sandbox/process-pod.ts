@@ -9,7 +9,7 @@ import { inClusterConfig } from "./in-cluster-config.ts";
 import { interpreterLabel, type Interpreters, interpretersIn } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
 import { ProcessContainer } from "./process-container.ts";
-import { findByEnvironment, isAlive, signalGroup, signalProcess } from "./processes.ts";
+import { findByEnvironment, isAlive, signalProcess } from "./processes.ts";
 import {
   containerDir,
   exitFile,
@@ -102,10 +102,6 @@ export class ProcessPod implements PodSandbox {
     );
   }
 
-  pids(): number[] {
-    return [...this.#running.values()].map(({ pid }) => pid);
-  }
-
   running() {
     return [...this.#running].map(([name, container]) => ({
       podUid: this.#options.record.uid,
@@ -149,7 +145,7 @@ export class ProcessPod implements PodSandbox {
   }
 
   async close(): Promise<void> {
-    for (const { container } of this.running()) signalGroup(container.pid, "SIGKILL");
+    for (const { container } of this.running()) container.kill("SIGKILL");
     for (const { pid } of await findByEnvironment(`SPRY_ROOT=${this.dir}/`))
       signalProcess(pid, "SIGKILL");
     // A process that is being killed may still be writing.

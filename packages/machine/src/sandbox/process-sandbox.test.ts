@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -216,6 +217,63 @@ test("processes that no record names are ended at the start", async () => {
   expect(recovered[0]?.containers).toEqual([]);
   expect((await container.exited).signal).toBe("SIGKILL");
   await recovered[0]?.sandbox.close();
+});
+
+test("only of the container that runs on, a Pod's processes without a record are kept", async () => {
+  const first = await openSandbox();
+  const place = await first.sandbox.openPod(pod);
+  const image = imageWith({ "app/main.cjs": "setInterval(() => {}, 1000)" });
+  await place.start(specFor(place.dir, image, {}));
+  mkdirSync(path.join(place.dir, "containers", "sidecar"));
+  const sidecar = await place.start(specFor(place.dir, image, { name: "sidecar" }));
+  writeFileSync(path.join(place.dir, "containers", "sidecar", "process.json"), "");
+  const { recovered } = await openSandbox(first.dataDir);
+  expect(recovered[0]?.containers).toMatchObject([{ name: "main" }]);
+  expect((await sidecar.exited).signal).toBe("SIGKILL");
+  await recovered[0]?.sandbox.close();
+});
+
+test("a program that has got the number of an ended container is left alone", async () => {
+  const first = await openSandbox();
+  const place = await first.sandbox.openPod(pod);
+  const spec = specFor(place.dir, imageWith({ "app/main.cjs": "" }), { keepExitCode: true });
+  await (
+    await place.start(spec)
+  ).exited;
+  const other = spawn("sleep", ["60"], { detached: true, stdio: "ignore" });
+  onTestFinished(() => void other.kill("SIGKILL"));
+  const ended = new Promise((resolve) => {
+    other.once("exit", (_code, signal) => resolve(signal));
+  });
+  const file = path.join(place.dir, "containers", "main", "process.json");
+  const record = JSON.parse(readFileSync(file, "utf8")) as object;
+  writeFileSync(file, JSON.stringify({ ...record, pid: other.pid }));
+  const [found] = (await openSandbox(first.dataDir)).recovered;
+  const container = found?.containers[0]?.container;
+  expect(await container?.exited).toMatchObject({ exitCode: 0 });
+  container?.kill("SIGKILL");
+  await found?.sandbox.close();
+  // Signals are handled in the order in which they were sent: an earlier one would have ended it.
+  other.kill("SIGUSR1");
+  expect(await ended).toBe("SIGUSR1");
+});
+
+test("with the sandbox ends what containers that have ended left running", async () => {
+  const { sandbox } = await openSandbox();
+  const place = await sandbox.openPod(pod);
+  onTestFinished(() => place.close());
+  const main = `
+    const child = require("node:child_process").spawn("sleep", ["60"], { detached: true, stdio: "ignore" });
+    child.unref();
+    console.log(child.pid);`;
+  const spec = specFor(place.dir, imageWith({ "app/main.cjs": main }), {});
+  await (
+    await place.start(spec)
+  ).exited;
+  const pid = Number(readFileSync(spec.logFile, "utf8"));
+  expect(readStat(pid)).toBeDefined();
+  await sandbox.close();
+  await eventually(() => expect(readStat(pid)?.state ?? "Z").toBe("Z"));
 });
 
 test("CPU time and memory are those of the whole container", async () => {

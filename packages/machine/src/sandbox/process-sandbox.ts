@@ -60,6 +60,7 @@ class ProcessSandbox implements Sandbox {
   readonly #interpreters: Interpreters;
   readonly #services: ServiceFiles;
   readonly #pods = new Map<string, ProcessPod>();
+  #hasRecovered = false;
 
   constructor(options: SandboxOptions) {
     const { dataDir, clock = systemClock, log = silentLogger } = options;
@@ -90,7 +91,8 @@ class ProcessSandbox implements Sandbox {
         return tells ? { name, run: known.run, container: sandbox.adopt(known) } : undefined;
       },
     });
-    await this.#killStrangers();
+    this.#hasRecovered = true;
+    await this.#endStrays();
     this.#services.prepare();
     // So that the first Pod need not wait for it.
     await this.#interpreters.ensure(Interpreters.own, () => {});
@@ -98,18 +100,15 @@ class ProcessSandbox implements Sandbox {
   }
 
   /**
-   * Ends processes of this data directory that no record names: started a moment before a crash,
-   * or children that left their group. What was adopted keeps its children.
+   * Ends processes of this data directory that belong to no container which runs: started a moment
+   * before a crash, or children that left their group and outlived their parent.
    */
-  async #killStrangers(): Promise<void> {
-    const sessions = new Map((await listProcesses()).map(({ pid, session }) => [pid, session]));
-    const adopted = new Set([...this.#pods.values()].flatMap((pod) => pod.pids()));
-    const prefix = `SPRY_ROOT=${podsDir(this.#dataDir)}/`;
-    for (const { pid, value } of await findByEnvironment(prefix)) {
-      if (adopted.has(sessions.get(pid) ?? 0) || adopted.has(pid)) continue;
-      // A child in a session of its own still belongs to its Pod while that Pod's main process runs.
-      const uid = value.split("/")[0] ?? "";
-      if ((this.#pods.get(uid)?.pids().length ?? 0) > 0) continue;
+  async #endStrays(): Promise<void> {
+    const running = [...this.#pods.values()].flatMap((pod) => pod.running());
+    const known = new Set(running.map(({ podUid, name }) => `${podUid}/${name}`));
+    for (const { pid, value } of await findByEnvironment(`SPRY_ROOT=${podsDir(this.#dataDir)}/`)) {
+      const [uid = "", , name = ""] = value.split("/");
+      if (known.has(`${uid}/${name}`)) continue;
       this.#log.info({ pid, pod: uid }, "ending a process that was left behind");
       signalProcess(pid, "SIGKILL");
     }
@@ -166,8 +165,9 @@ class ProcessSandbox implements Sandbox {
     return this.#services.apply(services);
   }
 
-  close(): Promise<void> {
-    return Promise.resolve();
+  /** Before the recovery nobody knows which processes are strays. */
+  async close(): Promise<void> {
+    if (this.#hasRecovered) await this.#endStrays();
   }
 
   async usage(): Promise<ContainerUsage[]> {

@@ -79,20 +79,23 @@ export function signalGroup(group: number, signal: NodeJS.Signals): void {
   if (group > 1) signalProcess(-group, signal);
 }
 
+/** Signals the group that a process leads, or led until it ended; not one that has only got its number since. */
+export function signalGroupOf(
+  { pid, startTicks }: { pid: number; startTicks: number },
+  signal: NodeJS.Signals,
+): void {
+  // While a group has a number no process gets it: another process of that number means that the group is gone.
+  const now = readStat(pid);
+  if (!now || startTicks === 0 || now.startTicks === startTicks) signalGroup(pid, signal);
+}
+
+/** One that is gone already, or whose number another user's process has by now, is no error. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
-}
-
-export function hasGroup(group: number): boolean {
-  try {
-    process.kill(-group, 0);
-    return true;
-  } catch {
-    return false;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ESRCH" && code !== "EPERM") throw error;
   }
 }
 
