@@ -85,6 +85,28 @@ test.each([0, 1, 2, 3])(
   },
 );
 
+test("the end of a Pod that was to be looked at again is tried until it succeeds", async () => {
+  let failures = 0;
+  const machine = await startMachine({
+    nodeTransport: (transport) => async (request) => {
+      if (request.method !== "DELETE" || failures++ > 0) return transport(request);
+      return new Response("the disk is full", { status: 500 });
+    },
+  });
+  const { client } = machine;
+  // It cannot start, and is tried again in a second.
+  const missing = { configMapRef: { name: "missing" } };
+  await createPod(machine, idle, { envFrom: [missing] });
+  await eventually(async () => {
+    const { status } = await getPod(client);
+    const reason = status?.containerStatuses?.[0]?.state?.waiting?.reason;
+    expect(reason).toBe("CreateContainerConfigError");
+  });
+  await client.delete(resources.pods, target("p"));
+  await eventually(() => expect(getPod(client)).rejects.toSatisfy(isNotFound));
+  expect(failures).toBeGreaterThan(1);
+});
+
 test("a Pod runs on when the agent ends, and the next agent takes it over", async () => {
   const machine = await startMachine();
   await createPod(machine, `console.log("hello"); ${idle}`, {

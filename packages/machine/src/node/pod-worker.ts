@@ -392,7 +392,7 @@ export class PodWorker {
   }
 
   async #end(): Promise<void> {
-    this.#cancelTimer();
+    this.#clearTimer();
     // A container that is just being started is stopped too.
     await this.#passes.settled();
     await this.#stopAll(this.#graceMs());
@@ -430,7 +430,7 @@ export class PodWorker {
     if (this.isEnded) return;
     this.#phase = "ended";
     this.#passes.end();
-    this.#cancelTimer();
+    this.#clearTimer();
     this.#status.close();
     for (const container of this.#containers) container.release();
     await this.#place?.close();
@@ -440,7 +440,7 @@ export class PodWorker {
   /** The platform stops: ends the processes but keeps the Pod, so that the next start runs it again. */
   async stop(capMs: number): Promise<void> {
     this.#phase = "ended";
-    this.#cancelTimer();
+    this.#clearTimer();
     this.#passes.end();
     await this.#passes.settled();
     await this.#stopAll(Math.min(this.#graceMs(), capMs));
@@ -455,7 +455,7 @@ export class PodWorker {
   release(): void {
     this.#passes.end();
     this.#phase = "ended";
-    this.#cancelTimer();
+    this.#clearTimer();
     this.#status.close();
     for (const container of this.#containers) container.release();
   }
@@ -488,6 +488,12 @@ export class PodWorker {
       this.#timerAt = Number.POSITIVE_INFINITY;
       this.wake();
     });
+  }
+
+  #clearTimer(): void {
+    this.#cancelTimer();
+    // A later one would wait for it in vain.
+    this.#timerAt = Number.POSITIVE_INFINITY;
   }
 
   readonly #note = (type: "Normal" | "Warning", reason: string, message: string): void => {
