@@ -1,4 +1,4 @@
-import { StatusError } from "@spry/kube";
+import { StatusError, type UnknownObject } from "@spry/kube";
 import { copyOf } from "../json-copy.ts";
 import { requestToken } from "../authentication/token-request.ts";
 import { type Engine, type ResourceRequest } from "../engine.ts";
@@ -14,7 +14,7 @@ import { isTrue } from "./list-options.ts";
 import { patchObject } from "./patch.ts";
 import { evictPod } from "./eviction.ts";
 import { bindPod, podLog } from "./pod-subresources.ts";
-import { presentationOf } from "./presentation.ts";
+import { type Presentation, presentationOf } from "./presentation.ts";
 import { getObject, listObjects } from "./read.ts";
 import { bodyObject, bodyOptions, requiredObject } from "./request-object.ts";
 import { handleScale } from "./scale-handler.ts";
@@ -69,7 +69,7 @@ async function handleCollection(
       const object = await bodyObject(request, http);
       request.name = object.metadata.name ?? "";
       const created = await createObject(engine, request, object);
-      return jsonResponse(presentation.object(created), 201, request.warnings);
+      return writtenResponse(engine, request, presentation, created, 201);
     }
     case "DELETE": {
       if (request.type.namespaced && !request.namespace) throw methodNotAllowed();
@@ -186,7 +186,7 @@ async function replace(
     modify: () => copyOf(object),
     subresource,
   });
-  return jsonResponse(presentation.object(updated), 200, request.warnings);
+  return writtenResponse(engine, request, presentation, updated, 200);
 }
 
 async function patch(
@@ -198,7 +198,23 @@ async function patch(
   const kind = patchKindOf(mediaTypeOf(http), request.type);
   const text = await readText(http);
   const { object, created } = await patchObject(engine, request, kind, text);
-  return jsonResponse(presentation.object(object), created ? 201 : 200, request.warnings);
+  return writtenResponse(engine, request, presentation, object, created ? 201 : 200);
+}
+
+/** Of what a write has made: mostly the very object that is stored, and that has its text already. */
+function writtenResponse(
+  engine: Engine,
+  request: ResourceRequest,
+  presentation: Presentation,
+  object: UnknownObject,
+  status: number,
+): HttpResponse {
+  const { name = "" } = object.metadata;
+  const stored = engine.store.get({ ...placeOf(request), name });
+  const text = stored?.holds(object)
+    ? presentation.one(stored)
+    : JSON.stringify(presentation.object(object));
+  return textResponse(text, status, request.warnings);
 }
 
 async function handlePod(

@@ -26,7 +26,7 @@ interface WriteOptions {
   tracked?: boolean;
 }
 
-/** Creates the object; resolves when it is on disk. */
+/** Creates the object; resolves with it when it is on disk. Readers share it: it is not to be changed. */
 export async function createObject(
   engine: Engine,
   request: ResourceRequest,
@@ -95,7 +95,7 @@ async function storeNew(
     if (engine.store.get(place)) throw alreadyExists(type, place.name);
     engine.admission.charge(request, "CREATE", kept, undefined);
     const stored = await engine.store.put(place, undefined, kept);
-    return await engine.conversions.presented(type, stored);
+    return await engine.conversions.seen(type, stored);
   } catch (error) {
     undo?.();
     if (error instanceof StaleWriteError) throw alreadyExists(type, admitted.metadata.name ?? "");
@@ -126,8 +126,8 @@ export interface Update {
 }
 
 /**
- * Changes an object; resolves when the change is on disk. Tries again when another writer came in
- * between, unless the wanted object names the resourceVersion that it was made from.
+ * Changes an object; resolves with it when the change is on disk. Readers share it: it is not to be changed. Tries again
+ * when another writer came in between, unless the wanted object names the resourceVersion that it was made from.
  */
 export async function updateObject(
   engine: Engine,
@@ -187,13 +187,13 @@ async function tryUpdate(
     }
     if (isFinished(kept)) {
       const removed = await engine.store.remove(stored, kept);
-      const last = await engine.conversions.presented(type, removed);
+      const last = await engine.conversions.seen(type, removed);
       const { resourceVersion = "" } = old.metadata;
       // Watchers hear the version of the removal, the writer the last one that the object had.
       return { ...last, metadata: { ...last.metadata, resourceVersion } };
     }
     const written = await engine.store.put(stored, stored, kept);
-    return await engine.conversions.presented(type, written);
+    return await engine.conversions.seen(type, written);
   } catch (error) {
     undo?.();
     throw error;

@@ -37,6 +37,11 @@ export class StoredObject {
     return object;
   }
 
+  /** Whether this is what `object` gives: `json` is its text then. */
+  holds(object: UnknownObject): boolean {
+    return this.#parsed?.deref() === object;
+  }
+
   /** The object for a writer to change. */
   copy(): UnknownObject {
     return JSON.parse(this.json) as UnknownObject;

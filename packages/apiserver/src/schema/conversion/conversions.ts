@@ -53,10 +53,15 @@ export class Conversions {
     }
   }
 
+  /** As clients of the type see it, shared by all readers: never change it. */
+  async seen(type: ResourceType, stored: StoredObject): Promise<UnknownObject> {
+    await this.prepare(type, [stored]);
+    return shown(type, stored);
+  }
+
   /** A copy to change. */
   async presented(type: ResourceType, stored: StoredObject): Promise<UnknownObject> {
-    await this.prepare(type, [stored]);
-    return copyOf(shown(type, stored));
+    return copyOf(await this.seen(type, stored));
   }
 
   /** A changed version of a stored object, whose metadata alone has changed, as clients see it. */
