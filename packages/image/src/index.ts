@@ -42,6 +42,7 @@ export { unpackLayer, type UnpackLimits } from "./unpack-layer.ts";
 
 /** What a program of this machine needs beside itself. */
 export { sharedLibrariesOf } from "./shared-libraries.ts";
+export { bytecodeCommand } from "./python-bytecode.ts";
 
 /** The builder of a Function's image. */
 export { buildFunctionImage } from "./builder/build-function-image.ts";

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { cpSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { type LayerFile } from "@spry/image";
+import { bytecodeCommand, type LayerFile } from "@spry/image";
 import { findPython } from "@spry/machine";
 import { sourceDigest } from "./source-digest.ts";
 
@@ -32,13 +32,10 @@ export async function compiledPythonRuntime(
     recursive: true,
     filter: (file) => path.basename(file) !== "__pycache__",
   });
-  // The images' files never change: Python need not compare them with their sources.
-  const args = ["-s", "-P", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"];
-  const paths = ["-s", scratch, "-p", `/${directory}`, scratch];
-  const env = { PYTHONHASHSEED: "0" };
+  const { args, env } = bytecodeCommand(scratch, `/${directory}`);
   const options = { cwd: scratch, env, timeout: compileTimeoutMs };
   try {
-    await promisify(execFile)(python.executable, [...args, ...paths], options);
+    await promisify(execFile)(python.executable, args, options);
   } catch {
     return undefined;
   }

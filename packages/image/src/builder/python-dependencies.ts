@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { bytecodeCommand } from "../python-bytecode.ts";
 import { type BuildOptions } from "./build-options.ts";
 import { sourceRefused } from "./careful-pip.ts";
 import { pythonComponents } from "./components.ts";
@@ -130,26 +131,10 @@ function indexLines(text: string): string[] {
     .filter((line) => /^(?:\[|(?:extra-)?index-url|find-links|no-index|https?:)/.test(line));
 }
 
-/**
- * Compiles to bytecode that is taken as it is: the image's files never change. In one process and
- * with fixed hashes, so that the same files give the same bytes. A file that is no Python of this
- * version stays as it is; packages carry such.
- */
+/** Packages carry files that are no Python of this version: they stay as they are. */
 async function compile(target: string, imagePath: string, home: string): Promise<void> {
-  const args = [
-    "-s",
-    "-P",
-    "-m",
-    "compileall",
-    "-qq",
-    "-f",
-    "--invalidation-mode",
-    "unchecked-hash",
-  ];
-  const paths = ["-s", target, "-p", imagePath, target];
-  const env = { PYTHONHASHSEED: "0" };
-  const run = { directory: target, home, env };
-  const { code, output } = await runInstaller("python3", [...args, ...paths], run);
+  const { args, env } = bytecodeCommand(target, imagePath);
+  const { code, output } = await runInstaller("python3", args, { directory: target, home, env });
   if (typeof code === "string" || code > 1)
     throw new Error(
       `compiling dependencies: python3 ended with ${code}: ${shownLine(output.trim())}`,
