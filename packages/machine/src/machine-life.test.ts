@@ -107,6 +107,32 @@ test("the end of a Pod that was to be looked at again is tried until it succeeds
   expect(failures).toBeGreaterThan(1);
 });
 
+test("a Pod does not start without a volume of which the content could not be read", async () => {
+  let failures = 0;
+  const machine = await startMachine({
+    nodeTransport: (transport) => async (request) => {
+      const isContent = new URL(request.url).pathname.endsWith("/configmaps/settings");
+      if (!isContent || failures++ > 0) return transport(request);
+      return new Response("the server is busy", { status: 500 });
+    },
+  });
+  const { client } = machine;
+  const metadata = { namespace: "default", name: "settings" };
+  await client.create(resources.configMaps, { metadata, data: { color: "blue" } });
+  const read = `console.log(require("node:fs").readFileSync(process.env.FILE, "utf8")); ${idle}`;
+  await createPod(
+    machine,
+    read,
+    {
+      env: [{ name: "FILE", value: "/settings/color" }],
+      volumeMounts: [{ name: "settings", mountPath: "/settings" }],
+    },
+    { volumes: [{ name: "settings", configMap: { name: "settings" } }] },
+  );
+  await eventually(async () => expect(await logsOf(client)).toBe("blue\n"));
+  expect((await getPod(client)).status?.containerStatuses?.[0]?.restartCount).toBe(0);
+});
+
 test("a Pod runs on when the agent ends, and the next agent takes it over", async () => {
   const machine = await startMachine();
   await createPod(machine, `console.log("hello"); ${idle}`, {

@@ -30,6 +30,7 @@ export const pythonHook = path.join(hooks, "spry_services.py");
  */
 export class ServiceFiles {
   readonly #dir: string;
+  /** What is in which file; "" where that is not known. */
   #written: Map<string, string> | undefined;
 
   constructor(dataDir: string) {
@@ -63,11 +64,18 @@ export class ServiceFiles {
       wanted.set(path.join("names", service.namespace, `${service.name}.json`), text);
       if (service.clusterIp) wanted.set(path.join("addresses", `${service.clusterIp}.json`), text);
     }
-    const before = this.#written ?? this.#leftBehind();
-    this.#written = wanted;
-    for (const [file, text] of wanted) if (before.get(file) !== text) await this.#write(file, text);
-    for (const file of before.keys())
-      if (!wanted.has(file)) await rm(path.join(this.#dir, file), { force: true });
+    const written = (this.#written ??= this.#leftBehind());
+    // One by one: what fails on the way is still to be done.
+    for (const [file, text] of wanted) {
+      if (written.get(file) === text) continue;
+      await this.#write(file, text);
+      written.set(file, text);
+    }
+    for (const file of written.keys()) {
+      if (wanted.has(file)) continue;
+      await rm(path.join(this.#dir, file), { force: true });
+      written.delete(file);
+    }
   }
 
   /** Files of an earlier platform, whatever is in them. */

@@ -327,9 +327,9 @@ export class PodWorker {
       this.#wakeAfter(this.#tokens.msUntilRefresh);
       return true;
     } catch (error) {
+      this.#volumesWritten = false;
       if (!(error instanceof VolumeError)) throw error;
       this.#note("Warning", "FailedMount", error.message);
-      this.#volumesWritten = false;
       this.#wakeAfter(this.#retryMs);
       this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
       // A running Pod keeps what it had.
