@@ -153,7 +153,7 @@ export class FunctionResponse extends ServerResponse<FunctionRequest> {
     return this;
   }
 
-  /** `links({ next: "…" })`: the `Link` header, of several calls together. */
+  /** `links({ next: url })`: the `Link` header, of several calls together. */
   links(links: Record<string, string | string[]>): this {
     const list = Object.entries(links).flatMap(([relation, urls]) =>
       [urls].flat().map((url) => `<${url}>; rel="${relation}"`),

@@ -9,7 +9,8 @@ import { buildSync } from "esbuild";
 import { onTestFinished } from "vitest";
 import { entry } from "../index.ts";
 
-const bundle = buildSync({
+/** The runtime as images have it: one file. */
+export const bundle = buildSync({
   entryPoints: [entry],
   bundle: true,
   platform: "node",
