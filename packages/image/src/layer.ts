@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { Readable } from "node:stream";
+import { type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
@@ -88,26 +88,33 @@ function layerOf(mediaType: string, bytes: Uint8Array, diffId: Digest): Layer {
 async function writeLayer(tar: AsyncIterable<Uint8Array>, file: string): Promise<Layer> {
   const tarHash = createHash("sha256");
   const hash = createHash("sha256");
+  const compressor = zstd ? zstd({ chunkSize }) : zlib.createGzip({ level: gzipLevel, chunkSize });
   let first = true;
-  await pipeline(
-    Readable.from(tar, { objectMode: true }),
-    async function* (chunks: AsyncIterable<Uint8Array>) {
-      for await (const chunk of chunks) {
-        tarHash.update(chunk);
-        yield chunk;
-      }
-    },
-    zstd ? zstd({ chunkSize }) : zlib.createGzip({ level: gzipLevel, chunkSize }),
-    async function* (compressed: AsyncIterable<Buffer>) {
-      for await (const chunk of compressed) {
-        if (!zstd && first && chunk.length >= 10) withoutSystem(chunk);
-        first = false;
-        hash.update(chunk);
-        yield chunk;
-      }
-    },
-    createWriteStream(file),
-  );
+  const feed = async () => {
+    for await (const chunk of tar) {
+      tarHash.update(chunk);
+      await written(compressor, chunk);
+    }
+    compressor.end();
+  };
+  await Promise.all([
+    feed().catch((error: unknown) => {
+      compressor.destroy(error as Error);
+      throw error;
+    }),
+    pipeline(
+      compressor,
+      async function* (compressed: AsyncIterable<Buffer>) {
+        for await (const chunk of compressed) {
+          if (!zstd && first && chunk.length >= 10) withoutSystem(chunk);
+          first = false;
+          hash.update(chunk);
+          yield chunk;
+        }
+      },
+      createWriteStream(file),
+    ),
+  ]);
   const { size } = await stat(file);
   const body = { size, open: () => createReadStream(file, { highWaterMark: chunkSize }) };
   const mediaType = zstd ? mediaTypes.layerZstd : mediaTypes.layerGzip;
@@ -116,6 +123,16 @@ async function writeLayer(tar: AsyncIterable<Uint8Array>, file: string): Promise
     diffId: digestFrom(tarHash),
     body,
   };
+}
+
+/**
+ * Waits until a chunk is compressed. Were the end announced while the last chunk waits, Node.js would end zstd's frame
+ * with that chunk and then once more, which adds an empty frame: the bytes would be a matter of time.
+ */
+function written(compressor: Writable, chunk: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    compressor.write(chunk, (error) => (error ? reject(error) : resolve()));
+  });
 }
 
 /** Headers, contents and padding, gathered so that thousands of small files are not thousands of chunks. */
