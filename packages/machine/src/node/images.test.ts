@@ -33,6 +33,16 @@ test("an image is found again by name and by digest, also after a restart", asyn
   });
 });
 
+test("an image that is pulled under many names at once is there under each", async () => {
+  const { registry, store } = await openStore();
+  const names = Array.from({ length: 8 }, (_, number) => `app-${number}:1`);
+  for (const name of names) await registry.push(name, { "app/main.cjs": "1" });
+  const images = await Promise.all(names.map((name) => store.pull(`${registryHost}/${name}`)));
+  expect(new Set(images.map(({ digest }) => digest)).size).toBe(1);
+  for (const { rootDir } of images)
+    expect(readFileSync(path.join(rootDir, "app/main.cjs"), "utf8")).toBe("1");
+});
+
 test("a tag that has moved is another image after the next pull", async () => {
   const { registry, store } = await openStore();
   const tagged = `${registryHost}/app:1`;

@@ -118,8 +118,10 @@ export class ImageStore {
       const unpacked = await unpackImageLayers(client, resolved, rootDir, images);
       const about: ImageRecord = { config, ...unpacked };
       writeFileSync(path.join(partial, "config.json"), JSON.stringify(about));
-      // Two names of one image may be pulled at the same time.
-      if (!existsSync(dir)) await rename(partial, dir);
+      // Two names of one image may be pulled at the same time: then theirs is as good.
+      await rename(partial, dir).catch((error: unknown) => {
+        if (!existsSync(dir)) throw error;
+      });
       return this.#add(resolved.digest, about, clock.now());
     } finally {
       await rm(partial, { recursive: true, force: true });
