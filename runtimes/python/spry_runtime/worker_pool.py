@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PROMOTE_SECONDS = 0.005
 _STALL_SECONDS = 5.0
+_STACK_SECONDS = 2.0
+"""For a process that is to end to write its stacks, on a machine that has much else to do."""
 _LOAD_ATTEMPTS = 5
 
 
@@ -144,6 +146,7 @@ class WorkerPool:
             self._retiring.add(worker)
             self._server.metrics.replaced_workers += 1
             worker.signal(signal.SIGUSR2)  # it writes its stacks to stderr
+            worker.ends_after = time.monotonic() + _STACK_SECONDS
         if worker is self.current:
             if self._coming is None:
                 self._start_worker()
@@ -223,7 +226,12 @@ class WorkerPool:
             self.end_if_done(former)
 
     def end_if_done(self, worker: WorkerProcess) -> None:
-        if worker is not self.current and not worker.outstanding:
+        if worker is self.current or worker.outstanding:
+            return
+        left = worker.ends_after - time.monotonic()
+        if left > 0:
+            self._reactor.call_later(left, lambda: self._end(worker))
+        else:
             self._end(worker)
 
     def _end(self, worker: WorkerProcess, patience: float = 0.0) -> int:

@@ -82,6 +82,8 @@ class WorkerProcess:
         self.events = READ
         self.watched = False
         self.retiring = False
+        self.ends_after = 0.0
+        """By `time.monotonic`: until then it writes its stacks."""
         self.ended = False
         self.load_error = ""
         self.stalled_at = 0
