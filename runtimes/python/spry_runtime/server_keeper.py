@@ -11,7 +11,8 @@ from .reactor import READ, Reactor
 from .worker_process import RECEIVE_BYTES, WorkerProcess
 
 _TICK_SECONDS = 1.0
-_STACK_SECONDS = 0.2
+_STACK_SECONDS = 1.0
+"""For a blocked process to write its stacks, on a machine that has much else to do."""
 _LOAD_ATTEMPTS = 5
 
 
