@@ -133,6 +133,16 @@ test("a Pod does not start without a volume of which the content could not be re
   expect((await getPod(client)).status?.containerStatuses?.[0]?.restartCount).toBe(0);
 });
 
+test("an agent that is stopped before it has taken over a Pod ends it", async () => {
+  const machine = await startMachine();
+  await createPod(machine, idle);
+  const pid = await pidOf(machine, await untilRunning(machine.client));
+  await machine.node.stop({ pods: "leave" });
+  expect(isRunning(pid)).toBe(true);
+  await machine.restartNode().stop({ pods: "stop" });
+  expect(isRunning(pid)).toBe(false);
+});
+
 test("a Pod runs on when the agent ends, and the next agent takes it over", async () => {
   const machine = await startMachine();
   await createPod(machine, `console.log("hello"); ${idle}`, {

@@ -83,6 +83,9 @@ class NodeAgent implements MachineNode {
   /** Pods that ended here and that others still keep in the API, by a finalizer. */
   readonly #done = new Set<string>();
   readonly #ending = new AbortController();
+  #recovered: Promise<RecoveredPod[]> | undefined;
+  /** Whether workers have what an earlier agent left. */
+  #hasTakenOver = false;
 
   constructor(options: NodeOptions) {
     this.#options = { clock: systemClock, log: silentLogger, measureDisk, ...options };
@@ -127,10 +130,11 @@ class NodeAgent implements MachineNode {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { client, name, sandbox, clock } = this.#options;
+    const { client, name, clock } = this.#options;
     const end = AbortSignal.any([signal, this.#ending.signal]);
     await this.#images.open();
-    const recovered = new Map((await sandbox.recover()).map((pod) => [pod.uid, pod]));
+    if (end.aborted) return;
+    const recovered = new Map((await this.#recover()).map((pod) => [pod.uid, pod]));
     void this.#pods.run(end);
     await Promise.race([this.#pods.synced, aborted(end)]);
     if (end.aborted) return;
@@ -138,6 +142,7 @@ class NodeAgent implements MachineNode {
       if (type === "deleted") this.#removed(object);
       else this.#put(object, recovered.get(object.metadata.uid ?? ""));
     });
+    this.#hasTakenOver = true;
     // At the same moment: a Pod that goes now is either a worker's, or one of these.
     const strangers = [...recovered.values()].filter(({ uid }) => !this.#workers.has(uid));
     recovered.clear();
@@ -153,6 +158,10 @@ class NodeAgent implements MachineNode {
       this.#every(imageSweepMs, end, () => this.#evictions.collectImages()),
       this.#every(evictionCheckMs, end, () => this.#evictions.check()),
     ]);
+  }
+
+  #recover(): Promise<RecoveredPod[]> {
+    return (this.#recovered ??= this.#options.sandbox.recover());
   }
 
   #register(): Promise<void> {
@@ -295,13 +304,26 @@ class NodeAgent implements MachineNode {
     this.#ending.abort();
     const workers = [...this.#workers.values()];
     if (pods === "leave") for (const worker of workers) worker.release();
-    else await this.#stopAll(workers);
+    else await Promise.all([this.#stopAll(workers), this.#stopLeft()]);
     if (pods === "stop")
       await markNotReady(client, name, sandbox, clock).catch((error: unknown) =>
         log.debug({ error: messageOf(error) }, "marking the node not ready failed"),
       );
     if (pods === "stop") await sandbox.close();
     await this.#events.flushed();
+  }
+
+  /** A platform may be stopped before this agent has taken over what the one before it left running. */
+  async #stopLeft(): Promise<void> {
+    if (this.#hasTakenOver) return;
+    const containers = (await this.#recover()).flatMap((pod) => pod.containers);
+    const ends = containers.map(async ({ container }) => {
+      container.kill("SIGTERM");
+      const cancel = this.#options.clock.after(stopCapMs, () => container.kill("SIGKILL"));
+      await container.exited;
+      cancel();
+    });
+    await Promise.all(ends);
   }
 
   /** Waits for all, also when one cannot be ended. */
