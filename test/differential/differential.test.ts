@@ -37,33 +37,37 @@ describe.skipIf(reason !== undefined)(`answers${reason ? ` (skipped: ${reason})`
     );
   });
 
-  test.each(cases.map((one, index) => ({ ...one, index })))("$name", async (one) => {
-    // A busy server may need longer than a case gives it to hear of its own writes: then it gets more.
-    const plays = one.steps.some(({ settleMs }) => settleMs !== undefined) ? 3 : 1;
-    let steps: PlayedStep[] = [];
-    for (let play = 1; play <= plays; play++) {
-      if (play > 1) console.log(`${one.name}: answered differently, played again`);
-      steps = await played(one, `case-${one.index}${"-again".repeat(play - 1)}`, play);
-      if (steps.every(({ left }) => left.length === 0)) break;
-    }
-    const open: string[] = [];
-    for (const [index, { step, differences, left }] of steps.entries()) {
-      count.requests++;
-      if (differences.length === 0) count.equal++;
-      else if (left.length === 0) count.allowed++;
-      else {
-        count.open++;
-        (found[one.name] ??= []).push(index);
-        report.push(...left.map((each) => ({ case: one.name, step, ...each })));
-        if (!known[one.name]?.includes(index)) open.push(...left.map((each) => told(step, each)));
+  test.each(cases.map((one, index) => ({ ...one, index })))(
+    "$name",
+    async (one) => {
+      // A busy server may need longer than a case gives it to hear of its own writes: then it gets more.
+      const plays = one.steps.some(({ settleMs }) => settleMs !== undefined) ? 3 : 1;
+      let steps: PlayedStep[] = [];
+      for (let play = 1; play <= plays; play++) {
+        if (play > 1) console.log(`${one.name}: answered differently, played again`);
+        steps = await played(one, `case-${one.index}${"-again".repeat(play - 1)}`, play);
+        if (steps.every(({ left }) => left.length === 0)) break;
       }
-    }
-    if (updating) return;
-    const message = `${one.name}: differences that docs/embedded-api.md does not list`;
-    expect(open.join("\n"), message).toBe("");
-    const fixed = (known[one.name] ?? []).filter((each) => !found[one.name]?.includes(each));
-    expect(fixed, "steps of known-differences.json that answer equally now").toEqual([]);
-  });
+      const open: string[] = [];
+      for (const [index, { step, differences, left }] of steps.entries()) {
+        count.requests++;
+        if (differences.length === 0) count.equal++;
+        else if (left.length === 0) count.allowed++;
+        else {
+          count.open++;
+          (found[one.name] ??= []).push(index);
+          report.push(...left.map((each) => ({ case: one.name, step, ...each })));
+          if (!known[one.name]?.includes(index)) open.push(...left.map((each) => told(step, each)));
+        }
+      }
+      if (updating) return;
+      const message = `${one.name}: differences that docs/embedded-api.md does not list`;
+      expect(open.join("\n"), message).toBe("");
+      const fixed = (known[one.name] ?? []).filter((each) => !found[one.name]?.includes(each));
+      expect(fixed, "steps of known-differences.json that answer equally now").toEqual([]);
+    },
+    180_000,
+  );
 
   test("every difference that is listed exists", () => {
     const unused = allowed.filter((each) => !each.isChance && !used.has(each.reason));
