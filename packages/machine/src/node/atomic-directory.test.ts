@@ -1,6 +1,15 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { temporaryDirectory } from "../testing.ts";
 import { writeAtomicDirectory } from "./atomic-directory.ts";
 
@@ -27,4 +36,33 @@ test("no files at all are an empty directory", async () => {
   const dir = path.join(temporaryDirectory(), "v");
   await writeAtomicDirectory(dir, files({}));
   expect(readdirSync(dir).filter((name) => !name.startsWith(".."))).toEqual([]);
+});
+
+describe("after a writer that was killed", () => {
+  const wanted = files({ a: "new", "sub/b": "2" });
+  test.each<[string, (dir: string) => void]>([
+    ["among its files", (dir) => mkdirSync(path.join(dir, "..half"))],
+    [
+      "before what is read was switched",
+      (dir) => {
+        mkdirSync(path.join(dir, "..half"));
+        writeFileSync(path.join(dir, "..half", "a"), "ne");
+        symlinkSync("..half", path.join(dir, "..data_tmp"));
+      },
+    ],
+    ["before the names were linked", (dir) => rmSync(path.join(dir, "a"))],
+    ["before names that are no more were removed", (dir) => symlinkSync("x", path.join(dir, "x"))],
+  ])("%s, the directory is as it should be", async (_, kill) => {
+    for (const before of [wanted, files({ a: "old", c: "4" })]) {
+      const dir = path.join(temporaryDirectory(), "v");
+      await writeAtomicDirectory(dir, before);
+      kill(dir);
+      await writeAtomicDirectory(dir, wanted);
+      expect(readFileSync(path.join(dir, "a"), "utf8")).toBe("new");
+      expect(readFileSync(path.join(dir, "sub", "b"), "utf8")).toBe("2");
+      const current = readlinkSync(path.join(dir, "..data"));
+      expect(readdirSync(dir).sort()).toEqual(["..data", current, "a", "sub"].sort());
+      expect(await writeAtomicDirectory(dir, wanted)).toBe(false);
+    }
+  });
 });

@@ -20,7 +20,7 @@ export type Files = ReadonlyMap<string, { content: Buffer; mode: number }>;
  * Writes files so that a reader sees all of the old ones or all of the new ones, in Kubernetes' way
  * (`pkg/volume/util/atomic_writer.go`): the files are in `..<stamp>/`, `..data` links there, and the
  * visible names link through `..data`. Returns whether anything changed. A group that is named may
- * read every file, whatever its mode.
+ * read every file, whatever its mode. Whatever a writer that was killed has left is put right.
  */
 export async function writeAtomicDirectory(
   dir: string,
@@ -28,9 +28,28 @@ export async function writeAtomicDirectory(
   group?: number,
 ): Promise<boolean> {
   await mkdir(dir, { recursive: true, mode: 0o755 });
-  const data = path.join(dir, "..data");
-  const previous = await readlink(data).catch(() => undefined);
-  if (previous && (await isSame(path.join(dir, previous), files))) return false;
+  const data = path.join(dir, dataName);
+  let current = await readlink(data).catch(() => undefined);
+  const isCurrent = current !== undefined && (await isSame(path.join(dir, current), files));
+  if (!isCurrent) {
+    current = await writeFiles(dir, files, group);
+    const next = `${data}_tmp`;
+    await rm(next, { force: true });
+    await symlink(current, next);
+    await rename(next, data);
+  }
+  const isLinked = await linkVisible(dir, files);
+  for (const name of await readdir(dir)) {
+    const isOurs = !name.startsWith("..") || name === dataName || name === current;
+    if (!isOurs) await rm(path.join(dir, name), { recursive: true, force: true });
+  }
+  return !isCurrent || isLinked;
+}
+
+const dataName = "..data";
+
+/** Beside those that are read now; the name of their directory. */
+async function writeFiles(dir: string, files: Files, group?: number): Promise<string> {
   const stamp = `..${Date.now().toString(36)}_${randomBytes(4).toString("hex")}`;
   for (const [name, { content, mode }] of files) {
     const file = path.join(dir, stamp, name);
@@ -41,16 +60,18 @@ export async function writeAtomicDirectory(
     await chmod(file, mode | 0o440);
   }
   if (files.size === 0) await mkdir(path.join(dir, stamp), { mode: 0o755 });
-  await symlink(stamp, `${data}_tmp`);
-  await rename(`${data}_tmp`, data);
+  return stamp;
+}
+
+/** Returns whether a name came or went. */
+async function linkVisible(dir: string, files: Files): Promise<boolean> {
   const visible = new Set([...files.keys()].map((name) => name.split("/")[0] ?? ""));
-  const present = (await readdir(dir)).filter((name) => !name.startsWith(".."));
-  for (const name of visible)
-    if (!present.includes(name)) await symlink(path.join("..data", name), path.join(dir, name));
-  for (const name of present)
-    if (!visible.has(name)) await rm(path.join(dir, name), { force: true });
-  if (previous) await rm(path.join(dir, previous), { recursive: true, force: true });
-  return true;
+  const present = new Set((await readdir(dir)).filter((name) => !name.startsWith("..")));
+  const missing = [...visible].filter((name) => !present.has(name));
+  const former = [...present].filter((name) => !visible.has(name));
+  for (const name of missing) await symlink(path.join(dataName, name), path.join(dir, name));
+  for (const name of former) await rm(path.join(dir, name), { force: true });
+  return missing.length + former.length > 0;
 }
 
 async function isSame(dir: string, files: Files): Promise<boolean> {
