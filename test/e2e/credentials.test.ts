@@ -1,9 +1,8 @@
 /** Logins of package registries in a live platform: builds use them, and afterwards they are in no image, log, status, Event or object. */
-import { readdirSync, readFileSync } from "node:fs";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findPython } from "@spry/machine";
 import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
+import { contentOf } from "../support/files-below.ts";
 import { canCompileFor, nativeSource, nativeWheel } from "../support/native-python.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
 import {
@@ -139,10 +138,8 @@ describe("a login of a package registry", () => {
       expectNoTrace(stdout, `the log of ${pod}`);
     }
     expectNoTrace(platform.output, "the platform's own log");
-    for (const file of filesIn(path.join(platform.dataDir, "registry"))) {
-      const bytes = readFileSync(file);
-      expectNoTrace(decompressed(bytes).toString("latin1"), file);
-    }
+    for (const file of platform.registryFiles())
+      expectNoTrace(decompressed(contentOf(file)).toString("latin1"), file);
   });
 });
 
@@ -153,10 +150,4 @@ async function waitForReason(name: string, reason: string): Promise<void> {
 
 function expectNoTrace(text: string, where: string): void {
   for (const trace of traces) expect(text.includes(trace), `${trace} in ${where}`).toBe(false);
-}
-
-function filesIn(directory: string): string[] {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name));
 }

@@ -1,5 +1,4 @@
 /** Functions whose source is in Git, on real servers: HTTP with a password, SSH with a key. */
-import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
@@ -10,6 +9,7 @@ import {
   SshServer,
 } from "../../packages/controller/src/testing/ssh-server.ts";
 import { enginePlatform } from "../support/engine.ts";
+import { contentOf } from "../support/files-below.ts";
 import { functionManifest } from "../support/platform.ts";
 
 const domain = "serverless.kyma-project.io";
@@ -255,7 +255,7 @@ describe("a private repository", () => {
 });
 
 function unpacked(file: string): Buffer {
-  return decompressed(readFileSync(file));
+  return decompressed(contentOf(file));
 }
 
 describe("what is wrong is said:", () => {

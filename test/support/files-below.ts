@@ -1,9 +1,26 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-/** All files of a directory, at any depth. */
+/** All files of a directory, at any depth. What goes meanwhile, as Pods that have ended do, is none of them. */
 export function filesBelow(directory: string): string[] {
-  return readdirSync(directory, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name));
+  const entries = unlessGone(() => readdirSync(directory, { withFileTypes: true })) ?? [];
+  return entries.flatMap((entry) => {
+    const file = path.join(directory, entry.name);
+    if (entry.isDirectory()) return filesBelow(file);
+    return entry.isFile() ? [file] : [];
+  });
+}
+
+/** Nothing of a file that has gone since it was found. */
+export function contentOf(file: string): Buffer {
+  return unlessGone(() => readFileSync(file)) ?? Buffer.alloc(0);
+}
+
+function unlessGone<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }
