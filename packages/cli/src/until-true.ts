@@ -3,17 +3,20 @@ import { UserError } from "./user-error.ts";
 
 const pauseMs = 250;
 
-/** Asks until the answer is yes; what the question throws ends the waiting. */
+/** Asks until the answer is yes, a text being why not yet; what the question throws ends the waiting. */
 export async function untilTrue(
   what: string,
   timeoutMs: number,
-  question: () => Promise<boolean>,
+  question: () => Promise<boolean | string>,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
-  while (!(await question())) {
+  for (;;) {
+    const answer = await question();
+    if (answer === true) return;
     if (performance.now() > deadline) {
+      const because = answer === false ? "" : `: ${answer}`;
       throw new UserError(
-        `waiting until ${what}: not within ${timeoutMs / 1000} s`,
+        `waiting until ${what}: not within ${timeoutMs / 1000} s${because}`,
         "kubectl get pods,events tells more; --timeout waits longer",
       );
     }
