@@ -16,7 +16,7 @@ import {
 } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AnyCluster, startAnyCluster, whyNoneAtAll } from "../support/any-cluster.ts";
-import { inClient, serviceUrl, startClient } from "../support/client-pod.ts";
+import { answerOf, startClient } from "../support/client-pod.ts";
 import { inventory } from "../support/cluster-inventory.ts";
 import { functionManifest, root, run } from "../support/platform.ts";
 import { untilRunning } from "../support/until-running.ts";
@@ -58,11 +58,7 @@ describe.skipIf(reason !== undefined)(`any cluster${reason ? ` (skipped: ${reaso
     await client.apply(functions, JSON.parse(object), { fieldManager: "test" });
     await untilRunning(client, { namespace, name: "numbers" });
   };
-  const call = () => {
-    const url = JSON.stringify(serviceUrl(namespace, "numbers"));
-    const script = `fetch(${url}).then((r) => r.text()).then((t) => console.log(t))`;
-    return inClient({ ...cluster, client }, namespace, script);
-  };
+  const call = () => answerOf({ ...cluster, client }, namespace, "numbers");
 
   test("is installed in with one command", async () => {
     const values = cluster.values.flatMap((file) => ["--values", file]);

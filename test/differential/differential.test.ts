@@ -40,10 +40,8 @@ describe.skipIf(reason !== undefined)(`answers${reason ? ` (skipped: ${reason})`
   test.each(cases.map((one, index) => ({ ...one, index })))(
     "$name",
     async (one) => {
-      // A busy server may need longer than a case gives it to hear of its own writes: then it gets more.
-      const plays = one.steps.some(({ settleMs }) => settleMs !== undefined) ? 3 : 1;
       let steps: PlayedStep[] = [];
-      for (let play = 1; play <= plays; play++) {
+      for (const play of mayBeRepeated(one) ? [1, 2, 3] : [1]) {
         if (play > 1) console.log(`${one.name}: answered differently, played again`);
         steps = await played(one, `case-${one.index}${"-again".repeat(play - 1)}`, play);
         if (steps.every(({ left }) => left.length === 0)) break;
@@ -82,10 +80,25 @@ interface PlayedStep {
   left: Difference[];
 }
 
-async function played(one: Case, namespace: string, patience: number): Promise<PlayedStep[]> {
+/** Not where both servers would refuse what the first play has left, equally, whatever they did at first. */
+function mayBeRepeated({ steps }: Case): boolean {
+  const leaves = ({ method, path, body }: Step) =>
+    method === "POST" &&
+    path.endsWith("/customresourcedefinitions") &&
+    !JSON.stringify(body).includes("$ns");
+  return !steps.some(leaves) || steps.some(({ settleMs }) => settleMs !== undefined);
+}
+
+/**
+ * The real server answers many questions (roles, quotas, limits, policies) from caches that hear of a write a moment later,
+ * on a busy machine much later: when answers differ, it gets time to hear, more at each play. Ours never gets any but what
+ * a step itself asks for.
+ */
+async function played(one: Case, namespace: string, play: number): Promise<PlayedStep[]> {
+  const pauseMs = (play - 1) * 500;
   const [embedded, real] = await Promise.all([
-    replay(servers.embedded, one, namespace, patience),
-    replay(servers.real, one, namespace, patience),
+    replay(servers.embedded, one, { namespace, patience: play, pauseMs: 0 }),
+    replay(servers.real, one, { namespace, patience: play, pauseMs }),
   ]);
   return one.steps.map((step, index) => {
     const [ours, theirs] = [embedded[index], real[index]];

@@ -7,19 +7,24 @@ import { type Case, type Step } from "./step.ts";
 const watchMs = 4000;
 const settleMs = 15_000;
 
-/** The answers of one server to the steps of a case, with so many times the time that these want it to settle. */
-export async function replay(
-  transport: Transport,
-  one: Case,
-  namespace: string,
-  patience: number,
-): Promise<Answer[]> {
+export interface Play {
+  namespace: string;
+  /** How many times the time that steps want a server to settle. */
+  patience: number;
+  /** Between a write and what follows it. */
+  pauseMs: number;
+}
+
+/** The answers of one server to the steps of a case. */
+export async function replay(transport: Transport, one: Case, play: Play): Promise<Answer[]> {
+  const { namespace, patience, pauseMs } = play;
   const raw: unknown[] = [];
   const answers: Answer[] = [];
   const normaliser = new Normaliser(JSON.stringify(one.steps));
   if (JSON.stringify(one.steps).includes("$ns")) await prepare(transport, namespace);
   for (const step of one.steps) {
     const answer = await settled(transport, filled(step, namespace, raw), patience);
+    if (step.method !== "GET") await sleep(pauseMs);
     raw.push(answer.body);
     answers.push(normaliser.answer(answer));
   }

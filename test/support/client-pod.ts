@@ -62,6 +62,24 @@ export async function inClient(
 export const serviceUrl = (namespace: string, name: string): string =>
   `http://${name}.${namespace}.svc.cluster.local/`;
 
+/**
+ * A Function's answer through its Service, from the client's Pod. A Service refuses connections until kube-proxy has heard
+ * of its first Pod, which is up to a second after that Pod is ready, and longer on a busy node: so long a caller waits.
+ */
+export function answerOf(cluster: PodsCluster, namespace: string, name: string): Promise<string> {
+  const script = `const end = Date.now() + 15_000;
+    const attempt = async () => {
+      try {
+        console.log(await (await fetch(${JSON.stringify(serviceUrl(namespace, name))})).text());
+      } catch (error) {
+        if (error.cause?.code !== "ECONNREFUSED" || Date.now() > end) throw error;
+        setTimeout(attempt, 100);
+      }
+    };
+    void attempt();`;
+  return inClient(cluster, namespace, script);
+}
+
 /** Two callers in the client's Pod, one request after the other each, until one gets this answer. */
 export async function callUntil(
   cluster: PodsCluster,

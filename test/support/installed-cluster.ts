@@ -13,7 +13,7 @@ import { inNamespaces } from "../../tools/real-apiserver/node/namespaces.ts";
 import { allowPlainRegistry } from "../../tools/real-apiserver/node/programs.ts";
 import { type NodeProgram } from "../../tools/real-apiserver/node/programs.ts";
 import { losePower, restartProgram } from "../../tools/real-apiserver/node/restart.ts";
-import { inClient, serviceUrl, startClient } from "./client-pod.ts";
+import { answerOf, inClient, startClient } from "./client-pod.ts";
 import { inventory } from "./cluster-inventory.ts";
 import { root, run } from "./platform.ts";
 import { enforcePolicies, type PolicyAgent } from "./policy-agent.ts";
@@ -219,9 +219,7 @@ export class InstalledCluster {
 
   /** A Function's answer by its Service's name, from the client's Pod. */
   call(namespace: string, name: string): Promise<string> {
-    const url = JSON.stringify(serviceUrl(namespace, name));
-    const script = `fetch(${url}).then((r) => r.text()).then((t) => console.log(t))`;
-    return this.inClient(namespace, script);
+    return answerOf(this, namespace, name);
   }
 
   /** From now on NetworkPolicies count on the node, which by itself knows none; says what went wrong with that. */
