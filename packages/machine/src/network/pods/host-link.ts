@@ -10,6 +10,19 @@ const forwardingDir = "/run/spry/forwarding";
 const hairpinMac = "ee:ee:ee:ee:ee:ee";
 export { hairpinMac as routerMac };
 
+const tableOf = (name: string) => name.replace("-", "_");
+
+/**
+ * A table without its interface is that of a platform which is gone: it protects nobody, and would drop what
+ * comes from Pods of a later platform with the same addresses.
+ */
+export async function removeStaleTables(nft: string): Promise<void> {
+  const tables = await runCommand(nft, ["list", "tables", "ip"]);
+  const live = new Set(interfaces("spry-").map(tableOf));
+  for (const [, table = ""] of tables.matchAll(/^table ip (spry_[0-9a-f]{8})$/gm))
+    if (!live.has(table)) await runCommand(nft, ["delete", "table", "ip", table]).catch(() => {});
+}
+
 export interface HostLinkOptions {
   /** Name of the router's namespace and of the interface that leads to it. */
   name: string;
@@ -27,7 +40,7 @@ export class HostLink {
   }
 
   get #table(): string {
-    return this.#options.name.replace("-", "_");
+    return tableOf(this.#options.name);
   }
 
   get isUp(): boolean {

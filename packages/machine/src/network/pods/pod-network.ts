@@ -4,7 +4,7 @@ import path from "node:path";
 import { type Logger, messageOf } from "@spry/kube";
 import { AddressBlock } from "./address-block.ts";
 import { findProgram, runCommand } from "./commands.ts";
-import { HostLink, namespaceDir, routerMac } from "./host-link.ts";
+import { HostLink, namespaceDir, removeStaleTables, routerMac } from "./host-link.ts";
 
 export interface PodNetworkOptions {
   /** Names everything after it, so that platforms never meet. */
@@ -51,6 +51,7 @@ export class PodNetwork {
     if (ip === undefined) throw new Error("ip is missing: install iproute2");
     const nft = findProgram("nft");
     if (nft === undefined) throw new Error("nft is missing: install nftables");
+    await removeStaleTables(nft);
     const hash = createHash("sha256").update(dataDir).digest();
     const name = nameOf(hash);
     const block = await freeBlock(ip, name, hash.readUInt16BE(8));

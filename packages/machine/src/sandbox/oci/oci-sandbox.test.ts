@@ -481,6 +481,43 @@ test.skipIf(why !== "")(
   },
 );
 
+test.skipIf(why !== "")(
+  `a table of nftables that a platform without its interface has left keeps nobody from Pods${why}`,
+  async () => {
+    const dataDir = temporaryDirectory();
+    const before = await openOciSandbox({ dataDir });
+    const { hostAddress } = before;
+    await before.close();
+    const nft = (...lines: string[]) =>
+      execFileSync("nft", ["-f", "-"], { input: lines.join("\n") });
+    const table = "table ip spry_00000000";
+    nft(
+      table,
+      `${table} { chain input { type filter hook input priority 0;`,
+      `ip daddr ${hostAddress} iifname != { "lo", "spry-00000000" } drop`,
+      "}",
+      "}",
+    );
+    onTestFinished(() => void nft(table, `delete ${table}`));
+    const sandbox = await openOciSandbox({ dataDir });
+    onTestFinished(() => sandbox.close());
+    expect(sandbox.hostAddress).toBe(hostAddress);
+    const place = await sandbox.openPod(pod);
+    onTestFinished(() => place.close());
+    const image = imageWith({
+      "app/main.cjs": `
+        require("node:http").createServer((_, response) => response.end("hi")).listen(
+          8080, process.env.SERVER_HOST,
+          () => require("node:fs").writeSync(Number(process.env.SPRY_READY_FD), "ready\\n"))`,
+    });
+    const container = (await place.start(specFor(place.dir, image, {}))) as OciContainer;
+    await container.ready;
+    expect(await textFrom(`http://${place.ip}:8080/`)).toBe("hi");
+    container.kill("SIGKILL");
+    await container.exited;
+  },
+);
+
 describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
   test("leaves its containers running; the next one adopts them and removes strays", async () => {
     const dataDir = temporaryDirectory();
