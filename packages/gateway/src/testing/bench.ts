@@ -81,12 +81,14 @@ export async function startBench(options: Partial<GatewayOptions> = {}): Promise
         const status = { conditions };
         await client.patch(functions, metadata, { status }, { subresource: "status" });
       }
+      await heard();
     },
     async service(name = "hello", own = { [labels.functionName]: name }) {
       await client.create(resources.services, {
         metadata: { name, namespace: "default", labels: own },
         spec: { ports: [{ name: "http", port: 80, targetPort: 8080 }] },
       });
+      await heard();
     },
     call: (call = {}) => callGateway(gateway.port, call),
     raw: () => connected(gateway.port),
@@ -181,8 +183,15 @@ async function writeEndpoints(
     const target = { namespace: "default", name: metadata.name ?? "" };
     await client.delete(resources.endpointSlices, target);
   }
-  // The gateway hears of it through its watch, a turn or two of the event loop later.
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await heard();
+}
+
+/**
+ * Until the gateway has heard of what was written, through its watches: some turns of the event loop later, not some
+ * time, because the API server is in this process.
+ */
+async function heard(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function nameOf(pod: TestPod): string {
