@@ -2,6 +2,8 @@ import { defineConfig } from "vitest/config";
 
 /** A condition that holds later than expected has still come true: a busy machine is no failure. */
 const expect = { poll: { timeout: 15_000 } };
+/** Far above what several such conditions may take one after the other: it only ends what would never end. */
+const limits = { testTimeout: 60_000, hookTimeout: 60_000 };
 
 export default defineConfig({
   test: {
@@ -11,7 +13,7 @@ export default defineConfig({
           name: "unit",
           expect,
           include: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"],
-          testTimeout: 20_000,
+          ...limits,
         },
       },
       {
@@ -20,7 +22,7 @@ export default defineConfig({
           name: "runtimes",
           expect,
           include: ["runtimes/*/src/**/*.test.ts"],
-          testTimeout: 20_000,
+          ...limits,
         },
       },
       {
@@ -28,8 +30,7 @@ export default defineConfig({
           name: "conformance",
           expect,
           include: ["test/conformance/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...limits,
           fileParallelism: false,
         },
       },

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import {
   type Container,
@@ -51,7 +51,6 @@ function untilRunning(client: KubeClient): Promise<Pod> {
 }
 
 async function pidOf(machine: TestMachine, pod: Pod): Promise<number> {
-  const { readFileSync } = await import("node:fs");
   const file = path.join(
     machine.dataDir,
     "pods",
@@ -189,7 +188,14 @@ test("a container that ended while no agent was there is reported as lost, and s
 test("a Job that comes to its end while no agent is there is counted by the next one", async () => {
   const machine = await startMachine();
   const { client } = machine;
-  const main = `setTimeout(() => require("node:fs").writeFileSync(process.env.SPRY_TERMINATION_LOG, "built"), 300)`;
+  const gate = path.join(machine.dataDir, "gate");
+  const main = `
+    const { existsSync, writeFileSync } = require("node:fs");
+    const waiting = setInterval(() => {
+      if (!existsSync(${JSON.stringify(gate)})) return;
+      clearInterval(waiting);
+      writeFileSync(process.env.SPRY_TERMINATION_LOG, "built");
+    }, 10);`;
   const image = await machine.registry.push("app:1", { "app/main.cjs": main }, command);
   await client.create(resources.jobs, {
     metadata: target("build"),
@@ -208,6 +214,7 @@ test("a Job that comes to its end while no agent is there is counted by the next
   });
   const pid = await pidOf(machine, pod);
   await machine.node.stop({ pods: "leave" });
+  writeFileSync(gate, "");
   await eventually(() => expect(isRunning(pid)).toBe(false));
   machine.restartNode();
   await eventually(async () => {
@@ -361,7 +368,12 @@ test("init containers run one after the other; a sidecar runs beside, and ends w
         sh("sidecar", "echo sidecar >> $DIR/log; exec sleep 60", { restartPolicy: "Always" }),
         sh("second", "echo second >> $DIR/log"),
       ],
-      containers: [sh("main", "sleep 0.2; sort $DIR/log | tr '\\n' ' '")],
+      containers: [
+        sh(
+          "main",
+          "until grep -q sidecar $DIR/log; do sleep 0.05; done; sort $DIR/log | tr '\\n' ' '",
+        ),
+      ],
     },
   });
   const pod = await eventually(async () => {
@@ -432,7 +444,7 @@ test("a Pod's status is written once per change", async () => {
   await createPod(machine, "process.exit(0)", {}, { restartPolicy: "Never" });
   await eventually(async () => expect((await getPod(client)).status?.phase).toBe("Succeeded"));
   await client.delete(resources.pods, target("p"), { gracePeriodSeconds: 0 });
-  await eventually(async () => expect(getPod(client)).rejects.toSatisfy(isNotFound));
+  await eventually(() => expect(seen.at(-1)).toMatch(/^DELETED/));
   seen.length = 0;
   const image = await machine.registry.push(
     "web:1",

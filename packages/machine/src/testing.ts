@@ -77,7 +77,7 @@ export async function startRegistry(): Promise<TestRegistry> {
 }
 
 /** Waits until a check passes; its last failure is the test's. */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 10_000): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 15_000): Promise<T> {
   const end = Date.now() + timeoutMs;
   for (;;) {
     try {

@@ -45,7 +45,8 @@ test.for([
   "a gRPC probe of service %j, when the call ends with %i",
   async ([service, code, result]) => {
     const port = await healthServer({ "": 1, good: 1, bad: 2, unsure: 0 }, code);
-    expect(await runProbe({ grpc: { port, service } }, target)).toEqual(result);
+    const probe = { grpc: { port, service }, timeoutSeconds: 15 };
+    expect(await runProbe(probe, target)).toEqual(result);
   },
 );
 

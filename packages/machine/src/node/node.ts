@@ -316,7 +316,13 @@ class NodeAgent implements MachineNode {
   /** A platform may be stopped before this agent has taken over what the one before it left running. */
   async #stopLeft(): Promise<void> {
     if (this.#hasTakenOver) return;
-    const containers = (await this.#recover()).flatMap((pod) => pod.containers);
+    const recovered = await this.#recover().catch((error: unknown) => {
+      // Whoever runs the agent is told by that; what else is to be stopped must be.
+      const { log } = this.#options;
+      log.warn({ error: messageOf(error) }, "ending what an earlier agent left failed");
+      return [];
+    });
+    const containers = recovered.flatMap((pod) => pod.containers);
     const ends = containers.map(async ({ container }) => {
       container.kill("SIGTERM");
       const cancel = this.#options.clock.after(stopCapMs, () => container.kill("SIGKILL"));

@@ -91,7 +91,7 @@ test.each<{ name: string; probe: Probe; success: boolean; message?: RegExp }>([
   { name: "no handler", probe: {}, success: false, message: /neither httpGet/ },
 ])("a probe meets $name", async ({ probe, success, message = /^/ }) => {
   const { target } = await startContainer();
-  const result = await runProbe(probe, target);
+  const result = await runProbe({ timeoutSeconds: 15, ...probe }, target);
   expect(result).toEqual({ success, message: expect.stringMatching(message) as string });
   expect(result.message).not.toContain("secret");
 });
@@ -118,7 +118,7 @@ test.each([
 ])("a lifecycle hook: $name", async ({ hook, error }) => {
   const { target } = await startContainer();
   const process = { exec: target.exec } as never;
-  const done = runHook(hook, { ...target, process }, 1_000, systemClock);
+  const done = runHook(hook, { ...target, process }, 15_000, systemClock);
   if (error) await expect(done).rejects.toThrow(error);
   else await done;
 });

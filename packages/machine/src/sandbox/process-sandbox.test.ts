@@ -299,7 +299,7 @@ test("a command is run beside the container, for so long and no longer", async (
   onTestFinished(() => place.close());
   const image = imageWith({ "app/main.cjs": "setInterval(() => {}, 1000)" });
   const container = await place.start(specFor(place.dir, image, { env: { NAME: "world" } }));
-  const timeoutMs = 5_000;
+  const timeoutMs = 15_000;
   expect(await container.exec(["sh", "-c", "echo hello $NAME"], { timeoutMs })).toEqual({
     exitCode: 0,
     output: "hello world\n",
@@ -332,7 +332,7 @@ test.skipIf(!hasTerminals())(
     // The size is set by a program of its own.
     await eventually(async () => {
       const { output: size } = await container.exec(["stty", "-F", terminalOf(container), "size"], {
-        timeoutMs: 5_000,
+        timeoutMs: 15_000,
       });
       expect(size).toContain("33 77");
     });

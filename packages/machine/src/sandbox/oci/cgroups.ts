@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, sleep } from "@spry/kube";
-import { listNames } from "../records.ts";
 import { signalProcess } from "../processes.ts";
 import { type OciMount } from "./oci-spec.ts";
 
-const removeAttempts = 40;
+/** The end of a process takes processor time, which a container at its limit, or a busy machine, has little of. */
+const removeAttempts = 200;
 const removePauseMs = 25;
 
 /**
@@ -160,16 +160,23 @@ export class Cgroups {
   }
 }
 
-/** Links (`cpu` → `cpu,cpuacct`) are left out: they would be looked at twice. */
+/** None of one that is gone. Links (`cpu` → `cpu,cpuacct`) are left out: they would be looked at twice. */
 function directoriesOf(dir: string): string[] {
-  if (!existsSync(dir)) return [];
-  return readdirSync(dir, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name);
+  try {
+    return readdirSync(dir, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+  } catch {
+    return [];
+  }
 }
 
+/** None of a group that is gone: somebody else may remove it at any moment. */
 function pidsOf(dir: string): number[] {
-  if (!listNames(dir).includes("cgroup.procs")) return [];
-  const text = readFileSync(path.join(dir, "cgroup.procs"), "latin1");
-  return text.split("\n").filter(Boolean).map(Number);
+  try {
+    const text = readFileSync(path.join(dir, "cgroup.procs"), "latin1");
+    return text.split("\n").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
 }
