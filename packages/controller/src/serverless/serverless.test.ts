@@ -12,7 +12,7 @@ import { deletionHook, type Serverless, serverlesses, type ServerlessSpec } from
 const base = settings;
 const namespace = "kyma-system";
 const registry = { pushAddress: "push:5000", pullAddress: "pull", username: "u", password: "p" };
-const patience = { timeout: 5_000, interval: 10 };
+const patience = { interval: 10 };
 
 describe("a spec becomes the controller's configuration", () => {
   test.each<[ServerlessSpec, object]>([
