@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { createInterface, type Interface } from "node:readline";
+import { createInterface } from "node:readline";
 import { functionCrd, labels } from "@spry/function";
 import {
   Controller,
@@ -57,7 +57,9 @@ export const controllerProgram = path.join(root, "test/support/controller-proces
 /** A Function Controller in a process of its own. */
 export class ControllerProcess {
   readonly #child: ChildProcess;
-  readonly #lines: Interface;
+  readonly #leading = Promise.withResolvers<void>();
+  readonly #asked: ((usage: Usage) => void)[] = [];
+  /** When all that it wrote has been read, too. */
   readonly exited: Promise<unknown>;
   #errors = "";
 
@@ -74,18 +76,23 @@ export class ControllerProcess {
       env: { ...process.env, NODE_OPTIONS: nodeOptions },
     });
     this.#child.stderr!.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
-    this.#lines = createInterface({ input: this.#child.stdout! });
-    this.exited = once(this.#child, "exit");
+    createInterface({ input: this.#child.stdout! }).on("line", (line) => {
+      const said = JSON.parse(line) as { leads: true } | Usage;
+      if ("leads" in said) this.#leading.resolve();
+      else this.#asked.shift()?.(said);
+    });
+    this.exited = once(this.#child, "close");
   }
 
-  /** Resolves when it leads. */
+  /** Resolves when it leads, or has led. */
   async leads(): Promise<void> {
-    await this.#next();
+    await Promise.race([this.#leading.promise, this.whole()]);
   }
 
   async usage(): Promise<Usage> {
+    const usage = new Promise<Usage>((resolve) => this.#asked.push(resolve));
     this.#child.stdin!.write("\n");
-    return JSON.parse(await this.#next()) as Usage;
+    return Promise.race([usage, this.whole()]);
   }
 
   /** Throws when it ends, with what it said. */
@@ -111,11 +118,6 @@ export class ControllerProcess {
 
   resume(): void {
     this.#child.kill("SIGCONT");
-  }
-
-  async #next(): Promise<string> {
-    const line = once(this.#lines, "line").then(([text]) => text as string);
-    return Promise.race([line, this.whole()]);
   }
 }
 
