@@ -1,7 +1,7 @@
 /** Edits while everything that Spry stands on is killed in turn: none is lost, none is done twice, every request is answered. */
 import { randomBytes } from "node:crypto";
 import { annotations, type Function, functions, labels } from "@spry/function";
-import { Informer, type Job, resources } from "@spry/kube";
+import { Informer, isNotFound, type Job, resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Load } from "../support/client-pod.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
@@ -35,7 +35,10 @@ async function kill(which: { labelSelector: string }, fits = (_name: string) => 
   const { items } = await cluster.client.list(resources.pods, { namespace: system, ...which });
   for (const { metadata } of items.filter((pod) => fits(pod.metadata.name ?? ""))) {
     const target = { namespace: system, name: metadata.name ?? "" };
-    await cluster.client.delete(resources.pods, target, { gracePeriodSeconds: 0 });
+    const options = { gracePeriodSeconds: 0 };
+    await cluster.client.delete(resources.pods, target, options).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
   }
 }
 

@@ -37,7 +37,7 @@ import {
 } from "../differential/sequences/metrics-server.ts";
 import { callUntil, connections, serviceUrl } from "../support/client-pod.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
-import { functionManifest, pause, root, run } from "../support/platform.ts";
+import { functionManifest, root, run } from "../support/platform.ts";
 import { type PolicyAgent } from "../support/policy-agent.ts";
 import { rightOf, rightsIn, rightsMissing, rightsUnused, rightsUsed } from "../support/rights.ts";
 import { helm } from "../../tools/helm/helm.ts";
@@ -297,7 +297,10 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     const pods = async () => {
       const labelSelector = "serverless.kyma-project.io/resource=deployment";
       const { items } = await cluster.client.list(resources.pods, { namespace, labelSelector });
-      return items.map(({ metadata }) => metadata.uid ?? "").toSorted((a, b) => (a < b ? -1 : 1));
+      return items
+        .filter(({ metadata }) => !metadata.deletionTimestamp)
+        .map(({ metadata }) => metadata.uid ?? "")
+        .toSorted((a, b) => (a < b ? -1 : 1));
     };
     const running = await pods();
     const { stderr } = await cluster.spry("uninstall", "--functions", "keep");
@@ -384,10 +387,9 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
       const now = await cluster.inventory();
       return now.filter((each) => !before.includes(each));
     };
-    // A Pod may take its minute to end.
-    for (let attempt = 0; attempt < 200 && (await left()).length > 0; attempt++) await pause(500);
-    expect(await left()).toEqual([]);
-  }, 240_000);
+    // A Pod may take its minute to end, and its namespace some more.
+    await expect.poll(left, { timeout: 180_000, interval: 500 }).toEqual([]);
+  }, 300_000);
 
   test.skipIf(!existsSync(helm()))(
     `the Helm chart installs the same (needs ${helm()})`,

@@ -31,6 +31,21 @@ async function makeNamespace(name: string, metadata: KubeObject["metadata"] = {}
   return unique;
 }
 
+/** A LimitRange; resolves when the API server goes by it, which hears of its own objects a moment later. */
+async function limit(metadata: { namespace: string; name: string }, range: object): Promise<void> {
+  const limits = [{ type: "Container", ...range }];
+  await cluster.client.create(limitRanges, { metadata, spec: { limits } });
+  const probe: Pod = {
+    metadata: { namespace: metadata.namespace, name: "probe" },
+    spec: { containers: [{ name: "main", image: "example.invalid/image" }] },
+  };
+  const limitsOfProbe = async () => {
+    const { spec } = await cluster.client.create(resources.pods, probe, { dryRun: true });
+    return spec?.containers[0]?.resources?.limits;
+  };
+  await expect.poll(limitsOfProbe, patience).toBeDefined();
+}
+
 async function create(namespace: string, name = "fn"): Promise<void> {
   const spec = { runtime: "nodejs24", source: { inline: { source: `of ${name}` } } } as const;
   await cluster.client.create<Function>(functions, { metadata: { namespace, name }, spec });
@@ -80,8 +95,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
     const namespace = await makeNamespace("limited");
     withNodes(namespace);
     const metadata = { namespace, name: "small" };
-    const limits = [{ type: "Container", max: { memory: "64Mi" } }];
-    await cluster.client.create(limitRanges, { metadata, spec: { limits } });
+    await limit(metadata, { max: { memory: "64Mi" } });
     await create(namespace);
     await expect
       .poll(() => condition(namespace, "BuildReady"), patience)
@@ -95,11 +109,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
   test("a LimitRange's defaults are the namespace's: they stay in the Pods, and are not fought over", async () => {
     const namespace = await makeNamespace("defaults");
     withNodes(namespace);
-    const limits = [{ type: "Container", default: { "ephemeral-storage": "1Gi" } }];
-    await cluster.client.create(limitRanges, {
-      metadata: { namespace, name: "room" },
-      spec: { limits },
-    });
+    await limit({ namespace, name: "room" }, { default: { "ephemeral-storage": "1Gi" } });
     await create(namespace);
     await expect
       .poll(() => condition(namespace, "Running"), patience)

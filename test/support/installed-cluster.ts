@@ -247,7 +247,9 @@ export class InstalledCluster {
   /** What a ServiceAccount has asked the API server for, by the audit log. */
   asked(account: string): AuditEvent[] {
     const text = readFileSync(layout(this.#dir).auditLog, "utf8");
-    const all = text.split("\n").flatMap((line) => (line ? [JSON.parse(line) as AuditEvent] : []));
+    // The last line may be just being written.
+    const lines = text.split("\n").slice(0, -1);
+    const all = lines.map((line) => JSON.parse(line) as AuditEvent);
     return all.filter(({ user }) => user.username === `system:serviceaccount:${account}`);
   }
 

@@ -3,6 +3,9 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
+/** The kernel may have a whole tree of processes to end before, and a disk to wait for. */
+const killedWithinMs = 30_000;
+
 export interface ProcessIdentity {
   pid: number;
   /** Clock ticks from boot to its start (proc(5), stat field 22); empty where there is no /proc. */
@@ -60,7 +63,7 @@ export async function endProcess(one: BackgroundProcess, graceMs: number): Promi
   send(one, "SIGTERM");
   if (await isGoneWithin(one, graceMs)) return;
   send(one, "SIGKILL");
-  if (!(await isGoneWithin(one, 5_000))) {
+  if (!(await isGoneWithin(one, killedWithinMs))) {
     throw new Error(`ending ${one.name}: process ${one.pid} is still there after SIGKILL`);
   }
 }

@@ -16,6 +16,9 @@ import { binaryOf } from "../binaries.ts";
 import { Problem } from "../problem.ts";
 import { until } from "../until.ts";
 
+/** A busy machine is no failure. */
+const timeoutMs = 60_000;
+
 /** Its own `/var` and `/run` below the cluster's directory, so that every program finds its usual places. */
 const script = `set -e
 mount --make-rshared /
@@ -45,7 +48,7 @@ export async function startNamespaces(
   const log = path.join(dir, "namespaces.log");
   const args = [...own, "--propagation=private", "--kill-child", ...run];
   const outer = startInBackground("namespaces", "unshare", args, { cwd: dir, log });
-  await until("the namespaces are there", { signal, timeoutMs: 10_000 }, () => {
+  await until("the namespaces are there", { signal, timeoutMs }, () => {
     if (!isRunning(outer)) throw new Error(lastLines(outer));
     return Promise.resolve(existsSync(path.join(dir, "namespaces-ready")));
   });
@@ -77,7 +80,7 @@ export async function startInNamespaces(
 
 async function childOf(pid: number, signal: AbortSignal): Promise<number> {
   let child = 0;
-  await until(`process ${pid} has a child`, { signal, timeoutMs: 5_000 }, () => {
+  await until(`process ${pid} has a child`, { signal, timeoutMs }, () => {
     const list = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
     child = Number(list.split(" ")[0]);
     return Promise.resolve(child > 0);

@@ -99,7 +99,7 @@ export async function undoNode({ network, cgroup, settings }: NodeTraces): Promi
     try {
       return removeCgroup(cgroup);
     } catch (error) {
-      if (attempt === 100) throw error;
+      if (attempt === 600) throw error;
       await pause(50);
     }
   }
