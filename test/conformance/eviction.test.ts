@@ -71,7 +71,7 @@ describe.skipIf(!hasKubectl())("a node with one Pod that a budget protects", () 
   test("kubectl drain waits for the budget, and goes on when it allows", async () => {
     const drain = (timeout: string) =>
       harness.kubectlWith("", "drain", "here", "--force", `--timeout=${timeout}`);
-    const refused = await drain("2s");
+    const refused = await drain("4s");
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain(
       "Cannot evict pod as it would violate the pod's disruption budget.",

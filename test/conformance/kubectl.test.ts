@@ -1,8 +1,9 @@
 /** What people do with kubectl, done with the real one over TLS. */
+import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { resources } from "@spry/kube";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Harness, hasKubectl, startHarness } from "./harness.ts";
 
 let harness: Harness;
@@ -209,19 +210,18 @@ describe.skipIf(!hasKubectl())("kubectl", () => {
   });
 
   test("watches", async () => {
-    const watching = harness.kubectlWith(
-      "",
-      "get",
-      "cm",
-      "-w",
-      "--no-headers",
-      "--field-selector=metadata.name=seen",
-      "--request-timeout=3s",
-    );
-    await new Promise((resolve) => setTimeout(resolve, 1000));
     await kubectl("create", "configmap", "seen");
-    const { stdout } = await watching;
-    expect(stdout).toMatch(/^seen\s+0/);
+    const args = ["get", "cm", "-w", "--no-headers", "--field-selector=metadata.name=seen"];
+    const { directory: HOME, kubeconfig: KUBECONFIG } = harness;
+    const env = { PATH: process.env.PATH, HOME, KUBECONFIG };
+    const watching = spawn("kubectl", args, { env });
+    onTestFinished(() => void watching.kill());
+    let output = "";
+    watching.stdout.on("data", (chunk) => (output += chunk));
+    // Once it has listed it watches.
+    await expect.poll(() => output).toMatch(/^seen\s+0/);
+    await kubectl("patch", "configmap", "seen", "-p", '{"data":{"a":"b"}}');
+    await expect.poll(() => output).toMatch(/^seen\s+0.*\nseen\s+1/);
   });
 
   test("deletes with its dependents, orphans, or waits for them", async () => {

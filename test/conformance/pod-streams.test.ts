@@ -20,6 +20,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Harness, hasKubectl, startHarness } from "./harness.ts";
 
 const registryHost = "registry.test";
+const patience = { timeout: 30_000 };
 /** Answers on 8080, echoes what it is sent, writes a line now and then. */
 const program = `
   const net = require("node:net");
@@ -72,7 +73,7 @@ async function startPod(name: string, image: string, more: object = {}): Promise
       const found = await harness.client.get(resources.pods, { namespace: "default", name });
       expect(found.status?.containerStatuses?.[0]?.state?.running).toBeDefined();
     },
-    { timeout: 15_000, interval: 20 },
+    { timeout: 30_000, interval: 20 },
   );
 }
 
@@ -202,15 +203,15 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
   });
 
   test("exec -t runs the command on a terminal of the size told", async () => {
-    // kubectl itself wants a terminal to pass its size on; script(1) gives it one.
+    // kubectl itself wants a terminal to pass its size on; script(1) gives it one. The size comes a moment after the start.
     const command =
-      "stty rows 33 cols 77; kubectl exec -it web -- sh -c 'sleep 0.5; test -t 0 && stty size; exit 4'";
+      "stty rows 33 cols 77; kubectl exec -it web -- sh -c 'for i in $(seq 100); do stty size | grep -q 33 && break; sleep 0.1; done; test -t 0 && stty size; exit 4'";
     const result = await new Promise<{ stdout: string; code: number }>((resolve) => {
       const env = { PATH: process.env.PATH ?? "", HOME: directory, KUBECONFIG: harness.kubeconfig };
       const child = execFile(
         "script",
         ["-qefc", command, "/dev/null"],
-        { env, timeout: 20_000 },
+        { env, timeout: 30_000 },
         (error, stdout) => resolve({ stdout, code: error ? Number(error.code ?? -1) : 0 }),
       );
       child.stdin?.on("error", () => {});
@@ -243,10 +244,10 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
     const child = spawn("kubectl", ["exec", "web", "--", "sh", "-c", script], { env });
     let output = "";
     child.stdout.on("data", (chunk) => (output += chunk));
-    await expect.poll(() => output, { timeout: 10_000 }).toMatch(/^\d+\n$/);
+    await expect.poll(() => output, patience).toMatch(/^\d+\n$/);
     const pid = Number(output);
     child.kill("SIGKILL");
-    await expect.poll(() => isThere(pid), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => isThere(pid), patience).toBe(false);
   });
 
   test("attach shows what the container writes from now on", async () => {
@@ -254,7 +255,7 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
     const child = spawn("kubectl", ["attach", "web"], { env });
     let output = "";
     child.stdout.on("data", (chunk) => (output += chunk));
-    await expect.poll(() => output, { timeout: 10_000 }).toContain("tick\ntick\n");
+    await expect.poll(() => output, patience).toContain("tick\ntick\n");
     child.kill();
   });
 
@@ -266,7 +267,7 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
       let output = "";
       child.stdout.on("data", (chunk) => (output += chunk));
       child.stdin.write(`${word}\n`);
-      await expect.poll(() => output, { timeout: 10_000 }).toContain(`got ${word}\n`);
+      await expect.poll(() => output, patience).toContain(`got ${word}\n`);
       child.kill();
     }
   });
@@ -306,7 +307,7 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
     child.stdout.on("data", (chunk) => (output += chunk));
     child.stderr.on("data", (chunk) => (output += chunk));
     try {
-      await expect.poll(() => output, { timeout: 10_000 }).toContain(`:${nobody} -> 7070`);
+      await expect.poll(() => output, patience).toContain(`:${nobody} -> 7070`);
       const answers = await Promise.all(
         [0, 10, 1_000_000, 5_000_000].map(async (size) => {
           const body = "y".repeat(size);
