@@ -4,6 +4,8 @@ import { defineConfig } from "vitest/config";
 const expect = { poll: { timeout: 15_000 } };
 /** Far above what several such conditions may take one after the other: it only ends what would never end. */
 const limits = { testTimeout: 60_000, hookTimeout: 60_000 };
+/** Builds and Pods are behind it. */
+const patient = { poll: { timeout: 60_000 } };
 
 export default defineConfig({
   test: {
@@ -37,10 +39,10 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
-          expect,
+          expect: patient,
           include: ["test/e2e/**/*.test.ts"],
           globalSetup: "test/support/shared-installation.ts",
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 120_000,
           fileParallelism: false,
         },
@@ -48,7 +50,7 @@ export default defineConfig({
       {
         test: {
           name: "cluster",
-          expect,
+          expect: patient,
           include: ["test/cluster/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,

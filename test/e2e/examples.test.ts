@@ -8,7 +8,7 @@ import { WebSocket } from "ws";
 import { findPython } from "@spry/machine";
 import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
-import { type CallOptions } from "../support/calls.ts";
+import { type Answer, type CallOptions } from "../support/calls.ts";
 import { enginePlatform, onCluster } from "../support/engine.ts";
 import { root } from "../support/platform.ts";
 
@@ -117,15 +117,22 @@ const rows: Record<string, Example> = {
   "function-to-function": {
     functions: ["shop", "prices"],
     works: async () => {
-      expect(await text("shop.default", "/?part=gear")).toBe('{"part":"gear","price":"12.99 EUR"}');
+      // On a cluster a Service may refuse connections for a moment after its first Pod is ready.
+      const answers = ({ status }: Answer) => status === 200;
+      const { body } = await platform.callUntil("shop.default", answers, { path: "/?part=gear" });
+      expect(body).toBe('{"part":"gear","price":"12.99 EUR"}');
       expect((await call("shop.default", { path: "/?part=moon" })).status).toBe(404);
     },
   },
   cloudevents: {
     functions: ["orders", "warehouse", "eventing-publisher-proxy -n kyma-system"],
     works: async () => {
-      const accepted = await post("orders.default", { part: "gear" });
-      expect(accepted.status, accepted.body).toBe(202);
+      // On a cluster a Service may refuse connections for a moment after its first Pod is ready.
+      const order = async () => {
+        const { status, body } = await post("orders.default", { part: "gear" });
+        return `${status} ${body}`;
+      };
+      await expect.poll(order).toMatch(/^202 /);
       const headers = {
         "ce-specversion": "1.0",
         "ce-type": "shop.order.placed.v1",
@@ -147,7 +154,7 @@ const rows: Record<string, Example> = {
     ...(onCluster && { apply: withNodeImage }),
     works: async () => {
       await platform.k("create job --from=cronjob/cron now");
-      await platform.k("wait --for=condition=Complete job/now --timeout=60s");
+      await platform.k("wait --for=condition=Complete job/now --timeout=110s");
       expect(JSON.parse(await text("cron.default"))).toContainEqual({
         at: expect.stringMatching(/^\d{4}-/),
         by: "CronJob",
@@ -303,7 +310,7 @@ async function fromLocalRepository(): Promise<void> {
   });
   const local = manifest.replace(/url: .*\/(.*\.git)/, `url: ${server.origin}/$1`);
   await platform.k("apply -f -", local);
-  await platform.k("wait --for=condition=Running function/git-source --timeout=60s");
+  await platform.k("wait --for=condition=Running function/git-source --timeout=110s");
 }
 
 /** As the example says: on a cluster its Job runs on any image that has Node.js. */

@@ -74,10 +74,10 @@ describe("a Function's life", () => {
     const source = `module.exports = { main() { console.log("seen by logs"); return "ok"; } };`;
     await platform.k("apply -f -", functionManifest("talker", source));
     await platform.callUntil("talker.default", ({ body }) => body === "ok");
-    const logs = await platform.k(
-      "logs -l serverless.kyma-project.io/function-name=talker,serverless.kyma-project.io/resource=deployment --tail=-1",
-    );
-    expect(logs).toContain("seen by logs");
+    const pods =
+      "serverless.kyma-project.io/function-name=talker,serverless.kyma-project.io/resource=deployment";
+    // A container runtime writes down what it reads from a container, a moment after.
+    await expect.poll(() => platform.k(`logs -l ${pods} --tail=-1`)).toContain("seen by logs");
   });
 
   test("an edit is answered by the new code", async () => {

@@ -42,8 +42,7 @@ async function called(url: string, how = "fetch", host = "caller.default"): Prom
 }
 
 /** Names become known a moment after their Service. */
-const eventuallyCalled = (url: string, how?: string) =>
-  expect.poll(() => called(url, how), { timeout: 20_000 });
+const eventuallyCalled = (url: string, how?: string) => expect.poll(() => called(url, how));
 
 describe("a Function calls", () => {
   test.for([
@@ -223,7 +222,7 @@ describe.skipIf(!isOci)(
         })
       ).body === "far";
     const eventually = (heard: boolean) =>
-      expect.poll(() => isHeard("http://far.shop/"), { timeout: 30_000 }).toBe(heard);
+      expect.poll(() => isHeard("http://far.shop/")).toBe(heard);
 
     test("nobody is let in, then one namespace, then one port; the gateway always is", async () => {
       await eventually(true);
@@ -268,5 +267,5 @@ function serving(port: number, text: string): string {
 }
 
 function fetching(url: string): string {
-  return `const again = (left) => fetch("${url}").then((answer) => answer.text()).then(console.log, (error) => left > 0 ? setTimeout(again, 100, left - 1) : console.log(error.cause.code)); again(50);`;
+  return `const again = (left) => fetch("${url}").then((answer) => answer.text()).then(console.log, (error) => left > 0 ? setTimeout(again, 100, left - 1) : console.log(error.cause.code)); again(300);`;
 }

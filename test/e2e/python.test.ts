@@ -119,7 +119,7 @@ test.skipIf(!absent || onCluster)(
     });
     await platform.k("apply -f -", manifest);
     await expect
-      .poll(() => platform.k("describe function absent"), { timeout: 30_000 })
+      .poll(() => platform.k("describe function absent"))
       .toMatch(new RegExp(`Python ${absent} is not on this machine \\(it has .*\\): install`));
     // It waits for its Python, not in the way of others.
     await platform.k(

@@ -39,7 +39,7 @@ describe("a registry with a small quota", () => {
     const source = `module.exports = { main: () => "there is room" };`;
     await platform.k("apply -f -", functionManifest("late", source));
     await expect
-      .poll(() => buildReady("late"), { timeout: 30_000, interval: 100 })
+      .poll(() => buildReady("late"), { timeout: 60_000, interval: 100 })
       .toMatch(/^False\/JobFailed\/.*DENIED: the registry is full: .*delete Functions/s);
 
     expect((await fetch(upload, { method: "DELETE", headers })).status).toBe(204);

@@ -24,7 +24,7 @@ describe("twenty edits under 200 requests per second", () => {
       await platform.callUntil("busy.default", ({ body }) => body === `v${edit}`);
     }
     // The load's own next request, too, is answered by the newest code.
-    await expect.poll(() => load.seen.has("v20"), { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => load.seen.has("v20")).toBe(true);
     await load.stop();
     expect(load.failures).toEqual([]);
     expect(load.answered).toBeGreaterThan(500);
@@ -62,6 +62,8 @@ describe("kill -9", () => {
         ({ status, body }) => status === 200 && body === name,
       );
     }
+    // So does what was stored and not acknowledged any more.
+    await platform.k("wait --for=condition=Running functions --all --timeout=110s");
   });
 
   test("running Functions go on serving, and the next start takes them over", async () => {

@@ -159,14 +159,14 @@ describe("kill -9 at random points of rollouts and Jobs", () => {
     for (const name of names) {
       const found = await platform.k(`get deployment ${name} -o jsonpath={..env[0].value}`);
       expect([...(possible.get(name) ?? [])]).toContain(found);
-      await platform.k(`rollout status deployment/${name} --timeout=60s`);
+      await platform.k(`rollout status deployment/${name} --timeout=110s`);
       const versions = () => platform.k(`get pods -l app=${name} -o jsonpath={..env[0].value}`);
       const wanted = Array.from({ length: 1 + (Number(found) % 3) }, () => found).join(" ");
       await expect.poll(versions, { timeout: 60_000 }).toBe(wanted);
     }
     expect(jobs.size).toBeGreaterThan(0);
     for (const name of jobs) {
-      await platform.k(`wait --for=condition=Complete job/${name} --timeout=60s`);
+      await platform.k(`wait --for=condition=Complete job/${name} --timeout=110s`);
       expect(await platform.k(`get job ${name} -o jsonpath={.status.succeeded}`), name).toBe("1");
     }
     await platform.stop();

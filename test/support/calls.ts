@@ -45,7 +45,7 @@ export function call(
 export async function callUntil(
   ask: () => Promise<Answer>,
   fits: (answer: Answer) => boolean,
-  timeoutMs = 60_000,
+  timeoutMs = 110_000,
 ): Promise<Answer> {
   const deadline = performance.now() + timeoutMs;
   let answer: Answer | undefined;

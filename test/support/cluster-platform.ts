@@ -7,6 +7,8 @@ import path from "node:path";
 
 const main = path.join(root, "tools/spry.mjs");
 
+const listedMs = 15_000;
+
 /** Of Kubernetes and of Spry; all others are a test's. */
 const lasting = /^(default|kube-.*|kyma-system)$/;
 
@@ -24,11 +26,13 @@ export class ClusterPlatform {
   /** What the tests of one file have made: the next file finds the cluster as this one did. */
   async remove(): Promise<void> {
     const everywhere = "--all --all-namespaces --ignore-not-found";
-    await this.k(`delete functions ${everywhere} --timeout=60s`);
+    await this.k(`delete functions ${everywhere} --timeout=120s`);
     const namespaces = (await this.k("get namespaces -o name")).trim().split("\n");
     for (const each of namespaces) {
       const name = each.replace("namespace/", "");
-      if (!lasting.test(name)) await this.k(`delete namespace ${name} --wait=false`);
+      // One of the file before may be going just now.
+      const options = "--wait=false --ignore-not-found";
+      if (!lasting.test(name)) await this.k(`delete namespace ${name} ${options}`);
     }
     const ours = "-l !serverless.kyma-project.io/config --ignore-not-found";
     await this.k(`delete cronjobs,jobs,secrets,configmaps -n default ${ours}`);
@@ -67,9 +71,14 @@ export class ClusterPlatform {
     return this.#place().webhooks;
   }
 
-  call(host: string, options: CallOptions = {}): Promise<Answer> {
+  /** A Function may run before Kubernetes has listed the address of its first Pod: so long a caller waits. */
+  async call(host: string, options: CallOptions = {}): Promise<Answer> {
     const { hostname, port } = this.gateway;
-    return call(port, `${host}.localhost`, { address: hostname, ...options });
+    for (const end = performance.now() + listedMs; ;) {
+      const answer = await call(port, `${host}.localhost`, { address: hostname, ...options });
+      const isUnlisted = answer.status === 503 && /has no Pod that is ready/.test(answer.body);
+      if (!isUnlisted || performance.now() > end) return answer;
+    }
   }
 
   callUntil(

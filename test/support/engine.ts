@@ -4,6 +4,8 @@ import { ClusterPlatform } from "./cluster-platform.ts";
 import { Platform } from "./platform.ts";
 
 const startMs = 120_000;
+/** On a cluster until the last Pod of the file has ended. */
+const removeMs = 300_000;
 
 export const onCluster = inject("engine") === "cluster";
 
@@ -24,6 +26,6 @@ export function enginePlatform(
   });
   afterAll(async () => {
     if (!reason) await platform.remove();
-  }, startMs);
+  }, removeMs);
   return platform;
 }

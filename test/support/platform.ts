@@ -68,8 +68,8 @@ export class Platform {
     });
     while (!existsSync(path.join(this.dataDir, "endpoints.json"))) {
       if (ended) throw new Error(`the platform ended at its start:\n${this.output}`);
-      if (performance.now() - begin > 60_000)
-        throw new Error(`no start within 60 s:\n${this.output}`);
+      if (performance.now() - begin > 100_000)
+        throw new Error(`no start within 100 s:\n${this.output}`);
       await pause(2);
     }
     return performance.now() - begin;
