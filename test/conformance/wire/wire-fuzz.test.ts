@@ -7,7 +7,7 @@ import path from "node:path";
 import { resources, silentLogger, type Transport } from "@spry/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Harness, startHarness } from "../harness.ts";
-import { type Credentials, exchange } from "./exchange.ts";
+import { type Answer, type Credentials, exchange, type Step } from "./exchange.ts";
 import { Random } from "./random.ts";
 import { patches } from "./patches.ts";
 import { type Family, requests } from "./requests.ts";
@@ -49,25 +49,44 @@ async function state(): Promise<string> {
 const explained =
   /failed to create typed patch object|unknown patch type|does not contain declared merge key|strconv.ParseUint/;
 
+interface Played {
+  answers: Answer[];
+  before: string;
+  after: string;
+}
+
+async function playedOf(all: readonly Step[][], patience: number): Promise<Played> {
+  const before = await state();
+  const answers = await Promise.all(all.map((steps) => exchange(credentials, steps, patience)));
+  return { answers, before, after: await state() };
+}
+
+const hasWrittenRefused = ({ answers, before, after }: Played): boolean =>
+  after !== before && answers.every(({ statuses }) => statuses.every((status) => status >= 400));
+
+const remove = (name: string) =>
+  harness.client.delete(resources.configMaps, { namespace: "default", name }).catch(() => {});
+
 /** What is wrong with the answers to so many requests of a kind. */
 async function problemsOf(family: string, random: Random): Promise<object[]> {
   const problems: object[] = [];
   const draw = families[family];
   for (let done = 0; done < perFamily; done += atOnce) {
-    const before = await state();
     const all = Array.from({ length: atOnce }, () => draw?.(random) ?? []);
-    const answers = await Promise.all(
-      all.map((steps) => exchange(credentials, steps, patienceOf(family))),
-    );
+    let played = await playedOf(all, patienceOf(family));
+    // Who did not wait long may have been answered later, on a busy machine: the same again, with patience.
+    if (hasWrittenRefused(played) && impatient.has(family)) {
+      await remove("fuzz");
+      played = await playedOf(all, slowMs - 1_000);
+    }
+    const { answers, before, after } = played;
     for (const [index, { statuses, text, took }] of answers.entries()) {
       const sent = all[index]?.map((step) => (Buffer.isBuffer(step) ? shown(step) : step));
       if (statuses.some((each) => each >= 500) && !explained.test(text))
         problems.push({ family, sent, failed: shown(text) });
       if (took > slowMs) problems.push({ family, sent, took });
     }
-    const isRefused = answers.every(({ statuses }) => statuses.every((each) => each >= 400));
-    const after = await state();
-    if (isRefused && after !== before) problems.push({ family, before, after });
+    if (hasWrittenRefused(played)) problems.push({ family, before, after });
     problems.push(...failures.splice(0).filter((each) => !explained.test(JSON.stringify(each))));
   }
   const ready = "GET /readyz HTTP/1.1\r\nhost: k\r\nconnection: close\r\n\r\n";
@@ -77,7 +96,8 @@ async function problemsOf(family: string, random: Random): Promise<object[]> {
 }
 
 /** Where frames are broken the server may well wait for the rest. */
-const patienceOf = (family: string) => (["framing", "upgrades"].includes(family) ? 250 : 5_000);
+const impatient = new Set(["framing", "upgrades"]);
+const patienceOf = (family: string) => (impatient.has(family) ? 250 : slowMs);
 const shown = (bytes: Buffer | string) => bytes.toString("latin1").slice(0, 1000);
 
 test.each(Object.keys(families))(

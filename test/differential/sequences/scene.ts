@@ -22,7 +22,7 @@ export interface PodFilter {
   phase?: string;
 }
 
-const cueTimeoutMs = 25_000;
+const cueTimeoutMs = 60_000;
 const pollMs = 30;
 let addresses = 0;
 
