@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { get as httpGet } from "node:http";
 import { get as httpsGet } from "node:https";
 import { type AddressInfo } from "node:net";
+import { pipeline } from "node:stream/promises";
 import { rootCertificates } from "node:tls";
 import { promisify } from "node:util";
 
@@ -56,19 +57,22 @@ async function serve(host: string, { url: upstream, cafile }: Upstream): Promise
     const url = origin ? new URL(rest, origin) : new URL(`.${request.url ?? "/"}`, upstream);
     const accept = request.headers.accept ?? "*/*";
     const get = url.protocol === "https:" ? httpsGet : httpGet;
+    // Half an answer is none: who asked sees it break off, and asks again.
+    const fail = (error: Error) =>
+      response.headersSent ? response.destroy() : response.writeHead(502).end(String(error));
     const asked = get(url, { ca, headers: { accept } }, (answer) => {
       const here = `http://${request.headers.host}/`;
-      void passOn(answer, response, (text) =>
+      const rewritten = (text: string) =>
         text
           .replaceAll(upstream.href, here)
           .replaceAll(/(https?:\/\/)([^/"'\s<>]+)\//g, (all, scheme: string, name: string) => {
             if (all === here) return all;
             known.set(name, `${scheme}${name}/`);
             return `${here}@/${name}/`;
-          }),
-      );
+          });
+      passOn(answer, response, rewritten).catch(fail);
     });
-    asked.on("error", (error) => response.writeHead(502).end(String(error)));
+    asked.on("error", fail);
   });
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   return {
@@ -86,9 +90,13 @@ async function passOn(
   rewritten: (text: string) => string,
 ): Promise<void> {
   const type = answer.headers["content-type"] ?? "";
-  response.writeHead(answer.statusCode ?? 502, { "content-type": type });
-  if (!/json|html/.test(type)) return void answer.pipe(response);
+  const status = answer.statusCode ?? 502;
+  if (!/json|html/.test(type)) {
+    response.writeHead(status, { "content-type": type });
+    return pipeline(answer, response);
+  }
   const chunks: Buffer[] = [];
   for await (const chunk of answer) chunks.push(chunk as Buffer);
+  response.writeHead(status, { "content-type": type });
   response.end(rewritten(Buffer.concat(chunks).toString()));
 }
