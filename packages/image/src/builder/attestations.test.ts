@@ -122,7 +122,6 @@ async function startDistribution(): Promise<string> {
           (answer) => answer.status,
           () => 0,
         ),
-      { timeout: 10_000 },
     )
     .toBe(200);
   return host;
