@@ -271,7 +271,7 @@ describe("fetch", () => {
       return new Response("ok"); } };`);
     expect((await send(fn.url)).body).toBe("ok");
     fn.process.kill("SIGTERM");
-    await once(fn.process, "exit");
+    await fn.exited;
     expect(fn.stdout()).toBe("finished\n");
   });
 });

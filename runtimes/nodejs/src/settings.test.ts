@@ -1,5 +1,4 @@
 /** What settings change that a Function's user sees. */
-import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { failToStart, send, startFunction } from "./testing/running-function.ts";
 
@@ -65,13 +64,16 @@ describe("hooks", () => {
     const fn = await startFunction(`let state = "new";
       exports.start = async () => { await null; state = "started"; };
       exports.stop = async () => { await null; console.log("stopped"); };
-      exports.main = async () => { await new Promise((done) => setTimeout(done, 200)); console.log("answered"); return state; };`);
+      exports.main = async () => { await new Promise((done) => console.log("begun") ?? setTimeout(done, 200)); console.log("answered"); return state; };`);
     const last = send(fn.url);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect.poll(fn.stdout).toBe("begun\n");
     fn.process.kill("SIGTERM");
     expect((await last).body).toBe("started");
-    const [code] = (await once(fn.process, "exit")) as [number];
-    expect({ code, stdout: fn.stdout() }).toEqual({ code: 0, stdout: "answered\nstopped\n" });
+    const code = await fn.exited;
+    expect({ code, stdout: fn.stdout() }).toEqual({
+      code: 0,
+      stdout: "begun\nanswered\nstopped\n",
+    });
   });
 
   test("a start that fails is a load error", async () => {

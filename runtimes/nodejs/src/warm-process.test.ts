@@ -28,7 +28,7 @@ describe("a warm process", () => {
   test("ends when nobody has a Function for it", async () => {
     const warm = startWarmProcess();
     warm.write("");
-    const [code] = (await once(warm.process, "exit")) as [number];
+    const [code] = (await once(warm.process, "close")) as [number];
     expect({ code, stderr: warm.stderr() }).toEqual({ code: 0, stderr: "" });
   });
 

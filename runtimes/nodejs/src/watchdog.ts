@@ -9,8 +9,9 @@ import { type ChildProcess, spawn } from "node:child_process";
  * nothing watches.
  */
 export function watchEventLoop(limitMs: number): void {
-  // Only for the moment that it takes to look: the inspector listens on loopback.
-  process.debugPort = 32_768 + (process.pid % 28_000);
+  // Only for the moment that it takes to look: the inspector listens on loopback. None of the ports that systems hand to
+  // connections, of which any may be taken.
+  process.debugPort = 10_000 + (process.pid % 20_000);
   const seconds = Math.round(limitMs / 1000);
   const nap = Math.max(1, Math.floor(seconds / 3));
   let sleeper = startSleeper(seconds, nap);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
-import { missingPython, pause, PythonRuntime } from "./testing.ts";
+import { missingPython, PythonRuntime } from "./testing.ts";
 
 const broken: [name: string, files: Record<string, string>, output: RegExp][] = [
   [
@@ -51,11 +51,15 @@ describe.skipIf(missingPython)("loading", () => {
   });
 
   test("refuses connections until the code is loaded", async () => {
-    await using runtime = await PythonRuntime.launch(
-      "import time\ntime.sleep(1)\ndef main(event, context): pass",
-    );
-    await pause(300);
+    await using runtime = await PythonRuntime.launch(`
+import os, time
+print("loading")
+while not os.path.exists(os.path.join(os.path.dirname(__file__), "go")): time.sleep(0.01)
+def main(event, context): pass
+`);
+    await expect.poll(() => runtime.output).toContain("loading");
     await expect(runtime.call("/healthz")).rejects.toThrow("ECONNREFUSED");
+    runtime.write("go", "");
     await runtime.ready;
     expect((await runtime.call("/healthz")).body).toBe("OK");
   });
@@ -149,7 +153,8 @@ atexit.register(lambda: print("atexit ran"))
 def main(event, context):
     request = event["extensions"]["request"]
     if request.path == "/slow":
-        time.sleep(1.5)
+        print("begun")
+        time.sleep(2.5)
     return "fine"
 `;
 
@@ -197,16 +202,15 @@ describe.skipIf(missingPython)("SIGTERM", () => {
         .replace("import ", "import asyncio, "),
     ],
   ])("lets %s answer for a moment and finish what it has begun", async (_name, code) => {
-    await using runtime = await PythonRuntime.start(code);
+    await using runtime = await PythonRuntime.start(code, { FUNC_SHUTDOWN_DELAY_MS: "2000" });
     const idle = runtime.connect();
     await once(idle, "connect");
     const idleClosed = once(idle.resume(), "close");
     const slow = runtime.call("/slow");
-    await pause(100);
+    await expect.poll(() => runtime.output).toContain("begun");
     runtime.signal("SIGTERM");
-    await pause(300);
-    const late = await runtime.call("/", { headers: { connection: "keep-alive" } });
-    expect(late).toMatchObject({ status: 200, headers: { connection: "close" } });
+    const late = () => runtime.call("/", { headers: { connection: "keep-alive" } });
+    await expect.poll(late).toMatchObject({ status: 200, headers: { connection: "close" } });
     expect((await slow).body).toBe("fine");
     await idleClosed;
     expect(await runtime.exited).toBe(0);
@@ -230,7 +234,7 @@ test.skipIf(missingPython)("what a handler prints is there at once", async () =>
   );
   await runtime.call("/path?q", { headers: { "user-agent": 'me "too"' } });
   await expect.poll(() => runtime.output).toMatch(/out\n/);
-  expect(runtime.output).toMatch(/err\n/);
+  await expect.poll(() => runtime.output).toMatch(/err\n/);
   await expect
     .poll(() => runtime.output)
     .toMatch(/ "GET \/path\?q HTTP\/1\.1" 200 - "-" "me \\"too\\""/);

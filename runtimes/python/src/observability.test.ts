@@ -69,7 +69,7 @@ describe.skipIf(missingPython)("spans", () => {
     await using runtime = await PythonRuntime.start(code, { TRACE_COLLECTOR_ENDPOINT: endpoint });
     const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
     const { inside, outside } = JSON.parse((await runtime.call("/a", { headers })).body);
-    await expect.poll(() => spans.length, { timeout: 5000 }).toBe(2);
+    await expect.poll(() => spans.length).toBe(2);
     expect(spans.find(({ name }) => name === "work")).toMatchObject({
       traceId,
       spanId: inside,
@@ -100,9 +100,7 @@ describe.skipIf(missingPython)("spans", () => {
       TRACE_COLLECTOR_ENDPOINT: "http://127.0.0.1:1",
     });
     expect((await runtime.call()).status).toBe(200);
-    await expect
-      .poll(() => runtime.output, { timeout: 5000 })
-      .toContain("exporting spans to http://127.0.0.1:1: ");
+    await expect.poll(() => runtime.output).toContain("exporting spans to http://127.0.0.1:1: ");
     expect((await runtime.call()).status).toBe(200);
   });
 });

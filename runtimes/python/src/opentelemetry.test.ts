@@ -97,7 +97,9 @@ describe.skipIf(missingPython ?? (packages ? undefined : "opentelemetry-api cann
       await using runtime = await PythonRuntime.start(own, env);
       const headers = { traceparent: `00-${traceId}-${caller}-01` };
       expect((await runtime.call("/", { headers })).body).toMatch(/^opentelemetry\.sdk/);
-      expect(runtime.output).toMatch(new RegExp(`SPAN own ${traceId} (?!${caller})[0-9a-f]{16}\n`));
+      await expect
+        .poll(() => runtime.output)
+        .toMatch(new RegExp(`SPAN own ${traceId} (?!${caller})[0-9a-f]{16}\n`));
     });
   },
 );

@@ -75,7 +75,7 @@ describe.skipIf(missingPython)("WebSockets of an ASGI application", () => {
     const third = await open(runtime);
     third.send("raise");
     expect((await once(third, "close"))[0]).toBe(1011);
-    expect(runtime.output).toContain("ValueError: broken");
+    await expect.poll(() => runtime.output).toContain("ValueError: broken");
     const fourth = await open(runtime);
     fourth.terminate();
     await expect.poll(() => runtime.output).toContain("left with 1006");

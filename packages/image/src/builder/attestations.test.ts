@@ -116,12 +116,11 @@ async function startDistribution(): Promise<string> {
   onTestFinished(() => void child.kill());
   const host = `127.0.0.1:${port}`;
   await expect
-    .poll(
-      () =>
-        fetch(`http://${host}/v2/`).then(
-          (answer) => answer.status,
-          () => 0,
-        ),
+    .poll(() =>
+      fetch(`http://${host}/v2/`).then(
+        (answer) => answer.status,
+        () => 0,
+      ),
     )
     .toBe(200);
   return host;

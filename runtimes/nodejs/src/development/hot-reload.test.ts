@@ -1,8 +1,7 @@
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { send, startFunction } from "../testing/running-function.ts";
+import { freePort, send, startFunction } from "../testing/running-function.ts";
 
 const env = { FUNC_HOT_RELOAD: "true" };
 const ask = async (url: string) => (await send(url)).body;
@@ -29,7 +28,7 @@ describe("hot reload", () => {
     const { url, directory } = await startFunction({ [file]: code("first") }, env);
     expect(await ask(url)).toBe("first");
     writeFileSync(join(directory, file), code("second"));
-    await expect.poll(() => ask(url), { timeout: 10_000 }).toBe("second");
+    await expect.poll(() => ask(url)).toBe("second");
   });
 
   test("sees changes of other files, and forgets what the code before has done", async () => {
@@ -42,49 +41,50 @@ describe("hot reload", () => {
     );
     expect([await ask(url), await ask(url)]).toEqual(["a1", "a2"]);
     writeFileSync(join(directory, "lib/text.js"), `module.exports = "b";`);
-    await expect.poll(() => ask(url), { timeout: 10_000 }).toMatch(/^b/);
+    await expect.poll(() => ask(url)).toMatch(/^b/);
   });
 
   test("keeps the last code that could be loaded, and says why", async () => {
     const { url, directory, stderr } = await startFunction(`exports.main = () => "good";`, env);
     writeFileSync(join(directory, "handler.js"), `exports.main = () => {`);
     const reloadError = async () => (await send(url)).headers["x-function-reload-error"];
-    await expect
-      .poll(reloadError, { timeout: 10_000 })
-      .toMatch(/^loading handler\.js: SyntaxError: /);
+    await expect.poll(reloadError).toMatch(/^loading handler\.js: SyntaxError: /);
     expect(await ask(url)).toBe("good");
-    expect(stderr()).toMatch(/handler\.js:1[^]*the last that could goes on serving/);
+    await expect.poll(stderr).toMatch(/handler\.js:1[^]*the last that could goes on serving/);
     writeFileSync(join(directory, "handler.js"), `exports.main = () => "better";`);
-    await expect.poll(() => ask(url), { timeout: 10_000 }).toBe("better");
+    await expect.poll(() => ask(url)).toBe("better");
     expect(await reloadError()).toBeUndefined();
   });
 
   test("finishes what the code before has begun", async () => {
-    const slow = `exports.main = () => new Promise((done) => setTimeout(done, 1500, "old"));`;
-    const { url, directory, stderr } = await startFunction(slow, env);
+    const slow = `exports.main = () => console.log("begun") ?? new Promise((done) => setTimeout(done, 1500, "old"));`;
+    const { url, directory, stderr, stdout } = await startFunction(slow, env);
     const begun = ask(url);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await expect.poll(stdout).toBe("begun\n");
     writeFileSync(join(directory, "handler.js"), `exports.main = () => "new";`);
-    await expect.poll(stderr, { timeout: 10_000 }).toMatch(/reloaded in \d+ ms/);
+    await expect.poll(stderr).toMatch(/reloaded in \d+ ms/);
     expect([await ask(url), await begun]).toEqual(["new", "old"]);
   });
 
   test("stops when it is told to", async () => {
-    const { url, process: child } = await startFunction(`exports.main = () => "hello";`, env);
+    const {
+      url,
+      process: child,
+      exited,
+    } = await startFunction(`exports.main = () => "hello";`, env);
     child.kill("SIGTERM");
-    const [code] = (await once(child, "exit")) as [number];
-    expect(code).toBe(0);
+    expect(await exited).toBe(0);
     await expect(send(url)).rejects.toThrow(/ECONNREFUSED/);
   });
 });
 
 describe("the inspector", () => {
   test("listens on loopback, when it is asked for", async () => {
-    const port = 30_000 + (process.pid % 2000);
+    const port = await freePort();
     const { stderr } = await startFunction(`exports.main = () => "hello";`, {
       FUNC_INSPECT: String(port),
     });
-    expect(stderr()).toContain(`Debugger listening on ws://127.0.0.1:${port}/`);
+    await expect.poll(stderr).toContain(`Debugger listening on ws://127.0.0.1:${port}/`);
     const list = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
     expect(list).toMatchObject([{ webSocketDebuggerUrl: expect.stringContaining("ws://") }]);
   });

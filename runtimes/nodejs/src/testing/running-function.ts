@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Readable, type Writable } from "node:stream";
@@ -23,6 +24,8 @@ export const bundle = buildSync({
 export interface RunningFunction {
   url: string;
   process: ChildProcess;
+  /** Its exit code, once everything that it has said is here. */
+  exited: Promise<number | null>;
   /** Of the Function's files. */
   directory: string;
   stderr: () => string;
@@ -36,7 +39,7 @@ export async function startFunction(
   files: Files | string,
   env: Record<string, string> = {},
 ): Promise<RunningFunction> {
-  const started = spawnFunction(files, env);
+  const started = await spawnFunction(files, env);
   const ready = started.process.stdio[3] as Readable;
   const line = await Promise.race([
     once(ready, "data").then(String),
@@ -49,20 +52,18 @@ export async function startFunction(
 
 /** Runs a Function that does not start: its exit code and what it says. */
 export async function failToStart(files: Files | string, env: Record<string, string> = {}) {
-  const started = spawnFunction(files, env);
-  const [code] = (await once(started.process, "close")) as [number | null];
-  return { code, stderr: started.stderr() };
+  const started = await spawnFunction(files, env);
+  return { code: await started.exited, stderr: started.stderr() };
 }
 
 /** As the first process of a container; the signal goes to it while its code says that it loads. */
 export async function signalFirstProcess(files: Files | string, signal: NodeJS.Signals) {
-  const started = spawnFunction(files, {}, [asFirstProcess, ...ofNamespace]);
+  const started = await spawnFunction(files, {}, [asFirstProcess, ...ofNamespace]);
   const outer = started.process.pid;
   await once(started.process.stdout as Readable, "data");
   const inner = readFileSync(`/proc/${outer}/task/${outer}/children`, "utf8");
   process.kill(Number(inner), signal);
-  const [code] = (await once(started.process, "close")) as [number | null];
-  return { code, stderr: started.stderr() };
+  return { code: await started.exited, stderr: started.stderr() };
 }
 
 const asFirstProcess = "unshare";
@@ -74,13 +75,30 @@ export const noFirstProcess =
     ? undefined
     : "unshare (util-linux) may not make a namespace of processes";
 
-// Below what the system hands to outgoing connections, and far apart for tests that run side by side.
-let nextPort = 20_000 + ((process.pid * 97) % 12_000);
+/** Below what the system hands out itself, and not those of tests that run side by side. */
+const ports = 600;
+const firstPort = 20_000 + (Number(process.env["VITEST_POOL_ID"] ?? 0) % 10) * ports;
+let tried = process.pid % ports;
 
-function spawnFunction(files: Files | string, env: Record<string, string>, prefix: string[] = []) {
+/** One that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const port = firstPort + (tried++ % ports);
+  const server = createServer();
+  const isFree = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+  return isFree ? port : freePort();
+}
+
+async function spawnFunction(
+  files: Files | string,
+  env: Record<string, string>,
+  prefix: string[] = [],
+) {
   const dir = newDirectory();
   writeFunction(dir, files);
-  const port = nextPort++;
+  const port = await freePort();
   const [command, ...args] = [...prefix, process.execPath, join(dir, "server.cjs")];
   const child = spawn(command, args, {
     cwd: join(dir, "function"),
@@ -101,8 +119,9 @@ function spawnFunction(files: Files | string, env: Record<string, string>, prefi
   let err = "";
   child.stdout?.on("data", (chunk: Buffer) => (out += chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  const exited = new Promise<number | null>((resolve) => void child.once("close", resolve));
   const directory = join(dir, "function");
-  return { process: child, port, directory, stdout: () => out, stderr: () => err };
+  return { process: child, exited, port, directory, stdout: () => out, stderr: () => err };
 }
 
 /** A process that waits for its Function; `hand` gives it one, and waits until it is ready. */
@@ -119,7 +138,7 @@ export function startWarmProcess(env: Record<string, string> = {}) {
   const [, , , ready, handing] = child.stdio as [null, null, null, Readable, Writable];
   const write = (line: string) => void handing.end(line);
   const hand = async (files: Files | string, env: Record<string, string>): Promise<string> => {
-    const port = nextPort++;
+    const port = await freePort();
     writeFunction(dir, files);
     const all = { FUNC_PORT: String(port), SERVER_HOST: "127.0.0.1", SPRY_READY_FD: "3", ...env };
     write(`${JSON.stringify({ directory: join(dir, "function"), env: all })}\n`);

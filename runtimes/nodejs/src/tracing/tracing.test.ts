@@ -120,9 +120,9 @@ test("a trace ends with its request, also for the next one on the same connectio
     Array.from(answers.matchAll(/\r\n\r\n([0-9a-f]{32})/g), ([, id]) => id === traceId);
   // The first makes the runtime load what traces need: from then on several in one packet are answered at once.
   socket.write(`${head}${trace}\r\n`);
-  await expect.poll(seen, { timeout: 10_000 }).toEqual([true]);
+  await expect.poll(seen).toEqual([true]);
   socket.write(`${head}${trace}\r\n${head}\r\n${head}${trace}\r\n${head}\r\n`);
-  await expect.poll(seen, { timeout: 10_000 }).toEqual([true, true, false, true, false]);
+  await expect.poll(seen).toEqual([true, true, false, true, false]);
 });
 
 describe("with a collector", () => {
@@ -141,7 +141,7 @@ describe("with a collector", () => {
     );
     const headers = { traceparent: `00-${traceId}-${spanId}-01` };
     const seen = JSON.parse((await send(`${url}/a`, { headers })).body) as { traceparent: string };
-    await expect.poll(() => collector.spans.length, { timeout: 5000 }).toBe(2);
+    await expect.poll(() => collector.spans.length).toBe(2);
     const [work, server] = collector.spans;
     expect(server).toMatchObject({ traceId, parentSpanId: spanId, name: "GET", kind: 2 });
     expect(server?.attributes).toContainEqual({
@@ -165,7 +165,7 @@ describe("with a collector", () => {
     await send(fn.url, { headers: { traceparent: `00-${traceId}-${spanId}-00` } });
     await send(fn.url);
     fn.process.kill("SIGTERM");
-    await new Promise((resolve) => fn.process.once("exit", resolve));
+    await fn.exited;
     expect(collector.spans.map(({ status }) => status.code)).toEqual([2]);
   });
 
@@ -191,7 +191,7 @@ describe("with a collector", () => {
       });
     const paths = Array.from({ length: 3000 }, (_, index) => `/${index % 100 ? "ö?a=1" : "fails"}`);
     await Promise.all([...paths, "/later"].map((each) => ask(encodeURI(each))));
-    await expect.poll(() => collector.spans.length, { timeout: 10_000 }).toBe(3002);
+    await expect.poll(() => collector.spans.length).toBe(3002);
     const { spans } = collector;
     expect(new Set(spans.map(({ spanId: id }) => id)).size).toBe(3002);
     expect(new Set(spans.map(({ traceId: id }) => id)).size).toBe(3001);
@@ -240,7 +240,7 @@ describe("with a collector", () => {
       await send(`${url}/${tracestate ?? ""}`, { headers });
     }
     await send(url, { headers: { traceparent: `00-${traceId}-${spanId}-00` } });
-    await expect.poll(() => collector.spans.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => collector.spans.length).toBe(2);
     for (const span of collector.spans) {
       expect(span).toMatchObject({ traceId, parentSpanId: spanId, name: "GET", kind: 2 });
       expect(span.spanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
@@ -265,9 +265,7 @@ describe("with a collector", () => {
     await new Promise<void>((resolve) => {
       get(`${url}/last`, { agent }, (answer) => void answer.resume().once("end", resolve));
     });
-    await expect
-      .poll(async () => JSON.parse((await send(url)).body), { timeout: 10_000 })
-      .toEqual({ isGone: true });
+    await expect.poll(async () => JSON.parse((await send(url)).body)).toEqual({ isGone: true });
   });
 
   const api = path.resolve("node_modules/@opentelemetry/api");
@@ -284,9 +282,7 @@ describe("with a collector", () => {
       { TRACE_COLLECTOR_ENDPOINT: collector.endpoint },
     );
     expect((await send(url)).body).toBe("true");
-    await expect
-      .poll(() => collector.spans.map(({ name }) => name), { timeout: 5000 })
-      .toEqual(["own", "GET"]);
+    await expect.poll(() => collector.spans.map(({ name }) => name)).toEqual(["own", "GET"]);
   });
 
   test("that is not there, requests are answered all the same, and the log says it once", async () => {
@@ -294,8 +290,6 @@ describe("with a collector", () => {
       TRACE_COLLECTOR_ENDPOINT: "http://127.0.0.1:9/v1/traces",
     });
     expect((await send(url)).body).toBe("ok");
-    await expect
-      .poll(stderr, { timeout: 5000 })
-      .toMatch(/^exporting spans to http:\/\/127\.0\.0\.1:9\/v1\/traces: /);
+    await expect.poll(stderr).toMatch(/^exporting spans to http:\/\/127\.0\.0\.1:9\/v1\/traces: /);
   });
 });

@@ -50,7 +50,7 @@ describe("a Function that exports websocket", () => {
     socket.send("throw");
     socket.send("still there");
     await expect.poll(() => messages).toContain("still there");
-    expect(stderr()).toContain("in a message");
+    await expect.poll(stderr).toContain("in a message");
     socket.send("leave");
     expect(await closed(socket)).toMatchObject({ code: 4000, reason: "bye", wasClean: true });
   });
@@ -65,12 +65,11 @@ describe("a Function that exports websocket", () => {
   });
 
   test("says goodbye when the runtime stops", async () => {
-    const { url, process } = await startFunction(echo);
+    const { url, process, exited } = await startFunction(echo);
     const { socket } = await open(url);
     process.kill("SIGTERM");
     expect(await closed(socket)).toMatchObject({ code: 1001, wasClean: true });
-    const [code] = (await once(process, "exit")) as [number];
-    expect(code).toBe(0);
+    expect(await exited).toBe(0);
   });
 });
 
