@@ -143,16 +143,23 @@ describe("a request", () => {
 
   test("is ended by its signal, before the answer and within it", async () => {
     const closed: (() => void)[] = [];
+    let arrived = () => {};
     const config = await serve((request, response) => {
       response.on("close", () => closed.shift()?.());
       if (request.url === "/stream") response.write("first");
+      arrived();
     });
     const transport = open(config);
     for (const path of ["/silent", "/stream"]) {
       const stop = new AbortController();
       const gone = new Promise<void>((resolve) => closed.push(resolve));
-      const answer = transport(get(path, stop.signal)).then((response) => response.text());
-      setTimeout(() => stop.abort(new Error("enough")), 30);
+      const enough = () => stop.abort(new Error("enough"));
+      arrived = path === "/silent" ? enough : () => {};
+      const answer = transport(get(path, stop.signal)).then((response) => {
+        const text = response.text();
+        enough();
+        return text;
+      });
       await expect(answer).rejects.toThrow();
       await gone;
     }
@@ -314,7 +321,7 @@ test("an informer follows an API server over TLS, also through its restart", asy
   api = await createApiServer({ dataDir });
   await write("two");
   listening = await api.listen({ host: "127.0.0.1", port, ...tls });
-  await expect.poll(() => informer.get("default/two"), { timeout: 5000 }).toBeDefined();
+  await expect.poll(() => informer.get("default/two")).toBeDefined();
   stop.abort();
   await ended;
   await listening.close();

@@ -50,14 +50,15 @@ export class Expected {
   readonly #possible = new Map<string, Set<string>>();
   acknowledged = 0;
 
-  hear(line: string): void {
-    const [mark = "", name = "", value = ""] = line.split(" ");
-    const isWhole = (mark === "?" || mark === "!") && name !== "" && value !== "";
-    if (!isWhole) return;
-    if (mark === "?") this.#of(name).add(value);
-    else {
-      this.#possible.set(name, new Set([value]));
-      this.acknowledged++;
+  /** What a writer has said. What follows its last line end is not whole: it was killed then. */
+  hear(said: string): void {
+    for (const line of said.split("\n").slice(0, -1)) {
+      const [mark = "", name = "", value = ""] = line.split(" ");
+      if (mark === "?") this.#of(name).add(value);
+      else {
+        this.#possible.set(name, new Set([value]));
+        this.acknowledged++;
+      }
     }
   }
 

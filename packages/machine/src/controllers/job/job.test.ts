@@ -14,10 +14,15 @@ describe("a Job", () => {
       },
     },
   });
+  /** Ends so many of the Pods that run, once there are so many. */
   const finish = async (client: KubeClient, phase: "Succeeded" | "Failed", count = 1) => {
-    const pods = (await podsOf(client, "work")).filter(
-      (pod) => pod.status?.phase === "Pending" && !pod.metadata.deletionTimestamp,
-    );
+    const pods = await eventually(async () => {
+      const running = (await podsOf(client, "work")).filter(
+        (pod) => pod.status?.phase === "Pending" && !pod.metadata.deletionTimestamp,
+      );
+      expect(running.length).toBeGreaterThanOrEqual(count);
+      return running;
+    });
     for (const pod of pods.slice(0, count))
       await client.patch(
         resources.pods,
@@ -75,8 +80,10 @@ describe("a Job", () => {
     await eventually(async () => expect((await get(client)).status).toMatchObject({ failed: 1 }));
     await clock.advance(5_000);
     expect(await podsOf(client, "work")).toHaveLength(1);
-    await clock.advance(6_000);
-    await eventually(async () => expect(await podsOf(client, "work")).toHaveLength(2));
+    await eventually(async () => {
+      await clock.advance(6_000);
+      expect(await podsOf(client, "work")).toHaveLength(2);
+    });
     await finish(client, "Failed");
     await eventually(async () => {
       const { status } = await get(client);
@@ -93,8 +100,8 @@ describe("a Job", () => {
     const client = await startCluster({ clock });
     await client.create(resources.jobs, jobOf({ activeDeadlineSeconds: 60 }));
     await eventually(async () => expect((await get(client)).status).toMatchObject({ active: 1 }));
-    await clock.advance(61_000);
     await eventually(async () => {
+      await clock.advance(61_000);
       expect((await get(client)).status?.conditions?.at(-1)).toMatchObject({
         type: "Failed",
         reason: "DeadlineExceeded",
@@ -113,8 +120,10 @@ describe("a Job", () => {
     await eventually(async () => expect((await get(client)).status?.completionTime).toBeDefined());
     await clock.advance(20_000);
     await get(client);
-    await clock.advance(11_000);
-    await eventually(async () => expect(get(client)).rejects.toSatisfy(isNotFound));
+    await eventually(async () => {
+      await clock.advance(11_000);
+      await expect(get(client)).rejects.toSatisfy(isNotFound);
+    });
     await expectGone(client, resources.pods);
   });
 
