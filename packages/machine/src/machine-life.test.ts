@@ -309,18 +309,21 @@ test("a container whose liveness probe fails is restarted", async () => {
   await eventually(async () => {
     expect((await getPod(machine.client)).status?.containerStatuses?.[0]?.restartCount).toBe(1);
   });
-  const { items } = await machine.client.list(resources.events, { namespace: "default" });
-  expect(items.map(({ reason }) => reason)).toEqual(
-    expect.arrayContaining([
-      "Scheduled",
-      "Pulling",
-      "Pulled",
-      "Created",
-      "Started",
-      "Unhealthy",
-      "Killing",
-    ]),
-  );
+  // Events are written beside all that.
+  await eventually(async () => {
+    const { items } = await machine.client.list(resources.events, { namespace: "default" });
+    expect(items.map(({ reason }) => reason)).toEqual(
+      expect.arrayContaining([
+        "Scheduled",
+        "Pulling",
+        "Pulled",
+        "Created",
+        "Started",
+        "Unhealthy",
+        "Killing",
+      ]),
+    );
+  });
 });
 
 test("a container that ignores SIGTERM gets the grace period of the probe it failed", async () => {

@@ -162,9 +162,10 @@ ${table} {
     await runCommand(ip, ["link", "delete", name]).catch(() => {});
     await runCommand(ip, ["netns", "delete", name]).catch(() => {});
     if (interfaces("spry-").length > 0 || !existsSync(forwardingDir)) return;
+    // Another platform that ends may be doing the same.
     for (const other of readdirSync(forwardingDir))
       if (existsSync(forwardingFile(other))) writeFileSync(forwardingFile(other), "0");
-    rmSync(forwardingDir, { recursive: true });
+    rmSync(forwardingDir, { recursive: true, force: true });
   }
 }
 
