@@ -164,8 +164,11 @@ export function removeAbandonedSessions(scratch = tmpdir()): void {
     const found = pid > 0 && lstatSync(join(scratch, name), { throwIfNoEntry: false });
     if (!found || !found.isDirectory() || found.uid !== process.getuid?.()) continue;
     const isOurs = pid === process.pid && found.mtimeMs >= startedAt;
-    if (!isOurs && (pid === process.pid || !isRunning(pid))) {
+    if (isOurs || (pid !== process.pid && isRunning(pid))) continue;
+    try {
       rmSync(join(scratch, name), { recursive: true, force: true });
+    } catch {
+      // Another platform may be removing it too; what is left is removed at the next start.
     }
   }
 }

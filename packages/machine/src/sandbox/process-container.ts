@@ -152,7 +152,13 @@ export class ProcessContainer implements SandboxContainer {
 
   exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
     return new Promise((resolve) => {
-      const options = { ...this.#surroundings, timeout: timeoutMs, maxBuffer: maxExecOutput };
+      const options = {
+        ...this.#surroundings,
+        timeout: timeoutMs,
+        // One that ignores SIGTERM would hold up the end of its Pod.
+        killSignal: "SIGKILL" as const,
+        maxBuffer: maxExecOutput,
+      };
       const child = execFile(argv[0] ?? "", argv.slice(1), options, (error, stdout, stderr) => {
         const output = (stdout + stderr).slice(0, maxExecOutput);
         if (!error) resolve({ exitCode: 0, output });
