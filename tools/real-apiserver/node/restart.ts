@@ -1,9 +1,11 @@
 /** Faults of a node, for tests: what a supervisor does after a crash, and what a machine does after its power was away. */
 import { readdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { type BackgroundProcess, endProcess } from "../background-process.ts";
+import { type BackgroundProcess, endProcess, isRunning } from "../background-process.ts";
 import { type Cluster, read, write } from "../cluster.ts";
 import { Problem } from "../problem.ts";
+import { until } from "../until.ts";
 import { command } from "./command.ts";
 import { inNamespaces } from "./namespaces.ts";
 import { startProgram, untilContainerd } from "./node.ts";
@@ -29,6 +31,9 @@ export async function restartProgram(
   write(dir, cluster);
 }
 
+const kubeletPort = 10250;
+const kubeletPatienceMs = 120_000;
+
 /** In this order, as at a start. */
 const programs: NodeProgram[] = ["containerd", "kubelet", "kube-proxy"];
 
@@ -52,7 +57,7 @@ export async function losePower(
   const cluster = read(dir);
   const [first] = cluster?.processes ?? [];
   if (!cluster?.node || !first) throw new Problem(`the node of ${dir}`, "there is none");
-  for (const name of programs) process.kill(processOf(cluster, name).pid, "SIGKILL");
+  for (const name of programs) killIfThere(processOf(cluster, name).pid);
   // What they had started belongs to the first process now.
   for (let left = descendants(first.pid); left.length > 0; left = descendants(first.pid)) {
     for (const pid of left) killIfThere(pid);
@@ -61,12 +66,31 @@ export async function losePower(
   await command(...inNamespaces(first, "sh", ["-c", forget]));
   await whileGone?.();
   const { network } = cluster.node;
-  for (const name of programs) {
+  const start = async (name: NodeProgram) => {
     const started = await startProgram(dir, first, name, { network, signal });
     cluster.processes[cluster.processes.indexOf(processOf(cluster, name))] = started;
     write(dir, cluster);
+    return started;
+  };
+  for (const name of programs) {
+    const started = await start(name);
     if (name === "containerd") await untilContainerd(first, started, signal);
+    if (name !== "kubelet") continue;
+    // As a supervisor does: a kubelet ends when the container runtime answers, but not yet about Pods.
+    await until("the kubelet listens", { signal, timeoutMs: kubeletPatienceMs }, async () => {
+      if (!isRunning(processOf(cluster, name))) await start(name);
+      return isListening(network.address);
+    });
   }
+}
+
+function isListening(host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(kubeletPort, host);
+    const end = (is: boolean) => (socket.destroy(), resolve(is));
+    socket.setTimeout(1_000, () => end(false));
+    socket.on("connect", () => end(true)).on("error", () => end(false));
+  });
 }
 
 function processOf({ processes }: Cluster, name: NodeProgram): BackgroundProcess {
