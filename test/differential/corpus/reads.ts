@@ -9,6 +9,34 @@ const filled = ["a", "b", "c", "d"].map((name, index) =>
   post(configMaps, named(name, { tier: name < "c" ? "low" : "high", n: String(index) })),
 );
 
+const involvedObject = { kind: "Pod", name: "one", namespace: "$ns", fieldPath: "spec" };
+/** As controllers have written them, and as they do now. */
+const printedEvents = [
+  {
+    metadata: { name: "older" },
+    involvedObject,
+    reason: "Started",
+    message: " it began\n",
+    type: "Normal",
+    count: 3,
+    source: { component: "kubelet", host: "here" },
+    firstTimestamp: "2020-01-01T00:00:00Z",
+    lastTimestamp: "2020-02-01T00:00:00Z",
+  },
+  {
+    metadata: { name: "newer" },
+    involvedObject,
+    reason: "Started",
+    message: "it began",
+    type: "Normal",
+    action: "Start",
+    reportingComponent: "example.com/starter",
+    reportingInstance: "one",
+    eventTime: "2020-01-01T00:00:00.000000Z",
+    series: { count: 4, lastObservedTime: "2020-03-01T00:00:00.000000Z" },
+  },
+];
+
 export const reads: Case[] = [
   {
     name: "label selectors",
@@ -107,6 +135,30 @@ export const reads: Case[] = [
       get(configMaps, { accept: "application/json;as=Table;v=v9;g=meta.k8s.io" }),
       get(configMaps, { accept: "application/yaml" }),
       get(configMaps, { accept: "" }),
+    ],
+  },
+  {
+    name: "tables of versions that are stored as another",
+    steps: [
+      ...printedEvents.map((event) => post(at("v1", "events"), event)),
+      ...["v1", "events.k8s.io/v1"].map((version) => table(at(version, "events"))),
+      post(at("autoscaling/v2", "horizontalpodautoscalers"), {
+        metadata: { name: "one" },
+        spec: {
+          scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "one" },
+          minReplicas: 2,
+          maxReplicas: 5,
+          metrics: [
+            {
+              type: "Resource",
+              resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 60 } },
+            },
+          ],
+        },
+      }),
+      ...["v1", "v2"].map((version) =>
+        table(at(`autoscaling/${version}`, "horizontalpodautoscalers")),
+      ),
     ],
   },
   {

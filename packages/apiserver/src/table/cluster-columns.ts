@@ -184,7 +184,7 @@ export const eventColumns: Column[] = [
   column<Event>("Type", ({ type }) => type ?? ""),
   column<Event>("Reason", ({ reason }) => reason ?? ""),
   column("Object", (event: Any) => {
-    const { kind = "", name = "" } = (event.involvedObject ?? event.regarding ?? {}) as {
+    const { kind = "", name = "" } = (event.involvedObject ?? {}) as {
       kind?: string;
       name?: string;
     };
@@ -192,17 +192,21 @@ export const eventColumns: Column[] = [
   }),
   column(
     "Subobject",
-    (event: Any) =>
-      ((event.involvedObject ?? event.regarding ?? {}) as { fieldPath?: string }).fieldPath ?? "",
+    (event: Any) => ((event.involvedObject ?? {}) as { fieldPath?: string }).fieldPath ?? "",
     wide,
   ),
   column<Event>(
     "Source",
-    ({ source, reportingComponent }) =>
-      [source?.component ?? reportingComponent, source?.host].filter(Boolean).join(", "),
+    ({ source, reportingComponent, reportingInstance }) =>
+      (source?.component
+        ? [source.component, source.host]
+        : [reportingComponent, reportingInstance]
+      )
+        .filter(Boolean)
+        .join(", "),
     wide,
   ),
-  column("Message", (event: Any) => (text(event.message ?? event.note) ?? "").trim()),
+  column("Message", (event: Any) => (text(event.message) ?? "").trim()),
   column<Event>(
     "First Seen",
     (event) => since(text(event.firstTimestamp) ?? text(event.eventTime)),
@@ -212,7 +216,7 @@ export const eventColumns: Column[] = [
     "Count",
     (event: Any) => {
       const series = event.series as { count?: number } | undefined;
-      return Number((series?.count ?? event.count ?? event.deprecatedCount) || 1);
+      return Number((series?.count ?? event.count) || 1);
     },
     wide,
   ),

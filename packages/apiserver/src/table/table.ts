@@ -26,10 +26,20 @@ export function tableOf(
     metadata: options.metadata,
     columnDefinitions: options.headers ? columns.map(definitionOf) : null,
     rows: objects.map((object) => ({
-      cells: columns.map((column) => cellOf(column, object)),
+      cells: cellsOf(type, columns, object),
       object: rowObject(object, options),
     })),
   };
+}
+
+/** Built-in kinds are printed from one form, whatever the version that was asked for. */
+function cellsOf(type: ResourceType, columns: Column[], object: UnknownObject): Cell[] {
+  let printed = object;
+  if (type.convert && !type.custom) {
+    printed = structuredClone(object);
+    type.convert.toStorage(printed);
+  }
+  return columns.map((column) => cellOf(column, printed));
 }
 
 /** An object that lacks what a column takes for granted is still listed. */
