@@ -39,6 +39,7 @@ import { callUntil, connections, serviceUrl } from "../support/client-pod.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { functionManifest, root, run } from "../support/platform.ts";
 import { type PolicyAgent } from "../support/policy-agent.ts";
+import { replaceOwnPods } from "../support/replacement.ts";
 import { rightOf, rightsIn, rightsMissing, rightsUnused, rightsUsed } from "../support/rights.ts";
 import { helm } from "../../tools/helm/helm.ts";
 
@@ -320,6 +321,17 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     };
     await expect.poll(left, patience).toEqual([]);
   });
+
+  test("Spry's own Pods are replaced: no request to the gateway is refused, and no Function", async () => {
+    const { refusals, bad, written, ok } = await replaceOwnPods(cluster, {
+      system,
+      namespace,
+      called: "inline",
+      written: manifest("asked-for", answering("never")),
+    });
+    expect({ refusals, bad }).toEqual({ refusals: [], bad: [] });
+    expect(Math.min(written, ok)).toBeGreaterThan(20);
+  }, 240_000);
 
   test("the controller's role is what the controller asks for: no less, and no more", async () => {
     const asked = cluster.asked(`${system}:${controllerAccount}`);

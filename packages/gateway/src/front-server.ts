@@ -9,6 +9,8 @@ export interface FrontServer {
   server: http.Server;
   /** Sockets of upgraded connections, which the server no longer knows. */
   tunnels: ReadonlySet<Socket>;
+  /** From now on each answer is the last of its connection. */
+  leave(): void;
 }
 
 /** Load balancers reuse connections for a minute; the side further back must not close first. */
@@ -27,6 +29,7 @@ export function createFrontServer(
   const { metrics, settings, clock, log } = deps;
   const tunnels = new Set<Socket>();
   let isReady = false;
+  let isLeaving = false;
   void ready.then(() => (isReady = true));
   const handle = async (
     request: http.IncomingMessage,
@@ -35,7 +38,7 @@ export function createFrontServer(
   ) => {
     metrics.active++;
     (upgrade?.socket ?? response).once("close", () => metrics.active--);
-    if (!server.listening) response.shouldKeepAlive = false;
+    if (isLeaving) response.shouldKeepAlive = false;
     if (accessLog) logAccess(deps, request, response);
     const key = functionOfHost(request.headers.host ?? "");
     if (key === undefined) {
@@ -78,7 +81,7 @@ export function createFrontServer(
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();
     refuse(socket, malformed[error.code ?? ""] ?? badRequest);
   });
-  return { server, tunnels };
+  return { server, tunnels, leave: () => void (isLeaving = true) };
 }
 
 /** HTTP/2 over clear text is offered by some clients with any request, and may be left unanswered. */

@@ -6,6 +6,7 @@ import {
   type Logger,
   resources,
   silentLogger,
+  sleep,
   systemClock,
 } from "@spry/kube";
 import { createAdminServer } from "./admin-server.ts";
@@ -21,7 +22,9 @@ export interface GatewayOptions extends Partial<ExchangeSettings> {
   clock?: Clock;
   /** One line for each request. */
   accessLog?: boolean;
-  /** How long requests under way may take to end when the gateway is closed. */
+  /** For how long it goes on accepting connections when it is closed: whoever sends requests may hear of it late. */
+  leaveMs?: number;
+  /** How long requests under way may take to end then. */
   drainMs?: number;
 }
 
@@ -91,11 +94,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     ready,
     async listen(address) {
-      const { server, tunnels } = createFrontServer(deps, ready, options.accessLog === true);
+      const front = createFrontServer(deps, ready, options.accessLog === true);
+      const { server, tunnels } = front;
       const port = await listen(server, address);
       return {
         port,
         async close() {
+          front.leave();
+          if (options.leaveMs !== undefined) await sleep(clock, options.leaveMs);
           await drain(server, tunnels, options.drainMs ?? defaultDrainMs, clock);
           stop.abort();
           routes.close();

@@ -1,6 +1,7 @@
 import * as http from "node:http";
 import { once } from "node:events";
 import { type Socket } from "node:net";
+import { type Clock, systemClock } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { type Bench, bodyOf, type PodHandler, startBench, type TestPod } from "./testing/bench.ts";
@@ -285,6 +286,31 @@ describe("an upgraded connection", () => {
     const answer = await bench.call({ method: "POST", headers, body: "plain" });
     expect(answer).toMatchObject({ status: 200, body: "plain" });
   });
+});
+
+test("closed, it first goes on accepting connections, for one answer each", async () => {
+  const leaveMs = 5_000;
+  const isOver = Promise.withResolvers<void>();
+  const clock: Clock = {
+    ...systemClock,
+    after: (ms, act) =>
+      ms === leaveMs ? (void isOver.promise.then(act), () => {}) : systemClock.after(ms, act),
+  };
+  await bench.close();
+  bench = await startBench({ leaveMs, clock });
+  await running((_, response) => response.end("served"));
+  const agent = new http.Agent({ keepAlive: true });
+  expect((await bench.call({ agent })).headers["connection"]).toBe("keep-alive");
+  const closed = bench.gateway.close();
+  for (const options of [{ agent }, {}])
+    expect(await bench.call(options)).toMatchObject({
+      status: 200,
+      headers: { connection: "close" },
+    });
+  isOver.resolve();
+  await closed;
+  await expect(bench.call()).rejects.toThrow("ECONNREFUSED");
+  agent.destroy();
 });
 
 test("closing lets requests under way end, and then ends everything", async () => {

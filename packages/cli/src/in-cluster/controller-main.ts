@@ -26,7 +26,7 @@ import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
 import { installedImages } from "./installed-images.ts";
 import { ensureRegistryCredentials } from "./registry-credentials.ts";
-import { runProgram } from "./program.ts";
+import { leaveMs, runProgram, untilAborted } from "./program.ts";
 import { startPushServer } from "../push-server.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
@@ -86,6 +86,8 @@ void runProgram(log, async (signal) => {
     }),
   ];
 
+  // Meanwhile it finishes what it has begun, and gives its lease back.
+  const left = untilAborted(signal).then(() => server?.leave(leaveMs));
   metrics.leads(leaseName, false);
   await runAsLeader(
     {
@@ -101,7 +103,7 @@ void runProgram(log, async (signal) => {
     signal,
   );
   await Promise.all(watching);
-  server?.close();
+  await left;
   await pushServer.close();
   await metricsServer.close();
   await healthServer.close();

@@ -2,13 +2,16 @@
 import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
-import { runProgram, untilAborted } from "./program.ts";
+import { leaveMs, runProgram, untilAborted } from "./program.ts";
+
+/** Together with `leaveMs` less than the Pod's grace period of 30 s. */
+const drainMs = 20_000;
 
 const log = createLogger({ name: "gateway" });
 
 void runProgram(log, async (signal) => {
   const client = new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry-gateway" });
-  const gateway = createGateway({ client, log });
+  const gateway = createGateway({ client, log, leaveMs, drainMs });
   const admin = await gateway.listenAdmin({ host: "0.0.0.0", port: 8090 });
   const server = await gateway.listen({ host: "0.0.0.0", port: 8080 });
   await gateway.ready;

@@ -25,6 +25,12 @@ export async function runProgram(
   }
 }
 
+/**
+ * For how long a Pod that was told to end takes requests that come through a Service: until the EndpointSlice controller
+ * and kube-proxy of every node have heard of it. As long as Functions do.
+ */
+export const leaveMs = 5_000;
+
 export const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve();

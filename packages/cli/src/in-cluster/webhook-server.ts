@@ -1,5 +1,6 @@
 /** The webhooks of a cluster, over HTTPS with a certificate that may be replaced while it serves. */
 import { createServer } from "node:https";
+import { setTimeout as pause } from "node:timers/promises";
 import { type Logger, messageOf } from "@spry/kube";
 import { answerWith } from "../webhook-requests.ts";
 import { type WebhookCertificate } from "./webhook-certificate.ts";
@@ -7,7 +8,8 @@ import { type WebhookCertificate } from "./webhook-certificate.ts";
 export interface WebhookServer {
   /** New connections are served with this one. */
   use(certificate: WebhookCertificate): void;
-  close(): void;
+  /** Goes on answering for so many milliseconds, each connection once more, and then closes. */
+  leave(ms: number): Promise<void>;
 }
 
 export function startWebhookServer(options: {
@@ -29,7 +31,11 @@ export function startWebhookServer(options: {
   server.listen(port, () => log.info({ port }, "the webhooks answer"));
   return {
     use: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: "TLSv1.2" }),
-    close: () => {
+    leave: async (ms) => {
+      server.prependListener("request", (_request, response) => {
+        response.setHeader("connection", "close");
+      });
+      await pause(ms);
       server.close();
       server.closeIdleConnections();
     },
