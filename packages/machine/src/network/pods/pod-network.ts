@@ -14,6 +14,8 @@ export interface PodNetworkOptions {
 
 /** How many namespaces wait for Pods. */
 const spare = 4;
+/** Before the place of one that was taken is filled: until then its Pod starts, which somebody waits for. */
+const refillAfterMs = 250;
 /** What Pods send to; the router answers for it without having it. */
 const nextHop = "169.254.1.1";
 
@@ -33,6 +35,7 @@ export class PodNetwork {
   readonly #ready: number[] = [];
   #next: number;
   #filling: Promise<void> | undefined;
+  #refill: NodeJS.Timeout | undefined;
   #closed = false;
 
   private constructor(name: string, block: AddressBlock, programs: Programs, log: Logger) {
@@ -86,10 +89,15 @@ export class PodNetwork {
       index = this.#ready.shift();
     }
     this.#used.add(index);
-    void this.#fill().catch((error: unknown) =>
+    this.#refill ??= setTimeout(() => this.#refillNow(), refillAfterMs).unref();
+    return this.block.pod(index);
+  }
+
+  #refillNow(): void {
+    this.#refill = undefined;
+    this.#fill().catch((error: unknown) =>
       this.#log.warn({ error: messageOf(error) }, "preparing networks for Pods failed"),
     );
-    return this.block.pod(index);
   }
 
   /** Makes ready what the first Pods will take. */
@@ -135,6 +143,7 @@ export class PodNetwork {
   /** Removes all of it. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#refill);
     await this.#filling?.catch(() => {});
     await this.#removeAll();
   }
@@ -175,6 +184,7 @@ export class PodNetwork {
     return `${this.#name}-${index}`;
   }
 
+  /** One shell for all of it: to start a program stops this one for some milliseconds. */
   async #create(index: number): Promise<void> {
     const name = this.#podName(index);
     const address = this.block.pod(index);
@@ -182,9 +192,7 @@ export class PodNetwork {
       `netns add ${name}`,
       `link add p${index} netns ${this.#name} address ${routerMac} type veth peer name eth0 netns ${name}`,
     ];
-    await runCommand(this.#ip, ["-batch", "-"], `${outside.join("\n")}\n`);
     const inRouter = [`link set p${index} up`, `route replace ${address}/32 dev p${index}`];
-    await runCommand(this.#ip, ["-netns", this.#name, "-batch", "-"], `${inRouter.join("\n")}\n`);
     const inside = [
       "link set lo up",
       `address add ${address}/32 dev eth0`,
@@ -194,21 +202,32 @@ export class PodNetwork {
       `route add default via ${nextHop} dev eth0`,
     ];
     // As containerd has it: the port of a Pod is its own, so that nothing below 1024 needs protection.
-    const line = "ip -batch - && echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start";
-    await runCommand(
-      this.#ip,
-      ["netns", "exec", name, "/bin/sh", "-c", line],
-      `${inside.join("\n")}\n`,
+    const open = "echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start";
+    await this.#shell(
+      batch(`"$0" -batch -`, outside),
+      batch(`"$0" -netns ${this.#name} -batch -`, inRouter),
+      batch(`"$0" netns exec ${name} /bin/sh -c '"$0" -batch - && ${open}' "$0"`, inside),
     );
   }
 
   /** The veth goes with the namespace, if nothing runs in it any more; else with this. */
   async #remove(name: string): Promise<void> {
     const index = name.slice(this.#name.length + 1);
-    const link = ["-netns", this.#name, "link", "delete", `p${index}`];
-    await runCommand(this.#ip, link).catch(() => {});
-    await runCommand(this.#ip, ["netns", "delete", name]).catch(() => {});
+    await this.#shell(
+      `"$0" -netns ${this.#name} link delete p${index} || true`,
+      `"$0" netns delete ${name} || true`,
+    ).catch(() => {});
   }
+
+  /** Lines of a shell to which `$0` is `ip`; the first that fails ends it. */
+  async #shell(...lines: string[]): Promise<void> {
+    await runCommand("/bin/sh", ["-c", ["set -e", ...lines].join("\n"), this.#ip]);
+  }
+}
+
+/** A command that is given these lines. */
+function batch(command: string, lines: readonly string[]): string {
+  return [`${command} <<'END'`, ...lines, "END"].join("\n");
 }
 
 interface Programs {
