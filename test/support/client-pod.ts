@@ -64,7 +64,8 @@ export const serviceUrl = (namespace: string, name: string): string =>
 
 /**
  * A Function's answer through its Service, from the client's Pod. A Service refuses connections until kube-proxy has heard
- * of its first Pod, which is up to a second after that Pod is ready, and longer on a busy node: so long a caller waits.
+ * of its first Pod, which is up to a second after that Pod is ready, and its name is unknown until CoreDNS has heard of it;
+ * longer on a busy node: so long a caller waits.
  */
 export function answerOf(cluster: PodsCluster, namespace: string, name: string): Promise<string> {
   const script = `const end = Date.now() + 15_000;
@@ -72,7 +73,8 @@ export function answerOf(cluster: PodsCluster, namespace: string, name: string):
       try {
         console.log(await (await fetch(${JSON.stringify(serviceUrl(namespace, name))})).text());
       } catch (error) {
-        if (error.cause?.code !== "ECONNREFUSED" || Date.now() > end) throw error;
+        const isEarly = ["ECONNREFUSED", "ENOTFOUND"].includes(error.cause?.code);
+        if (!isEarly || Date.now() > end) throw error;
         setTimeout(attempt, 100);
       }
     };
