@@ -12,17 +12,18 @@ export interface ModuleFile {
 }
 
 /**
- * The contract's `handler.js` comes before `main` of package.json, which `npm init` fills in unasked. The
- * last is `index.js`, as for Node.js itself: the neighbours' Functions are called so.
+ * The contract's `handler.js` comes before `main` of package.json, which `npm init` fills in unasked. Then
+ * comes `index.js`, as for Node.js itself: the neighbours' Functions are called so; and where the build of
+ * func's TypeScript puts it.
  */
 export function findModule(directory: string, moduleName: string): ModuleFile {
   const { main, type } = readPackageJson(directory);
   const filesOf = (name: string) => extensions.map((extension) => `${name}.${extension}`);
   const candidates = [...filesOf(moduleName), ...(main === undefined ? [] : [main])];
-  candidates.push(...filesOf("index"));
+  candidates.push(...filesOf("index"), "build/index.js");
   const path = candidates.map((name) => join(directory, name)).find((file) => existsSync(file));
   if (path !== undefined) return { path, isModulePackage: type === "module" };
-  const others = candidates.slice(1, -extensions.length + 1);
+  const others = candidates.slice(1, -extensions.length);
   throw new LoadError(
     `loading the Function: there is no ${moduleName}.js, nor ${others.join(", ")}`,
   );

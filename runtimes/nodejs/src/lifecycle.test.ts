@@ -89,6 +89,10 @@ describe("a Function is loaded", () => {
     },
     { name: "index.js, when there is nothing else", files: { "index.js": hello } },
     {
+      name: "build/index.js, where the build of func's TypeScript puts it",
+      files: { "build/index.js": hello },
+    },
+    {
       name: "index.mjs, when package.json's main is not there",
       files: {
         "index.mjs": `export const main = () => "hello";`,
