@@ -46,9 +46,19 @@ export function targetOf(module: Exports): FunctionHandler | undefined {
   return (signatures[signature] ?? httpHandler)(found as UserFunction);
 }
 
-/** Express-like; unlike elsewhere the bytes of a form with files are there too, in `rawBody`. */
+/**
+ * Express-like; unlike elsewhere the bytes of a form with files are there too, in `rawBody`, and without a body
+ * there is an empty one to look into, as the framework had it up to its version 3.
+ */
 function httpHandler(handler: UserFunction): FunctionHandler {
-  return { ...requestHandler(handler), body: "whole" };
+  const answering = requestHandler(handler);
+  return {
+    body: "whole",
+    call(request, response) {
+      request.body ??= {};
+      return answering.call(request, response);
+    },
+  };
 }
 
 /** `handler(event[, callback])`: attributes and `data` side by side. Nothing returned is 204. */

@@ -1,12 +1,11 @@
 import { basename } from "node:path";
 import { eventHandler } from "./event-handler.ts";
 import { findModule } from "./find-module.ts";
-import { type FunctionResponse } from "./function-response.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
 import { type Publisher } from "./publisher.ts";
-import { requestHandler } from "./request-handler.ts";
+import { requestHandler, webSocketsOnly } from "./request-handler.ts";
 import { type Settings } from "./settings.ts";
 
 /** Loads the Function's code and finds in it what answers requests. */
@@ -27,8 +26,9 @@ export async function loadHandler(
   const websocket = functionOf(module, "websocket");
   const handler = (await handlerOf(module, settings, publisher)) ?? (websocket && webSocketsOnly);
   if (handler) {
-    const [start, stop] = [functionOf(module, "start"), functionOf(module, "stop")];
-    return { ...handler, websocket, start, stop };
+    const start = bothOf(functionOf(module, "start"), handler.start);
+    const stop = functionOf(module, "stop");
+    return { ...handler, websocket: websocket ?? handler.websocket, start, stop };
   }
   const found = Object.keys(module).filter((key) => key !== "module.exports");
   throw new LoadError(
@@ -37,10 +37,6 @@ export async function loadHandler(
   );
 }
 
-const webSocketsOnly = requestHandler((_request, response) =>
-  (response as FunctionResponse).set("upgrade", "websocket").status(426).end("Upgrade Required"),
-);
-
 async function handlerOf(
   module: Exports,
   settings: Settings,
@@ -48,6 +44,8 @@ async function handlerOf(
 ): Promise<FunctionHandler | undefined> {
   const main = exportOf(module, settings.handlerName);
   if (typeof main === "function") {
+    const other = await otherHandler(main as UserFunction, module, settings);
+    if (other) return other;
     return settings.isRequestHandler
       ? requestHandler(main as UserFunction)
       : eventHandler(main as UserFunction, settings, publisher);
@@ -55,6 +53,26 @@ async function handlerOf(
   // The contract's own form is what nearly all have: the others' code is looked at only now.
   if (settings.handlerName !== "main") return undefined;
   return await (await import("./recognise-handler.ts")).recogniseHandler(module, settings);
+}
+
+/** What is called otherwise may be a neighbour's: they have no `main`. */
+async function otherHandler(
+  found: UserFunction,
+  module: Exports,
+  { handlerName }: Settings,
+): Promise<FunctionHandler | undefined> {
+  if (handlerName === "main") return undefined;
+  const { namedHandler } = await import("./context-first.ts");
+  return await namedHandler(found, functionOf(module, "initContext"));
+}
+
+/** The Function's own, and that of its kind of handler. */
+function bothOf(first: UserFunction | undefined, second: UserFunction | undefined) {
+  if (!first || !second) return first ?? second;
+  return async () => {
+    await first();
+    await second();
+  };
 }
 
 function functionOf(module: Exports, name: string): UserFunction | undefined {

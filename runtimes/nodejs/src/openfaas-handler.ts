@@ -4,11 +4,12 @@ import { type FunctionHandler, isThenable, type UserFunction } from "./handler.t
 
 /**
  * `(event, context, callback)` of OpenFaaS' templates for Node.js. It answers by what it returns, or by
- * `context.succeed`, `context.fail` or the callback, whichever comes first.
+ * `context.succeed`, `context.fail` or the callback, whichever comes first. With `RAW_BODY=true` bodies are bytes.
  */
 export function openFaasHandler(handler: UserFunction): FunctionHandler {
+  const isRaw = process.env["RAW_BODY"] === "true";
   return {
-    body: "parsed",
+    body: isRaw ? "raw" : "parsed",
     async call(request, response) {
       const context = new Context(response);
       const result = await new Promise((resolve, reject) => {
@@ -16,7 +17,7 @@ export function openFaasHandler(handler: UserFunction): FunctionHandler {
         context.fail = (error) => resolve(context.failure(error));
         const callback = (error: unknown, value: unknown) =>
           error === null || error === undefined ? resolve(value) : resolve(context.failure(error));
-        const returned = handler(eventOf(request), context, callback);
+        const returned = handler(eventOf(request, isRaw), context, callback);
         if (isThenable(returned)) returned.then(resolve, reject);
         // Who takes the callback, and returns nothing, will call it.
         else if (returned !== undefined || handler.length < 3) resolve(returned);
@@ -26,7 +27,13 @@ export function openFaasHandler(handler: UserFunction): FunctionHandler {
   };
 }
 
-function eventOf({ body, headers, method, query, path }: FunctionRequest) {
+/** A body that is of no type is text. */
+function eventOf(request: FunctionRequest, isRaw: boolean) {
+  const { rawBody, method, query, path } = request;
+  const { "content-type": type = "text/plain" } = request.headers;
+  const headers = { ...request.headers, "content-type": type };
+  const isTyped = "content-type" in request.headers;
+  const body = isRaw ? rawBody : isTyped ? request.body : rawBody?.toString();
   return { body, headers, method, query, path };
 }
 

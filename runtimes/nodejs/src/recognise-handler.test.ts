@@ -1,22 +1,12 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
+import { expectAnswer, type Row } from "./testing/handler-rows.ts";
 import { send, startFunction } from "./testing/running-function.ts";
 
 const json = { "content-type": "application/json" };
 const event = { "ce-id": "1", "ce-type": "made", "ce-source": "/me" };
 
-interface Row {
-  name: string;
-  code: string;
-  env?: Record<string, string>;
-  request?: { method?: string; headers?: Record<string, string>; body?: string };
-  status?: number;
-  body: string;
-  headers?: Record<string, unknown>;
-}
-
-/** Each Function is asked for `/a/b?x=1&x=2`. */
 const rows: Row[] = [
   {
     name: "fetch of a default export",
@@ -52,99 +42,6 @@ const rows: Row[] = [
     },
     status: 413,
     body: "the request's body is larger than 0.001 MB (REQ_MB_LIMIT)",
-  },
-  {
-    name: "Functions Framework, http",
-    code: `require("@google-cloud/functions-framework").http("greet", (req, res) => res.status(202).send(req.query.x + req.rawBody));`,
-    request: { method: "POST", headers: json, body: '{"a": 1}' },
-    status: 202,
-    body: '1,2{"a": 1}',
-  },
-  {
-    name: "Functions Framework, one of several, in an ES module",
-    code: `import { http } from "@google-cloud/functions-framework"; http("a", (req, res) => res.send("a")); http("b", (req, res) => res.send("b"));`,
-    env: { FUNCTION_TARGET: "a" },
-    body: "a",
-  },
-  {
-    name: "Functions Framework, CloudEvent",
-    code: `require("@google-cloud/functions-framework").cloudEvent("on", (event) => { if (event.data.a !== 1) throw event; });`,
-    request: { method: "POST", headers: { ...json, ...event }, body: '{"a":1}' },
-    status: 204,
-    body: "",
-  },
-  {
-    name: "Functions Framework, CloudEvent, and there is none",
-    code: `exports.on = () => {};`,
-    env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "cloudevent" },
-    status: 400,
-    body: "the request is no CloudEvent",
-  },
-  {
-    name: "Functions Framework, CloudEvent with a callback",
-    code: `require("@google-cloud/functions-framework").cloudEvent("on", (event, done) => { setTimeout(() => done(null, "done " + event.data.a)); });`,
-    request: { method: "POST", headers: { ...json, ...event }, body: '{"a":1}' },
-    body: "done 1",
-  },
-  {
-    name: "Functions Framework, a callback with an error",
-    code: `require("@google-cloud/functions-framework").cloudEvent("on", (event, done) => { done("some error"); });`,
-    request: { method: "POST", headers: { ...json, ...event }, body: '{"a":1}' },
-    status: 500,
-    body: "some error",
-  },
-  {
-    name: "Functions Framework, typed",
-    code: `require("@google-cloud/functions-framework").typed("add", ({ a }) => ({ sum: a + 1 }));`,
-    request: { method: "POST", headers: json, body: '{"a":1}' },
-    body: '{"sum":2}',
-  },
-  {
-    name: "Functions Framework, http, a form with files",
-    code: `require("@google-cloud/functions-framework").http("form", (req, res) => res.send(req.rawBody.toString() === "--b--" && req.body === req.rawBody));`,
-    request: {
-      method: "POST",
-      headers: { "content-type": "multipart/form-data; boundary=b" },
-      body: "--b--",
-    },
-    body: "true",
-  },
-  ...[
-    {
-      name: "a message of Pub/Sub",
-      headers: {
-        ...event,
-        "ce-type": "google.cloud.pubsub.topic.v1.messagePublished",
-        "ce-subject": "s",
-      },
-      sent: '{"message":{"data":"aGk="}}',
-      body: '[{"data":"aGk="},{"eventId":"1","eventType":"google.cloud.pubsub.topic.v1.messagePublished","resource":"/me/s"}]',
-    },
-    {
-      name: "as it is",
-      headers: {},
-      sent: '{"data":1,"context":{"eventId":"2"}}',
-      body: '[1,{"eventId":"2"}]',
-    },
-    {
-      name: "without a context",
-      headers: {},
-      sent: '{"data":1,"eventId":"2"}',
-      body: '[1,{"eventId":"2"}]',
-    },
-  ].map(({ name, headers, sent, body }) => ({
-    name: `Functions Framework, background, ${name}`,
-    code: `exports.on = (data, context, done) => done(null, [data, context]);`,
-    env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "event" },
-    request: { method: "POST", headers: { ...json, ...headers }, body: sent },
-    body,
-  })),
-  {
-    name: "Functions Framework, background, without an event",
-    code: `exports.on = () => {};`,
-    env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "event" },
-    status: 400,
-    body: "the request is no event: its body has no data",
   },
   {
     name: "func's handle",
@@ -189,37 +86,6 @@ const rows: Row[] = [
     headers: { "content-type": "application/json; charset=utf-8" },
   },
   {
-    name: "OpenFaaS, by the context",
-    code: `module.exports = async (event, context) => context.status(201).headers({ "x-a": event.method }).succeed({ path: event.path, x: event.query.x, body: event.body });`,
-    request: { method: "POST", headers: { "content-type": "application/json" }, body: '{"b":1}' },
-    status: 201,
-    body: '{"path":"/a/b","x":["1","2"],"body":{"b":1}}',
-    headers: { "x-a": "POST" },
-  },
-  {
-    name: "OpenFaaS, by what it returns",
-    code: `export default async (event, context) => { context.status(202); return "returned"; };`,
-    status: 202,
-    body: "returned",
-  },
-  {
-    name: "OpenFaaS, by callback",
-    code: `module.exports = (event, context, callback) => { setTimeout(callback, 5, undefined, { a: 1 }); };`,
-    body: '{"a":1}',
-  },
-  {
-    name: "OpenFaaS, with a failure",
-    code: `module.exports = (event, context) => { context.status(400).fail("no such thing"); };`,
-    status: 400,
-    body: "no such thing",
-  },
-  {
-    name: "OpenFaaS, with an error",
-    code: `module.exports = async () => { throw new Error("secret"); };`,
-    status: 500,
-    body: "Internal server error",
-  },
-  {
     name: "main before all others",
     code: `exports.handler = exports.handle = exports.fetch = () => "other"; exports.main = () => "main";`,
     body: "main",
@@ -227,15 +93,7 @@ const rows: Row[] = [
 ];
 
 describe("a Function is answered by", () => {
-  test.each(rows)(
-    "$name",
-    async ({ code, env = {}, request = {}, status = 200, body, headers }) => {
-      const { url } = await startFunction(code, env);
-      const answer = await send(`${url}/a/b?x=1&x=2`, request);
-      expect({ status: answer.status, body: answer.body }).toEqual({ status, body });
-      expect(answer.headers).toMatchObject(headers ?? {});
-    },
-  );
+  test.each(rows)("$name", expectAnswer);
 });
 
 describe("fetch", () => {

@@ -2,6 +2,7 @@
  * The handlers of other systems, recognised by the name they are exported under when there is no
  * `main`: first the one that we recommend, then those of the neighbours.
  */
+import { fissionHandler, nuclioHandler } from "./context-first.ts";
 import { targetOf } from "./functions-framework.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
 import { type Exports } from "./load-module.ts";
@@ -22,15 +23,19 @@ const forms: Recognise[] = [
     const found = objectWith(module, "handle");
     return found && (await import("./func-handler.ts")).funcHandler(found, settings);
   },
+  /** Nuclio: `handler(context, event)`. */
+  async (module) => nuclioHandler(memberOf(module, "handler"), memberOf(module, "initContext")),
   /** AWS Lambda behind a function URL or an HTTP API: `handler(event, context, callback)`. */
   async (module, settings) => {
     const found = objectWith(module, "handler");
     return found && (await import("./lambda-handler.ts")).lambdaHandler(found, settings);
   },
+  /** Fission: the module is a function, `(context)` or `(context, callback)`. */
+  async (module) => fissionHandler(moduleFunction(module)),
   /** OpenFaaS: the module is a function, `(event, context, callback)`. */
   async (module) => {
-    const found = [module["default"], module].find((each) => typeof each === "function");
-    return found && (await import("./openfaas-handler.ts")).openFaasHandler(found as UserFunction);
+    const found = moduleFunction(module);
+    return found && (await import("./openfaas-handler.ts")).openFaasHandler(found);
   },
 ];
 
@@ -47,10 +52,30 @@ export async function recogniseHandler(
 
 /** The function of that name, bound to what it was found in: the default export or the module. */
 function objectWith(module: Exports, name: string): UserFunction | undefined {
-  for (const holder of [module["default"], module]) {
-    if (holder === null || (typeof holder !== "object" && typeof holder !== "function")) continue;
-    const found = (holder as Exports)[name];
-    if (typeof found === "function") return (found as UserFunction).bind(holder);
-  }
-  return undefined;
+  return holders(module)
+    .map((holder) => functionOf(holder, name)?.bind(holder))
+    .find((found) => found !== undefined);
+}
+
+/** The same as it is: a bound function no longer knows how its parameters are called. */
+function memberOf(module: Exports, name: string): UserFunction | undefined {
+  return holders(module)
+    .map((holder) => functionOf(holder, name))
+    .find((found) => found !== undefined);
+}
+
+function holders(module: Exports): Exports[] {
+  const isHolder = (each: unknown) =>
+    each !== null && (typeof each === "object" || typeof each === "function");
+  return [module["default"], module].filter(isHolder) as Exports[];
+}
+
+function functionOf(holder: Exports, name: string): UserFunction | undefined {
+  const found = holder[name];
+  return typeof found === "function" ? (found as UserFunction) : undefined;
+}
+
+function moduleFunction(module: Exports): UserFunction | undefined {
+  const found: unknown = [module["default"], module].find((each) => typeof each === "function");
+  return found as UserFunction | undefined;
 }

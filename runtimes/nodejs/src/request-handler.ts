@@ -1,3 +1,4 @@
+import { type FunctionResponse } from "./function-response.ts";
 import { answered, type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
 
 /**
@@ -15,3 +16,8 @@ export function requestHandler(main: UserFunction): FunctionHandler {
     },
   };
 }
+
+/** Answers what is no WebSocket, where a Function has nothing else. */
+export const webSocketsOnly = requestHandler((_request, response) =>
+  (response as FunctionResponse).set("upgrade", "websocket").status(426).end("Upgrade Required"),
+);

@@ -502,6 +502,25 @@ class Function:
     answer: { status: 201, body: "GET", headers: { "x-path": "/p" } },
   },
   {
+    clause: "8.8",
+    name: "Fission",
+    handlers: nodejs(
+      `module.exports = async (context) => ({ status: 202, headers: { "x-path": context.request.path }, body: context.request.method });`,
+    ),
+    request: { path: "/p" },
+    answer: { status: 202, body: "GET", headers: { "x-path": "/p" } },
+  },
+  {
+    clause: "8.9",
+    name: "Nuclio",
+    handlers: nodejs(
+      `exports.handler = (context, event) => context.callback(new context.Response(event.body.toString() + context.userData.n, { "x-path": event.path }, "text/plain", 202));
+exports.initContext = (context) => { context.userData.n = 1; };`,
+    ),
+    request: { path: "/p", ...post({}, "b") },
+    answer: { status: 202, body: "b1", headers: { "x-path": "/p" } },
+  },
+  {
     clause: "9.1",
     name: "names of metrics",
     handlers: hello,
