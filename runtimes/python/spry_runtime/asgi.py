@@ -6,7 +6,7 @@ import asyncio
 
 from .exchange import Exchange
 from .log import log_error
-from .reply import header_lines
+from .reply import check_status, header_lines
 from .percent import unquote
 
 _VERSION = {"version": "3.0", "spec_version": "2.3"}
@@ -19,7 +19,6 @@ async def call_asgi(app, exchange: Exchange, state: dict) -> int:
     if not call.status:
         raise RuntimeError("the ASGI application sent no response")
     if not exchange.gone:
-        exchange.break_off()
         raise RuntimeError("the ASGI application did not complete its response")
     return call.status
 
@@ -66,13 +65,16 @@ class _Call:
         if kind == "http.response.start":
             if self.status:
                 raise RuntimeError("http.response.start was sent twice")
-            self.status = message["status"]
+            status = check_status(message["status"])
             pairs = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in message.get("headers", ())]
             self._fields = header_lines(pairs)
             length = next((value for name, value in pairs if name.lower() == "content-length"), None)
-            self._length = int(length) if length is not None else None
+            self._length = _length_of(length) if length is not None else None
+            self.status = status
         elif kind == "http.response.body":
-            await self._send_body(message.get("body", b""), message.get("more_body", False))
+            body = message.get("body", b"")
+            # A length may be that of other items than bytes.
+            await self._send_body(body if type(body) is bytes else bytes(memoryview(body)), message.get("more_body", False))
         else:
             raise RuntimeError(f"ASGI message {kind} is not supported")
 
@@ -93,6 +95,12 @@ class _Call:
             await exchange.drained()
         else:
             exchange.finish()
+
+
+def _length_of(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+        raise ValueError(f"response header content-length: want a number, have {text[:40]!r}")
+    return int(text)
 
 
 class Lifespan:

@@ -40,8 +40,6 @@ class AsyncCalls:
             reply = await self._call_handler(exchange)
             status, failed = reply.status, reply.failed
             await self._send(exchange, reply)
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:  # noqa: BLE001
             failed = True
             self._fail(exchange, error)
@@ -69,9 +67,8 @@ class AsyncCalls:
         try:
             status = await call_asgi(self._handler.call, exchange, self.state)
             failed = status >= 500
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:  # noqa: BLE001
+            failed = True
             self._fail(exchange, error)
         finally:
             self._invocation.end_if_forked()
@@ -106,6 +103,8 @@ class AsyncCalls:
             self._settle(exchange, 500 if failed else 403, failed)
 
     def _fail(self, exchange: Exchange, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError) and exchange.gone:
+            raise error  # we have cancelled it; a handler's own is a failure like others, and somebody waits
         if exchange.begun:
             log_error("calling the function: its answer broke off", error)
             exchange.break_off()
@@ -125,7 +124,7 @@ class AsyncCalls:
             async for piece in _each(pieces):
                 if exchange.gone:
                     return
-                exchange.write(piece.encode() if isinstance(piece, str) else bytes(piece))
+                exchange.write(piece)
                 await exchange.drained()
             exchange.finish()
         finally:

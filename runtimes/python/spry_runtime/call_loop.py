@@ -171,7 +171,7 @@ class CallLoop:
             length = -1.0 if reply.length is None else float(reply.length)
             self._send(encode(channel.START, exchange, reply.status, reply.fields, seconds=length))
             for piece in reply.pieces:
-                for part in _slices(piece.encode() if isinstance(piece, str) else piece):
+                for part in _slices(piece):
                     if not stream.reserve(len(part)):
                         return
                     self._send(encode(channel.PIECE, exchange, body=part))

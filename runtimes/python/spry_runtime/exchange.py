@@ -58,9 +58,6 @@ class Exchange:
     def respond(self, status: int, fields: bytes, body: bytes) -> None:
         if self.gone:
             return
-        self.gone = True
-        if self._waiter is not None:
-            self.wake()
         closing = self.connection.closes_after(self.head)
         if status < 200 or status == 204 or status == 304:
             body = length = b""
@@ -68,9 +65,12 @@ class Exchange:
             length = b"content-length: %d\r\n" % len(body)
             if self.head.method == "HEAD":
                 body = b""
-        self.connection.answered(
-            b"".join((status_line(status), fields, length, _tail(self.head.http11, closing), body)), closing
-        )
+        answer = b"".join((status_line(status), fields, length, _tail(self.head.http11, closing), body))
+        # Not before it is there: what fails until then is still to be answered.
+        self.gone = True
+        if self._waiter is not None:
+            self.wake()
+        self.connection.answered(answer, closing)
 
     def start(self, status: int, fields: bytes, length: int | None) -> None:
         """Begins an answer that comes in pieces; of unknown length if `length` is None."""

@@ -51,13 +51,13 @@ class Invocation:
             if self._handler.kind is WSGI:
                 from .wsgi import call_wsgi
 
-                return call_wsgi(self._handler.call, head, content, peer)
+                return _begun(call_wsgi(self._handler.call, head, content, peer))
             value = self._handler.call(*self._arguments(head, content, peer))
             if hasattr(value, "__await__"):
                 import asyncio
 
                 value = asyncio.run(_await(value))
-            return reply_to(value, self._settings.new_api)
+            return _begun(reply_to(value, self._settings.new_api))
         except MalformedCloudEvent as error:
             return malformed_event(error)
         except BaseException as error:  # noqa: BLE001 - sys.exit() in a handler must not end the server
@@ -98,9 +98,12 @@ class Invocation:
             value = self._handler.call(*self._arguments(head, content, peer))
             if hasattr(value, "__await__"):
                 value = await value
-            if hasattr(value, "__aiter__"):
-                return Reply(200, b"content-type: text/html; charset=UTF-8\r\n", pieces=value)
-            return reply_to(value, self._settings.new_api)
+            reply = reply_to(value, self._settings.new_api)
+            if reply.pieces is None:
+                return reply
+            from .pieces import begin_async
+
+            return await begin_async(reply)
         except MalformedCloudEvent as error:
             return malformed_event(error)
         except Exception as error:  # noqa: BLE001
@@ -130,6 +133,14 @@ class Invocation:
                 close()
             except BaseException as error:  # noqa: BLE001
                 error_reply(error)
+
+
+def _begun(reply: Reply) -> Reply:
+    if reply.pieces is None:
+        return reply
+    from .pieces import begin
+
+    return begin(reply)
 
 
 def malformed_event(error: MalformedCloudEvent) -> Reply:

@@ -57,7 +57,7 @@ def reply_to(value, new_api: bool) -> Reply:
         return response
     if hasattr(value, "read"):
         return Reply(200, _HTML, pieces=_read(value))
-    if hasattr(value, "__iter__"):
+    if hasattr(value, "__iter__") or hasattr(value, "__aiter__"):
         return Reply(200, _HTML, pieces=value)
     raise TypeError(f"the function returned {type(value).__name__}, which is no response")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .reply import Reply, header_lines
+from .reply import Reply, check_status, header_lines
 from .wsgi_environ import wsgi_environ
 
 TYPE_CHECKING = False
@@ -33,8 +33,9 @@ class _Start:
     def __call__(self, status: str, headers: list, exc_info=None):
         if self.status and exc_info is None:
             raise AssertionError("start_response was called twice")
-        self.status = int(status.split(None, 1)[0])
+        code = check_status(int(status.split(None, 1)[0]))
         self.fields = header_lines(headers)
+        self.status = code
         return self.written.append
 
 
