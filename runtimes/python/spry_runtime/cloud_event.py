@@ -63,7 +63,7 @@ def read_cloud_event(headers: dict[str, str], body: bytes) -> dict | None:
     """The event's attributes and `data`; None if the request carries no event. Not for batches."""
     if media_type(headers) == STRUCTURED:
         return _checked(_structured(parse_json(body)))
-    if "ce-type" in headers and "ce-source" in headers:
+    if "ce-specversion" in headers or "ce-type" in headers and "ce-source" in headers:
         return _checked(_binary(headers, body))
     return None
 
@@ -125,14 +125,22 @@ def _data(kind: str, headers: dict[str, str], body: bytes):
 
 
 def charset(headers: dict[str, str]) -> str:
-    import codecs
-
+    """Of text, if the client's is known; else UTF-8."""
     _, found, name = headers.get("content-type", "").lower().partition("charset=")
-    name = name.partition(";")[0].strip(' "')
+    if not found:
+        return "utf-8"
+    import codecs
+    from encodings import aliases, normalize_encoding
+
+    # Python remembers each name that it is asked for, also those that there are not; and has codecs that are of no text.
+    name = normalize_encoding(name.partition(";")[0].strip(' "'))
+    if name not in aliases.aliases and name not in aliases.aliases.values():
+        return "utf-8"
     try:
-        return codecs.lookup(name).name if found else "utf-8"
+        codec = codecs.lookup(name)
     except LookupError:
         return "utf-8"
+    return codec.name if codec._is_text_encoding else "utf-8"
 
 
 def _checked(attributes: dict) -> dict:

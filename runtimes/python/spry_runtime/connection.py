@@ -109,7 +109,8 @@ class Connection:
     # What an exchange calls.
 
     def closes_after(self, head: RequestHead) -> bool:
-        return not head.keep_alive or self._eof or self._service.draining
+        # Who has closed its side may still wait for the answers to what it has sent by then.
+        return not head.keep_alive or self._eof and not self._buffer or self._service.draining
 
     def write(self, data: bytes) -> None:
         self._transport.write(data)

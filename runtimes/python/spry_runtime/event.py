@@ -5,7 +5,6 @@ from __future__ import annotations
 from . import trace
 from .cloud_event import (
     BATCH,
-    STRUCTURED,
     MalformedCloudEvent,
     PublishResponse,
     build_cloud_event,
@@ -118,13 +117,11 @@ def event_from(request: Request, settings: Settings) -> Event:
     kind = media_type(headers)
     if kind == BATCH:
         values["data"] = read_batch(request.content)
-    elif kind == STRUCTURED or "ce-type" in headers:
-        attributes = read_cloud_event(headers, request.content)
-        if attributes is not None:
-            values["data"] = attributes.pop("data")
-            values["ce-time"] = None
-            for name, value in attributes.items():
-                values[_ATTRIBUTES.get(name) or "ce-" + name] = value
+    elif (attributes := read_cloud_event(headers, request.content)) is not None:
+        values["data"] = attributes.pop("data")
+        values["ce-time"] = None
+        for name, value in attributes.items():
+            values[_ATTRIBUTES.get(name) or "ce-" + name] = value
     elif request.content and (kind == "application/json" or kind.endswith("+json")):
         data = request.parse_json(_MISSING)
         if data is not _MISSING:

@@ -254,15 +254,14 @@ class Request:
     def auth(self) -> tuple[str, str] | None:
         """User and password of basic authentication."""
         import base64
-        import binascii
 
         kind, _, text = self.raw_headers.get("authorization", "").partition(" ")
         if kind.lower() != "basic":
             return None
         try:
             user, found, password = base64.b64decode(text, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
-            return None
+        except ValueError:
+            return None  # no base64, or no text
         return (user, password) if found else None
 
     @property

@@ -112,6 +112,14 @@ describe.skipIf(missingPython).each(blocks)("a connection to %s", (_name, code) 
     expect(answer).toContain("GET / 0");
   });
 
+  test("closed by the client on one side gets all answers to what it has sent", async () => {
+    const socket = runtime.connect();
+    socket.end(get() + `${post("Content-Length: 3")}abc` + get());
+    let answer = "";
+    for await (const data of socket) answer += String(data);
+    expect(answer.match(/(GET|POST) \/ \d/g)).toEqual(["GET / 0", "POST / 3", "GET / 0"]);
+  });
+
   test("accepts an absolute target and repeated fields", async () => {
     const answer = await runtime.raw(
       crlf("GET http://a/path?x HTTP/1.1", "Host: a", "A: 1", "A: 2", "Connection: close", "", ""),

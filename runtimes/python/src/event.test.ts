@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingPython, PythonRuntime } from "./testing.ts";
 
 const source = `
-import base64, json
+import base64, encodings, json
 
 def plain(value):
     if isinstance(value, bytes):
@@ -16,6 +16,10 @@ def main(event, context):
     request = event["extensions"]["request"]
     if request.path == "/context":
         return context
+    if request.path == "/auth":
+        return {"auth": request.auth}
+    if request.path == "/charsets":
+        return {"names": len(encodings._cache)}
     if request.path == "/request":
         return {
             "method": request.method, "path": request.path, "url": request.url, "query": dict(request.query),
@@ -40,6 +44,8 @@ interface Row {
   body?: string;
   event: Record<string, unknown>;
 }
+
+const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t" };
 
 const rows: Row[] = [
   { name: "no body", event: { "has data": false, missing: "default" } },
@@ -121,15 +127,27 @@ const rows: Row[] = [
   },
   {
     name: "a binary event with text",
-    headers: {
-      "content-type": "text/plain",
-      "ce-specversion": "1.0",
-      "ce-id": "1",
-      "ce-source": "s",
-      "ce-type": "t",
-    },
+    headers: { ...binary, "content-type": "text/plain" },
     body: "hi",
     event: { data: "hi" },
+  },
+  ...["hex", "idna", "undefined", "unknown"].map((charset) => ({
+    name: `a binary event with text in ${charset}, which is no charset`,
+    headers: { ...binary, "content-type": `text/plain; charset=${charset}` },
+    body: "hi",
+    event: { data: "hi" },
+  })),
+  {
+    name: "a binary event with text in another charset",
+    headers: { ...binary, "content-type": 'text/plain; Charset="ISO-8859-1"' },
+    body: "\u00e4",
+    event: { data: "\u00c3\u00a4" },
+  },
+  {
+    name: "what has a type, and is no event",
+    headers: { ...json, "ce-type": "t" },
+    body: "[1]",
+    event: { data: [1] },
   },
   {
     name: "a batch",
@@ -158,6 +176,8 @@ describe.skipIf(missingPython)("the event", () => {
     ["application/cloudevents-batch+json", "{}", {}],
     ["application/json", "{", { "ce-id": "1", "ce-source": "s", "ce-type": "t" }],
     ["application/json", "{}", { "ce-source": "s", "ce-type": "t" }],
+    ["application/json", "{}", { "ce-specversion": "1.0", "ce-id": "1", "ce-type": "t" }],
+    ["application/json", "{}", { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s" }],
   ])("a malformed one (%s, %s) is refused", async (type, body, headers) => {
     const answer = await runtime.call("/", {
       method: "POST",
@@ -242,6 +262,24 @@ describe.skipIf(missingPython)("the event", () => {
       forms: { a: "1" },
       files: { f: ["x.txt", "file"] },
     });
+  });
+
+  test("a user and password that are none are none", async () => {
+    const answer = (authorization: string) =>
+      runtime.json("/auth", { headers: { authorization: `Basic ${authorization}` } });
+    expect(await answer("YTpi")).toEqual({ auth: ["a", "b"] });
+    expect(await answer("YT")).toEqual({ auth: null });
+    expect(await answer("\u00ff")).toEqual({ auth: null });
+  });
+
+  test("charsets that are none are not remembered", async () => {
+    const remembered = () => runtime.json("/charsets");
+    const before = await remembered();
+    for (const name of ["none1", "none2", "x".repeat(9000)]) {
+      const headers = { ...binary, "content-type": `text/plain; charset=${name}` };
+      expect((await runtime.call("/", { method: "POST", body: "hi", headers })).status).toBe(200);
+    }
+    expect(await remembered()).toEqual(before);
   });
 
   test("invalid JSON asked for as JSON is the client's error", async () => {
