@@ -36,6 +36,8 @@ const answers = {
 module.exports = { main: (event, context) => answers[event.extensions.request.path.slice(1)](event, context) };
 `;
 
+const text = "text/plain; charset=utf-8";
+
 const rows: { path: string; status?: number; body: string; type?: string }[] = [
   { path: "text", body: "hello" },
   { path: "object", body: '{"a":[1,{"b":null}]}', type: "application/json; charset=utf-8" },
@@ -63,10 +65,10 @@ const rows: { path: string; status?: number; body: string; type?: string }[] = [
   },
   { path: "write", body: "12" },
   { path: "pipe", body: "pq" },
-  { path: "error", status: 500, body: "Internal server error" },
-  { path: "string", status: 500, body: "a message for you" },
-  { path: "rejected", status: 500, body: "Internal server error" },
-  { path: "circular", status: 500, body: "Internal server error" },
+  { path: "error", status: 500, body: "Internal server error", type: text },
+  { path: "string", status: 500, body: "a message for you", type: text },
+  { path: "rejected", status: 500, body: "Internal server error", type: text },
+  { path: "circular", status: 500, body: "Internal server error", type: text },
 ];
 
 describe("a handler's result", () => {

@@ -2,6 +2,7 @@ import { Context } from "./context.ts";
 import { createEvent } from "./event.ts";
 import { answered, type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
 import { logError } from "./log.ts";
+import { refuse } from "./refuse.ts";
 import { type Publisher, publishingWith } from "./publisher.ts";
 import { sendResult } from "./result.ts";
 import { type Settings } from "./settings.ts";
@@ -21,12 +22,17 @@ export function eventHandler(
       const event = createEvent(request, response, publishing);
       const sendResponse: SendResponse = (body, status, headers) => {
         if (response.headersSent) return;
-        if (headers) response.set(headers);
-        if (status) response.status(status);
-        sendResult(response, body)?.catch((error: unknown) => {
+        const fail = (error: unknown) => {
           logError("sending the handler's answer", error);
-          response.destroy();
-        });
+          refuse(response, error);
+        };
+        try {
+          if (headers) response.set(headers);
+          if (status) response.status(status);
+          sendResult(response, body)?.catch(fail);
+        } catch (error) {
+          fail(error); // its caller may be a timer, which tells nobody
+        }
       };
       const result = main(event, new Context(settings, request), sendResponse);
       if (main.length < 3) return result;

@@ -1,7 +1,7 @@
-import { type OutgoingHttpHeader, ServerResponse, STATUS_CODES } from "node:http";
+import { type OutgoingHttpHeader, STATUS_CODES } from "node:http";
 import { basename } from "node:path";
-import { anyOrigin, corsHeader, type HeadHeaders, withAnyOrigin } from "./any-origin.ts";
 import { type SendFileOptions } from "./express/send-file.ts";
+import { FramedResponse } from "./framed-response.ts";
 import { type FunctionRequest } from "./function-request.ts";
 import { logError } from "./log.ts";
 import { mediaTypeOf, withCharset } from "./media-type.ts";
@@ -11,49 +11,13 @@ import { formatCookie, type CookieOptions } from "./set-cookie.ts";
 type HeaderValue = OutgoingHttpHeader | boolean;
 
 /** `event.extensions.response`: Node.js' response with the members of Express' that Functions use. */
-export class FunctionResponse extends ServerResponse<FunctionRequest> {
-  /** Of the process: it has one Function. */
-  static cors = true;
+export class FunctionResponse extends FramedResponse {
   /** It is being answered, by a file that is still to be read. */
   answersLater = false;
   #locals: Record<string, unknown> | undefined;
 
   get locals(): Record<string, unknown> {
     return (this.#locals ??= {});
-  }
-
-  /**
-   * Every answer's head goes through here, also where nobody calls it. Adding the header now is a
-   * tenth cheaper, over a whole request, than setting it beforehand.
-   */
-  override writeHead(
-    status: number,
-    reason?: string | HeadHeaders,
-    headers: HeadHeaders | undefined = typeof reason === "string" ? undefined : reason,
-  ): this {
-    if (typeof reason === "string") this.statusMessage = reason;
-    if (!FunctionResponse.cors || this.hasHeader(corsHeader))
-      return super.writeHead(status, headers);
-    return super.writeHead(status, headers ? withAnyOrigin(headers) : anyOrigin);
-  }
-
-  /**
-   * Ends with headers, lower-case names and values by turns, and a body. Where nothing else is set that
-   * is a tenth cheaper than setting each of them.
-   */
-  endWith(headers: string[], body?: string | Uint8Array): this {
-    const { statusCode: status } = this;
-    const hasBody = body !== undefined && status >= 200 && status !== 204 && status !== 304;
-    if (hasBody && this.getHeaderNames().length === 0) {
-      const length = String(Buffer.byteLength(body));
-      return this.writeHead(status, headers.concat("content-length", length)).end(body);
-    }
-    for (let at = 0; at < headers.length; at += 2) {
-      const [name = "", value = ""] = [headers[at], headers[at + 1]];
-      if (name === "set-cookie") this.appendHeader(name, value);
-      else this.setHeader(name, value);
-    }
-    return this.end(body);
   }
 
   status(code: number): this {

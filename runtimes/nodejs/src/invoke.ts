@@ -4,7 +4,8 @@ import { type FunctionResponse } from "./function-response.ts";
 import { type FunctionHandler, isThenable } from "./handler.ts";
 import { logError } from "./log.ts";
 import { type Metrics } from "./metrics.ts";
-import { RequestError } from "./request-error.ts";
+import { refuse } from "./refuse.ts";
+import { isRequestError } from "./request-error.ts";
 import { sendResult } from "./result.ts";
 import { type Tracing } from "./tracing/tracing.ts";
 import { type Settings } from "./settings.ts";
@@ -32,7 +33,7 @@ export function invoke(
   const startMs = monotonicMs();
   const fail = (error: unknown) => {
     metrics.settle(monotonicMs() - startMs, true);
-    if (!(error instanceof RequestError)) logError("the handler threw", error);
+    if (!isRequestError(error)) logError("the handler threw", error);
     refuse(response, error);
   };
   metrics.begin();
@@ -43,20 +44,10 @@ export function invoke(
       ? Promise.resolve(result).then((value) => sendResult(response, value))
       : sendResult(response, result);
   } catch (error) {
-    if (!(error instanceof RequestError)) return fail(error);
+    if (!isRequestError(error)) return fail(error);
     metrics.withdraw();
     throw error;
   }
   if (finishing) finishing.then(() => metrics.settle(monotonicMs() - startMs, false), fail);
   else metrics.settle(monotonicMs() - startMs, false);
-}
-
-/** What a person sees of a failure: a thrown string is meant for them, an error's text is not. */
-function refuse(response: FunctionResponse, error: unknown): void {
-  if (response.writableEnded) return;
-  // The status is out: only a broken connection still says that the body is not whole.
-  if (response.headersSent) return void response.destroy();
-  // The body that a handler was reading turned out to be too large.
-  if (error instanceof RequestError) return void response.status(error.status).end(error.message);
-  response.status(500).end(typeof error === "string" ? error : "Internal server error");
 }

@@ -12,8 +12,16 @@ export function formatLog(made: Line): void {
 
 /** To stderr with stack and causes, as a person debugging the Function wants it. */
 export function logError(what: string, error: unknown): void {
-  const text = error instanceof Error ? describeError(error) : `threw ${inspect(error)}`;
-  process.stderr.write(line("error", `${what}: ${text}`));
+  process.stderr.write(line("error", `${what}: ${describe(error)}`));
+}
+
+function describe(error: unknown): string {
+  try {
+    return error instanceof Error ? describeError(error) : `threw ${inspect(error)}`;
+  } catch {
+    // Whoever waits for an answer must not wait for this one's sake.
+    return "threw what cannot be shown: looking at it throws";
+  }
 }
 
 /** To stdout. */

@@ -1,6 +1,5 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { type FunctionResponse } from "./function-response.ts";
+import { sendStream, sendWebStream } from "./send-stream.ts";
 import {
   isResponse,
   type PlainResponse,
@@ -35,7 +34,10 @@ export function sendResult(response: FunctionResponse, value: unknown): Promise<
       ? sendPlainResponse(response, plain)
       : sendWebResponse(response, toNativeResponse(value));
   }
-  if (isReadable(value)) return sendStream(response, value);
+  if (isReadable(value)) {
+    if (!response.hasHeader("content-type")) response.type("bin");
+    return sendStream(response, value);
+  }
   if (isNativeResponse(value)) return sendWebResponse(response, value);
   return sendJson(response, value);
 }
@@ -72,15 +74,6 @@ function isReadable(value: object): value is AsyncIterable<Uint8Array | string> 
   return Symbol.asyncIterator in value;
 }
 
-async function sendStream(
-  response: FunctionResponse,
-  stream: AsyncIterable<Uint8Array | string>,
-): Promise<void> {
-  const source = stream instanceof Readable ? stream : Readable.from(stream, { objectMode: true });
-  if (!response.hasHeader("content-type")) response.type("bin");
-  await pipeline(source, response);
-}
-
 // Not `instanceof`: touching the global loads the whole of fetch, which most Functions never use.
 function isNativeResponse(value: object): value is Response {
   return value.constructor?.name === "Response" && "headers" in value && "arrayBuffer" in value;
@@ -105,46 +98,28 @@ const framing = new Set(["content-length", "transfer-encoding"]);
 async function sendWebResponse(response: FunctionResponse, value: Response): Promise<void> {
   response.status(value.status);
   if (value.statusText) response.statusMessage = value.statusText;
-  for (const [name, each] of value.headers) response.appendHeader(name, each);
+  const isPassedOn = value.url !== "";
+  for (const [name, each] of value.headers)
+    if (!isPassedOn || !isOfConnection(name, value)) response.appendHeader(name, each);
   // Whoever listens to events waits for the head, which would come with the first of them.
   if (value.headers.get("content-type")?.startsWith("text/event-stream")) response.flushHeaders();
-  if (value.body) await sendBody(response, value.body);
+  if (value.body) await sendWebStream(response, value.body);
   else response.end();
 }
 
-/** Reads by hand: what Node.js makes of a web stream otherwise costs more than all the rest of an answer. */
-async function sendBody(response: FunctionResponse, body: ReadableStream): Promise<void> {
-  const reader = (body as ReadableStream<Uint8Array>).getReader();
-  const cancel = () => void reader.cancel(new Error("the client has gone")).catch(() => {});
-  response.once("close", cancel);
-  let { done, value } = await reader.read();
-  while (!done) {
-    const next = reader.read();
-    // Most bodies are one chunk, which goes out together with the head and its length.
-    const isLast = !response.headersSent && (await isOver(next));
-    if (isLast) response.setHeader("content-length", value?.length ?? 0);
-    if (!response.write(value) && !isLast) await drained(response);
-    if (response.destroyed) return;
-    ({ done, value } = await next);
-  }
-  response.off("close", cancel);
-  response.end();
+/**
+ * Of an answer that `fetch` got: what is between that server and us. A body's coding and length are, too, as
+ * `fetch` has decoded it.
+ */
+function isOfConnection(name: string, { headers, body }: Response): boolean {
+  if (hopByHop.has(name)) return true;
+  if (!body || (name !== "content-encoding" && name !== "content-length")) return false;
+  const codings = headers
+    .get("content-encoding")
+    ?.toLowerCase()
+    .split(/\s*,\s*/);
+  return codings?.every((coding) => decodedByFetch.has(coding)) ?? false;
 }
 
-/** Whether the stream is known to be over, without waiting for it. */
-async function isOver(next: Promise<{ done: boolean }>): Promise<boolean> {
-  const soon = new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
-  return (await Promise.race([next, soon]))?.done ?? false;
-}
-
-function drained(response: FunctionResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const go = () => {
-      response.off("drain", go);
-      response.off("close", go);
-      resolve();
-    };
-    response.on("drain", go);
-    response.on("close", go);
-  });
-}
+const hopByHop = new Set(["connection", "keep-alive", "proxy-connection", "transfer-encoding"]);
+const decodedByFetch = new Set(["gzip", "x-gzip", "deflate", "br", "zstd"]);

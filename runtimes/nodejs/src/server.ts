@@ -11,7 +11,7 @@ import { logError } from "./log.ts";
 import { hasBody, isLeftUnread, parseBody, readBody } from "./request-body.ts";
 import { type InvocationSpan } from "./tracing/invocation-span.ts";
 import { type Tracing } from "./tracing/tracing.ts";
-import { RequestError } from "./request-error.ts";
+import { isRequestError, RequestError } from "./request-error.ts";
 
 export type FunctionServer = Server<typeof FunctionRequest, typeof FunctionResponse>;
 
@@ -179,10 +179,11 @@ function callFunction(
 function refuse(request: FunctionRequest, response: FunctionResponse, error: unknown): void {
   // A client that went away in the middle of its request reads no answer.
   if (response.destroyed || response.headersSent) return;
-  const known = error instanceof RequestError;
+  const known = isRequestError(error);
   if (!known && !request.readableAborted) logError("answering a request", error);
   // A client reads the answer when it has sent its body: it is let do so, for a moment.
   if (!request.complete) setTimeout(() => request.complete || request.destroy(), 5000).unref();
+  response.withdraw();
   response
     .status(known ? error.status : 500)
     .type("txt")
