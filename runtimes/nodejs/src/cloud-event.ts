@@ -26,7 +26,8 @@ export function readCloudEvent(request: FunctionRequest, body: unknown): CloudEv
     if (essence === batchType) return checkBatch(body);
   }
   // Two property reads: most requests are no events.
-  if (headers["ce-type"] === undefined || headers["ce-source"] === undefined) return undefined;
+  const hasBoth = headers["ce-type"] !== undefined && headers["ce-source"] !== undefined;
+  if (!hasBoth && headers["ce-specversion"] === undefined) return undefined;
   const attributes: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (!name.startsWith("ce-") || typeof value !== "string") continue;
@@ -40,8 +41,15 @@ function readStructured(body: unknown): CloudEvent {
   if (body === null || typeof body !== "object" || Array.isArray(body))
     throw new RequestError(400, "the CloudEvent is no JSON object");
   const { data, data_base64: base64, ...attributes } = body as Record<string, unknown>;
-  if (typeof base64 !== "string") return checked({ attributes, data });
+  if (base64 === undefined || base64 === null) return checked({ attributes, data });
+  if (typeof base64 !== "string" || !isBase64(base64))
+    throw new RequestError(400, "the CloudEvent's data_base64 is no base64");
   return checked({ attributes, data: Buffer.from(base64, "base64") });
+}
+
+/** `Buffer` skips what is none. */
+function isBase64(text: string): boolean {
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
 }
 
 function checkBatch(body: unknown): undefined {
@@ -55,7 +63,7 @@ function checked(event: CloudEvent): CloudEvent {
     if (typeof value !== "string" || value === "")
       throw new RequestError(400, `the CloudEvent has no ${name}`);
   }
-  const version = event.attributes["specversion"] ?? "1.0";
+  const { specversion: version = "1.0" } = event.attributes;
   if (version !== "1.0" && version !== "0.3")
     throw new RequestError(400, "the CloudEvent's specversion is neither 1.0 nor 0.3");
   return event;

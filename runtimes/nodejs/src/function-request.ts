@@ -44,6 +44,16 @@ export class FunctionRequest extends IncomingMessage {
     this.#controller?.abort(this.#abandoned);
   }
 
+  /** `http://host/path`, as proxies are asked, means the path (RFC 9112, section 3.2.2). */
+  takeOriginForm(): void {
+    const { url = "/" } = this;
+    if (url.startsWith("/") || url === "*") return;
+    const [authority] = /^https?:\/\/[^/?#]*/i.exec(url) ?? [];
+    if (authority === undefined) return;
+    const rest = url.slice(authority.length);
+    this.url = rest.startsWith("/") ? rest : `/${rest}`;
+  }
+
   get originalUrl(): string {
     return this.url ?? "/";
   }

@@ -91,6 +91,39 @@ describe("a client that sends", () => {
     expect((await send(`${url}/well`)).body).toBe("/well");
   });
 
+  test("a whole URL, as to a proxy, means its path", async () => {
+    const { url } = await startFunction(hello);
+    const ask = async (target: string) =>
+      (await exchange(url, `GET ${target} HTTP/1.1\r\n${host}connection: close\r\n\r\n`)).split(
+        "\r\n\r\n",
+      )[1];
+    expect(await ask("http://x/a/b?c=/d")).toBe("/a/b");
+    expect(await ask("HTTP://x?c=/d")).toBe("/");
+    expect(await ask("http://x/healthz")).toBe("OK");
+    expect(await ask("//x/a")).toBe("//x/a");
+  });
+
+  test("a Host that is none cannot reach the path", async () => {
+    const { url } = await startFunction(
+      `export default { fetch: ({ url }) => new Response(new URL(url).pathname) };`,
+    );
+    for (const name of ["x/admin?", "x/admin#", "x\\admin#", "a@b", "[", "x:99999", ""])
+      expect(
+        await exchange(url, `GET /public HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`),
+      ).toMatch(/\r\n\r\n\/public$/);
+  });
+
+  test("nothing yet, but asks, is told at once of a body that is too large", async () => {
+    const { url } = await startFunction(hello);
+    const expecting = "expect: 100-continue\r\n";
+    expect(await exchange(url, post(`${expecting}content-length: 2000000\r\n`, ""))).toMatch(
+      /^HTTP\/1\.1 413 [^]*connection: close/i,
+    );
+    expect(await exchange(url, post(`${expecting}content-length: 2\r\n`, "ab"))).toMatch(
+      /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /,
+    );
+  });
+
   test("its head byte by byte keeps nobody else from an answer", async () => {
     const { url } = await startFunction(hello);
     const slow = Array.from({ length: 300 }, () => open(url, "GET / HTTP/1.1\r\nhost:"));

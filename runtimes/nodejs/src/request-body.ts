@@ -36,8 +36,12 @@ export async function* limited(request: FunctionRequest, limitMb: number): Async
 }
 
 /** Known before a byte is read; a chunked body shows its size only on the way. */
-export function checkLength({ headers }: FunctionRequest, limitMb: number): void {
-  if (Number(headers["content-length"] ?? 0) > limitMb * 1024 * 1024) throw tooLarge(limitMb);
+export function checkLength(request: FunctionRequest, limitMb: number): void {
+  if (isTooLong(request, limitMb)) throw tooLarge(limitMb);
+}
+
+export function isTooLong({ headers }: FunctionRequest, limitMb: number): boolean {
+  return Number(headers["content-length"] ?? 0) > limitMb * 1024 * 1024;
 }
 
 /**
@@ -78,13 +82,13 @@ async function decoded(request: FunctionRequest): Promise<AsyncIterable<Buffer>>
   if (encoding === "identity")
     return request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   const zlib = await import("node:zlib");
-  const decompressors: Record<string, () => Readable & NodeJS.WritableStream> = {
-    gzip: () => zlib.createGunzip(),
-    "x-gzip": () => zlib.createGunzip(),
-    deflate: () => zlib.createInflate(),
-    br: () => zlib.createBrotliDecompress(),
-  };
-  const create = decompressors[encoding];
+  const decompressors = new Map<string, () => Readable & NodeJS.WritableStream>([
+    ["gzip", () => zlib.createGunzip()],
+    ["x-gzip", () => zlib.createGunzip()],
+    ["deflate", () => zlib.createInflate()],
+    ["br", () => zlib.createBrotliDecompress()],
+  ]);
+  const create = decompressors.get(encoding);
   if (!create)
     throw new RequestError(415, `the request's content encoding ${encoding} is not known`);
   return readable(request, create());

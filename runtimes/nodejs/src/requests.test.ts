@@ -149,6 +149,20 @@ describe("a request's body", () => {
       status: 415,
       why: /encoding lzw is not known/,
     },
+    ...["__proto__", "constructor", "gzip, gzip"].map((encoding) => ({
+      name: `of the encoding ${encoding}`,
+      headers: { "content-encoding": encoding },
+      body: "x",
+      status: 415,
+      why: /encoding .* is not known/,
+    })),
+    {
+      name: "cut short in its compressed form",
+      headers: { "content-encoding": "gzip" },
+      body: gzipSync("x").subarray(0, -4),
+      status: 400,
+      why: /cannot be decompressed/,
+    },
     {
       name: "of an unknown charset",
       headers: { "content-type": "text/plain; charset=klingon" },
@@ -237,6 +251,24 @@ describe("a CloudEvent", () => {
   const malformed: { name: string; headers: Record<string, string>; body: string }[] = [
     { name: "binary without an id", headers: { ...prefixed, "ce-id": "" }, body: "" },
     { name: "of an unknown version", headers: { ...prefixed, "ce-specversion": "7" }, body: "" },
+    ...["id", "type", "source"].map((name) => {
+      const headers: Record<string, string> = { ...prefixed };
+      delete headers[`ce-${name}`];
+      return { name: `binary, and there is no ${name}`, headers, body: "" };
+    }),
+    ...[
+      { id: null },
+      { type: 5 },
+      { source: "" },
+      { specversion: null },
+      { specversion: 1 },
+      { data_base64: "not base64!" },
+      { data_base64: 5 },
+    ].map((wrong) => ({
+      name: `structured, with ${JSON.stringify(wrong)}`,
+      headers: { "content-type": "application/cloudevents+json" },
+      body: JSON.stringify({ ...attributes, ...wrong }),
+    })),
     {
       name: "a batch that is no list",
       headers: { "content-type": "application/cloudevents-batch+json" },

@@ -8,7 +8,7 @@ import { FunctionResponse } from "./function-response.ts";
 import { type Invocation, invoke } from "./invoke.ts";
 import { isTraced } from "./is-traced.ts";
 import { logError } from "./log.ts";
-import { hasBody, isLeftUnread, parseBody, readBody } from "./request-body.ts";
+import { hasBody, isLeftUnread, isTooLong, parseBody, readBody } from "./request-body.ts";
 import { type InvocationSpan } from "./tracing/invocation-span.ts";
 import { type Tracing } from "./tracing/tracing.ts";
 import { isRequestError, RequestError } from "./request-error.ts";
@@ -44,12 +44,19 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     },
     (request, response) => {
       request.res = response;
+      request.takeOriginForm();
       log?.(request, response);
       if (answerItself(request, response, invocation)) return;
       if (!invocation.follow) return trace(request, response);
       invocation.follow(request, () => trace(request, response));
     },
   );
+  // Who asks before it sends need not send what is too large.
+  server.on("checkContinue", (request: FunctionRequest, response: FunctionResponse) => {
+    if (isTooLong(request, settings.bodyLimitMb)) response.setHeader("connection", "close");
+    else response.writeContinue();
+    server.emit("request", request, response);
+  });
   const trace = (request: FunctionRequest, response: FunctionResponse) => {
     const startMs = monotonicMs();
     const go = (tracing?: Tracing) =>

@@ -88,13 +88,13 @@ def _structured(event) -> dict:
     if not isinstance(event, dict):
         raise MalformedCloudEvent("an event is a JSON object")
     attributes = dict(event)
-    if "data_base64" in attributes:
+    encoded = attributes.pop("data_base64", None)
+    if encoded is not None:
         import base64
-        import binascii
 
         try:
-            attributes["data"] = base64.b64decode(attributes.pop("data_base64"), validate=True)
-        except (TypeError, ValueError, binascii.Error) as error:
+            attributes["data"] = base64.b64decode(encoded, validate=True)
+        except (TypeError, ValueError) as error:
             raise MalformedCloudEvent("data_base64 is not base64") from error
     attributes.setdefault("data", None)
     return attributes

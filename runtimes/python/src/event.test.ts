@@ -174,6 +174,11 @@ describe.skipIf(missingPython)("the event", () => {
     ["application/cloudevents+json", '{"specversion":"1.0","id":"1","source":"s"}', {}],
     ["application/cloudevents+json", "[1]", {}],
     ["application/cloudevents-batch+json", "{}", {}],
+    [
+      "application/cloudevents+json",
+      '{"specversion":"1.0","id":"1","source":"s","type":"t","data_base64":"!"}',
+      {},
+    ],
     ["application/json", "{", { "ce-id": "1", "ce-source": "s", "ce-type": "t" }],
     ["application/json", "{}", { "ce-source": "s", "ce-type": "t" }],
     ["application/json", "{}", { "ce-specversion": "1.0", "ce-id": "1", "ce-type": "t" }],

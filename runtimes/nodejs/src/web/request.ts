@@ -20,10 +20,9 @@ class Incoming {
     const { headers, protocol, originalUrl } = this.request;
     const scheme = headers["x-forwarded-proto"] === "https" ? "https" : protocol;
     const path = originalUrl.startsWith("/") ? originalUrl : "/";
-    // A client may send what no URL can hold: a Host that is none.
-    const url =
-      URL.parse(`${scheme}://${headers.host ?? "localhost"}${path}`) ??
-      new URL(`${scheme}://localhost${path}`);
+    // A client may send a Host that is none, and that no URL can hold; or that would be part of the path.
+    const host = /^[^\s/?#\\@]+$/.test(headers.host ?? "") ? headers.host : "localhost";
+    const url = URL.parse(`${scheme}://${host}${path}`) ?? new URL(`${scheme}://localhost${path}`);
     return url.href;
   }
 
