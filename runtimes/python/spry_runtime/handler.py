@@ -50,7 +50,10 @@ def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
     module = _import_module(settings)
     from .recognise_handler import recognise_handler
 
-    handler = recognise_handler(module, settings)
+    try:
+        handler = recognise_handler(module, settings)
+    except Exception as error:  # what the code that makes the handler raised, as func's new()
+        raise LoadError(f"loading {_file_of(module)}: {_describe(error)}") from error
     if handler is None:
         raise LoadError(f"loading {_file_of(module)}: it defines no function {settings.handler}(event, context) and no app")
     return handler
@@ -62,12 +65,22 @@ def _import_module(settings: Settings):
         names += _NEIGHBOURS_MODULES
     for name in names:
         try:
-            return __import__(name, fromlist=["*"])
+            return _import(name)
         except BaseException as error:  # noqa: BLE001 - also sys.exit() at import must be explained
             if isinstance(error, ModuleNotFoundError) and error.name in (name, name.partition(".")[0]):
                 continue
             raise LoadError(f"loading {name.replace('.', '/')}.py: {_describe(error)}") from error
     raise LoadError(f"loading {settings.module}.py: no such file in {settings.directory}")
+
+
+def _import(name: str):
+    """A file that says `from .other import …` belongs to a package: to `function`, as OpenFaaS calls it."""
+    try:
+        return __import__(name, fromlist=["*"])
+    except ImportError as error:
+        if "." in name or "no known parent package" not in str(error):
+            raise
+    return __import__(f"function.{name}", fromlist=["*"])
 
 
 def _file_of(module) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-_COROUTINE = 0x80
-
-
 def find_hook(module, name: str):
     """The module's function of that name if it can be called without arguments, else None."""
     found = getattr(module, name, None)
@@ -14,16 +11,36 @@ def find_hook(module, name: str):
     return found
 
 
+def in_turn(*hooks):
+    """A hook that calls those of them that there are, one after the other."""
+    present = [hook for hook in hooks if hook is not None]
+
+    def call():
+        rest = iter(present)
+        for hook in rest:
+            result = hook()
+            if hasattr(result, "__await__"):
+                return _finish(result, rest)
+        return None
+
+    return call
+
+
+async def _finish(result, rest) -> None:
+    await result
+    for hook in rest:
+        await call_hook_async(hook)
+
+
 def call_hook(hook) -> None:
     """Where there is no event loop. What it raises is the caller's to explain."""
     if hook is None:
         return
-    if hook.__code__.co_flags & _COROUTINE:
+    result = hook()
+    if hasattr(result, "__await__"):
         import asyncio
 
-        asyncio.run(hook())
-    else:
-        hook()
+        asyncio.run(_finish(result, ()))
 
 
 async def call_hook_async(hook) -> None:

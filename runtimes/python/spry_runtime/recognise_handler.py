@@ -6,7 +6,7 @@ import os
 import sys
 
 from .handler import ASGI, EVENT, REQUEST, WSGI, Handler
-from .lifecycle import find_hook
+from .lifecycle import find_hook, in_turn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def recognise_handler(module, settings: Settings) -> Handler | None:
     for name in (settings.handler, "app", "application"):
         found = getattr(module, name, None)
         if callable(found):
-            handler = _recognise(found, settings)
+            is_nuclio = name == settings.handler != "main" and _takes_context_first(found)
+            handler = _nuclio(found, module, settings) if is_nuclio else _recognise(found, settings)
             break
     else:
         handler = _recognise_neighbour(module, settings)
@@ -32,7 +33,7 @@ def recognise_handler(module, settings: Settings) -> Handler | None:
 
 
 def _recognise_neighbour(module, settings: Settings) -> Handler | None:
-    """Functions Framework; `new()` and `handle` of Knative's func, which are ASGI; AWS Lambda."""
+    """Functions Framework; `new()` and `handle` of Knative's func, which are ASGI; OpenFaaS; Nuclio; AWS Lambda."""
     if "functions_framework" in sys.modules or "FUNCTION_TARGET" in os.environ:
         from .functions_framework import find_target
 
@@ -42,17 +43,51 @@ def _recognise_neighbour(module, settings: Settings) -> Handler | None:
     if callable(getattr(module, "new", None)):
         return _func_instance(module.new())
     handle = getattr(module, "handle", None)
-    if callable(handle) and _argument_count(_code_of(handle)[0]) == 3:
+    if callable(handle) and len(_parameters(handle)) == 3:
         from .knative_func import application_of
 
         return Handler(application_of(handle), ASGI, asynchronous=True)
+    if callable(handle):
+        return _openfaas(handle)
     for name in ("lambda_handler", "handler"):
         found = getattr(module, name, None)
         if callable(found):
+            if name == "handler" and (_takes_context_first(found) or hasattr(module, "init_context")):
+                return _nuclio(found, module, settings)
             from .lambda_handler import lambda_handler
 
             return _taking_request(lambda_handler(found, settings))
     return None
+
+
+def _openfaas(handle) -> Handler:
+    from .openfaas_handler import body_handler, event_handler
+
+    call, to_reply = (event_handler if len(_parameters(handle)) == 2 else body_handler)(handle)
+    return _answering(call, to_reply, handle)
+
+
+def _nuclio(found, module, settings: Settings) -> Handler:
+    from .nuclio_handler import nuclio_handler
+
+    call, to_reply, context = nuclio_handler(found, settings)
+    handler = _answering(call, to_reply, found)
+    init_context = getattr(module, "init_context", None)
+    initialise = (lambda: init_context(context)) if callable(init_context) else None
+    handler.start = in_turn(find_hook(module, "start"), initialise)
+    handler.stop = in_turn(find_hook(module, "stop"), context.platform.stop)
+    return handler
+
+
+def _answering(call, to_reply, function) -> Handler:
+    """Of a neighbour's `function`, which `call` calls with our request and whose result `to_reply` makes a reply of."""
+    if not _is_coroutine(function):
+        return _taking_request(lambda request: to_reply(call(request)))
+
+    async def main(request):
+        return to_reply(await call(request))
+
+    return _taking_request(main)
 
 
 def _functions_framework_target(target) -> Handler:
@@ -64,14 +99,11 @@ def _functions_framework_target(target) -> Handler:
         return Handler(application_of(target), ASGI, asynchronous=True)
     if target.kind != HTTP:
         return _taking_request(handler_of(target))
-    asynchronous = bool(_code_of(target.function)[0].__code__.co_flags & _COROUTINE)
-    return _taking_request(_in_flask(target.function, asynchronous) or target.function)
+    return _taking_request(_in_flask(target.function, _is_coroutine(target.function)) or target.function)
 
 
 def _taking_request(call) -> Handler:
-    code = getattr(_code_of(call)[0], "__code__", None)
-    asynchronous = bool(code and code.co_flags & _COROUTINE)
-    handler = Handler(call, REQUEST, asynchronous)
+    handler = Handler(call, REQUEST, _is_coroutine(call))
     handler.takes_request = True
     return handler
 
@@ -128,6 +160,24 @@ def _argument_count(function) -> int:
     return function.__code__.co_argcount - (1 if hasattr(function, "__self__") else 0)
 
 
+def _parameters(found) -> tuple[str, ...]:
+    """How a callable's own code calls what it takes by position; none for what is not written in Python."""
+    function = _code_of(found)[0]
+    code = getattr(function, "__code__", None)
+    return code.co_varnames[code.co_argcount - _argument_count(function) : code.co_argcount] if code else ()
+
+
+def _takes_context_first(found) -> bool:
+    from .parameter_order import takes_context_first
+
+    return takes_context_first(_parameters(found))
+
+
+def _is_coroutine(found) -> bool:
+    code = getattr(_code_of(found)[0], "__code__", None)
+    return bool(code and code.co_flags & _COROUTINE)
+
+
 def _is_flask(found) -> bool:
     return callable(getattr(found, "wsgi_app", None))
 
@@ -137,7 +187,7 @@ def _in_flask(function, asynchronous: bool):
     flask = sys.modules.get("flask")
     if flask is None or not hasattr(flask, "Flask"):
         return None
-    app = flask.Flask("function")
+    app = flask.Flask("spry_function")  # of no module: its files are looked for where we are
 
     def main(request):
         with app.request_context(request.environ):

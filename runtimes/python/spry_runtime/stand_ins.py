@@ -34,9 +34,22 @@ class _Finder:
         pass
 
 
+class _FunctionFinder:
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "function":
+            return None
+        from .function_package import spec_of
+
+        return spec_of(self._directory)
+
+
 def install(settings) -> None:
     builders = {"sdk": lambda: _sdk(settings), "bottle": _bottle, "flask": _flask}
-    sys.meta_path.append(_Finder({**builders, "requests": _requests, "requests.exceptions": _requests_exceptions}))
+    builders |= {"requests": _requests, "requests.exceptions": _requests_exceptions, "nuclio_sdk": _nuclio_sdk}
+    sys.meta_path += [_Finder(builders), _FunctionFinder(settings.directory)]
     # Before the package itself, which would bring a server.
     sys.meta_path.insert(
         0, _Finder({"functions_framework": _functions_framework, "functions_framework.aio": _functions_framework_aio})
@@ -102,6 +115,12 @@ def _requests_exceptions() -> dict:
     from .requests_stand_in import error_members
 
     return error_members()
+
+
+def _nuclio_sdk() -> dict:
+    from .nuclio_sdk import members
+
+    return members()
 
 
 def _functions_framework() -> dict:

@@ -495,28 +495,43 @@ class Function:
   {
     clause: "8.7",
     name: "OpenFaaS",
-    handlers: nodejs(
-      `module.exports = async (event, context) => context.status(201).headers({ "x-path": event.path }).succeed(event.method);`,
-    ),
+    handlers: {
+      nodejs: `module.exports = async (event, context) => context.status(201).headers({ "x-path": event.path }).succeed(event.method);`,
+      python: `def handle(event, context): return {"statusCode": 201, "headers": {"x-path": event.path}, "body": event.method}`,
+    },
     request: { path: "/p" },
     answer: { status: 201, body: "GET", headers: { "x-path": "/p" } },
   },
   {
+    clause: "8.7",
+    name: "OpenFaaS, the body alone",
+    handlers: { python: `def handle(req): return "got " + req` },
+    request: post({}, "b"),
+    answer: { body: "got b" },
+  },
+  {
     clause: "8.8",
     name: "Fission",
-    handlers: nodejs(
-      `module.exports = async (context) => ({ status: 202, headers: { "x-path": context.request.path }, body: context.request.method });`,
-    ),
+    handlers: {
+      nodejs: `module.exports = async (context) => ({ status: 202, headers: { "x-path": context.request.path }, body: context.request.method });`,
+      python: `
+from flask import request
+def main(): return request.method, 202, {"x-path": request.path}`,
+    },
     request: { path: "/p" },
     answer: { status: 202, body: "GET", headers: { "x-path": "/p" } },
   },
   {
     clause: "8.9",
     name: "Nuclio",
-    handlers: nodejs(
-      `exports.handler = (context, event) => context.callback(new context.Response(event.body.toString() + context.userData.n, { "x-path": event.path }, "text/plain", 202));
+    handlers: {
+      nodejs: `exports.handler = (context, event) => context.callback(new context.Response(event.body.toString() + context.userData.n, { "x-path": event.path }, "text/plain", 202));
 exports.initContext = (context) => { context.userData.n = 1; };`,
-    ),
+      python: `
+def init_context(context): context.user_data.n = 1
+def handler(context, event):
+    return context.Response(body=event.body.decode() + str(context.user_data.n), headers={"x-path": event.path}, status_code=202)`,
+    },
     request: { path: "/p", ...post({}, "b") },
     answer: { status: 202, body: "b1", headers: { "x-path": "/p" } },
   },

@@ -1,20 +1,7 @@
-/** Handlers in the style of Functions Framework, AWS Lambda and Knative's func, as their documents write them. */
+/** Handlers in the style of Functions Framework, as its documents write them. */
 import { describe, expect, test } from "vitest";
-import { type Call, installPackages, missingPython, PythonRuntime } from "./testing.ts";
-
-const lambda = `
-import json
-def lambda_handler(event, context):
-    if event["rawPath"] == "/plain":
-        return {"left": context.get_remaining_time_in_millis() > 1000}
-    if event["rawPath"] == "/binary":
-        return {"statusCode": 200, "headers": {"content-type": "image/png"}, "body": "AAE=", "isBase64Encoded": True}
-    return {
-        "statusCode": 201, "headers": {"X-A": "1"}, "cookies": ["a=1", "b=2"],
-        "body": json.dumps([event["version"], event["requestContext"]["http"]["method"], event.get("queryStringParameters"),
-                            event.get("cookies"), event.get("body"), event["isBase64Encoded"], context.function_name]),
-    }
-`;
+import { expectAnswer, type Row } from "./handler-rows.ts";
+import { installPackages, missingPython, PythonRuntime } from "./testing.ts";
 
 const framework = `
 import functions_framework
@@ -27,26 +14,6 @@ def hello(request):
 @functions_framework.cloud_event
 def on_event(cloud_event):
     print("got", cloud_event["type"], cloud_event["id"], cloud_event.data)
-`;
-
-const func = `
-import logging
-def new():
-    return Function()
-class Function:
-    def __init__(self):
-        self.started = False
-    def start(self, cfg):
-        self.started = cfg["FUNC_NAME"]
-    def stop(self):
-        print("stopped")
-    def alive(self):
-        return True, "Alive"
-    def ready(self):
-        return False
-    async def handle(self, scope, receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": [[b"content-type", b"text/plain"]]})
-        await send({"type": "http.response.body", "body": f"{self.started}".encode()})
 `;
 
 const background = `
@@ -71,52 +38,7 @@ def hello(name: Name):
 const event = { "ce-specversion": "1.0", "ce-type": "made", "ce-source": "/me", "ce-id": "7" };
 const json = { "content-type": "application/json" };
 
-interface Row {
-  name: string;
-  files: Record<string, string>;
-  env?: Record<string, string>;
-  target?: string;
-  call?: Call;
-  status?: number;
-  body: string;
-  headers?: Record<string, unknown>;
-  output?: string;
-}
-
 const rows: Row[] = [
-  {
-    name: "Lambda with a status",
-    files: { "lambda_function.py": lambda },
-    target: "/a?x=1&x=2",
-    call: {
-      method: "POST",
-      headers: { cookie: "c=3; d=4", "content-type": "text/plain" },
-      body: "hi",
-    },
-    status: 201,
-    body: '["2.0", "POST", {"x": "1,2"}, ["c=3", "d=4"], "hi", false, "hello"]',
-    headers: { "x-a": "1", "set-cookie": ["a=1", "b=2"], "content-type": "application/json" },
-  },
-  {
-    name: "Lambda with bytes",
-    files: { "handler.py": lambda.replace("lambda_handler", "handler") },
-    call: { method: "PUT", headers: { "content-type": "image/png" }, body: "\u0001" },
-    status: 201,
-    body: '["2.0", "PUT", null, null, "AQ==", true, "hello"]',
-  },
-  {
-    name: "Lambda without a status",
-    files: { "lambda_function.py": lambda },
-    target: "/plain",
-    body: '{"left": true}',
-  },
-  {
-    name: "Lambda that answers bytes",
-    files: { "lambda_function.py": lambda },
-    target: "/binary",
-    body: "\0\u0001",
-    headers: { "content-type": "image/png" },
-  },
   {
     name: "Functions Framework, HTTP",
     files: { "main.py": framework },
@@ -198,45 +120,10 @@ const rows: Row[] = [
     call: { method: "POST", headers: json, body: '{"name":"Ada"}' },
     body: '{"hello": "Ada"}',
   },
-  {
-    name: "main(environ, start_response)",
-    files: {
-      "func.py": `
-def main(environ, start_response):
-    start_response("202 Accepted", [("Content-Type", "text/plain")])
-    return [environ["PATH_INFO"].encode()]`,
-    },
-    target: "/wsgi",
-    status: 202,
-    body: "/wsgi",
-  },
-  { name: "func, an instance", files: { "func.py": func }, body: "hello" },
-  { name: "func, alive", files: { "func.py": func }, target: "/health/liveness", body: "Alive" },
-  {
-    name: "func, not ready",
-    files: { "func.py": func },
-    target: "/health/readiness",
-    status: 500,
-    body: "OK",
-  },
-  {
-    name: "func, handle alone",
-    files: { "func.py": `${func.replace(/def new[^]*?pass/, "")}\nhandle = new().handle\ndel new` },
-    body: "False",
-  },
 ];
 
-describe.skipIf(missingPython)("a neighbour's handler", () => {
-  test.each(rows)(
-    "$name",
-    async ({ files, env, target, call, status = 200, body, headers = {}, output }) => {
-      await using runtime = await PythonRuntime.start(files, env);
-      const answer = await runtime.call(target, call);
-      expect({ status: answer.status, body: answer.body }).toEqual({ status, body });
-      expect(answer.headers).toMatchObject(headers);
-      if (output) await expect.poll(() => runtime.output).toContain(output);
-    },
-  );
+describe.skipIf(missingPython)("a handler of Functions Framework", () => {
+  test.each(rows)("$name", expectAnswer);
 
   const flask = installPackages("flask==3.1.3");
   test.skipIf(!flask)(
@@ -303,45 +190,6 @@ async def on_event(cloud_event):
       expect((await onEvent.call("/", events)).body).toBe("OK");
       await expect.poll(() => onEvent.output).toContain("got 7 1");
       expect((await onEvent.call("/", call)).status).toBe(400);
-    },
-  );
-
-  const cloudEvents = installPackages("cloudevents==2.0.0");
-  test.skipIf(!cloudEvents)(
-    "func with events of the package cloudevents, which pip installs",
-    { timeout: 90_000 },
-    async () => {
-      const code = `
-from cloudevents.core.v1.event import CloudEvent
-async def handle(scope, receive, send):
-    event = scope["event"]
-    answer = CloudEvent(attributes={"type": "answer", "source": "/f", "id": event.get_id(), "datacontenttype": "application/json"}, data=event.get_data())
-    await (send.binary if scope["path"] == "/binary" else send)(answer)
-`;
-      await using runtime = await PythonRuntime.start(
-        { "func.py": code },
-        { PYTHONPATH: cloudEvents ?? "" },
-      );
-      const call = { method: "POST", headers: { ...event, ...json }, body: '{"a":1}' };
-      const structured = await runtime.call("/", call);
-      expect(structured.headers["content-type"]).toBe("application/cloudevents+json");
-      expect(JSON.parse(structured.body)).toMatchObject({
-        type: "answer",
-        id: "7",
-        data: { a: 1 },
-      });
-      const binary = await runtime.call("/binary", call);
-      expect(binary).toMatchObject({ headers: { "ce-type": "answer" }, body: '{"a": 1}' });
-      expect(await runtime.call()).toMatchObject({
-        status: 400,
-        body: "malformed CloudEvent: the request is no CloudEvent\n",
-      });
-      const broken = {
-        method: "POST",
-        headers: { "content-type": "application/cloudevents+json" },
-        body: "{",
-      };
-      expect((await runtime.call("/", broken)).status).toBe(400);
     },
   );
 });

@@ -1,0 +1,58 @@
+/** Handlers in the style of AWS Lambda, as its documents write them. */
+import { describe, test } from "vitest";
+import { expectAnswer, type Row } from "./handler-rows.ts";
+import { missingPython } from "./testing.ts";
+
+const lambda = `
+import json
+def lambda_handler(event, context):
+    if event["rawPath"] == "/plain":
+        return {"left": context.get_remaining_time_in_millis() > 1000}
+    if event["rawPath"] == "/binary":
+        return {"statusCode": 200, "headers": {"content-type": "image/png"}, "body": "AAE=", "isBase64Encoded": True}
+    return {
+        "statusCode": 201, "headers": {"X-A": "1"}, "cookies": ["a=1", "b=2"],
+        "body": json.dumps([event["version"], event["requestContext"]["http"]["method"], event.get("queryStringParameters"),
+                            event.get("cookies"), event.get("body"), event["isBase64Encoded"], context.function_name]),
+    }
+`;
+
+const rows: Row[] = [
+  {
+    name: "Lambda with a status",
+    files: { "lambda_function.py": lambda },
+    target: "/a?x=1&x=2",
+    call: {
+      method: "POST",
+      headers: { cookie: "c=3; d=4", "content-type": "text/plain" },
+      body: "hi",
+    },
+    status: 201,
+    body: '["2.0", "POST", {"x": "1,2"}, ["c=3", "d=4"], "hi", false, "hello"]',
+    headers: { "x-a": "1", "set-cookie": ["a=1", "b=2"], "content-type": "application/json" },
+  },
+  {
+    name: "Lambda with bytes",
+    files: { "handler.py": lambda.replace("lambda_handler", "handler") },
+    call: { method: "PUT", headers: { "content-type": "image/png" }, body: "\u0001" },
+    status: 201,
+    body: '["2.0", "PUT", null, null, "AQ==", true, "hello"]',
+  },
+  {
+    name: "Lambda without a status",
+    files: { "lambda_function.py": lambda },
+    target: "/plain",
+    body: '{"left": true}',
+  },
+  {
+    name: "Lambda that answers bytes",
+    files: { "lambda_function.py": lambda },
+    target: "/binary",
+    body: "\0\u0001",
+    headers: { "content-type": "image/png" },
+  },
+];
+
+describe.skipIf(missingPython)("a handler of AWS Lambda", () => {
+  test.each(rows)("$name", expectAnswer);
+});
