@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import path from "node:path";
-import { entry } from "@spry/runtime-nodejs";
+import { entry, providedFiles } from "@spry/runtime-nodejs";
 import { buildSync } from "esbuild";
 
 /** The runtime's one file. */
@@ -26,6 +26,10 @@ export function layOut(dir: string, server: string, files: Record<string, string
     writeFileSync(path.join(dir, "function", name), text);
   const file = path.join(dir, "server.cjs");
   writeFileSync(file, server);
+  for (const { path: provided, content } of providedFiles) {
+    mkdirSync(path.dirname(path.join(dir, provided)), { recursive: true });
+    writeFileSync(path.join(dir, provided), content);
+  }
   return file;
 }
 

@@ -3,6 +3,7 @@ import { type Runtime, runtimes } from "@spry/function";
 import { type ContainerConfig, createLayer, assembleImage, type AssembledImage } from "@spry/image";
 import { type Layer, type LayerFile, stepScript } from "@spry/image";
 import { findPython } from "@spry/machine";
+import { providedFiles } from "@spry/runtime-nodejs";
 import path from "node:path";
 import {
   compiledPythonRuntime,
@@ -142,8 +143,13 @@ async function ofRuntime({ name, language, interpreter }: Runtime): Promise<Imag
   const [, version = ""] = interpreter.split("@");
   const inFunction = { WorkingDir: "/usr/src/app/function" };
   if (language === "nodejs") {
+    const provided = providedFiles.map(({ path: file, content }) => ({
+      path: `usr/src/app/${file}`,
+      content,
+    }));
     const config = { Entrypoint: ["node", "/usr/src/app/server.cjs"], ...inFunction };
-    const own = (kitchen: Kitchen) => kitchen.programs({ "usr/src/app/server.cjs": "server" });
+    const own = (kitchen: Kitchen) =>
+      kitchen.programs({ "usr/src/app/server.cjs": "server" }, provided);
     return [recipe(name, ["system", `node@${version}`], config, own, whyNoNode(version))];
   }
   const python = await findPython(version);

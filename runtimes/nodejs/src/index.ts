@@ -5,3 +5,6 @@ import { fileURLToPath } from "node:url";
  * Function lives in `function/` beside that file.
  */
 export const entry: string = fileURLToPath(new URL("./main.ts", import.meta.url));
+
+/** What lies beside `server.cjs` and `function/`: modules that a Function may import without depending on them. */
+export { providedFiles } from "./provided-files.ts";

@@ -1,4 +1,3 @@
-import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { type ModuleFile } from "./find-module.ts";
 
@@ -27,7 +26,7 @@ async function load({ path, isModulePackage }: ModuleFile): Promise<Exports> {
   const isModule = /\.m[jt]s$/.test(path) || (isModulePackage && /\.[jt]s$/.test(path));
   if (isModule) return (await import(pathToFileURL(path).href)) as Exports;
   try {
-    return createRequire(path)(path) as Exports;
+    return require(path) as Exports;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ERR_REQUIRE_ESM" && code !== "ERR_REQUIRE_ASYNC_MODULE") throw error;

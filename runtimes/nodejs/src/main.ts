@@ -2,9 +2,7 @@
  * The server in every Node.js Function's image: loads the Function, then listens, then says that it
  * is ready. It is bundled into one CommonJS file, and starts with as little of Node.js as will do.
  */
-import { closeSync, realpathSync, writeSync } from "node:fs";
-import { flushCompileCache } from "node:module";
-import { dirname, join } from "node:path";
+import { closeSync, writeSync } from "node:fs";
 import { inspect } from "node:util";
 import { atStop } from "./background-work.ts";
 import { monotonicMs } from "./clock.ts";
@@ -46,6 +44,7 @@ async function main(): Promise<void> {
   provideWebClasses();
   traceOutgoingRequests();
   provideModules(
+    directory,
     {
       sdk: () => createSdk(settings, publisher),
       "@google-cloud/functions-framework": () => functionsFramework,
@@ -82,7 +81,8 @@ async function main(): Promise<void> {
   if (openInspector) return;
   whenCalm(metrics, () => {
     // Node.js writes it when a process ends by itself, which hardly any does.
-    if (process.env["NODE_COMPILE_CACHE"]) flushCompileCache();
+    if (process.env["NODE_COMPILE_CACHE"])
+      process.getBuiltinModule("node:module").flushCompileCache();
     void watch(settings);
   });
 }
@@ -105,8 +105,7 @@ function whenCalm(metrics: Metrics, work: () => void, looks = 0, before = 0): vo
 /** Beside this file; or, for a process that waits for its Function, wherever it is told. */
 async function functionDirectory(): Promise<string> {
   const descriptor = process.env["SPRY_WARM_FD"];
-  if (descriptor === undefined)
-    return join(dirname(realpathSync(process.argv[1] ?? ".")), "function");
+  if (descriptor === undefined) return `${__dirname}/function`;
   const directory = await (await import("./warm-process.ts")).becomeFunction(Number(descriptor));
   return directory ?? process.exit(0);
 }

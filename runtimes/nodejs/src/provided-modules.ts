@@ -1,25 +1,44 @@
-import { registerHooks } from "node:module";
+import { existsSync } from "node:fs";
+import { providedKey } from "./provided-files.ts";
 
 type Exports = Record<string, unknown>;
 
 const scheme = "spry:";
-const key = Symbol.for("spry.provided-modules");
 
 /**
- * Lets the Function's code import, or require, modules that are in no `node_modules`; each is made
+ * Lets the code in that directory import, or require, modules that the Function does not depend on; each is made
  * when it is first asked for. A package of that name that the Function depends on is preferred,
  * unless the name is among `replaced`.
+ *
+ * In an image they are files in the `node_modules` beside the directory. Hooks do the same where there are no files, and
+ * replace packages; but every `require` goes through them, and what that loads is 2 MB of the process.
  */
 export function provideModules(
+  directory: string,
   modules: Record<string, () => Exports>,
-  replaced: readonly string[] = [],
+  replaced: readonly string[],
 ): void {
   const made: Record<string, Exports> = {};
-  Object.defineProperty(process, key, { value: made });
+  const provided = new Proxy(made, {
+    get: (_, name: string) => (made[name] ??= modules[name]?.() ?? {}),
+  });
+  Object.defineProperty(process, Symbol.for(providedKey), { value: provided });
+  const areFiles = Object.keys(modules).every((name) =>
+    existsSync(`${directory}/../node_modules/${name}`),
+  );
+  const isReplacing = replaced.some((name) => existsSync(`${directory}/node_modules/${name}`));
+  if (!areFiles || isReplacing) hook(provided, Object.keys(modules), replaced);
+}
+
+function hook(
+  provided: Record<string, Exports>,
+  names: readonly string[],
+  replaced: readonly string[],
+): void {
   // Node.js 22 has it since 22.15.
-  registerHooks?.({
+  process.getBuiltinModule("node:module").registerHooks?.({
     resolve(specifier, context, nextResolve) {
-      if (!Object.hasOwn(modules, specifier)) return nextResolve(specifier, context);
+      if (!names.includes(specifier)) return nextResolve(specifier, context);
       const format = context.conditions.includes("require") ? "commonjs" : "module";
       const ours = { url: `${scheme}${format}:${specifier}`, format, shortCircuit: true };
       if (replaced.includes(specifier)) return ours;
@@ -32,14 +51,14 @@ export function provideModules(
     load(url, context, nextLoad) {
       if (!url.startsWith(scheme)) return nextLoad(url, context);
       const [format = "", name = ""] = url.slice(scheme.length).split(/:(.*)/);
-      const exports = (made[name] ??= modules[name]?.() ?? {});
-      return { format, source: sourceOf(name, exports, format), shortCircuit: true };
+      const source = sourceOf(name, provided[name] ?? {}, format);
+      return { format, source, shortCircuit: true };
     },
   });
 }
 
 function sourceOf(name: string, exports: Exports, format: string): string {
-  const from = `process[Symbol.for(${JSON.stringify(key.description)})][${JSON.stringify(name)}]`;
+  const from = `process[Symbol.for(${JSON.stringify(providedKey)})][${JSON.stringify(name)}]`;
   if (format === "commonjs") return `module.exports = ${from};`;
   const names = Object.keys(exports).join(", ");
   return `const provided = ${from};\nexport default provided;\nexport const { ${names} } = provided;\n`;

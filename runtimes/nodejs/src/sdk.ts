@@ -18,6 +18,8 @@ export function createSdk(settings: Settings, publisher: Publisher) {
   };
 }
 
+export type Sdk = ReturnType<typeof createSdk>;
+
 /** The request's event, attributes and `data` side by side; null when it is none, or malformed. */
 function getCloudEvent(request: FunctionRequest): Record<string, unknown> | null {
   try {

@@ -1,4 +1,3 @@
-import { constants } from "node:os";
 import { backgroundWork } from "./background-work.ts";
 import { type FunctionServer } from "./server.ts";
 
@@ -9,11 +8,14 @@ export function atSignal(act: () => void): void {
   onStop = act;
 }
 
-const signals = ["SIGTERM", "SIGINT"] as const;
+const signals = { SIGTERM: 15, SIGINT: 2 } as const;
+const names = Object.keys(signals) as Signal[];
+
+type Signal = keyof typeof signals;
 
 function endAtOnce(signal: NodeJS.Signals): void {
   onStop();
-  process.exit(128 + constants.signals[signal]);
+  process.exit(128 + signals[signal as Signal]);
 }
 
 /**
@@ -23,12 +25,12 @@ function endAtOnce(signal: NodeJS.Signals): void {
  */
 export function endOnSignal(): void {
   if (process.pid !== 1) return;
-  for (const signal of signals) process.on(signal, endAtOnce);
+  for (const signal of names) process.on(signal, endAtOnce);
 }
 
 /** What says itself what signals do begins with this. */
 export function takeSignals(listener: NodeJS.SignalsListener): void {
-  for (const signal of signals) process.off(signal, endAtOnce).on(signal, listener);
+  for (const signal of names) process.off(signal, endAtOnce).on(signal, listener);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { SourceMap, type SourceMapPayload } from "node:module";
+import { type SourceMap, type SourceMapPayload } from "node:module";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -48,6 +48,8 @@ function readMap(file: string): Found | undefined {
     const path = url.startsWith("file:") ? fileURLToPath(url) : resolve(dirname(file), url);
     const text = isInline ? Buffer.from(data, encoding ? "base64" : "utf8").toString() : read(path);
     const payload = JSON.parse(text) as SourceMapPayload;
+    // Loaded only now: most Functions never fail.
+    const { SourceMap } = process.getBuiltinModule("node:module");
     return { sourceMap: new SourceMap(payload), directory: dirname(isInline ? file : path) };
   } catch {
     return undefined;

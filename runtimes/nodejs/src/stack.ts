@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { atSource } from "./source-map.ts";
 
-const runtimeFile = process.argv[1] ?? "";
+const runtimeFile = __filename;
 /** That many characters of the line that an error came from are shown. */
 const frameWidth = 160;
 

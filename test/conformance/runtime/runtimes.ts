@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { entry } from "@spry/runtime-nodejs";
+import { entry, providedFiles } from "@spry/runtime-nodejs";
 import { buildSync } from "esbuild";
 import { type Language } from "./clauses.ts";
 
@@ -108,6 +108,10 @@ function prepare(dir: string, language: Language, code: string): string {
   }).outputFiles[0]?.text;
   writeFileSync(path.join(dir, "function", "handler.js"), code);
   writeFileSync(path.join(dir, "server.cjs"), bundle ?? "");
+  for (const { path: file, content } of providedFiles) {
+    mkdirSync(path.dirname(path.join(dir, file)), { recursive: true });
+    writeFileSync(path.join(dir, file), content);
+  }
   return path.join(dir, "server.cjs");
 }
 

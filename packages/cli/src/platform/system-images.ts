@@ -26,6 +26,7 @@ import {
   pythonRuntimeDigest,
 } from "./python-runtime.ts";
 import { Bundle } from "./bundle.ts";
+import { nodeRuntime } from "./runtime-files.ts";
 
 export interface SystemImages {
   /** By runtime name: `<pull address>/spry/nodejs24:<digest of the sources>`. */
@@ -68,9 +69,7 @@ export async function ensureSystemImages(
         const image = `${pullAddress}/spry/${name}:${runtimeBundle.digest}`;
         images.runtimes[name] = image;
         const config = { Entrypoint: ["node", "/usr/src/app/server.cjs"], ...inFunction };
-        await ensureImage(registry, image, interpreter, config, async () => [
-          { path: "usr/src/app/server.cjs", content: await runtimeBundle.content() },
-        ]);
+        await ensureImage(registry, image, interpreter, config, () => nodeRuntime(runtimeBundle));
         await tagLatest(registry, image);
       }),
       ensureImage(registry, images.builder, "node@24", builderConfig, builderPrograms),

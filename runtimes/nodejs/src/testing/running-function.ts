@@ -8,9 +8,9 @@ import { dirname, join } from "node:path";
 import { type Readable, type Writable } from "node:stream";
 import { buildSync } from "esbuild";
 import { onTestFinished } from "vitest";
-import { entry } from "../index.ts";
+import { entry, providedFiles } from "../index.ts";
 
-/** The runtime as images have it: one file. */
+/** The runtime's program as images have it. */
 export const bundle = buildSync({
   entryPoints: [entry],
   bundle: true,
@@ -136,32 +136,35 @@ export function startWarmProcess(env: Record<string, string> = {}) {
   let err = "";
   child.stderr?.on("data", (chunk: Buffer) => (err += chunk.toString()));
   const [, , , ready, handing] = child.stdio as [null, null, null, Readable, Writable];
-  const write = (line: string) => void handing.end(line);
+  const say = (line: string) => void handing.end(line);
   const hand = async (files: Files | string, env: Record<string, string>): Promise<string> => {
     const port = await freePort();
     writeFunction(dir, files);
     const all = { FUNC_PORT: String(port), SERVER_HOST: "127.0.0.1", SPRY_READY_FD: "3", ...env };
-    write(`${JSON.stringify({ directory: join(dir, "function"), env: all })}\n`);
+    say(`${JSON.stringify({ directory: join(dir, "function"), env: all })}\n`);
     await once(ready, "data");
     return `http://127.0.0.1:${port}`;
   };
-  return { process: child, hand, write, stderr: () => err };
+  return { process: child, directory: dir, hand, write: say, stderr: () => err };
 }
 
 function newDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), "spry-runtime-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  writeFileSync(join(dir, "server.cjs"), bundle ?? "");
+  write(dir, "server.cjs", bundle ?? "");
+  for (const { path, content } of providedFiles) write(dir, path, content);
   mkdirSync(join(dir, "function"));
   return dir;
 }
 
 function writeFunction(dir: string, files: Files | string): void {
   const all = typeof files === "string" ? { "handler.js": files } : files;
-  for (const [name, content] of Object.entries(all)) {
-    mkdirSync(dirname(join(dir, "function", name)), { recursive: true });
-    writeFileSync(join(dir, "function", name), content);
-  }
+  for (const [name, content] of Object.entries(all)) write(join(dir, "function"), name, content);
+}
+
+function write(dir: string, path: string, content: string | Buffer): void {
+  mkdirSync(dirname(join(dir, path)), { recursive: true });
+  writeFileSync(join(dir, path), content);
 }
 
 /** One request as it goes over the wire; `fetch` would not send every method and header. */
