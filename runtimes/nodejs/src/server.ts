@@ -3,6 +3,7 @@ import { accessLogger } from "./access-log.ts";
 import { Admission } from "./admission.ts";
 import { monotonicMs } from "./clock.ts";
 import { Deadlines, type Waiting } from "./deadlines.ts";
+import { FramedResponse } from "./framed-response.ts";
 import { FunctionRequest } from "./function-request.ts";
 import { FunctionResponse } from "./function-response.ts";
 import { type Invocation, invoke } from "./invoke.ts";
@@ -26,7 +27,7 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
   const deadlines = new Deadlines();
   const circumstances = { invocation, timeoutMs, deadlines, admission };
   const log = settings.accessLog ? accessLogger : undefined;
-  FunctionResponse.cors = settings.cors;
+  FramedResponse.cors = settings.cors;
   const server = createServer(
     {
       IncomingMessage: FunctionRequest,
