@@ -119,6 +119,11 @@ class Exchange:
 
     async def drained(self) -> None:
         """Waits until the client has read enough, or has gone."""
+        if not self.paused:
+            import asyncio
+
+            # Whoever has much to send to a quick client must not keep the loop, nor itself from hearing of the client's end.
+            await asyncio.sleep(0)
         while self.paused and not self.gone:
             await self._wait()
 

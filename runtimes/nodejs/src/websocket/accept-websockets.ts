@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Duplex } from "node:stream";
+import { type Socket } from "node:net";
 import { monotonicMs } from "../clock.ts";
 import { type FunctionRequest } from "../function-request.ts";
 import { logError } from "../log.ts";
@@ -16,7 +16,7 @@ const magic = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
  */
 export function acceptWebSockets(server: FunctionServer, invocation: Invocation): () => void {
   const open = new Set<ServerWebSocket>();
-  server.on("upgrade", (request: FunctionRequest, socket: Duplex, head: Buffer) => {
+  server.on("upgrade", (request: FunctionRequest, socket: Socket, head: Buffer) => {
     invocation.tracing?.leave();
     const mistake = mistakeOf(request);
     if (mistake) return refuse(socket, mistake);
@@ -61,10 +61,13 @@ function mistakeOf({ method, headers }: FunctionRequest): string | undefined {
   return undefined;
 }
 
-function refuse(socket: Duplex, mistake: string): void {
+/** Nobody but us closes the connection now: a client may leave it open for good. */
+function refuse(socket: Socket, mistake: string): void {
+  socket.on("error", () => {});
   const version = "sec-websocket-version: 13\r\nconnection: close\r\n";
   const length = `content-length: ${mistake.length}`;
   socket.end(`HTTP/1.1 400 Bad Request\r\n${version}${length}\r\n\r\n${mistake}`);
+  socket.destroySoon();
 }
 
 function answerTo({ headers }: FunctionRequest, protocol: string): string {

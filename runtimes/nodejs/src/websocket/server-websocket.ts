@@ -85,6 +85,8 @@ export class ServerWebSocket extends EventTarget {
 
   #receive(chunk: Buffer): void {
     this.#isAlive = true;
+    // What a client sends after the end is nobody's: keeping it would fill the memory until it goes.
+    if (this.#closed) return;
     try {
       for (const frame of this.#reader.read(chunk)) {
         if (this.#closed) return;
@@ -99,7 +101,7 @@ export class ServerWebSocket extends EventTarget {
   }
 
   #accept({ final, opcode, payload }: Frame): void {
-    if (opcode === opcodes.ping) return this.#write(opcodes.pong, payload);
+    if (opcode === opcodes.ping) return this.#answerPing(payload);
     if (opcode === opcodes.pong) return;
     if (opcode === opcodes.close) return this.#acceptClose(payload);
     const isContinued = this.#messageOpcode !== 0;
@@ -111,6 +113,11 @@ export class ServerWebSocket extends EventTarget {
       throw new ProtocolError(1009, "the message is too large");
     this.#parts.push(payload);
     if (final) this.#deliver();
+  }
+
+  /** Not of a client that does not read: its pongs would fill the memory. It may miss all but the last. */
+  #answerPing(payload: Buffer): void {
+    if (!this.#socket.writableNeedDrain) this.#write(opcodes.pong, payload);
   }
 
   #deliver(): void {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { send, startFunction } from "../testing/running-function.ts";
 
 const echo = `
@@ -154,5 +154,61 @@ describe("a client that breaks the protocol", () => {
     const answer = await exchange(url, Buffer.concat([Buffer.from(good), Buffer.from(parts)]));
     const frames = answer.subarray(answer.indexOf("\r\n\r\n") + 4);
     expect([...frames.subarray(0, 6)]).toEqual([0x8a, 0, 0x81, 2, 0x61, 0x62]);
+  });
+
+  describe("and fills no memory", () => {
+    /** Its main tells how much there is in buffers, and waits to be sent. */
+    const measuring = `
+    require("node:v8").setFlagsFromString("--expose-gc");
+    const collect = require("node:vm").runInNewContext("gc");
+    const open = [];
+    exports.websocket = (socket) => { open.push(socket); };
+    exports.main = () => {
+      collect();
+      return { held: process.memoryUsage().arrayBuffers, unsent: Math.max(...open.map((each) => each.bufferedAmount)) };
+    };`;
+    const flood = 64 * 1024 * 1024;
+
+    async function hold(url: string, begin: number[], piece: Buffer) {
+      const socket = connect(Number(new URL(url).port), "127.0.0.1").on("error", () => {});
+      onTestFinished(() => void socket.destroy());
+      // Nobody reads what comes back.
+      socket.write(Buffer.concat([Buffer.from(good), Buffer.from(begin)]));
+      for (let sent = 0; sent < flood && !socket.destroyed; sent += piece.length)
+        if (!socket.write(piece))
+          await Promise.race([once(socket, "drain"), once(socket, "close")]);
+      return JSON.parse((await send(url)).body) as { held: number; unsent: number };
+    }
+
+    test("with what it sends after its end", async () => {
+      const { url } = await startFunction(measuring);
+      const tooLarge = [0x82, 0xff, 255, 255, 255, 255, 255, 255, 255, 255, ...mask];
+      const { held } = await hold(url, tooLarge, Buffer.alloc(256 * 1024));
+      expect(held).toBeLessThan(flood / 4);
+    });
+
+    test("with pongs that it does not read", async () => {
+      const { url } = await startFunction(measuring);
+      const ping = Buffer.concat([Buffer.from([0x89, 0xfd, ...mask]), Buffer.alloc(125)]);
+      const { held, unsent } = await hold(url, [], Buffer.concat(Array(2000).fill(ping)));
+      expect(Math.max(held, unsent)).toBeLessThan(flood / 4);
+    });
+
+    test("with connections on which it is not let in: they are closed", async () => {
+      const { url, process, exited, stderr } = await startFunction(measuring);
+      const refused = connect({
+        port: Number(new URL(url).port),
+        host: "127.0.0.1",
+        allowHalfOpen: true,
+      });
+      onTestFinished(() => void refused.destroy());
+      refused.resume();
+      refused.write(head("upgrade: websocket\r\n"));
+      await once(refused, "end");
+      // It is still open on the client's side.
+      process.kill("SIGTERM");
+      expect(await exited).toBe(0);
+      expect(stderr()).toBe("");
+    });
   });
 });
