@@ -22,6 +22,10 @@ _registered: dict[str, Target] = {}
 _input_types: dict[str, type] = {}
 
 
+_error_handlers: dict[type, object] = {}
+"""By the class of the error that they answer."""
+
+
 class Target:
     """A function and what it takes. `is_aio`: it was registered by `functions_framework.aio`."""
 
@@ -52,6 +56,7 @@ def members() -> dict:
         "http": lambda function: _register(HTTP, function),
         "cloud_event": lambda function: _register(CLOUD_EVENT, function),
         "typed": typed,
+        "errorhandler": _errorhandler,
     }
 
 
@@ -66,6 +71,40 @@ def aio_members() -> dict:
 def _register(kind: str, function, is_aio: bool = False):
     _registered[function.__name__] = Target(kind, function, is_aio)
     return function
+
+
+def _errorhandler(kind: type):
+    def register(function):
+        _error_handlers[kind] = function
+        return function
+
+    return register
+
+
+def handling_errors(function, asynchronous: bool):
+    """`function`, whose errors become the answers of those that were registered for them."""
+    if not _error_handlers:
+        return function
+
+    def answer(error: Exception):
+        handler = next((_error_handlers[kind] for kind in type(error).__mro__ if kind in _error_handlers), None)
+        if handler is None:
+            raise error
+        return handler(error)
+
+    def main(request):
+        try:
+            return function(request)
+        except Exception as error:  # noqa: BLE001 - whichever there is a handler for
+            return answer(error)
+
+    async def async_main(request):
+        try:
+            return await function(request)
+        except Exception as error:  # noqa: BLE001
+            return answer(error)
+
+    return async_main if asynchronous else main
 
 
 def find_target(module) -> Target | None:

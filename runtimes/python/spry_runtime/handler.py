@@ -74,13 +74,24 @@ def _import_module(settings: Settings):
 
 
 def _import(name: str):
-    """A file that says `from .other import …` belongs to a package: to `function`, as OpenFaaS calls it."""
+    """A file that says `from .other import …` belongs to a package: to `function`, as OpenFaaS calls it. One that uses
+    Flask's application while it is loaded finds one."""
     try:
         return __import__(name, fromlist=["*"])
     except ImportError as error:
         if "." in name or "no known parent package" not in str(error):
             raise
-    return __import__(f"function.{name}", fromlist=["*"])
+        name = f"function.{name}"
+    except RuntimeError as error:
+        if "application context" not in str(error) or "flask" not in sys.modules:
+            raise
+    from .flask_app import flask_app
+
+    app = flask_app()
+    if app is None:
+        return __import__(name, fromlist=["*"])
+    with app.app_context():
+        return __import__(name, fromlist=["*"])
 
 
 def _file_of(module) -> str:

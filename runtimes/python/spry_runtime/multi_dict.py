@@ -33,6 +33,9 @@ class Headers:
     def items(self) -> list[tuple[str, str]]:
         return list(zip(self.keys(), self.values()))
 
+    def __str__(self) -> str:
+        return "".join(f"{name}: {value}\r\n" for name, value in self.items())
+
 
 class MultiDict(dict):
     """The last value of each name; `getall` (Bottle) and `getlist` (Flask) give every one. `x.name` works too."""

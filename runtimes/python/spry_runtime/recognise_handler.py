@@ -91,7 +91,7 @@ def _answering(call, to_reply, function) -> Handler:
 
 
 def _functions_framework_target(target) -> Handler:
-    from .functions_framework import HTTP, handler_of
+    from .functions_framework import HTTP, handler_of, handling_errors
 
     if target.is_aio:
         from .functions_framework_aio import application_of
@@ -99,7 +99,9 @@ def _functions_framework_target(target) -> Handler:
         return Handler(application_of(target), ASGI, asynchronous=True)
     if target.kind != HTTP:
         return _taking_request(handler_of(target))
-    return _taking_request(_in_flask(target.function, _is_coroutine(target.function)) or target.function)
+    asynchronous = _is_coroutine(target.function)
+    function = handling_errors(target.function, asynchronous)
+    return _taking_request(_in_flask(function, asynchronous) or function)
 
 
 def _taking_request(call) -> Handler:
@@ -130,6 +132,11 @@ def _recognise(found, settings: Settings) -> Handler:
     asynchronous = bool(code.co_flags & (_COROUTINE | _ASYNC_GENERATOR))
     if asynchronous and arguments == 3:
         return Handler(found, ASGI, asynchronous=True)
+    if arguments == 1 and not code.co_flags & _VARARGS and _takes_starlette_request(function):
+        from .functions_framework import HTTP, Target
+        from .functions_framework_aio import application_of
+
+        return Handler(application_of(Target(HTTP, found, True)), ASGI, asynchronous=True)
     if arguments == 2 and (is_object or "start_response" in code.co_varnames[: code.co_argcount]):
         return Handler(found, WSGI, asynchronous=False)
     if code.co_flags & _VARARGS:
@@ -183,20 +190,20 @@ def _is_flask(found) -> bool:
 
 
 def _in_flask(function, asynchronous: bool):
-    """With the real Flask among the dependencies a handler runs inside a request context of it, and gets its request."""
-    flask = sys.modules.get("flask")
-    if flask is None or not hasattr(flask, "Flask"):
+    if "flask" not in sys.modules:
         return None
-    app = flask.Flask("spry_function")  # of no module: its files are looked for where we are
+    from .flask_app import in_flask
 
-    def main(request):
-        with app.request_context(request.environ):
-            value = function(flask.request)
-            return app.make_response("" if value is None else value)
+    return in_flask(function, asynchronous)
 
-    async def async_main(request):
-        with app.request_context(request.environ):
-            value = await function(flask.request)
-            return app.make_response("" if value is None else value)
 
-    return async_main if asynchronous else main
+def _takes_starlette_request(function) -> bool:
+    """`main(request: Request)`, as in Fission's environment for FastAPI."""
+    if "starlette.requests" not in sys.modules:
+        return False
+    code = function.__code__
+    name = code.co_varnames[code.co_argcount - 1]
+    kind = getattr(function, "__annotations__", {}).get(name)
+    if isinstance(kind, str):
+        kind = function.__globals__.get(kind)
+    return kind is sys.modules["starlette.requests"].Request

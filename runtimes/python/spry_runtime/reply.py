@@ -89,7 +89,13 @@ _BREAKING = frozenset("\r\n\0:; \t")
 def _json(value) -> bytes:
     import json
 
-    return json.dumps(value).encode()
+    return json.dumps(value, default=_plain).encode()
+
+
+def _plain(value):
+    from .flask_json import plain
+
+    return plain(value)
 
 
 def _is_response_tuple(value: tuple) -> bool:

@@ -48,6 +48,9 @@ class _FunctionFinder:
 
 def install(settings) -> None:
     builders = {"sdk": lambda: _sdk(settings), "bottle": _bottle, "flask": _flask}
+    for parent in ("opentelemetry", "opentelemetry.instrumentation"):
+        builders[parent] = lambda: {"__path__": []}
+    builders["opentelemetry.instrumentation.requests"] = _instrumentation
     builders |= {"requests": _requests, "requests.exceptions": _requests_exceptions, "nuclio_sdk": _nuclio_sdk}
     sys.meta_path += [_Finder(builders), _FunctionFinder(settings.directory)]
     # Before the package itself, which would bring a server.
@@ -56,7 +59,7 @@ def install(settings) -> None:
     )
 
 
-class _CurrentRequest:
+class CurrentRequest:
     """`from bottle import request`: whichever request is being answered."""
 
     def __getattr__(self, name: str):
@@ -75,7 +78,7 @@ def _sdk(settings) -> dict:
     def get_cloud_event(request=None) -> ReceivedEvent | None:
         """The CloudEvent of the request; None if it carries none or a malformed one."""
         try:
-            if request is None or isinstance(request, _CurrentRequest):
+            if request is None or isinstance(request, CurrentRequest):
                 current = request_variable.get()
                 if current is None:
                     return None
@@ -139,7 +142,7 @@ def _bottle() -> dict:
     from . import response
 
     return {
-        "request": _CurrentRequest(),
+        "request": CurrentRequest(),
         "HTTPResponse": response.HTTPResponse,
         "HTTPError": response.HTTPError,
         "abort": response.abort,
@@ -148,40 +151,18 @@ def _bottle() -> dict:
 
 
 def _flask() -> dict:
-    import json
+    from .flask_stand_in import members
 
-    from . import response
+    return members()
 
-    class Response(response.HTTPResponse):
-        def __init__(self, response="", status=None, headers=None, mimetype=None, content_type=None) -> None:
-            super().__init__(response, status, headers)
-            if mimetype or content_type:
-                self.set_header("Content-Type", content_type or mimetype)
 
-    def jsonify(*args, **fields) -> Response:
-        value = fields or (args[0] if len(args) == 1 else list(args) or {})
-        return Response(json.dumps(value), mimetype="application/json")
+def _instrumentation() -> dict:
+    """What it would do is done anyway: requests carry the trace. `opentelemetry-instrumentation-requests` was there, undeclared."""
 
-    def make_response(*args):
-        body, *rest = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args or ("",)
-        if not isinstance(body, response.HTTPResponse):
-            body = jsonify(body) if isinstance(body, (dict, list)) else Response(body)
-        for item in rest:
-            if isinstance(item, int):
-                body.status = item
-            else:
-                for name, value in item.items() if hasattr(item, "items") else item:
-                    body.set_header(name, value)
-        return body
+    class RequestsInstrumentor:
+        def instrument(self, **_options) -> None:
+            pass
 
-    def abort(code: int, description: str = ""):
-        raise response.HTTPError(code, description)
+        uninstrument = instrument
 
-    return {
-        "request": _CurrentRequest(),
-        "Response": Response,
-        "jsonify": jsonify,
-        "make_response": make_response,
-        "abort": abort,
-        "redirect": lambda url, code=302: Response("", code, {"Location": url}),
-    }
+    return {"RequestsInstrumentor": RequestsInstrumentor}

@@ -120,6 +120,41 @@ const rows: Row[] = [
     call: { method: "POST", headers: json, body: '{"name":"Ada"}' },
     body: '{"hello": "Ada"}',
   },
+  ...["ZeroDivisionError", "ArithmeticError"].map((kind) => ({
+    name: `Functions Framework, an error that has a handler for ${kind}`,
+    files: {
+      "main.py": `
+import functions_framework
+@functions_framework.errorhandler(${kind})
+def on_error(error): return f"no: {error}", 418
+@functions_framework.http
+def divide(request): return str(1 / 0)`,
+    },
+    status: 418,
+    body: "no: division by zero",
+  })),
+  {
+    name: "Functions Framework, an error that has no handler",
+    files: {
+      "main.py": `
+import functions_framework
+@functions_framework.errorhandler(KeyError)
+def on_error(error): return "key", 418
+@functions_framework.http
+def divide(request): return str(1 / 0)`,
+    },
+    status: 500,
+    body: "Internal server error",
+  },
+  {
+    name: "Functions Framework, a file of the same directory, relative",
+    files: {
+      "main.py": "from .words import hello\ndef greet(request): return hello()",
+      "words.py": `def hello(): return "hello"`,
+    },
+    env: { FUNCTION_TARGET: "greet" },
+    body: "hello",
+  },
 ];
 
 describe.skipIf(missingPython)("a handler of Functions Framework", () => {
@@ -146,6 +181,19 @@ def hello(request):
       expect((await runtime.call("/no")).status).toBe(403);
     },
   );
+
+  test.skipIf(!flask)("with Flask's application while it is loaded, and later", async () => {
+    const code = `
+from flask import current_app
+current_app.config["GREETING"] = "hello"
+def greet(request): return current_app.config["GREETING"]
+`;
+    await using runtime = await PythonRuntime.start(
+      { "main.py": code },
+      { PYTHONPATH: flask ?? "", FUNCTION_TARGET: "greet" },
+    );
+    expect((await runtime.call()).body).toBe("hello");
+  });
 
   const starlette = installPackages("starlette==1.0.0");
   test.skipIf(!starlette)(

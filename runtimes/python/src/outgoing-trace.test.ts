@@ -44,6 +44,11 @@ def by_urllib3():
     import urllib3
     return urllib3.PoolManager().request("GET", "${url}").data
 
+def by_instrumented():
+    from opentelemetry.instrumentation.requests import RequestsInstrumentor
+    RequestsInstrumentor().instrument()
+    return by_requests()
+
 def main(event, context):
     return json.loads(globals()[event["extensions"]["request"].path[1:]]())
 `;
@@ -99,7 +104,7 @@ describe.skipIf(missingPython)("requests of a handler", () => {
     expect(sent["traceparent"]).toMatch(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`));
   };
 
-  test.each(["urllib", "http_client"])("by %s", continues);
+  test.each(["urllib", "http_client", "instrumented"])("by %s", continues);
   test.skipIf(!packages).each(["requests", "session", "urllib3"])(
     "by %s, if pip can install it",
     continues,
