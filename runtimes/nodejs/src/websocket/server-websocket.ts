@@ -2,7 +2,9 @@ import { isUtf8 } from "node:buffer";
 import { type Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, opcodes, ProtocolError } from "./frames.ts";
 
-const limits = { bufferedBytes: 16 * 1024 * 1024, pingMs: 30_000, closeMs: 5000 };
+const limits = { unsentBytes: 16 * 1024 * 1024, pingMs: 30_000, closeMs: 5000 };
+/** What each frame that waits costs beside its bytes, in part: small ones, too, must come to an end. */
+const frameCost = 256;
 
 export interface MessageEvent extends Event {
   readonly data: string | Buffer;
@@ -36,6 +38,7 @@ export class ServerWebSocket extends EventTarget {
   #partsSize = 0;
   #messageOpcode = 0;
   #isAlive = true;
+  #unsent = 0;
   #closed: { code: number; reason: string } | undefined;
 
   /** `limit` is the size of the largest message in bytes. */
@@ -65,7 +68,7 @@ export class ServerWebSocket extends EventTarget {
     if (this.readyState !== ServerWebSocket.OPEN) return;
     if (typeof data === "string") this.#write(opcodes.text, Buffer.from(data));
     else this.#write(opcodes.binary, bytesOf(data));
-    if (this.bufferedAmount > limits.bufferedBytes) this.#socket.destroy();
+    if (this.#unsent > limits.unsentBytes) this.#socket.destroy();
   }
 
   /** `code` is 1000, or 1001-1014 or 3000-4999; `reason` at most 123 bytes. */
@@ -80,7 +83,10 @@ export class ServerWebSocket extends EventTarget {
   }
 
   #write(opcode: number, payload: Uint8Array): void {
-    if (this.#socket.writable) this.#socket.write(encodeFrame(opcode, payload));
+    if (!this.#socket.writable) return;
+    const cost = payload.length + frameCost;
+    this.#unsent += cost;
+    this.#socket.write(encodeFrame(opcode, payload), () => (this.#unsent -= cost));
   }
 
   #receive(chunk: Buffer): void {

@@ -169,12 +169,12 @@ describe("a client that breaks the protocol", () => {
     };`;
     const flood = 64 * 1024 * 1024;
 
-    async function hold(url: string, begin: number[], piece: Buffer) {
+    async function hold(url: string, begin: number[], piece: Buffer, length = flood) {
       const socket = connect(Number(new URL(url).port), "127.0.0.1").on("error", () => {});
       onTestFinished(() => void socket.destroy());
       // Nobody reads what comes back.
       socket.write(Buffer.concat([Buffer.from(good), Buffer.from(begin)]));
-      for (let sent = 0; sent < flood && !socket.destroyed; sent += piece.length)
+      for (let sent = 0; sent < length && !socket.destroyed; sent += piece.length)
         if (!socket.write(piece))
           await Promise.race([once(socket, "drain"), once(socket, "close")]);
       return JSON.parse((await send(url)).body) as { held: number; unsent: number };
@@ -192,6 +192,22 @@ describe("a client that breaks the protocol", () => {
       const ping = Buffer.concat([Buffer.from([0x89, 0xfd, ...mask]), Buffer.alloc(125)]);
       const { held, unsent } = await hold(url, [], Buffer.concat(Array(2000).fill(ping)));
       expect(Math.max(held, unsent)).toBeLessThan(flood / 4);
+    });
+
+    test("with many small messages that it does not read", async () => {
+      const { url } = await startFunction(`${measuring}
+      let grown = 0;
+      exports.websocket = (socket) => {
+        collect();
+        const before = process.memoryUsage().heapUsed;
+        for (let n = 0; n < 1_000_000; n++) socket.send("some twenty letters.");
+        collect();
+        grown = process.memoryUsage().heapUsed - before;
+      };
+      exports.main = () => ({ grown });`);
+      const { grown } = (await hold(url, [], Buffer.alloc(0), 0)) as unknown as { grown: number };
+      expect(grown).toBeGreaterThan(0);
+      expect(grown).toBeLessThan(flood);
     });
 
     test("with connections on which it is not let in: they are closed", async () => {
