@@ -12,6 +12,7 @@ import { logError } from "./log.ts";
 import { hasBody, isLeftUnread, isTooLong, parseBody, readBody } from "./request-body.ts";
 import { type InvocationSpan } from "./tracing/invocation-span.ts";
 import { type Tracing } from "./tracing/tracing.ts";
+import { endWhenUnread, patienceMs } from "./unread-answer.ts";
 import { isRequestError, RequestError } from "./request-error.ts";
 
 export type FunctionServer = Server<typeof FunctionRequest, typeof FunctionResponse>;
@@ -141,7 +142,7 @@ function answer(
   }
 }
 
-/** A request whose answer is awaited. Only its beginning: a stream may take as long as it likes. */
+/** A request whose answer is awaited. Only its beginning: a stream may take as long as it likes, and is read. */
 class Exchange implements Waiting {
   readonly endMs: number;
   previous: Waiting | undefined;
@@ -156,7 +157,7 @@ class Exchange implements Waiting {
   }
 
   timeIsOver(): void {
-    if (this.#response.headersSent) return;
+    if (this.#response.headersSent) return endWhenUnread(this.#response, patienceMs);
     refuse(this.#request, this.#response, new RequestError(408, "Request Timeout"));
     this.#request.abandon(new DOMException("the request's time is over", "TimeoutError"));
   }

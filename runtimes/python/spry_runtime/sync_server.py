@@ -166,6 +166,7 @@ class SyncServer(Service):
     def timed_out(self, exchange: Exchange) -> None:
         call = exchange.state
         seconds = time.perf_counter() - exchange.started
+        unread = exchange.paused
         if call is None or call.status == 0:
             exchange.respond(408, TEXT, TIMEOUT_BODY)
         else:
@@ -177,8 +178,12 @@ class SyncServer(Service):
         del worker.outstanding[call.id]
         exchange.state = None
         if call.frame <= worker.shared.frames_taken:
-            head = exchange.head
-            log(f"{head.method} {head.raw_path}: no answer within FUNC_TIMEOUT ({self.settings.timeout:g} s), ending it")
+            call_name = f"{exchange.head.method} {exchange.head.raw_path}"
+            limit = f"FUNC_TIMEOUT ({self.settings.timeout:g} s)"
+            if unread:
+                # It waits for its client, and has just been told that this one has gone: no fault of the process.
+                return log(f"{call_name}: its answer is not read within {limit}, breaking it off")
+            log(f"{call_name}: no answer within {limit}, ending it")
             self._pool.retire(worker)
 
     # What becomes of a worker's calls.

@@ -129,6 +129,28 @@ describe.skipIf(missingPython)("a synchronous handler", () => {
     expect((await runtime.call("/")).body).toBe("fine");
   });
 
+  test("whose answer nobody reads is broken off, and its process serves on", async () => {
+    await using runtime = await PythonRuntime.start(
+      `
+import os
+def main(event, context):
+    return "x" * 50_000_000 if event["extensions"]["request"].path == "/large" else str(os.getpid())
+`,
+      { FUNC_TIMEOUT: "1" },
+    );
+    const { body: process } = await runtime.call("/");
+    const socket = runtime.connect().on("error", () => undefined);
+    socket.write("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    await expect.poll(() => runtime.output).toMatch(/\/large: .*FUNC_TIMEOUT/);
+    expect(runtime.output).toContain("is not read");
+    // The thread is free again, and nobody takes the process's place.
+    for (let call = 0; call < 5; call++) expect((await runtime.call("/")).body).toBe(process);
+    expect((await runtime.call("/metrics")).body).toContain(
+      "\nfunction_workers_replaced_total 0\n",
+    );
+    socket.destroy();
+  });
+
   test("that streams waits for a client that reads slowly, and others do not wait", async () => {
     await using runtime = await PythonRuntime.start(source);
     const socket = runtime.connect().pause();
