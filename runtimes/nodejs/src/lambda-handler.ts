@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { inAnyCase } from "./any-case.ts";
 import { type FunctionRequest } from "./function-request.ts";
 import { type FunctionResponse } from "./function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
 import { essenceOf } from "./media-type.ts";
 import { type Settings } from "./settings.ts";
 
-/** `handler(event, context, callback)` of AWS Lambda, with an event of API Gateway, format 2.0. */
+/**
+ * `handler(event, context, callback)` of AWS Lambda, with an event of API Gateway, format 2.0. What only format
+ * 1.0 has is there too, for handlers that were written for a REST API.
+ */
 export function lambdaHandler(handler: UserFunction, settings: Settings): FunctionHandler {
   return {
     body: "raw",
@@ -36,11 +40,14 @@ function eventOf(request: FunctionRequest, settings: Settings, requestId: string
   const query = new URLSearchParams(url.slice(path.length + 1));
   return {
     version: "2.0",
+    ...format1Of(request, query),
     routeKey: "$default",
     rawPath: path,
     rawQueryString: url.slice(path.length + 1),
     ...(cookie !== undefined && { cookies: cookie.split(/; ?/) }),
-    headers: Object.fromEntries(Object.entries(others).map(([name, each]) => [name, String(each)])),
+    headers: inAnyCase(
+      Object.fromEntries(Object.entries(others).map(([name, each]) => [name, String(each)])),
+    ),
     ...(query.size > 0 && { queryStringParameters: joined(query) }),
     requestContext: {
       accountId: "anonymous",
@@ -54,7 +61,14 @@ function eventOf(request: FunctionRequest, settings: Settings, requestId: string
         sourceIp: request.ip,
         userAgent: headers["user-agent"] ?? "",
       },
+      httpMethod: method,
+      path,
+      resourcePath: resource,
+      protocol: `HTTP/${request.httpVersion}`,
+      identity: { sourceIp: request.ip, userAgent: headers["user-agent"] ?? "" },
       requestId,
+      requestTime: now.toISOString(),
+      requestTimeEpoch: now.getTime(),
       routeKey: "$default",
       stage: "$default",
       time: now.toISOString(),
@@ -62,6 +76,25 @@ function eventOf(request: FunctionRequest, settings: Settings, requestId: string
     },
     ...(body !== undefined && { body }),
     isBase64Encoded,
+  };
+}
+
+/** The one route there is. */
+const resource = "/{proxy+}";
+
+function format1Of({ path, method, headers }: FunctionRequest, query: URLSearchParams) {
+  const names = [...new Set(query.keys())];
+  const values = names.map((name) => [name, query.getAll(name)]);
+  return {
+    resource,
+    path,
+    httpMethod: method,
+    multiValueHeaders: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, [value].flat()]),
+    ),
+    multiValueQueryStringParameters: names.length > 0 ? Object.fromEntries(values) : null,
+    pathParameters: path === "/" ? null : { proxy: path.slice(1) },
+    stageVariables: null,
   };
 }
 

@@ -80,6 +80,13 @@ const rows: Row[] = [
     headers: { "x-a": "1, 2", "content-type": "application/json" },
   },
   {
+    name: "Lambda's handler for a REST API, whose events are of format 1.0",
+    code: `exports.handler = async (e) => ({ statusCode: 200, body: JSON.stringify([e.httpMethod, e.path, e.pathParameters.proxy, e.multiValueQueryStringParameters.x,
+      e.multiValueHeaders["x-b"], e.headers["X-B"], e.requestContext.httpMethod, e.requestContext.path, e.requestContext.identity.sourceIp]) });`,
+    request: { method: "DELETE", headers: { "x-b": "c" } },
+    body: '["DELETE","/a/b","a/b",["1","2"],["c"],"c","DELETE","/a/b","127.0.0.1"]',
+  },
+  {
     name: "Lambda's handler that returns data",
     code: `exports.handler = async () => ({ a: 1 });`,
     body: '{"a":1}',

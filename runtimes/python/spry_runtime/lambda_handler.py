@@ -1,4 +1,5 @@
-"""`lambda_handler(event, context)` of AWS Lambda, with an event of API Gateway, format 2.0."""
+"""`lambda_handler(event, context)` of AWS Lambda, with an event of API Gateway, format 2.0. What only format 1.0 has is there too,
+for handlers that were written for a REST API."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _TEXT_ENDS = ("json", "xml", "javascript")
+_RESOURCE = "/{proxy+}"
+"""The one route there is."""
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -45,6 +48,22 @@ class LambdaContext:
         return max(0, int((self._end - time.monotonic()) * 1000))
 
 
+class _AnyCase(dict):
+    """Header fields by lower-case name, found by a name in any case: events of format 1.0 have the client's case."""
+
+    def __missing__(self, name):
+        key = name.lower() if isinstance(name, str) else name
+        if key == name:
+            raise KeyError(name)
+        return self[key]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name.lower() if isinstance(name, str) else name)
+
+    def get(self, name, default=None):
+        return self[name] if name in self else default
+
+
 def _event(request: Request, settings: Settings, request_id: str) -> dict:
     headers = dict(request.raw_headers)
     cookie = headers.pop("cookie", None)
@@ -53,10 +72,17 @@ def _event(request: Request, settings: Settings, request_id: str) -> dict:
     path = request.full_path.partition("?")[0]
     event = {
         "version": "2.0",
+        "resource": _RESOURCE,
+        "path": path,
+        "httpMethod": request.method,
+        "multiValueHeaders": {name: [value] for name, value in request.raw_headers.items()},
+        "multiValueQueryStringParameters": None,
+        "pathParameters": None if path == "/" else {"proxy": path[1:]},
+        "stageVariables": None,
         "routeKey": "$default",
         "rawPath": path,
         "rawQueryString": request.query_string,
-        "headers": headers,
+        "headers": _AnyCase(headers),
         "requestContext": {
             "accountId": "anonymous",
             "apiId": settings.function_name,
@@ -69,6 +95,13 @@ def _event(request: Request, settings: Settings, request_id: str) -> dict:
                 "sourceIp": request.remote_addr or "",
                 "userAgent": headers.get("user-agent", ""),
             },
+            "httpMethod": request.method,
+            "path": path,
+            "resourcePath": _RESOURCE,
+            "protocol": "HTTP/1.1",
+            "identity": {"sourceIp": request.remote_addr or "", "userAgent": headers.get("user-agent", "")},
+            "requestTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+            "requestTimeEpoch": int(now * 1000),
             "requestId": request_id,
             "routeKey": "$default",
             "stage": "$default",
@@ -80,10 +113,11 @@ def _event(request: Request, settings: Settings, request_id: str) -> dict:
     if cookie is not None:
         event["cookies"] = cookie.replace("; ", ";").split(";")
     if request.query_string:
-        query: dict[str, str] = {}
+        query: dict[str, list[str]] = {}
         for name, value in request.query.allitems():
-            query[name] = f"{query[name]},{value}" if name in query else value
-        event["queryStringParameters"] = query
+            query.setdefault(name, []).append(value)
+        event["multiValueQueryStringParameters"] = query
+        event["queryStringParameters"] = {name: ",".join(values) for name, values in query.items()}
     if request.content:
         kind = request.mimetype
         if kind.startswith("text/") or kind.endswith(_TEXT_ENDS) or kind == _FORM:

@@ -51,6 +51,20 @@ const rows: Row[] = [
     body: "\0\u0001",
     headers: { "content-type": "image/png" },
   },
+  {
+    name: "Lambda for a REST API, whose events are of format 1.0",
+    files: {
+      "handler.py": `
+import json
+def handler(event, context):
+    got = event["requestContext"]
+    return {"statusCode": 200, "body": json.dumps([event["httpMethod"], event["path"], event["pathParameters"]["proxy"], event["multiValueQueryStringParameters"],
+        event["multiValueHeaders"]["x-b"], event["headers"]["X-B"], event["headers"].get("X-B"), "X-B" in event["headers"], got["httpMethod"], got["path"], got["identity"]["sourceIp"], got["requestTimeEpoch"] > 0])}`,
+    },
+    target: "/a/b?x=1&x=2",
+    call: { method: "DELETE", headers: { "x-b": "c" } },
+    body: '["DELETE", "/a/b", "a/b", {"x": ["1", "2"]}, ["c"], "c", "c", true, "DELETE", "/a/b", "127.0.0.1", true]',
+  },
 ];
 
 describe.skipIf(missingPython)("a handler of AWS Lambda", () => {
