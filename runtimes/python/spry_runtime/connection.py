@@ -10,7 +10,8 @@ import time
 
 from .chunked_body import ChunkedBody
 from .exchange import TEXT, Exchange, status_line
-from .request_head import HEAD_LIMIT, MalformedRequest, RequestHead, parse_head
+from .request_head import MalformedRequest, RequestHead, cut_head
+from .sized_body import SizedBody
 
 IDLE_SECONDS = 75.0
 HEAD_SECONDS = 10.0
@@ -20,14 +21,14 @@ WRITE_SECONDS = 120.0
 LINGER_SECONDS = 2.0
 _PIPELINE_LIMIT = 128 * 1024
 
-_HEAD, _BODY, _CHUNKS, _ANSWER, _LINGER, _CLOSED, _UPGRADED = range(7)
+_HEAD, _BODY, _ANSWER, _LINGER, _CLOSED, _UPGRADED = range(6)
 
 
 class Connection:
     """`service.handle(exchange)` is called with each complete request."""
 
     __slots__ = (
-        "_advancing", "_body", "_buffer", "_chunks", "_deadline", "_eof", "_exchange", "_head", "_missing",
+        "_advancing", "_body", "_buffer", "_deadline", "_eof", "_exchange", "_head",
         "_reading_paused", "_service", "_state", "_transport", "_upgraded", "_write_deadline", "closing", "peer", "write_paused",
     )  # fmt: skip
 
@@ -37,9 +38,7 @@ class Connection:
         self._state = _HEAD
         self._buffer = b""
         self._head: RequestHead | None = None
-        self._body: list[bytes] = []
-        self._missing = 0
-        self._chunks: ChunkedBody | None = None
+        self._body: ChunkedBody | SizedBody | None = None
         self._exchange: Exchange | None = None
         self._advancing = False
         self._reading_paused = False
@@ -63,8 +62,6 @@ class Connection:
         state = self._state
         if state == _BODY:
             self._receive_body(data)
-        elif state == _CHUNKS:
-            self._receive_chunks(data)
         elif state == _HEAD:
             if not self._buffer:
                 self._deadline = time.monotonic() + HEAD_SECONDS
@@ -200,31 +197,18 @@ class Connection:
             self._advancing = False
 
     def _take_head(self) -> bool:
-        buffer = self._buffer
-        end = buffer.find(b"\r\n\r\n", 0, HEAD_LIMIT)
-        if buffer[:1] in b"\r\n":
-            return self._skip_empty_line()
-        if end < 0:
-            if len(buffer) >= HEAD_LIMIT:
-                raise MalformedRequest(431, "request head too large")
+        found = cut_head(self._buffer)
+        if found is None:
             return False
-        head = parse_head(buffer[: end + 2])
+        head, self._buffer = found
+        if head is None:
+            return True
         self._head = head
-        rest = self._buffer = buffer[end + 4 :]
         if not head.content_length and not head.chunked:
             self._deliver(head, b"")
             return True
-        self._begin_body(head, rest)
+        self._begin_body(head, self._buffer)
         return self._state == _HEAD
-
-    def _skip_empty_line(self) -> bool:
-        """A client may send one empty line after a body (RFC 9112 section 2.2)."""
-        if self._buffer == b"\r":
-            return False
-        if self._buffer[:2] != b"\r\n" or self._buffer[2:4] == b"\r\n":
-            raise MalformedRequest(400, "malformed request line")
-        self._buffer = self._buffer[2:]
-        return True
 
     def _begin_body(self, head: RequestHead, rest: bytes) -> None:
         limit = self._service.body_limit
@@ -232,44 +216,24 @@ class Connection:
             raise MalformedRequest(413, "request body too large")
         self._deadline = time.monotonic() + BODY_SECONDS
         self._buffer = b""
-        if head.chunked:
-            self._chunks = ChunkedBody(limit)
-            self._state = _CHUNKS
-        else:
-            self._body = []
-            self._missing = head.content_length
-            self._state = _BODY
+        self._body = ChunkedBody(limit) if head.chunked else SizedBody(head.content_length)
+        self._state = _BODY
         if rest:
-            self.data_received(rest)
+            self._receive_body(rest)
         elif head.expects_continue:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _receive_body(self, data: bytes) -> None:
-        missing = self._missing
-        if len(data) < missing:
-            self._body.append(data)
-            self._missing = missing - len(data)
-            self._deadline += len(data) / BODY_BYTES_PER_SECOND
-            return
-        if len(data) > missing:
-            self._buffer = data[missing:]
-            data = data[:missing]
-        self._body.append(data)
-        body = b"".join(self._body) if len(self._body) > 1 else data
-        self._body = []
-        self._complete(body)
-
-    def _receive_chunks(self, data: bytes) -> None:
+        body = self._body
         try:
-            self._chunks.feed(data)
+            body.feed(data)
         except MalformedRequest as error:
             return self._refuse(error)
         self._deadline += len(data) / BODY_BYTES_PER_SECOND
-        if self._chunks.done:
-            body = bytes(self._chunks.body)
-            self._buffer = self._chunks.rest
-            self._chunks = None
-            self._complete(body)
+        if body.done:
+            self._buffer = body.rest
+            self._body = None
+            self._complete(bytes(body.body))
 
     def _complete(self, body: bytes) -> None:
         self._deliver(self._head, body)
@@ -292,8 +256,7 @@ class Connection:
             + body
         )
         self._buffer = b""
-        self._body = []
-        self._chunks = None
+        self._body = None
         self._state = _LINGER
         self._deadline = time.monotonic() + LINGER_SECONDS
         try:

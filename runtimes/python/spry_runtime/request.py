@@ -6,28 +6,20 @@ Everything is computed when asked for. Where the two frameworks use one name for
 
 from __future__ import annotations
 
-import io
-
 from .multi_dict import FirstMultiDict, Headers, MultiDict
-from .percent import FORM_FIELDS_LIMIT, parse_pairs, unquote
+from .percent import parse_pairs, unquote
+from .request_body import RequestBody
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .request_head import RequestHead
 
-_LAZY = object()
 
-
-class Request:
+class Request(RequestBody):
     def __init__(self, head: RequestHead, content: bytes, peer: str) -> None:
+        super().__init__(head.headers, content)
         self._head = head
         self._peer = peer
-        self.content = content
-        self.raw_headers: dict[str, str] = head.headers
-        """By lower-case name."""
-        self._body: io.BytesIO | None = None
-        self._json = _LAZY
-        self._forms: tuple[MultiDict, MultiDict] | None = None
         self._environ: dict | None = None
 
     @property
@@ -105,72 +97,6 @@ class Request:
         return self.headers.get(name, default)
 
     @property
-    def content_type(self) -> str:
-        return self.raw_headers.get("content-type", "").lower()
-
-    @property
-    def mimetype(self) -> str:
-        return self.content_type.partition(";")[0].strip()
-
-    @property
-    def content_length(self) -> int:
-        """-1 if there is no body, as Bottle has it."""
-        return len(self.content) if self.content or "content-length" in self.raw_headers else -1
-
-    @property
-    def body(self) -> io.BytesIO:
-        """A file, at its beginning each time it is asked for."""
-        if self._body is None:
-            self._body = io.BytesIO(self.content)
-        self._body.seek(0)
-        return self._body
-
-    stream = body
-
-    @property
-    def chunked(self) -> bool:
-        """Whether it came in chunks; here they are joined."""
-        return "chunked" in self.raw_headers.get("transfer-encoding", "").lower()
-
-    @property
-    def data(self) -> bytes:
-        return self.content
-
-    def get_data(self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False):
-        return self.content.decode("utf-8", "replace") if as_text else self.content
-
-    @property
-    def is_json(self) -> bool:
-        return self.mimetype == "application/json" or self.mimetype.endswith("+json")
-
-    @property
-    def json(self):
-        """The body of a JSON request; None for other types. Raises a 400 response if it is not JSON."""
-        return self.get_json()
-
-    def get_json(self, force: bool = False, silent: bool = False, cache: bool = True):
-        if not (force or self.is_json) or not self.content:
-            return None
-        value = self.parse_json(_LAZY)
-        if value is not _LAZY:
-            return value
-        if silent:
-            return None
-        from .response import HTTPError
-
-        raise HTTPError(400, "Invalid JSON")
-
-    def parse_json(self, default):
-        if self._json is _LAZY:
-            import json
-
-            try:
-                self._json = json.loads(self.content)
-            except (ValueError, RecursionError):
-                return default
-        return self._json
-
-    @property
     def query(self) -> MultiDict:
         return MultiDict(parse_pairs(self._head.query))
 
@@ -179,20 +105,6 @@ class Request:
     @property
     def args(self) -> FirstMultiDict:
         return FirstMultiDict(self.query.allitems())
-
-    @property
-    def forms(self) -> MultiDict:
-        """Fields of a form, urlencoded or multipart."""
-        return self._parse_forms()[0]
-
-    @property
-    def form(self) -> FirstMultiDict:
-        return FirstMultiDict(self.forms.allitems())
-
-    @property
-    def files(self) -> MultiDict:
-        """Uploaded files: `filename`, `name`, `content_type`, `file`, `read()`, `save(path)`."""
-        return self._parse_forms()[1]
 
     @property
     def POST(self) -> MultiDict:  # noqa: N802 - Bottle's name
@@ -205,19 +117,6 @@ class Request:
     @property
     def values(self) -> FirstMultiDict:
         return FirstMultiDict(self.params.allitems())
-
-    def _parse_forms(self) -> tuple[MultiDict, MultiDict]:
-        if self._forms is None:
-            if self.mimetype == "multipart/form-data":
-                from .multipart import parse_multipart
-
-                fields, files = parse_multipart(self.raw_headers["content-type"], self.content, FORM_FIELDS_LIMIT)
-            elif self.mimetype in ("application/x-www-form-urlencoded", ""):
-                fields, files = parse_pairs(self.content.decode("utf-8", "replace")), []
-            else:
-                fields, files = [], []
-            self._forms = MultiDict(fields), MultiDict(files)
-        return self._forms
 
     @property
     def cookies(self) -> MultiDict:

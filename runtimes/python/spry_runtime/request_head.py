@@ -52,6 +52,23 @@ class RequestHead:
     expects_continue: bool
 
 
+def cut_head(buffer: bytes) -> tuple[RequestHead | None, bytes] | None:
+    """The head at the beginning of the bytes, and what follows it; no head, of an empty line, which a client may send
+    after a body (RFC 9112 section 2.2). None if there is more to come. Raises `MalformedRequest`."""
+    end = buffer.find(b"\r\n\r\n", 0, HEAD_LIMIT)
+    if buffer[:1] in b"\r\n":
+        if buffer == b"\r":
+            return None
+        if buffer[:2] != b"\r\n" or buffer[2:4] == b"\r\n":
+            raise MalformedRequest(400, "malformed request line")
+        return None, buffer[2:]
+    if end < 0:
+        if len(buffer) >= HEAD_LIMIT:
+            raise MalformedRequest(431, "request head too large")
+        return None
+    return parse_head(buffer[: end + 2]), buffer[end + 4 :]
+
+
 def parse_head(raw: bytes) -> RequestHead:
     """Parses everything up to and including the CRLF of the last field. Raises `MalformedRequest`."""
     head = _memo.get(raw)
