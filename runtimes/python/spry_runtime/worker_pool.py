@@ -182,6 +182,7 @@ class WorkerPool:
     def reload(self) -> None:
         """Files have changed: a worker with the new code takes over, if it can be loaded."""
         self._reloading = True
+        self._failed_loads = 0
         coming, self._coming = self._coming, None
         if coming is not None:
             self._end(coming)
@@ -189,7 +190,8 @@ class WorkerPool:
 
     def _load_failed(self, error: str) -> None:
         self._coming = None
-        if self._reloading and self.current is not None:
+        reloading, self._reloading = self._reloading, False
+        if reloading and self.current is not None:
             log("the new code cannot be loaded; the last that could goes on serving")
             from .hot_reload import error_line
 
@@ -200,7 +202,12 @@ class WorkerPool:
             self.exit_code = 1
             self._reactor.stop()
         else:
-            self._reactor.call_later(0.1 * 2**self._failed_loads, self._start_worker)
+            self._reactor.call_later(0.1 * 2**self._failed_loads, self._start_again)
+
+    def _start_again(self) -> None:
+        """Unless newer code has taken over meanwhile."""
+        if self.current is None or self.current.retiring:
+            self._start_worker()
 
     def _start_worker(self) -> None:
         if self._coming is None:
@@ -210,9 +217,9 @@ class WorkerPool:
     def _take_over(self, worker: WorkerProcess) -> None:
         former, self.current, self._coming = self.current, worker, None
         self._failed_loads = 0
+        add_to_answers(b"")  # that the code cannot be loaded is over, whyever it has been
         if self._reloading:
             self._reloading = False
-            add_to_answers(b"")
             log("reloaded")
             if former is not None:
                 former.retiring = True

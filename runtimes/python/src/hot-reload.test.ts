@@ -1,4 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { missingPython, PythonRuntime } from "./testing.ts";
 
 const env = { FUNC_HOT_RELOAD: "true" };
@@ -38,6 +41,31 @@ describe.skipIf(missingPython)("hot reload", () => {
     runtime.write("handler.py", code("new"));
     await expect.poll(async () => (await runtime.call()).body).toBe("new");
     expect((await slow).body).toBe("old");
+  });
+
+  test("that fails does not keep a process in its place that is to be replaced", async () => {
+    const flag = path.join(mkdtempSync(path.join(tmpdir(), "spry-flag-")), "flag");
+    onTestFinished(() => rmSync(path.dirname(flag), { recursive: true }));
+    const code = (text: string) => `
+import os, time
+if os.path.exists("${flag}"): raise RuntimeError("not now")
+def main(event, context):
+    if event["extensions"]["request"].path == "/slow": time.sleep(1e6)
+    return "${text}"
+`;
+    await using runtime = await PythonRuntime.start(code("old"), { ...env, FUNC_TIMEOUT: "1" });
+    const reloadError = async () => (await runtime.call()).headers["x-function-reload-error"];
+    const failures = () => runtime.output.match(/^RuntimeError: not now/gm)?.length;
+    writeFileSync(flag, "");
+    runtime.write("handler.py", code("new"));
+    await expect.poll(reloadError).toContain("not now");
+    expect(failures()).toBe(1);
+    expect((await runtime.call("/slow")).status).toBe(408);
+    // What takes its place cannot be loaded either, until it can.
+    await expect.poll(failures).toBeGreaterThan(1);
+    rmSync(flag);
+    await expect.poll(async () => (await runtime.call()).body).toBe("new");
+    expect(await reloadError()).toBeUndefined();
   });
 
   test("loses no request of many that come meanwhile", async () => {
