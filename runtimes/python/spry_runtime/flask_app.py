@@ -18,22 +18,34 @@ def flask_app():
     return _app
 
 
+def in_context(function, asynchronous: bool):
+    """`function` as a handler that is called inside a context of the request; None without Flask."""
+    app = flask_app()
+    if app is None:
+        return None
+
+    def main(request):
+        with app.request_context(request.environ):
+            return function(request)
+
+    async def async_main(request):
+        with app.request_context(request.environ):
+            return await function(request)
+
+    return async_main if asynchronous else main
+
+
 def in_flask(function, asynchronous: bool):
-    """`function` as a handler that gets Flask's request; None without Flask."""
+    """The same of one that gets Flask's request, and returns what Flask makes a response of."""
     app = flask_app()
     if app is None:
         return None
     request = sys.modules["flask"].request
 
-    def main(ours):
-        with app.request_context(ours.environ):
-            return _response(function(request))
-
-    async def async_main(ours):
-        with app.request_context(ours.environ):
-            return _response(await function(request))
-
-    def _response(value):
+    def response_of(value):
         return app.make_response("" if value is None else value)
 
-    return async_main if asynchronous else main
+    async def async_main(_request):
+        return response_of(await function(request))
+
+    return in_context(async_main if asynchronous else lambda _request: response_of(function(request)), asynchronous)

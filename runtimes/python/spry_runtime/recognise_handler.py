@@ -64,6 +64,10 @@ def _openfaas(handle) -> Handler:
     from .openfaas_handler import body_handler, event_handler
 
     call, to_reply = (event_handler if len(_parameters(handle)) == 2 else body_handler)(handle)
+    if "flask" in sys.modules:
+        from .flask_app import in_context
+
+        call = in_context(call, _is_coroutine(handle)) or call
     return _answering(call, to_reply, handle)
 
 

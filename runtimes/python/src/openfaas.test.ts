@@ -1,7 +1,7 @@
 /** Handlers in the style of OpenFaaS, as its documents write them. */
-import { describe, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { expectAnswer, type Row } from "./handler-rows.ts";
-import { missingPython } from "./testing.ts";
+import { installPackages, missingPython, PythonRuntime } from "./testing.ts";
 
 const withEvent = `
 def handle(event, context):
@@ -99,4 +99,22 @@ def handle(event, context): return {"body": hello() + str(words.hello is hello)}
 
 describe.skipIf(missingPython)("a handler of OpenFaaS takes", () => {
   test.each(rows)("$name", expectAnswer);
+
+  const flask = installPackages("flask==3.1.3");
+  test
+    .skipIf(!flask)
+    .each(["def handle(req)", "async def handle(req)", "def handle(event, context)"])(
+    "and has Flask's request at hand: %s",
+    async (signature) => {
+      const code = `
+from flask import jsonify, request
+${signature}:
+    return jsonify(path=request.path, a=request.headers["X-A"]), 202`;
+      await using runtime = await PythonRuntime.start(code, { PYTHONPATH: flask ?? "" });
+      expect(await runtime.call("/p", { headers: { "x-a": "1" } })).toMatchObject({
+        status: 202,
+        body: '{"a":"1","path":"/p"}\n',
+      });
+    },
+  );
 });
