@@ -7,6 +7,7 @@ so there a call that is past its time gets its 408 and runs on.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import time
@@ -81,9 +82,11 @@ class _Server(Service):
             self._loop.add_signal_handler(signal.SIGHUP, self._retire)
         if not await self._start_application():
             return 1
-        self._accepting = await self._loop.create_server(
-            lambda: Connection(self), sock=self._listening, backlog=1024
-        )
+        # asyncio tries as often at once, and tells of each that fails when there are no descriptors left.
+        self._accepting = await self._loop.create_server(lambda: Connection(self), sock=self._listening, backlog=16)
+        self._listening.listen(1024)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._leave_connections)
         self.metrics.start_seconds = time.monotonic() - self._started
         if supervisor is not None:
             from . import channel
@@ -122,6 +125,16 @@ class _Server(Service):
             log_error(f"loading {self.settings.module}.py: starting the application: {error}", error)
             return False
         return True
+
+    def _leave_connections(self) -> None:
+        """In a process that the handler has forked: a client must see the end of its connection when it ends here. Their
+        numbers stay taken, as the objects that will close them are still there."""
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for connection in self.connections:
+            descriptor = connection.fileno()
+            if descriptor >= 0:
+                os.dup2(nowhere, descriptor, inheritable=False)
+        os.close(nowhere)
 
     def _hear(self, supervisor) -> None:
         try:

@@ -133,6 +133,11 @@ class Connection:
             if not self._advancing:
                 self._advance()
 
+    def fileno(self) -> int:
+        """-1 when it is closed."""
+        connected = self._transport.get_extra_info("socket")
+        return connected.fileno() if connected is not None else -1
+
     def abort(self) -> None:
         self._transport.abort()
 

@@ -187,6 +187,21 @@ async def main(event, context):
     await expect.poll(() => runtime.output).toContain("cancelled");
   });
 
+  test("that forks holds no client's connection open", async () => {
+    await using runtime = await PythonRuntime.start(`
+import os, time
+async def main(event, context):
+    parent = os.getpid()
+    if event["extensions"]["request"].path == "/fork" and os.fork() == 0:
+        while os.getppid() == parent: time.sleep(0.1)
+        os._exit(0)
+    return "fine"
+`);
+    // Until the connection is closed.
+    expect(await runtime.raw("GET /fork HTTP/1.0\r\n\r\n")).toMatch(/fine$/);
+    expect((await runtime.call("/")).body).toBe("fine");
+  });
+
   test("that blocks its loop is replaced", async () => {
     await using runtime = await PythonRuntime.start(
       `
