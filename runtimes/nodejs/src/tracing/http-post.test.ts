@@ -7,10 +7,12 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import { expect, onTestFinished, test } from "vitest";
-import { post } from "./http-post.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { HttpPoster } from "./http-post.ts";
 
-const message = { contentType: "text/plain", body: Buffer.from("body"), timeoutMs: 10_000 };
+const message = { contentType: "text/plain", body: [Buffer.from("body")], timeoutMs: 10_000 };
+
+const post = (url: URL, { ...what } = message) => new HttpPoster(url).post(what);
 
 /** Answers with these bytes when a request has come, and closes unless it is to be kept. */
 async function startServer(answer: string, { keep = false } = {}): Promise<URL> {
@@ -65,7 +67,7 @@ test("the request is whole: path, host, credentials, and a body of many packets"
   await once(server, "listening");
   onTestFinished(() => void server.close());
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const body = Buffer.alloc(1_000_000, "x");
+  const body = [Buffer.alloc(500_000, "x"), Buffer.alloc(500_000, "y")];
   await post(new URL(`http://me:p%40ss@${host}/v1/traces?a=b`), { ...message, body });
   expect(requests).toEqual([
     {
@@ -75,12 +77,59 @@ test("the request is whole: path, host, credentials, and a body of many packets"
         host,
         "content-type": "text/plain",
         "content-length": "1000000",
-        connection: "close",
         authorization: `Basic ${Buffer.from("me:p@ss").toString("base64")}`,
       },
-      body: body.toString(),
+      body: body.join(""),
     },
   ]);
+});
+
+describe("connections", () => {
+  /** Counts them, and lets each answer so many requests. */
+  async function startCountingServer(requestsEach: number, answer: string) {
+    const seen = { connections: 0, requests: 0 };
+    const server = createServer((socket) => {
+      seen.connections++;
+      let left = requestsEach;
+      socket.on("error", () => {});
+      socket.on("data", (chunk: Buffer) => {
+        // The head and the body of one may come by themselves.
+        if (!chunk.toString().endsWith("body")) return;
+        if (left-- === 0) return void socket.destroy();
+        seen.requests++;
+        socket.write(answer);
+      });
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    return { seen, poster: new HttpPoster(new URL(`http://127.0.0.1:${port}/`)) };
+  }
+
+  test.each([
+    ["a length", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 1],
+    ["no content", "HTTP/1.1 204 -\r\n\r\n", 1],
+    ["failure", "HTTP/1.1 503 -\r\ncontent-length: 0\r\n\r\n", 1],
+    ["more than its length", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nok", 3],
+    ["a last answer", "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", 3],
+  ])("after %s", async (_name, answer, connections) => {
+    const { seen, poster } = await startCountingServer(9, answer);
+    for (let n = 0; n < 3; n++) await poster.post(message).catch(() => {});
+    expect(seen).toEqual({ connections, requests: 3 });
+  });
+
+  test("that the server closes are made anew", async () => {
+    const answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    const { seen, poster } = await startCountingServer(1, answer);
+    for (let n = 0; n < 3; n++) await poster.post(message);
+    expect(seen).toEqual({ connections: 3, requests: 3 });
+  });
+
+  test("a new one that is closed is failure", async () => {
+    const { seen, poster } = await startCountingServer(0, "");
+    await expect(poster.post(message)).rejects.toThrow(/closed the connection|ECONNRESET/);
+    expect(seen.connections).toBe(1);
+  });
 });
 
 test("by https the server must prove its name", async () => {

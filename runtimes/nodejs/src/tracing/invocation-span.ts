@@ -5,7 +5,7 @@ import { Context, spanKey } from "./context.ts";
 import { epochTime, Span, spanKinds } from "./span.ts";
 import { type SpanExporter } from "./span-exporter.ts";
 import { attributesOf, templateOf } from "./span-template.ts";
-import { idDigits, randomDigits, type SpanContext } from "./trace-context.ts";
+import { idBytes, randomIds, type SpanContext } from "./trace-context.ts";
 
 interface Invocation {
   request: FunctionRequest;
@@ -22,7 +22,7 @@ interface Invocation {
 export class InvocationSpan extends Context {
   readonly #startMs: number;
   /** Where its ids are: of the trace, if it begins here, and of the span. */
-  readonly #digits: Buffer;
+  readonly #ids: Buffer;
   readonly #at: number;
   readonly #exporter: SpanExporter;
   /** Until it has ended: a connection keeps the context of its last request for as long as it is idle. */
@@ -36,10 +36,10 @@ export class InvocationSpan extends Context {
     this.#request = request;
     this.#parent = parent;
     this.#startMs = startMs;
-    const digits = randomDigits(idDigits.both);
-    this.#digits = digits.bytes;
-    this.#at = digits.used;
-    digits.used += idDigits.both;
+    const ids = randomIds(idBytes.both);
+    this.#ids = ids.bytes;
+    this.#at = ids.used;
+    ids.used += idBytes.both;
   }
 
   /** Who asks when it has ended, such as work in the background, gets one that has ended. */
@@ -67,7 +67,7 @@ export class InvocationSpan extends Context {
     if (parent?.traceFlags === 0) return;
     this.#exporter.addPlain({
       template: templateOf(request, statusCode, parent !== undefined),
-      digits: this.#digits,
+      ids: this.#ids,
       at: this.#at,
       parent,
       startMs: epochTime(this.#startMs),
@@ -77,10 +77,10 @@ export class InvocationSpan extends Context {
 
   #create(): Span {
     const [parent, at] = [this.#parent, this.#at];
-    const spanAt = at + idDigits.trace;
+    const spanAt = at + idBytes.trace;
     const context = {
-      traceId: parent?.traceId ?? this.#digits.toString("latin1", at, spanAt),
-      spanId: this.#digits.toString("latin1", spanAt, at + idDigits.both),
+      traceId: parent?.traceId ?? this.#ids.toString("hex", at, spanAt),
+      spanId: this.#ids.toString("hex", spanAt, at + idBytes.both),
       traceFlags: parent?.traceFlags ?? 1,
       tracestate: parent?.tracestate,
     };

@@ -1,19 +1,19 @@
 import { logError } from "../log.ts";
 import { rootContext, runWith } from "./context.ts";
-import { post } from "./http-post.ts";
-import { envelopeJson } from "./otlp-json.ts";
+import { HttpPoster } from "./http-post.ts";
 import { type Span } from "./span.ts";
 import { type PlainSpan, SpanBatch } from "./span-batch.ts";
 
 const limits = { batchBytes: 512 * 1024, batches: 4, intervalMs: 1000, timeoutMs: 10_000 };
 
 /**
- * Sends spans in batches, in OTLP's JSON form over HTTP: each second, or when half a megabyte is
+ * Sends spans in batches, by OTLP in protobuf over HTTP: each second, or when half a megabyte is
  * full. What the collector has not taken yet is at most four of those. Spans beyond that are dropped.
  */
 export class SpanExporter {
   readonly #url: URL;
-  readonly #envelope: { head: string; tail: string };
+  readonly #poster: HttpPoster;
+  readonly #serviceName: string;
   readonly #sending = new Set<Promise<void>>();
   #current: SpanBatch | undefined;
   /** Kept, as a Function that fills one will fill another. */
@@ -24,7 +24,8 @@ export class SpanExporter {
   constructor(endpoint: string, serviceName: string) {
     this.#url = new URL(endpoint);
     if (this.#url.pathname === "/") this.#url.pathname = "/v1/traces";
-    this.#envelope = envelopeJson(serviceName);
+    this.#poster = new HttpPoster(this.#url);
+    this.#serviceName = serviceName;
   }
 
   /** Whether a span that begins now would be sent, as far as one can know. */
@@ -50,7 +51,7 @@ export class SpanExporter {
   #batch(): SpanBatch | undefined {
     if (this.#current) return this.#current;
     if (this.#sending.size >= limits.batches) return undefined;
-    this.#current = this.#spare ?? new SpanBatch(limits.batchBytes, this.#envelope);
+    this.#current = this.#spare ?? new SpanBatch(limits.batchBytes, this.#serviceName);
     this.#spare = undefined;
     if (!this.#isTimed) {
       this.#isTimed = true;
@@ -83,8 +84,8 @@ export class SpanExporter {
   async #deliver(batch: SpanBatch): Promise<void> {
     try {
       const body = batch.close();
-      const contentType = "application/json";
-      await post(this.#url, { contentType, body, timeoutMs: limits.timeoutMs });
+      const contentType = "application/x-protobuf";
+      await this.#poster.post({ contentType, body, timeoutMs: limits.timeoutMs });
       this.#hasFailed = false;
       batch.clear();
       this.#spare = batch;

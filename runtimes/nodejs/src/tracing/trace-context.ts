@@ -43,29 +43,28 @@ function isId(id: string): boolean {
   return /[1-9a-f]/.test(id);
 }
 
-/** Of a trace and its first span, in hexadecimal digits. */
-export const idDigits = { trace: 32, span: 16, both: 48 };
+/** Of a trace and of a span. */
+export const idBytes = { trace: 16, span: 8, both: 24 } as const;
 const idsPerPool = 512;
 
-/** Random hexadecimal digits, as bytes, and where the next are that nobody has taken. */
-export interface Digits {
+/** Random bytes, and where the next are that nobody has taken. */
+export interface RandomIds {
   readonly bytes: Buffer;
   used: number;
 }
 
-let pool: Digits = { bytes: Buffer.alloc(0), used: 0 };
+let pool: RandomIds = { bytes: Buffer.alloc(0), used: 0 };
 
 /** Where there are so many more, to be taken by adding to `used`. Drawn many at a time, as that is cheaper. */
-export function randomDigits(count: number): Digits {
+export function randomIds(count: number): RandomIds {
   if (pool.used + count <= pool.bytes.length) return pool;
-  const random = randomFillSync(Buffer.allocUnsafe((idsPerPool * idDigits.both) / 2));
-  pool = { bytes: Buffer.from(random.toString("hex"), "latin1"), used: 0 };
+  pool = { bytes: randomFillSync(Buffer.allocUnsafe(idsPerPool * idBytes.both)), used: 0 };
   return pool;
 }
 
 /** So many random bytes as hexadecimal digits. */
 export function randomId(bytes: 8 | 16): string {
-  const digits = randomDigits(2 * bytes);
-  digits.used += 2 * bytes;
-  return digits.bytes.toString("latin1", digits.used - 2 * bytes, digits.used);
+  const ids = randomIds(bytes);
+  ids.used += bytes;
+  return ids.bytes.toString("hex", ids.used - bytes, ids.used);
 }

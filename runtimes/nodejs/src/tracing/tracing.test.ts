@@ -2,6 +2,7 @@ import { Agent, createServer, get } from "node:http";
 import { connect } from "node:net";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { startCollector } from "../testing/collector.ts";
 import { send, startFunction } from "../testing/running-function.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
@@ -14,42 +15,6 @@ const call = `const http = require("node:http");
 const viaHttp = (url) => new Promise((resolve) => http.get(url, (r) => { let t = ""; r.on("data", (c) => t += c).on("end", () => resolve(JSON.parse(t))); }));
 const viaFetch = async (url) => (await fetch(url)).json();
 `;
-
-interface SentSpan {
-  traceId: string;
-  spanId: string;
-  parentSpanId?: string;
-  name: string;
-  kind: number;
-  startTimeUnixNano: string;
-  endTimeUnixNano: string;
-  status: { code: number };
-  attributes: { key: string; value: Record<string, unknown> }[];
-  events: { name: string }[];
-}
-
-/** An OTLP collector that remembers. */
-async function startCollector() {
-  const spans: SentSpan[] = [];
-  const services: unknown[] = [];
-  const server = createServer((request, response) => {
-    // What exports traces is part of none.
-    expect(request.headers).not.toHaveProperty("traceparent");
-    let text = "";
-    request.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    request.on("end", () => {
-      for (const { resource, scopeSpans } of JSON.parse(text).resourceSpans) {
-        services.push(resource.attributes);
-        for (const each of scopeSpans) spans.push(...each.spans);
-      }
-      response.end("{}");
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as { port: number };
-  return { endpoint: `http://127.0.0.1:${port}/v1/traces`, spans, services };
-}
 
 describe("a trace", () => {
   const incoming: { name: string; headers: Record<string, string>; sampled: string }[] = [
