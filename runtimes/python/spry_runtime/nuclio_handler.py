@@ -16,7 +16,7 @@ _OF_REQUEST = frozenset(("content-type", "host"))
 
 def nuclio_handler(handler, settings: Settings):
     """`handler` as a handler that takes our request, what makes a reply of its result, and its context."""
-    context = nuclio_sdk.Context(settings.function_name, nuclio_sdk.Platform(settings.namespace))
+    context = nuclio_sdk.Context(nuclio_sdk.Platform(settings.namespace))
 
     def call(request: Request):
         return handler(context, _event(request))

@@ -198,9 +198,9 @@ class _UserData:
 class Context:
     """One for the process, whose calls share it."""
 
-    def __init__(self, function_name: str = "", platform: Platform | None = None) -> None:
+    def __init__(self, platform: Platform | None = None) -> None:
         self.platform = platform or Platform()
-        self.logger = Logger(name=function_name or "nuclio_sdk")
+        self.logger = Logger()
         self.user_data = _UserData()
         self.Response = Response
         self.worker_id = 0

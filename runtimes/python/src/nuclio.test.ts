@@ -152,6 +152,17 @@ def handler(context, event):
     });
   });
 
+  test("logs with its level where lines of the log have one", async () => {
+    await using runtime = await PythonRuntime.start(
+      `def handler(context, event): context.logger.warn_with("low", left=1); return ""`,
+      { FUNC_LOG_FORMAT: "json" },
+    );
+    await runtime.call("/", { headers: { "x-request-id": "r1" } });
+    await expect
+      .poll(() => runtime.output)
+      .toMatch(/"level": "warn", "message": "WARNING: low: \{'left': 1\}", "invocation": "r1"/);
+  });
+
   test("calls what it has registered for the end, at the end", async () => {
     await using runtime = await PythonRuntime.start(`
 def stop(): print("stopped")
