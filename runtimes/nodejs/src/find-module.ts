@@ -12,21 +12,19 @@ export interface ModuleFile {
 
 /**
  * The contract's `handler.js` comes before `main` of package.json, which `npm init` fills in unasked. Then
- * comes `index.js`, as for Node.js itself: the neighbours' Functions are called so; and where the build of
- * func's TypeScript puts it.
+ * comes `index.js`, as for Node.js itself: the neighbours' Functions are called so; those of AWS Lambda's
+ * templates `app.js`; and last where the build of func's TypeScript puts it.
  */
 export function findModule(directory: string, moduleName: string): ModuleFile {
   const { main, type } = readPackageJson(directory);
   const filesOf = (name: string) => extensions.map((extension) => `${name}.${extension}`);
-  const candidates = [...filesOf(moduleName), ...(main === undefined ? [] : [main])];
-  candidates.push(...filesOf("index"), "build/index.js");
+  const own = [...filesOf(moduleName), ...(main === undefined ? [] : [main])];
+  const candidates = [...own, ...filesOf("index"), ...filesOf("app"), "build/index.js"];
   // Not by `join`: what it costs for each would make V8 load its compiler for it, 2 MB of the process.
   const path = candidates.map((name) => `${directory}/${name}`).find((file) => existsSync(file));
   if (path !== undefined) return { path, isModulePackage: type === "module" };
-  const others = candidates.slice(1, -extensions.length);
-  throw new LoadError(
-    `loading the Function: there is no ${moduleName}.js, nor ${others.join(", ")}`,
-  );
+  const others = [...own.slice(1), "index.js", "app.js"].join(", ");
+  throw new LoadError(`loading the Function: there is no ${moduleName}.js, nor ${others}`);
 }
 
 interface PackageJson {

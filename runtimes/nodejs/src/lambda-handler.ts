@@ -3,6 +3,7 @@ import { inAnyCase } from "./any-case.ts";
 import { type FunctionRequest } from "./function-request.ts";
 import { type FunctionResponse } from "./function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+import { stream } from "./lambda-streaming.ts";
 import { essenceOf } from "./media-type.ts";
 import { type Settings } from "./settings.ts";
 
@@ -10,11 +11,19 @@ import { type Settings } from "./settings.ts";
  * `handler(event, context, callback)` of AWS Lambda, with an event of API Gateway, format 2.0. What only format
  * 1.0 has is there too, for handlers that were written for a REST API.
  */
-export function lambdaHandler(handler: UserFunction, settings: Settings): FunctionHandler {
+export function lambdaHandler(
+  handler: UserFunction,
+  settings: Settings,
+  isStream = false,
+): FunctionHandler {
   return {
     body: "raw",
     async call(request, response) {
       const id = randomUUID();
+      if (isStream) {
+        const context = contextOf(settings, id, () => {});
+        return stream(handler, eventOf(request, settings, id), context, response);
+      }
       const result = await new Promise((resolve, reject) => {
         const callback = (error: unknown, value: unknown) =>
           error === null || error === undefined ? resolve(value) : reject(error);

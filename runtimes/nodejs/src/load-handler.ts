@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { eventHandler } from "./event-handler.ts";
 import { findModule } from "./find-module.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
+import { provideAwsLambda } from "./lambda-streaming.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
 import { type Publisher } from "./publisher.ts";
@@ -18,6 +19,7 @@ export async function loadHandler(
   const file = findModule(directory, moduleName);
   const name = basename(file.path);
   let module: Exports;
+  provideAwsLambda();
   try {
     module = await loadModule(file);
   } catch (cause) {

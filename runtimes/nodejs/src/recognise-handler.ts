@@ -5,6 +5,7 @@
 import { fissionHandler, nuclioHandler } from "./context-first.ts";
 import { targetOf } from "./functions-framework.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
+import { isStreaming } from "./lambda-streaming.ts";
 import { type Exports } from "./load-module.ts";
 import { type Settings } from "./settings.ts";
 
@@ -25,10 +26,15 @@ const forms: Recognise[] = [
   },
   /** Nuclio: `handler(context, event)`. */
   async (module) => nuclioHandler(memberOf(module, "handler"), memberOf(module, "initContext")),
-  /** AWS Lambda behind a function URL or an HTTP API: `handler(event, context, callback)`. */
+  /** AWS Lambda behind a function URL or an HTTP API: `handler(event, context, callback)`, in its templates `lambdaHandler`. */
   async (module, settings) => {
-    const found = objectWith(module, "handler");
-    return found && (await import("./lambda-handler.ts")).lambdaHandler(found, settings);
+    for (const name of ["handler", "lambdaHandler"]) {
+      const found = objectWith(module, name);
+      if (!found) continue;
+      const { lambdaHandler } = await import("./lambda-handler.ts");
+      return lambdaHandler(found, settings, isStreaming(memberOf(module, name)));
+    }
+    return undefined;
   },
   /** Fission: the module is a function, `(context)` or `(context, callback)`. */
   async (module) => fissionHandler(moduleFunction(module)),

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
 
-_NEIGHBOURS_MODULES = ("main", "lambda_function", "func", "function.func")
+_NEIGHBOURS_MODULES = ("main", "lambda_function", "func", "function.func", "app")
 """Where the code is, by the conventions of Functions Framework, AWS Lambda and Knative's func, if there is no handler.py."""
 
 EVENT, REQUEST, ASGI, WSGI = "main(event, context)", "main()", "ASGI", "WSGI"

@@ -65,6 +65,14 @@ def handler(event, context):
     call: { method: "DELETE", headers: { "x-b": "c" } },
     body: '["DELETE", "/a/b", "a/b", {"x": ["1", "2"]}, ["c"], "c", "c", true, "DELETE", "/a/b", "127.0.0.1", true]',
   },
+  {
+    name: "Lambda in the file that its templates have",
+    files: {
+      "app.py": `def lambda_handler(event, context): return {"statusCode": 200, "body": event["rawPath"]}`,
+    },
+    target: "/a",
+    body: "/a",
+  },
 ];
 
 describe.skipIf(missingPython)("a handler of AWS Lambda", () => {

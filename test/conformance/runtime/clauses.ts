@@ -493,6 +493,16 @@ class Function:
     answer: { status: 203, body: "2.0/p", headers: { "content-type": "application/json" } },
   },
   {
+    clause: "8.4",
+    name: "Lambda, a stream",
+    handlers: nodejs(
+      `exports.handler = awslambda.streamifyResponse(async (event, responseStream) => {
+      awslambda.HttpResponseStream.from(responseStream, { statusCode: 201, headers: { "x-path": event.rawPath } }).end("streamed"); });`,
+    ),
+    request: { path: "/p" },
+    answer: { status: 201, body: "streamed", headers: { "x-path": "/p" } },
+  },
+  {
     clause: "8.7",
     name: "OpenFaaS",
     handlers: {

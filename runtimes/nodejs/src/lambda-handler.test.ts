@@ -1,0 +1,122 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { describe, expect, test } from "vitest";
+import { expectAnswer, type Row } from "./testing/handler-rows.ts";
+import { send, startFunction } from "./testing/running-function.ts";
+
+const json = { "content-type": "application/json" };
+
+const rows: Row[] = [
+  {
+    name: "Lambda's handler",
+    code: `exports.handler = async (e, context) => ({ statusCode: 203, headers: { "x-a": "1" }, cookies: ["c=1"],
+      body: [e.version, e.requestContext.http.method, e.rawPath, e.rawQueryString, e.queryStringParameters.x, e.body, e.cookies, context.getRemainingTimeInMillis() > 1000].join(" ") });`,
+    request: { method: "POST", headers: { ...json, cookie: "s=1; t=2" }, body: '{"a"' },
+    status: 203,
+    body: '2.0 POST /a/b x=1&x=2 1,2 {"a" s=1,t=2 true',
+    headers: { "x-a": "1", "set-cookie": ["c=1"] },
+  },
+  {
+    name: "Lambda's handler that calls back with bytes",
+    code: `exports.handler = (event, context, callback) => { callback(null, { statusCode: 200, body: event.body, isBase64Encoded: event.isBase64Encoded }); };`,
+    request: { method: "POST", body: "bytes" },
+    body: "bytes",
+  },
+  {
+    name: "Lambda's handler that answers in format 1.0",
+    code: `exports.handler = async () => ({ statusCode: 200, multiValueHeaders: { "X-A": ["1", "2"] }, body: "[]" });`,
+    body: "[]",
+    headers: { "x-a": "1, 2", "content-type": "application/json" },
+  },
+  {
+    name: "Lambda's handler for a REST API, whose events are of format 1.0",
+    code: `exports.handler = async (e) => ({ statusCode: 200, body: JSON.stringify([e.httpMethod, e.path, e.pathParameters.proxy, e.multiValueQueryStringParameters.x,
+      e.multiValueHeaders["x-b"], e.headers["X-B"], e.requestContext.httpMethod, e.requestContext.path, e.requestContext.identity.sourceIp]) });`,
+    request: { method: "DELETE", headers: { "x-b": "c" } },
+    body: '["DELETE","/a/b","a/b",["1","2"],["c"],"c","DELETE","/a/b","127.0.0.1"]',
+  },
+  {
+    name: "Lambda's handler that returns data",
+    code: `exports.handler = async () => ({ a: 1 });`,
+    body: '{"a":1}',
+    headers: { "content-type": "application/json; charset=utf-8" },
+  },
+  {
+    name: "Lambda's handler, as its templates call it",
+    code: `export const lambdaHandler = async (event, context) => ({ statusCode: 200, body: JSON.stringify({ message: event.rawPath }) });`,
+    body: '{"message":"/a/b"}',
+  },
+  {
+    name: "Lambda's stream",
+    code: `exports.handler = awslambda.streamifyResponse(async (event, responseStream, context) => {
+      responseStream.write(event.rawPath); responseStream.end(context.functionName); });`,
+    body: "/a/bhello",
+    headers: { "content-type": "application/octet-stream" },
+  },
+  {
+    name: "Lambda's stream that says what it is",
+    code: `export const handler = awslambda.streamifyResponse(async (event, responseStream) => {
+      responseStream = awslambda.HttpResponseStream.from(responseStream, { statusCode: 201, headers: { "Content-Type": "text/event-stream", Connection: "keep-alive", "X-A": 1 }, cookies: ["a=1", "b=2"] });
+      responseStream.end("data: 1"); });`,
+    status: 201,
+    body: "data: 1",
+    headers: {
+      "content-type": expect.stringContaining("text/event-stream"),
+      "x-a": "1",
+      "set-cookie": ["a=1", "b=2"],
+    },
+  },
+  {
+    name: "Lambda's stream into which another is piped",
+    code: `const { pipeline } = require("node:stream/promises"); const { Readable } = require("node:stream");
+      exports.handler = awslambda.streamifyResponse(async (event, responseStream) => { responseStream.setContentType("text/plain"); await pipeline(Readable.from(["a", "b"]), responseStream); });`,
+    body: "ab",
+    headers: { "content-type": "text/plain" },
+  },
+  {
+    name: "Lambda's stream into which another is piped, without waiting",
+    code: `const { Readable } = require("node:stream");
+      exports.handler = awslambda.streamifyResponse(async (event, responseStream) => { Readable.from(["a", "b"]).pipe(responseStream); });`,
+    body: "ab",
+  },
+  {
+    name: "Lambda's stream that is left open",
+    code: `exports.handler = awslambda.streamifyResponse(async (event, responseStream) => { responseStream.write("a"); });`,
+    body: "a",
+  },
+  {
+    name: "Lambda's stream that fails before it begins",
+    code: `exports.handler = awslambda.streamifyResponse(async () => { throw new Error("secret"); });`,
+    status: 500,
+    body: "Internal server error",
+  },
+];
+
+describe("a Function is answered by", () => {
+  test.each(rows)("$name", expectAnswer);
+});
+
+describe("Lambda's stream", () => {
+  test("comes piece by piece, and breaks off where it fails", async () => {
+    const { url, stderr } = await startFunction(`let go;
+      exports.handler = awslambda.streamifyResponse(async (event, responseStream) => {
+        if (event.rawPath === "/go") { go(); return responseStream.end(); }
+        responseStream.write("first");
+        await new Promise((resolve) => { go = resolve; });
+        throw new Error("half way"); });`);
+    const [answer] = (await once(get(url), "response")) as [IncomingMessage];
+    expect(String((await once(answer, "data"))[0])).toBe("first");
+    const broken = once(answer, "error");
+    await send(`${url}/go`);
+    expect(await broken).toMatchObject([{ code: "ECONNRESET" }]);
+    await expect.poll(stderr).toContain("Error: half way");
+  });
+
+  test("is found in the file that AWS Lambda's templates have, whatever their package.json says", async () => {
+    const { url } = await startFunction({
+      "app.mjs": `export const lambdaHandler = async () => ({ statusCode: 200, body: "hello" });`,
+      "package.json": '{"main":"app.js"}',
+    });
+    expect((await send(url)).body).toBe("hello");
+  });
+});
