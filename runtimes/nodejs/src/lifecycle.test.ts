@@ -63,6 +63,15 @@ describe("a Function is loaded", () => {
         "package.json": '{"type":"module"}',
       },
     },
+    ...["handler.ts", "handler.mts", "handler.js"].map((file) => ({
+      name: `TypeScript that imports types without saying so, in ${file}`,
+      files: {
+        [file]: `import { Context, Event } from "no-such-types";
+import { hello } from "./words.mjs";
+export const main = (event: Event, context: Context): string => hello;`,
+        "words.mjs": `export const hello = "hello";`,
+      },
+    })),
     {
       name: "TypeScript that is called JavaScript",
       files: {

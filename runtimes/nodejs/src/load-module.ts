@@ -5,13 +5,15 @@ export type Exports = Record<string, unknown>;
 
 /**
  * Runs a Function's code. What is no JavaScript, and is TypeScript, is TypeScript: inline sources
- * are called `handler.js` in either language.
+ * are called `handler.js` in either language. What TypeScript imports for its types alone need not be there.
  */
 export async function loadModule(file: ModuleFile): Promise<Exports> {
   try {
     return await load(file);
   } catch (error) {
-    if (!(error instanceof SyntaxError) || !file.path.endsWith(".js")) throw error;
+    const isMissing = (error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND";
+    const isScript = file.path.endsWith(".js");
+    if (isScript ? !(error instanceof SyntaxError) : !isMissing) throw error;
     const { readAsTypeScript } = await import("./typescript.ts");
     if (!readAsTypeScript(file)) throw error;
     return await load(file);

@@ -3,17 +3,22 @@ import { Module, registerHooks, stripTypeScriptTypes } from "node:module";
 import { pathToFileURL } from "node:url";
 import { Script } from "node:vm";
 import { type ModuleFile } from "./find-module.ts";
+import { withoutTypeImports } from "./type-imports.ts";
 
 /**
- * Lets a `.js` file be loaded as TypeScript from now on. False when that makes no difference: the
- * file has no types, or is neither language. Types become blanks, so lines and columns stay.
+ * Lets a file be loaded as TypeScript from now on, without imports that only types use. False when that makes no
+ * difference: the file has no types, or is neither language. Types become blanks, so lines and columns stay.
  */
 export function readAsTypeScript({ path, isModulePackage }: ModuleFile): boolean {
   const text = readFileSync(path, "utf8");
   const { href } = pathToFileURL(path);
-  const source = stripped(text, href);
-  if (source === undefined || source === text) return false;
-  const format = isModulePackage || !isCommonJs(source) ? "module" : "commonjs";
+  const untyped = stripped(text, href);
+  if (untyped === undefined || untyped === text) return false;
+  const source = withoutTypeImports(untyped);
+  // Node.js takes the types out of these by itself.
+  if (source === untyped && /\.[mc]?ts$/.test(path)) return false;
+  const isModule = path.endsWith(".mts") || (isModulePackage && !path.endsWith(".cts"));
+  const format = isModule || !isCommonJs(source) ? "module" : "commonjs";
   registerHooks({
     load: (url, context, nextLoad) =>
       url === href ? { format, source, shortCircuit: true } : nextLoad(url, context),
