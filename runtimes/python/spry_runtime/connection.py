@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 
+from .body_budget import HeldBody
 from .chunked_body import ChunkedBody
-from .exchange import TEXT, Exchange, status_line
+from .exchange import Exchange, refusal
 from .request_head import MalformedRequest, RequestHead, cut_head
 from .sized_body import SizedBody
 
@@ -28,7 +29,7 @@ class Connection:
     """`service.handle(exchange)` is called with each complete request."""
 
     __slots__ = (
-        "_advancing", "_body", "_buffer", "_deadline", "_eof", "_exchange", "_head",
+        "_advancing", "_body", "_buffer", "_deadline", "_eof", "_exchange", "_head", "_held",
         "_reading_paused", "_service", "_state", "_transport", "_upgraded", "_write_deadline", "closing", "peer", "write_paused",
     )  # fmt: skip
 
@@ -39,6 +40,7 @@ class Connection:
         self._buffer = b""
         self._head: RequestHead | None = None
         self._body: ChunkedBody | SizedBody | None = None
+        self._held = HeldBody(service.bodies)
         self._exchange: Exchange | None = None
         self._advancing = False
         self._reading_paused = False
@@ -87,6 +89,10 @@ class Connection:
         self._state = _CLOSED
         self._service.connections.discard(self)
         exchange = self._exchange
+        if exchange in self._service.pending:
+            exchange.held = self._held  # the call goes on, and has the body
+        else:
+            self._held.release()
         if exchange is not None:
             self._exchange = None
             exchange.gone = True
@@ -117,6 +123,7 @@ class Connection:
         if data:
             self._transport.write(data)
         self._exchange = None
+        self._held.release()
         if self._state == _CLOSED:
             return
         if closing:
@@ -231,6 +238,7 @@ class Connection:
     def _receive_body(self, data: bytes) -> None:
         body = self._body
         try:
+            self._held.add(len(data))
             body.feed(data)
         except MalformedRequest as error:
             return self._refuse(error)
@@ -253,15 +261,10 @@ class Connection:
     def _refuse(self, error: MalformedRequest) -> None:
         """Answers an error and closes, reading on for a moment: closing on unread bytes would reset the
         connection and destroy the answer on its way."""
-        body = error.reason.encode() + b"\n"
-        self._transport.write(
-            status_line(error.status)
-            + TEXT
-            + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body)
-            + body
-        )
+        self._transport.write(refusal(error.status, error.reason))
         self._buffer = b""
         self._body = None
+        self._held.release()
         self._state = _LINGER
         self._deadline = time.monotonic() + LINGER_SECONDS
         try:

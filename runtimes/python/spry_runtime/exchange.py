@@ -6,6 +6,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .body_budget import HeldBody
     from .connection import Connection
     from .request_head import RequestHead
 
@@ -35,7 +36,7 @@ class Exchange:
     """
 
     __slots__ = (
-        "_waiter", "begun", "body", "connection", "gone", "head", "length", "on_drain", "peer", "started", "state",
+        "_waiter", "begun", "body", "connection", "gone", "head", "held", "length", "on_drain", "peer", "started", "state",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, head: RequestHead, body: bytes, peer: str) -> None:
@@ -51,6 +52,8 @@ class Exchange:
         self.state: object = None
         """Whatever the application wants to remember."""
         self.length: int | None = None
+        self.held: HeldBody | None = None
+        """To be released when the call is over, as the client has gone before."""
         self.begun = False
         """`start` has been called."""
         self._waiter = None
@@ -148,6 +151,12 @@ class Exchange:
     def paused(self) -> bool:
         """The client reads more slowly than it is written to."""
         return self.connection.write_paused
+
+
+def refusal(status: int, reason: str) -> bytes:
+    """The whole answer to what is no request."""
+    body = reason.encode() + b"\n"
+    return status_line(status) + TEXT + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
 
 
 def status_line(status: int) -> bytes:

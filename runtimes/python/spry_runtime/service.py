@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from .body_budget import BodyBudget
 from .exchange import TEXT, Exchange
 from .metrics import CONTENT_TYPE, Metrics
 
@@ -25,6 +26,7 @@ class Service:
         self.settings = settings
         self.metrics = metrics
         self.body_limit = settings.body_limit
+        self.bodies = BodyBudget()
         self.connections: set[Connection] = set()
         self.draining = False
         self._log_access = settings.access_log
@@ -58,6 +60,8 @@ class Service:
     def settle(self, exchange: Exchange, status: int, seconds: float, failed: bool) -> None:
         """Counts an exchange that the handler is done with, whichever way."""
         self.pending.pop(exchange, None)
+        if exchange.held is not None:
+            exchange.held.release()
         self.metrics.record(exchange.head.method, seconds, failed)
         if self._log_access:
             self._write_access_log(exchange, status)

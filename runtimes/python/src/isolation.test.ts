@@ -46,6 +46,42 @@ def main(event, context):
     return "fine"
 `;
 
+test.skipIf(missingPython).each(["def", "async def"])(
+  "%s: bodies take no more than a part of the memory that there is",
+  async (form) => {
+    await using runtime = await PythonRuntime.start(
+      `
+import ${form === "def" ? "threading" : "asyncio as threading"}
+go = threading.Event()
+${form} main(event, context):
+    request = event["extensions"]["request"]
+    if request.path == "/go": return go.set()
+    if request.path == "/wait":
+        print("begun")
+        ${form === "def" ? "" : "await "}go.wait()
+    return str(len(request.body.read()))
+`,
+      { FUNC_MEMORY_LIMIT: String(60 * 1024 * 1024) },
+    );
+    const body = "x".repeat(8 * 1024 * 1024);
+    const post = (path: string, text: string) => runtime.call(path, { method: "POST", body: text });
+    expect(await post("/", body + body)).toMatchObject({ status: 413 });
+    const full = { status: 503, body: "the Function's memory is full of other requests' bodies\n" };
+    const socket = runtime.connect().on("error", () => undefined);
+    socket.write(`POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    await expect.poll(() => runtime.output).toContain("begun");
+    expect(await post("/", body)).toMatchObject(full);
+    socket.resetAndDestroy();
+    expect((await post("/", "small")).body).toBe("5");
+    // The call has its body also when its client has gone.
+    expect(await post("/", body)).toMatchObject(full);
+    await runtime.call("/go");
+    await expect
+      .poll(() => post("/", body))
+      .toMatchObject({ status: 200, body: String(body.length) });
+  },
+);
+
 describe.skipIf(missingPython)("a synchronous handler", () => {
   test.each(["/loop", "/swallow", "/regex", "/sleep?s=60"])(
     "stuck in %s is ended with 408, its worker replaced, and nobody else harmed",
