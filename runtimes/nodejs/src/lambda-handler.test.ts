@@ -47,6 +47,13 @@ const rows: Row[] = [
     body: '{"message":"/a/b"}',
   },
   {
+    name: "Lambda's handler, told by the name that its templates have",
+    code: `exports.lambdaHandler = async (event, context) => ({ statusCode: 202, body: event.version });`,
+    env: { HANDLER_FUNC_NAME: "lambdaHandler" },
+    status: 202,
+    body: "2.0",
+  },
+  {
     name: "Lambda's stream",
     code: `exports.handler = awslambda.streamifyResponse(async (event, responseStream, context) => {
       responseStream.write(event.rawPath); responseStream.end(context.functionName); });`,

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { eventHandler } from "./event-handler.ts";
 import { findModule } from "./find-module.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
-import { provideAwsLambda } from "./lambda-streaming.ts";
+import { isStreaming, provideAwsLambda } from "./lambda-streaming.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
 import { type Publisher } from "./publisher.ts";
@@ -61,9 +61,14 @@ async function handlerOf(
 async function otherHandler(
   found: UserFunction,
   module: Exports,
-  { handlerName }: Settings,
+  settings: Settings,
 ): Promise<FunctionHandler | undefined> {
+  const { handlerName } = settings;
   if (handlerName === "main") return undefined;
+  if (handlerName === "lambdaHandler") {
+    const { lambdaHandler } = await import("./lambda-handler.ts");
+    return lambdaHandler(found, settings, isStreaming(found));
+  }
   const { namedHandler } = await import("./context-first.ts");
   return await namedHandler(found, functionOf(module, "initContext"));
 }

@@ -19,7 +19,8 @@ _ASYNC_GENERATOR = 0x200
 
 def recognise_handler(module, settings: Settings) -> Handler | None:
     """`main`, else an application object, else what the neighbours' conventions say; None if there is none of them."""
-    for name in (settings.handler, "app", "application"):
+    # A name that only AWS Lambda's templates have says what it is.
+    for name in () if settings.handler == "lambda_handler" else (settings.handler, "app", "application"):
         found = getattr(module, name, None)
         if callable(found):
             is_nuclio = name == settings.handler != "main" and _takes_context_first(found)

@@ -73,6 +73,15 @@ def handler(event, context):
     target: "/a",
     body: "/a",
   },
+  {
+    name: "Lambda, told by the name that its templates have",
+    files: {
+      "app.py": `def lambda_handler(event, context): return {"statusCode": 202, "body": event["version"]}`,
+    },
+    env: { HANDLER_MOD_NAME: "app", HANDLER_FUNC_NAME: "lambda_handler" },
+    status: 202,
+    body: "2.0",
+  },
 ];
 
 describe.skipIf(missingPython)("a handler of AWS Lambda", () => {
