@@ -16,7 +16,7 @@ def call_wsgi(app, head: RequestHead, content: bytes, peer: str) -> Reply:
     result = app(wsgi_environ(head, content, peer), start)
     if isinstance(result, (list, tuple)) and start.status and not start.written:
         return Reply(start.status, start.fields, b"".join(result))
-    pieces = _Pieces(result, start.written)
+    pieces = _Pieces(result, start)
     pieces.begin()
     if not start.status:
         pieces.close()
@@ -40,19 +40,22 @@ class _Start:
 
 
 class _Pieces:
-    """An application may call start_response as late as with its first piece, so that is fetched at once."""
+    """An application may call start_response as late as with its first piece that is not empty, so that is fetched at once."""
 
-    def __init__(self, result, written: list[bytes]) -> None:
+    def __init__(self, result, start: _Start) -> None:
         self._result = result
         self._iterator = iter(result)
-        self._written = written
+        self._start = start
         self._first: bytes | None = None
 
     def begin(self) -> None:
-        self._first = next(self._iterator, None)
+        for piece in self._iterator:
+            if piece or self._start.status:
+                self._first = piece
+                return
 
     def __iter__(self):
-        yield from self._written
+        yield from self._start.written
         if self._first is not None:
             yield self._first
             yield from self._iterator

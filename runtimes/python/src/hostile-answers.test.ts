@@ -50,8 +50,14 @@ async def app(scope, receive, send):
 `;
 
 const wsgi = `
+def late(start_response):
+    yield b""
+    start_response("201 Made", [])
+    yield b"late"
+
 def app(environ, start_response):
     path = environ["PATH_INFO"]
+    if path == "/late": return late(start_response)
     if path != "/never": start_response({"/interim": "100 x", "/negative": "-1 x", "/large": "99999 x"}.get(path, "200 OK"), [])
     return {"/text": ["text"], "/bare": b"bare", "/none": None, "/first": pieces(path)}.get(path, [b"fine"])
 `;
@@ -115,6 +121,11 @@ describe.skipIf(missingPython).each(forms)("%s", (_name, code, failing) => {
     expect((await runtime.call("/items")).body).toHaveLength(12);
     expect((await runtime.call("/")).body).toBe("fine");
   });
+});
+
+test.skipIf(missingPython)("a WSGI application may begin with nothing", async () => {
+  await using runtime = await PythonRuntime.start(pieces + wsgi);
+  expect(await runtime.call("/late")).toMatchObject({ status: 201, body: "late" });
 });
 
 const events: [form: string, code: string][] = [

@@ -301,6 +301,14 @@ def main(event, context):
     { name: "structured, and no object", request: post(structured, "[]") },
     { name: "binary without an id", request: post({ ...binary, "ce-id": "" }, "") },
     { name: "of an unknown version", request: post({ ...binary, "ce-specversion": "9" }, "") },
+    {
+      name: "binary without a source",
+      request: post({ "ce-specversion": "1.0", "ce-id": "1", "ce-type": "made" }, ""),
+    },
+    {
+      name: "structured, and its data is no base64",
+      request: post(structured, JSON.stringify({ ...event, data_base64: "not!" })),
+    },
     { name: "a batch that is no list", request: post(batch, "{}") },
     { name: "a batch with one that is none", request: post(batch, "[{}]") },
   ].map(({ name, request }): Clause => {
@@ -388,6 +396,29 @@ def main(event, context):
     },
     api: "event",
     answer: { body: "ab", headers: { "transfer-encoding": "chunked" } },
+  },
+  {
+    clause: "5.7",
+    name: "a stream that fails at once",
+    handlers: {
+      nodejs: `exports.main = async function* () { throw new Error("secret"); };`,
+      python: `
+def main(event, context):
+    raise ValueError("secret")
+    yield "never"`,
+    },
+    api: "event",
+    answer: { status: 500, body: /^internal server error$/i },
+  },
+  {
+    clause: "5.8",
+    name: "a status that is none",
+    handlers: {
+      nodejs: `exports.main = (event) => { event.setResponseStatus(100); return "never"; };`,
+      python: `def main(event, context): return "never", 100`,
+    },
+    api: "event",
+    answer: { status: 500, body: /^internal server error$/i },
   },
   {
     clause: "6.1",
