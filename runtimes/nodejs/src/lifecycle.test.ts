@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { constants } from "node:os";
+import { connect } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   failToStart,
   noFirstProcess,
@@ -351,6 +352,20 @@ describe("a runtime that is told to stop", () => {
     expect(await slow).toMatchObject({ status: 200, body: "done" });
     expect(await fn.exited).toBe(0);
     await expect(send(`${fn.url}/?ms=1`)).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  test("does not wait for heads of requests that do not come", async () => {
+    const fn = await startFunction(taking);
+    const socket = connect(Number(new URL(fn.url).port), "127.0.0.1").on("error", () => {});
+    onTestFinished(() => void socket.destroy());
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\na: ");
+    // What comes behind it has its answer, so that is there too.
+    expect((await send(`${fn.url}/?ms=1`)).body).toBe("done");
+    const slow = send(`${fn.url}/?ms=7000`);
+    await expect.poll(fn.stdout).toBe("begun\nbegun\n");
+    fn.process.kill("SIGTERM");
+    expect((await slow).body).toBe("done");
+    expect(await fn.exited).toBe(0);
   });
 
   test("does not wait for connections on which nothing happens any more", async () => {

@@ -1,3 +1,4 @@
+import { type Socket } from "node:net";
 import { backgroundWork } from "./background-work.ts";
 import { type FunctionServer } from "./server.ts";
 
@@ -33,6 +34,14 @@ export function takeSignals(listener: NodeJS.SignalsListener): void {
   for (const signal of names) process.off(signal, endAtOnce).on(signal, listener);
 }
 
+/** For the rest of a request's head, once nobody is to send requests any more. */
+const headMs = 5000;
+
+/** Node.js knows which answer is under way on a connection; others that end servers ask it in this way, too. */
+function isAnswered(socket: Socket & { _httpMessage?: unknown }): boolean {
+  return Boolean(socket._httpMessage);
+}
+
 /**
  * Ends the process on SIGTERM or SIGINT without losing a request: first it goes on answering, with
  * `connection: close`, while whoever sends requests learns that it is going; then it stops accepting
@@ -56,11 +65,18 @@ export function shutDownOnSignal(
     // "Immediate" is after those that have connected by now were accepted: closing would reset them.
     setTimeout(() => setImmediate(stopListening), delayMs);
   };
+  const open = new Set<Socket>();
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
   const stopListening = () => {
     closeWebSockets?.();
     server.close(() => void backgroundWork().then(() => process.exit(0)));
     // Those with a request under way become idle one by one.
     setInterval(() => server.closeIdleConnections(), 50);
+    // Node.js no longer looks after those that have begun a request and do not go on with it.
+    setTimeout(() => open.forEach((socket) => isAnswered(socket) || socket.destroy()), headMs);
   };
   takeSignals(stop);
 }

@@ -67,7 +67,8 @@ export class ServerWebSocket extends EventTarget {
   send(data: string | ArrayBuffer | ArrayBufferView): void {
     if (this.readyState !== ServerWebSocket.OPEN) return;
     if (typeof data === "string") this.#write(opcodes.text, Buffer.from(data));
-    else this.#write(opcodes.binary, bytesOf(data));
+    else if (isBytes(data)) this.#write(opcodes.binary, bytesOf(data));
+    else throw new TypeError(`sending to a WebSocket: it is a ${typeof data}, want text or bytes`);
     if (this.#unsent > limits.unsentBytes) this.#socket.destroy();
   }
 
@@ -75,9 +76,14 @@ export class ServerWebSocket extends EventTarget {
   close(code = 1000, reason = ""): void {
     if (this.readyState !== ServerWebSocket.OPEN) return;
     if (!isSendable(code)) throw new RangeError(`closing a WebSocket: ${code} is no close code`);
-    const text = Buffer.from(reason).subarray(0, 123);
+    const text = Buffer.alloc(123);
+    // Whole characters only: half of one is no text.
+    const { written } = new TextEncoder().encodeInto(reason, text);
     this.readyState = ServerWebSocket.CLOSING;
-    const payload = Buffer.concat([Buffer.from([code >> 8, code & 0xff]), text]);
+    const payload = Buffer.concat([
+      Buffer.from([code >> 8, code & 0xff]),
+      text.subarray(0, written),
+    ]);
     this.#write(opcodes.close, payload);
     setTimeout(() => this.#socket.destroy(), limits.closeMs).unref();
   }
@@ -170,6 +176,10 @@ export class ServerWebSocket extends EventTarget {
 function isSendable(code: number): boolean {
   const isDefined = code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code);
   return isDefined || (code >= 3000 && code <= 4999);
+}
+
+function isBytes(data: unknown): data is ArrayBuffer | ArrayBufferView {
+  return ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
 }
 
 function bytesOf(data: ArrayBuffer | ArrayBufferView): Uint8Array {

@@ -64,6 +64,18 @@ describe("a Function that exports websocket", () => {
     expect(await send(url)).toMatchObject({ status: 426, body: "Upgrade Required" });
   });
 
+  test("may give a long reason, and must send text or bytes", async () => {
+    const { url } = await startFunction(`exports.websocket = (socket) => {
+      const mistakes = [5, null, {}].map((data) => { try { socket.send(data); } catch (error) { return error.name; } });
+      socket.send(String(mistakes));
+      socket.onmessage = () => socket.close(4000, "ü".repeat(100));
+    };`);
+    const { socket, messages } = await open(url);
+    await expect.poll(() => messages).toEqual(["TypeError,TypeError,TypeError"]);
+    socket.send("go");
+    expect(await closed(socket)).toMatchObject({ code: 4000, reason: "ü".repeat(61) });
+  });
+
   test("says goodbye when the runtime stops", async () => {
     const { url, process, exited } = await startFunction(echo);
     const { socket } = await open(url);
