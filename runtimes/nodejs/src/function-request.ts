@@ -87,7 +87,8 @@ export class FunctionRequest extends IncomingMessage {
   }
 
   get ip(): string | undefined {
-    return this.socket.remoteAddress;
+    // A socket for both families has the older in the clothes of the newer (RFC 4291 section 2.5.5.2).
+    return this.socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, "");
   }
 
   get ips(): string[] {

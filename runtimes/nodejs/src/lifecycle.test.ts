@@ -264,6 +264,17 @@ describe("a Function", () => {
 });
 
 describe("a handler that blocks the event loop", () => {
+  test("in the very first request ends the process, too", async () => {
+    const fn = await startFunction(`exports.main = () => { for (;;); };`, { FUNC_TIMEOUT: "1" });
+    await expect(send(fn.url)).rejects.toThrow(/socket hang up|ECONNRESET/);
+    expect(await fn.exited).toBe(1);
+    expect(fn.stderr()).toMatch(
+      /blocking the event loop for 2 s\n[^]* {4}at .*main \(.*handler\.js:1:\d+\)\n/,
+    );
+    // Its own frames are nobody's business.
+    expect(fn.stderr()).not.toContain("server.cjs");
+  });
+
   test("ends the process, which says where it hangs", async () => {
     const fn = await startFunction(
       `function spin(n) { for (;;) n++; }\nexports.main = (event) => event.data ? spin(0) : "ok";`,

@@ -5,7 +5,8 @@ export interface Settings {
   runtime: string;
   /** The handler is `main(request, response)`, not `main(event, context)`: so since nodejs26. */
   isRequestHandler: boolean;
-  host: string;
+  /** Undefined for all addresses of the machine, of both families. */
+  host: string | undefined;
   port: number;
   /** File without extension, and the function that it exports. */
   moduleName: string;
@@ -42,7 +43,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     namespace: env["SERVICE_NAMESPACE"] ?? "",
     runtime,
     isRequestHandler: Number(/^nodejs(\d+)$/.exec(runtime)?.[1] ?? 0) >= 26,
-    host: env["SERVER_HOST"] || "0.0.0.0",
+    host: env["SERVER_HOST"] || undefined,
     port: number(env, ["FUNC_PORT", "SERVER_PORT"], 8080, 0, 65_535),
     moduleName: env["HANDLER_MOD_NAME"] || env["MOD_NAME"] || "handler",
     handlerName: env["HANDLER_FUNC_NAME"] || env["FUNC_HANDLER"] || "main",

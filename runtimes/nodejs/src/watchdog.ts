@@ -37,8 +37,8 @@ function startSleeper(seconds: number, nap: number): ChildProcess {
       [ $silent -lt ${Math.ceil(seconds / nap)} ] || sleep 1
       kill -0 $PPID 2>/dev/null || exit
     done
-    exec "$0" -e "$1" "$2" "$3" "$4"`;
-  const facts = [process.pid, process.debugPort, seconds].map(String);
+    exec "$0" -e "$1" "$2" "$3" "$4" "$5"`;
+  const facts = [process.pid, process.debugPort, seconds, `file://${__filename}`].map(String);
   const args = ["-c", script, process.execPath, `(${endBlocked.toString()})()`, ...facts];
   // A group of its own: the shell ends together with its sleep.
   const sleeper = spawn("/bin/sh", args, {
@@ -61,7 +61,8 @@ function stop({ pid }: ChildProcess): void {
 
 /** Runs in the process that has woken up, from its text: it can use nothing of this file. */
 async function endBlocked(): Promise<void> {
-  const [pid = 0, port, seconds] = process.argv.slice(1).map(Number);
+  const [pid = 0, port, seconds] = process.argv.slice(1, 4).map(Number);
+  const runtimeFile = process.argv[4];
   if (process.ppid !== pid) return;
   process.stderr.write(`the handler has been blocking the event loop for ${seconds} s\n`);
   // For a loop in native code, which cannot be interrupted to say where it is.
@@ -87,7 +88,9 @@ async function endBlocked(): Promise<void> {
     if (method === "Debugger.scriptParsed") files.set(params.scriptId, params.url);
     if (method !== "Debugger.paused") return;
     for (const { functionName, location } of params.callFrames.slice(0, 30)) {
-      const place = `${files.get(location.scriptId)}:${location.lineNumber + 1}:${location.columnNumber + 1}`;
+      const file = files.get(location.scriptId) ?? "";
+      if (file === runtimeFile || file.startsWith("node:")) continue;
+      const place = `${file}:${location.lineNumber + 1}:${location.columnNumber + 1}`;
       process.stderr.write(`    at ${functionName || "<anonymous>"} (${place})\n`);
     }
     // As process 1 of a container nothing but its own exit ends it.

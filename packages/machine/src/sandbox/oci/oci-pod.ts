@@ -110,7 +110,7 @@ export class OciPod implements PodSandbox {
       networkNamespace,
       env: {
         // With others on the same network, only the Pod's own address is its own.
-        SERVER_HOST: record.network === "own" ? "0.0.0.0" : this.ip,
+        ...(record.network !== "own" && { SERVER_HOST: this.ip }),
         SPRY_READY_FD: "3",
         ...(termination && { SPRY_TERMINATION_LOG: termination.mountPath }),
       },
