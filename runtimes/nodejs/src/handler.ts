@@ -14,6 +14,8 @@ export interface FunctionHandler {
    * request is not what such a handler is called with.
    */
   call(request: FunctionRequest, response: FunctionResponse): unknown;
+  /** Its contract has the runtime answer browsers that ask beforehand, and let every page read the answers. */
+  cors?: boolean;
   /** `websocket(socket, request)`, called for each connection when the Function exports it. */
   websocket?: UserFunction | undefined;
   /** Called once: before the first request, and after the last. */

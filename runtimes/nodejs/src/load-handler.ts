@@ -48,9 +48,10 @@ async function handlerOf(
   if (typeof main === "function") {
     const other = await otherHandler(main as UserFunction, module, settings);
     if (other) return other;
-    return settings.isRequestHandler
+    const handler = settings.isRequestHandler
       ? requestHandler(main as UserFunction)
       : eventHandler(main as UserFunction, settings, publisher);
+    return { ...handler, cors: true };
   }
   // The contract's own form is what nearly all have: the others' code is looked at only now.
   if (settings.handlerName !== "main") return undefined;

@@ -28,7 +28,7 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
   const deadlines = new Deadlines();
   const circumstances = { invocation, timeoutMs, deadlines, admission };
   const log = settings.accessLog ? accessLogger : undefined;
-  FramedResponse.cors = settings.cors;
+  FramedResponse.cors = settings.cors ?? invocation.handler.cors ?? false;
   const server = createServer(
     {
       IncomingMessage: FunctionRequest,
@@ -79,9 +79,9 @@ export async function loadTracing(invocation: Invocation): Promise<Tracing> {
 function answerItself(
   request: FunctionRequest,
   response: FunctionResponse,
-  { metrics, settings }: Invocation,
+  { metrics }: Invocation,
 ): boolean {
-  if (settings.cors && request.method === "OPTIONS") {
+  if (FramedResponse.cors && request.method === "OPTIONS") {
     const { "access-control-request-method": method, "access-control-request-headers": headers } =
       request.headers;
     if (method) response.setHeader("Access-Control-Allow-Methods", method);

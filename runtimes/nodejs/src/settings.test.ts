@@ -2,20 +2,25 @@
 import { describe, expect, test } from "vitest";
 import { failToStart, send, startFunction } from "./testing/running-function.ts";
 
-describe("CORS that is off", () => {
-  test("adds no header, and leaves OPTIONS to the Function", async () => {
-    const { url } = await startFunction(
-      `exports.main = ({ extensions: { request } }) => request.method;`,
-      { FUNC_CORS: "off" },
-    );
-    const answer = await send(url, {
-      method: "OPTIONS",
-      headers: { "access-control-request-method": "PUT" },
-    });
-    expect(answer.body).toBe("OPTIONS");
-    expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual(
-      [],
-    );
+const main = `exports.main = ({ extensions: { request } }) => request.method;`;
+const request = `exports.main = (req, res) => res.end(req.method);`;
+const fetcher = `exports.fetch = (request) => new Response(request.method);`;
+const framework = `require("@google-cloud/functions-framework").http("f", (req, res) => res.send(req.method));`;
+test.each([
+  { of: "main", code: main, env: {}, has: true },
+  { of: "main(request, response)", code: request, env: { FUNC_RUNTIME: "nodejs26" }, has: true },
+  { of: "main", code: main, env: { FUNC_CORS: "off" }, has: false },
+  { of: "fetch", code: fetcher, env: {}, has: false },
+  { of: "fetch", code: fetcher, env: { FUNC_CORS: "on" }, has: true },
+  { of: "the Functions Framework", code: framework, env: {}, has: false },
+])("$of, with $env: whether pages of every origin may ask: $has", async ({ code, env, has }) => {
+  const { url } = await startFunction(code, env);
+  const headers = { "access-control-request-method": "PUT" };
+  const answer = await send(url, { method: "OPTIONS", headers });
+  const named = Object.keys(answer.headers).filter((name) => name.startsWith("access-control"));
+  expect({ named, body: answer.body }).toEqual({
+    named: has ? ["access-control-allow-methods", "access-control-allow-origin"] : [],
+    body: has ? "" : "OPTIONS",
   });
 });
 

@@ -23,8 +23,8 @@ export interface Settings {
   accessLog: boolean;
   /** Lines with time, level and invocation; undefined for what `console` writes as it is. */
   logFormat: "json" | "text" | undefined;
-  /** Pages of every origin may read the answers, and ask for it beforehand. */
-  cors: boolean;
+  /** Pages of every origin may read the answers, and ask for it beforehand; undefined for as the handler's contract has it. */
+  cors: boolean | undefined;
   /** For development: new code is loaded when a file changes. */
   hotReload: boolean;
   /** Where Node.js' inspector listens; empty for nowhere. */
@@ -55,8 +55,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     traceEndpoint: env["TRACE_COLLECTOR_ENDPOINT"] ?? "",
     accessLog: Boolean(env["SERVER_INTERNAL_LOGGER"] || env["KYMA_INTERNAL_LOGGER_ENABLED"]),
     logFormat: choice(env, "FUNC_LOG_FORMAT", ["json", "text"]),
-    cors: isOn(env, "FUNC_CORS", true),
-    hotReload: isOn(env, "FUNC_HOT_RELOAD", false),
+    cors: isOn(env, "FUNC_CORS"),
+    hotReload: isOn(env, "FUNC_HOT_RELOAD") ?? false,
     inspect: env["FUNC_INSPECT"] ?? "",
     readyDescriptor: env["SPRY_READY_FD"] ? number(env, ["SPRY_READY_FD"], 3, 0, 1024) : undefined,
     shutdownDelayMs: number(
@@ -98,7 +98,8 @@ function choice<T extends string>(
   throw new Error(`${name}=${value}: expected ${choices.join(" or ")}`);
 }
 
-function isOn(env: NodeJS.ProcessEnv, name: string, otherwise: boolean): boolean {
+/** Undefined when it is not set. */
+function isOn(env: NodeJS.ProcessEnv, name: string): boolean | undefined {
   const value = choice(env, name, ["true", "1", "on", "false", "0", "off"]);
-  return value === undefined ? otherwise : ["true", "1", "on"].includes(value);
+  return value === undefined ? undefined : ["true", "1", "on"].includes(value);
 }
