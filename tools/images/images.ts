@@ -19,8 +19,8 @@ import {
   pythonLayer,
   systemLayer,
   uvLayer,
-  whyNoNode,
 } from "./layers.ts";
+import { whyNoNode } from "./node-binary.ts";
 import { bundle, type ProgramName } from "./programs.ts";
 
 /** Spry's own programs run on this one, the project's. */

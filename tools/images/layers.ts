@@ -1,11 +1,9 @@
 /** The layers that images are put together from: each is made of this machine's files, and only when an image wants it. */
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, realpathSync } from "node:fs";
-import { createRequire } from "node:module";
-import { homedir } from "node:os";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { findPython } from "@spry/machine";
 import { HostFiles, onHost } from "./host-files.ts";
+import { nodeBinary, npmCli } from "./node-binary.ts";
 
 /** What scripts of packages, exec probes and people in a container count on; whatever of it this machine has. */
 const tools = (
@@ -24,16 +22,6 @@ const gitHelperDirs = ["/usr/lib/git-core", "/usr/libexec/git-core"];
 const notOfPython = new Set(
   "site-packages dist-packages test tests idlelib turtledemo __pycache__ config".split(" "),
 );
-
-/**
- * Exact versions: the same checkout gives the same images. They come as npm packages, which hold nothing
- * but the official binary.
- */
-const nodeVersions: Readonly<Record<string, string>> = {
-  "20": "20.20.2",
-  "22": "22.23.3",
-  "26": "26.9.0",
-};
 
 /** A shell, its tools, certificates and accounts. Below all others. */
 export async function systemLayer(): Promise<HostFiles> {
@@ -55,30 +43,6 @@ export async function nodeLayer(major: string, below: HostFiles): Promise<HostFi
   return files;
 }
 
-/** Why a Node.js image of this major cannot be made; undefined when it can. */
-export function whyNoNode(major: string): string | undefined {
-  if (isOwn(major) || nodeVersions[major]) return undefined;
-  return `no version of Node.js ${major} is pinned in tools/images/layers.ts`;
-}
-
-const isOwn = (major: string): boolean => process.versions.node.startsWith(`${major}.`);
-
-function nodeBinary(major: string): string {
-  if (isOwn(major)) return process.execPath;
-  const version = nodeVersions[major];
-  const name = `node-linux-${process.arch}`;
-  const cache = process.env["XDG_CACHE_HOME"] || path.join(homedir(), ".cache");
-  const dir = path.join(cache, "spry", "interpreters", `${name}-${version}`);
-  const binary = path.join(dir, "node_modules", name, "bin", "node");
-  if (!existsSync(binary)) {
-    mkdirSync(dir, { recursive: true });
-    const flags = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-    const args = [npmCli(), "install", ...flags, "--prefix", dir, `${name}@${version}`];
-    execFileSync(process.execPath, args, { cwd: dir, stdio: ["ignore", 2, 2] });
-  }
-  return binary;
-}
-
 /** The npm that installs a Function's dependencies, everywhere the same version. */
 export function npmLayer(): HostFiles {
   const files = new HostFiles();
@@ -87,11 +51,6 @@ export function npmLayer(): HostFiles {
   files.link("/usr/local/bin/npm", "../lib/node_modules/npm/bin/npm-cli.js");
   files.link("/usr/local/bin/npx", "../lib/node_modules/npm/bin/npx-cli.js");
   return files;
-}
-
-function npmCli(): string {
-  const manifest = createRequire(import.meta.url).resolve("npm/package.json");
-  return path.join(path.dirname(manifest), "bin", "npm-cli.js");
 }
 
 /** git and ssh: sources are fetched over HTTP and SSH. */

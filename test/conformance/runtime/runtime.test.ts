@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from "node:http";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Clause, clauses } from "./clauses.ts";
-import { availableRuntimes, startRuntime } from "./runtimes.ts";
+import { availableRuntimes, missingRuntimes, startRuntime } from "./runtimes.ts";
 
 const contract = readFileSync(
   path.resolve(import.meta.dirname, "../../../docs/runtime-contract.md"),
@@ -36,6 +36,8 @@ describe.each(availableRuntimes())("$name", (runtime) => {
     for (const [name, value] of Object.entries(headers)) expect(answer.headers[name]).toBe(value);
   });
 });
+
+test.skipIf(true).each(missingRuntimes)("$name cannot be had here: $reason", () => {});
 
 async function ask(url: string, { path: target = "/", ...call }: Clause["request"] = {}) {
   const outgoing = request(`${url}${target}`, {

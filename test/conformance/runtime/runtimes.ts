@@ -7,9 +7,10 @@ import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { entry, providedFiles } from "@spry/runtime-nodejs";
 import { buildSync } from "esbuild";
+import { nodeBinary } from "../../../tools/images/node-binary.ts";
 import { type Language } from "./clauses.ts";
 
-/** A runtime whose interpreter is on this machine. */
+/** A runtime whose interpreter is on this machine, or can be brought here. */
 export interface Runtime {
   name: string;
   language: Language;
@@ -17,15 +18,18 @@ export interface Runtime {
   interpreter: string;
 }
 
-/** Other versions of Node.js than that of the tests are found by `NODE22` and `NODE26`, paths of a binary. */
+/** Others are missing, and why. */
+export const missingRuntimes: { name: string; reason: string }[] = [];
+
 export function availableRuntimes(): Runtime[] {
   const found: Runtime[] = [];
-  const own = Number(process.versions.node.split(".")[0]);
   for (const major of [22, 24, 26]) {
-    const interpreter =
-      process.env[`NODE${major}`] ?? (major === own ? process.execPath : undefined);
-    const api = major >= 26 ? "request" : "event";
-    if (interpreter) found.push({ name: `nodejs${major}`, language: "nodejs", api, interpreter });
+    const [name, api] = [`nodejs${major}`, major >= 26 ? ("request" as const) : ("event" as const)];
+    try {
+      found.push({ name, language: "nodejs", api, interpreter: nodeBinary(String(major)) });
+    } catch (error) {
+      missingRuntimes.push({ name, reason: (error as Error).message.slice(0, 200) });
+    }
   }
   const isRecent = "import sys; sys.exit(sys.version_info < (3, 11))";
   if (existsSync(pythonPackage) && spawnSync("python3", ["-c", isRecent]).status === 0)
