@@ -1,0 +1,198 @@
+/** How a Function's code is found and loaded, and what is said when it cannot be. */
+import { describe, expect, test } from "vitest";
+import { failToStart, send, startFunction } from "./testing/running-function.ts";
+
+const hello = 'exports.main = () => "hello";';
+
+describe("a Function is loaded", () => {
+  const forms: { name: string; files: Record<string, string>; env?: Record<string, string> }[] = [
+    {
+      name: "CommonJS",
+      files: { "handler.js": 'module.exports = { main() { return "hello"; } };' },
+    },
+    {
+      name: "an ES module by package.json",
+      files: {
+        "handler.js": 'export const main = async () => "hello";',
+        "package.json": '{"type":"module"}',
+      },
+    },
+    {
+      name: "an ES module by its name",
+      files: { "handler.mjs": 'export function main() { return "hello"; }' },
+    },
+    {
+      name: "an ES module by its syntax",
+      files: { "handler.js": 'export function main() { return "hello"; }' },
+    },
+    {
+      name: "an ES module that waits",
+      files: {
+        "handler.mjs":
+          'const text = await Promise.resolve("hello"); export const main = () => text;',
+      },
+    },
+    {
+      name: "a default export",
+      files: { "handler.mjs": 'export default { main: () => "hello" };' },
+    },
+    {
+      name: "CommonJS by its name",
+      files: { "handler.cjs": hello, "package.json": '{"type":"module"}' },
+    },
+    {
+      name: "TypeScript",
+      files: { "handler.ts": 'export const main = (event: { data?: string }): string => "hello";' },
+    },
+    {
+      name: "TypeScript of an ES module package",
+      files: {
+        "handler.ts": 'import { text } from "./text.ts"; export const main = () => text;',
+        "text.ts": 'export const text: string = "hello";',
+        "package.json": '{"type":"module"}',
+      },
+    },
+    ...["handler.ts", "handler.mts", "handler.js"].map((file) => ({
+      name: `TypeScript that imports types without saying so, in ${file}`,
+      files: {
+        [file]: `import { Context, Event } from "no-such-types";
+import { hello } from "./words.mjs";
+export const main = (event: Event, context: Context): string => hello;`,
+        "words.mjs": `export const hello = "hello";`,
+      },
+    })),
+    {
+      name: "TypeScript that is called JavaScript",
+      files: {
+        "handler.js": 'module.exports = { main: (event: { data?: string }): string => "hello" };',
+      },
+    },
+    {
+      name: "an ES module in TypeScript that is called JavaScript",
+      files: {
+        "handler.js":
+          'interface A { a: string }\nexport function main(event: A, ...rest: unknown[]): string { return "hello"; }',
+      },
+    },
+    {
+      name: "TypeScript that is called JavaScript in a module package",
+      files: {
+        "handler.js": 'export const main = (event: unknown): string => "hello";',
+        "package.json": '{"type":"module"}',
+      },
+    },
+    {
+      name: "package.json's main",
+      files: { "src/app.js": hello, "package.json": '{"main":"src/app.js"}' },
+    },
+    { name: "index.js, when there is nothing else", files: { "index.js": hello } },
+    {
+      name: "build/index.js, where the build of func's TypeScript puts it",
+      files: { "build/index.js": hello },
+    },
+    {
+      name: "index.mjs, when package.json's main is not there",
+      files: {
+        "index.mjs": `export const main = () => "hello";`,
+        "package.json": '{"main":"src/app.js"}',
+      },
+    },
+    {
+      name: "handler.js before package.json's main",
+      files: { "handler.js": hello, "index.js": "throw 1", "package.json": '{"main":"index.js"}' },
+    },
+    {
+      name: "other names by MOD_NAME and FUNC_HANDLER",
+      files: { "app.js": 'exports.run = () => "hello";' },
+      env: { MOD_NAME: "app", FUNC_HANDLER: "run" },
+    },
+    {
+      name: "with dependencies",
+      files: {
+        "handler.js": 'exports.main = () => require("greeting");',
+        "node_modules/greeting/index.js": 'module.exports = "hello";',
+      },
+    },
+  ];
+  test.each(forms)("from $name", async ({ files, env = {} }) => {
+    const { url, stderr } = await startFunction(files, env);
+    expect((await send(url)).body).toBe("hello");
+    expect(stderr()).not.toMatch(/ExperimentalWarning(?!: Type Stripping)/);
+  });
+
+  const mistakes: { name: string; files: Record<string, string>; says: RegExp }[] = [
+    {
+      name: "a syntax error",
+      files: { "handler.js": "module.exports = {\n  main( {\n" },
+      says: /^loading handler\.js: SyntaxError: .*\n[^]*handler\.js:\d/,
+    },
+    {
+      name: "a syntax error in an ES module",
+      files: { "handler.mjs": "export const main = ;" },
+      says: /^loading handler\.mjs: SyntaxError: Unexpected token ';'\n[^]*handler\.mjs:1/,
+    },
+    {
+      name: "a module that is not there",
+      files: { "handler.js": 'require("left-out");' },
+      says: /^loading handler\.js: Cannot find module 'left-out'\n[^]*at .*handler\.js:1/,
+    },
+    {
+      name: "an error while loading",
+      files: { "handler.js": '\nthrow new TypeError("no configuration");' },
+      says: /^loading handler\.js: TypeError: no configuration\n[^]*handler\.js:2/,
+    },
+    {
+      name: "an error of Node.js' with properties",
+      files: { "handler.js": "exports.main = () => 1;\nnew URL(process.env.NONE);" },
+      says: /^loading handler\.js: TypeError: Invalid URL\n[^]*handler\.js:2\nnew URL\(process.env.NONE\);\n\^/,
+    },
+    {
+      name: "TypeScript that must be compiled",
+      files: { "handler.js": "const a: number = 1;\nenum E { b }\nexport const main = () => E.b;" },
+      says: /^loading handler\.js: SyntaxError: TypeScript enum is not supported [^\n]*\n[^\n]*handler\.js:2\n(?:.*\n)*enum E \{ b \}\n\^+/,
+    },
+    {
+      name: "no main",
+      files: { "handler.js": "exports.greet = exports.other = () => {};" },
+      says: /^loading handler\.js: it exports no function main; there is other, greet|greet, other\n$/,
+    },
+    {
+      name: "no exports",
+      files: { "handler.js": "" },
+      says: /^loading handler\.js: it exports no function main; there are no exports at all\n$/,
+    },
+    {
+      name: "a main that is no function",
+      files: { "handler.js": "exports.main = 1;" },
+      says: /^loading handler\.js: it exports no function main; there is main\n$/,
+    },
+    {
+      name: "another target",
+      files: {
+        "handler.js": `process.env.FUNCTION_TARGET = "b"; require("@google-cloud/functions-framework").http("a", () => {});`,
+      },
+      says: /^loading the Function: there is no b, which FUNCTION_TARGET names; there is a\n$/,
+    },
+    {
+      name: "no file",
+      files: { "package.json": "{}" },
+      says: /^loading the Function: there is no handler\.js, nor handler\.mjs, /,
+    },
+    {
+      name: "a broken package.json",
+      files: { "handler.js": hello, "package.json": "{" },
+      says: /^loading package\.json: /,
+    },
+  ];
+  test.each(mistakes)("or says why not: $name", async ({ files, says }) => {
+    const { code, stderr } = await failToStart(files);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(says);
+  });
+
+  test("or says which setting is wrong", async () => {
+    const { code, stderr } = await failToStart(hello, { FUNC_TIMEOUT: "soon" });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/FUNC_TIMEOUT=soon: expected a number/);
+  });
+});
