@@ -22,7 +22,7 @@ const table: Record<string, Room> = {
   },
   "packages/function": { rooms: ["@spry/kube"], dependencies: {} },
   "packages/image": {
-    rooms: [],
+    rooms: ["@spry/function"],
     dependencies: { bcryptjs: "checks the registry's passwords, of which it keeps only hashes" },
   },
   "packages/apiserver": {

@@ -1,14 +1,16 @@
 import { createHash } from "node:crypto";
+import { dependenciesOf } from "./dependencies.ts";
 import { annotations } from "./labels.ts";
 import { runtimeOf } from "./runtimes.ts";
 import { type Function } from "./types.ts";
+import { packageSpec, undeclaredOf } from "./undeclared-packages.ts";
 
 /**
  * What determines a Function's image, as 64 hex digits: code, dependencies and runtime (or the
- * image that replaces it); of a Git source its commit and folder; and what asks for a build of its
- * own, if anything does. Neither the Function's identity
- * nor the base image's digest is part of it: a Function that comes back finds its image, and a new
- * base image alone rebuilds nothing.
+ * image that replaces it), and the packages that the build adds, as far as the object tells; of a Git
+ * source its commit and folder; and what asks for a build of its own, if anything does. Neither the
+ * Function's identity nor the base image's digest is part of it: a Function that comes back finds its
+ * image, and a new base image alone rebuilds nothing.
  */
 export function buildKey(fn: Function, commit?: string): string {
   const { inline, gitRepository } = fn.spec.source;
@@ -17,12 +19,9 @@ export function buildKey(fn: Function, commit?: string): string {
   const inputs = inline
     ? ["inline", inline.source, dependenciesOf(fn), language, runtime]
     : ["git", commit ?? "", gitRepository?.baseDir ?? "", language, runtime];
+  const undeclared = undeclaredOf(fn);
+  if (undeclared.length > 0) inputs.push(undeclared.map(packageSpec).join(" "));
   const demand = fn.metadata.annotations?.[annotations.rebuild];
   if (demand) inputs.push(demand);
   return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
-}
-
-/** The dependencies of an inline source as they are built: trimmed, and never missing. */
-export function dependenciesOf(fn: Function): string {
-  return fn.spec.source.inline?.dependencies?.trim() || runtimeOf(fn).noDependencies;
 }

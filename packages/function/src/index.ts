@@ -34,7 +34,15 @@ export {
   presets,
   resolveResources,
 } from "./presets.ts";
-export { buildKey, dependenciesOf } from "./build-key.ts";
+export { buildKey } from "./build-key.ts";
+export { dependenciesOf } from "./dependencies.ts";
+export {
+  broughtPackages,
+  type Declaring,
+  packageSpec,
+  undeclaredOf,
+  undeclaredPackages,
+} from "./undeclared-packages.ts";
 export {
   environmentOf,
   type EnvironmentSettings,

@@ -58,6 +58,31 @@ module.exports = {
     ],
   },
   {
+    is: "packages that the images brought, in code that declares none",
+    name: "legacy-undeclared",
+    source: `const axios = require("axios")
+const { CloudEvent } = require("cloudevents")
+const { SpanStatusCode } = require('@opentelemetry/api')
+module.exports = {
+  main: function (event, context) {
+    const span = event.tracer.startSpan('asking')
+    const address = axios.getUri({ url: '/ships', params: { of: event.data.class } })
+    const told = new CloudEvent({ source: address, type: 'ship.asked', data: {} })
+    span.setStatus({ code: SpanStatusCode.OK }).end()
+    return { type: told.type, source: told.source, ok: SpanStatusCode.OK }
+  }
+}`,
+    calls: [
+      {
+        call: { headers: json, body: '{"class":"tug"}' },
+        answer: {
+          status: 200,
+          body: '{"type":"ship.asked","source":"/ships?of=tug","ok":1}',
+        },
+      },
+    ],
+  },
+  {
     is: "a span of its own by event.tracer and @opentelemetry/api",
     name: "legacy-span",
     spec: { dependencies: dependencies({ "@opentelemetry/api": "^1.0.4" }) },

@@ -2,7 +2,7 @@
  * The parts of a build that are containers of their own, so that the scripts of packages, which are foreign code,
  * run where no Secret is mounted (docs/adr/0009).
  */
-import { dependenciesOf, type Function, names, runtimeOf } from "@spry/function";
+import { dependenciesOf, type Function, names, runtimeOf, undeclaredOf } from "@spry/function";
 import { type Container, type VolumeMount } from "@spry/kube";
 
 export const buildPaths = {
@@ -34,7 +34,7 @@ export const pushMounts: VolumeMount[] = [source, ...secrets, ...scratch, readHa
  * that meets some in a Job without these steps refuses to go on.
  */
 export function mayRunForeignCode(fn: Function): boolean {
-  if (fn.spec.source.gitRepository) return true;
+  if (fn.spec.source.gitRepository || undeclaredOf(fn).length > 0) return true;
   const text = dependenciesOf(fn);
   if (runtimeOf(fn).dependencyFile !== "package.json") return /^\s*[^#\s]/m.test(text);
   const fields = ["dependencies", "optionalDependencies", "peerDependencies", "scripts"];

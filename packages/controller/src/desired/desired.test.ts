@@ -310,6 +310,12 @@ describe("the build Job", () => {
       expect(specOf(dependencies).initContainers !== undefined).toBe(expected),
     );
 
+    test("as JavaScript that uses a package which is added to its dependencies: true", () => {
+      const fn = functionOf({ source: { inline: { source: 'require("axios")' } } });
+      const job = desiredBuildJob(fn, settings, { buildKey: "0123456789abcdef", registry });
+      expect(job.spec!.template.spec!.initContainers).toHaveLength(2);
+    });
+
     test.each([
       ["", false],
       ["# nothing\n\n", false],

@@ -81,7 +81,7 @@ export class FunctionBuild {
   }
 
   async #readDependencies(files: readonly SourceFile[]): Promise<void> {
-    const { runtime, npmConfig, scratch, monorepo } = this.#options;
+    const { runtime, npmConfig, scratch, monorepo, report } = this.#options;
     const version = pythonVersion(runtime);
     const add = (set: DependencySet, installation: Installation | undefined) => {
       if (installation) this.#installations[set] = installation;
@@ -92,7 +92,7 @@ export class FunctionBuild {
       return;
     }
     const options = { npmConfig, monorepo };
-    add("runtime", nodeDependencies(files, functionDirectory, options));
+    add("runtime", nodeDependencies(files, functionDirectory, { ...options, report }));
     if (!this.#hasBuildScript) return;
     add("build", nodeDependencies(files, functionDirectory, { ...options, withDev: true }));
   }

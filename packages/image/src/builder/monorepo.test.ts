@@ -13,9 +13,9 @@ import { parseMonorepo } from "./monorepo.ts";
 vi.setConfig({ testTimeout: 120_000 });
 
 const packages = Object.fromEntries(
-  ["1.0.0", "2.0.0"].map((version) => [
-    `greeting@${version}`,
-    { files: { "index.js": `module.exports = "greeting ${version}";` } },
+  ["greeting@1.0.0", "greeting@2.0.0", "axios@1.7.0"].map((id) => [
+    id,
+    { files: { "index.js": `module.exports = "${id.replace("@", " ")}";` } },
   ]),
 );
 const json = (value: unknown) => JSON.stringify(value);
@@ -108,6 +108,15 @@ describe("a workspace", () => {
     expect(requests()).toBe(asked);
   });
 
+  test("gets what it uses without declaring it, beside what is locked", async () => {
+    const files = { ...workspaces, "apps/fn/handler.js": `${handler} require("axios");` };
+    const { pull } = await built(files, "apps/fn", options);
+    const { app, run } = await pull();
+    expect(run()).toBe("shared, greeting 1.0.0, deep");
+    const installed = ["@mono", "axios", "fn", "greeting"];
+    expect(readdirSync(join(app, "node_modules")).sort()).toEqual(installed);
+  });
+
   test("may have a link out in a sibling no more than in itself", async () => {
     const { pull, directory } = await built(workspaces, "apps/fn", options);
     symlinkSync("/etc/passwd", join(directory, "packages/deep/stolen"));
@@ -126,10 +135,13 @@ test("folders that are no workspaces come along, with dependencies of their own"
     "shared/index.js": shared,
     "deep/package.json": json({ name: "@mono/deep", version: "1.0.0" }),
     "deep/index.js": `module.exports = "deep";`,
+    "fn/lib/call.js": `require("axios")`,
   };
   const { pull } = await built(repository, "fn", { packages: ["deep", "shared"] });
   const { app, run } = await pull();
   expect(run()).toBe("shared, greeting 1.0.0, deep");
+  const installed = readdirSync(join(app, "function/node_modules")).sort();
+  expect(installed).toEqual(["@mono", "axios"]);
   expect(readlinkSync(join(app, "function/node_modules/@mono/shared"))).toBe(
     "../../../workspaces/shared",
   );

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
+import { packageSpec } from "@spry/function";
 import { digestOf } from "../digest.ts";
 import { npmComponents } from "./components.ts";
 import { readSource, type SourceFile } from "./function-source.ts";
@@ -15,6 +16,7 @@ import {
   readPackageJson,
 } from "./package-json.ts";
 import { secretsIn } from "./secrets.ts";
+import { undeclaredIn } from "./undeclared.ts";
 
 const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
 /** All that an installer gets to see of a source. */
@@ -26,23 +28,31 @@ export interface NodeDependencyOptions {
   /** With the devDependencies. */
   withDev?: boolean;
   monorepo?: Monorepo | undefined;
+  /** Gets a line about each package that is installed though it is not declared. */
+  report?: ((line: string) => void) | undefined;
 }
 
 /**
- * What package.json declares, installed by npm to `node_modules` in the Function's directory of the
- * image; undefined when it declares nothing.
+ * What package.json declares, and what the source uses of packages that are added to it, installed by npm to
+ * `node_modules` in the Function's directory of the image; undefined when that is nothing.
  */
 export function nodeDependencies(
   files: readonly SourceFile[],
   functionDirectory: string,
-  { npmConfig, withDev = false, monorepo }: NodeDependencyOptions,
+  { npmConfig, withDev = false, monorepo, report }: NodeDependencyOptions,
 ): Installation | undefined {
-  const packageJson = readPackageJson(files);
-  if (!packageJson) return undefined;
+  const given = readPackageJson(files);
+  const packageJson = given ?? {};
   const local = monorepo ? [] : localManifests(files, packageJson);
-  if (!hasDependencies(packageJson, withDev) && local.length === 0) return undefined;
+  const declaresNothing = !hasDependencies(packageJson, withDev) && local.length === 0;
+  const undeclared = undeclaredIn(files);
+  if (declaresNothing && undeclared.length === 0) return undefined;
   const prefix = `${functionDirectory}/node_modules`;
-  const own = files.filter(({ path }) => installerFiles.includes(path));
+  const own = files.filter(
+    ({ path }) => installerFiles.includes(path) && (given || path !== "package.json"),
+  );
+  // Without one npm would look for it in the folders above.
+  if (!given) own.push({ path: "package.json", content: Buffer.from("{}\n"), mode: 0o644 });
   const manifests = monorepo ? inputsOf(monorepo, own) : [...own, ...local];
   const archives = localArchives(manifests, monorepo ? filesAround(monorepo, files) : files);
   const inputs = [...manifests, ...archives];
@@ -67,6 +77,7 @@ export function nodeDependencies(
         : []),
       ...local.map(({ path, content }) => [path, content.toString()]),
       ...archives.map(({ path, content }) => [path, digestOf(content)]),
+      ...(undeclared.length > 0 ? [{ undeclared: undeclared.map(packageSpec) }] : []),
     ],
     async fetch(directory) {
       const place = writeInputs(inputs, directory, withDev);
@@ -110,11 +121,15 @@ export function nodeDependencies(
     for (const folder of isLinked ? [...monorepo.packages, monorepo.folder] : [""]) {
       const manifest = inputs.filter(({ path }) => path === posix.join(folder, "package.json"));
       const here = readPackageJson(manifest.map((file) => ({ ...file, path: "package.json" })));
-      if (folder !== "" && !hasDependencies(here, withDev)) continue;
+      const isOwn = !isLinked || folder === monorepo.folder;
+      const adds = isOwn && undeclared.length > 0;
+      const isEmpty = isLinked ? !hasDependencies(here, withDev) : !monorepo && declaresNothing;
+      if (isEmpty && !adds) continue;
       const workspace = isLinked ? undefined : monorepo?.folder;
       const at = { directory: join(installed, folder), home, workspace };
+      const more = isOwn ? { undeclared, declaresNothing: isEmpty, report } : {};
       const scripts = ignoresScripts(configs) ? [] : ownInstallScripts(here ?? {});
-      results.push(await act({ ...at, userConfig: npmConfig, withDev, secrets }, scripts));
+      results.push(await act({ ...at, ...more, userConfig: npmConfig, withDev, secrets }, scripts));
     }
     return results;
   }

@@ -4,6 +4,7 @@ import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
 import { nodeHeaders } from "./node-headers.ts";
 import { settledByFiles } from "./operator-settings.ts";
 import { withoutCredentials } from "./secrets.ts";
+import { addUndeclared } from "./undeclared.ts";
 import { UserError } from "./user-error.ts";
 
 export interface NpmRun extends InstallerRun {
@@ -13,6 +14,12 @@ export interface NpmRun extends InstallerRun {
   withDev?: boolean | undefined;
   /** Folder of the one workspace whose dependencies are wanted. */
   workspace?: string | undefined;
+  /** Nothing is declared: there is only what is undeclared. */
+  declaresNothing?: boolean;
+  /** Names of packages to add where what is declared does not bring them. */
+  undeclared?: readonly string[];
+  /** Gets a line about each that has been added. */
+  report?: ((line: string) => void) | undefined;
 }
 
 const shownLines = 12;
@@ -54,7 +61,7 @@ const isLocked = (directory: string) =>
  */
 export async function fetchModules(run: NpmRun, ownScripts: readonly string[]): Promise<boolean> {
   const { directory, home, userConfig } = run;
-  await runNpm([isLocked(directory) ? "ci" : "install", "--ignore-scripts"], run);
+  await install(run, "--ignore-scripts");
   const text = userConfig === undefined ? "" : readFileSync(userConfig, "utf8");
   writeFileSync(join(home, harmlessConfig), withoutCredentials(text));
   const projectConfig = join(directory, ".npmrc");
@@ -71,10 +78,11 @@ export async function runInstallScripts(run: NpmRun, ownScripts: readonly string
   const { directory, home } = run;
   const nodedir = nodeHeaders(home);
   const env = nodedir === undefined ? {} : { npm_config_nodedir: nodedir };
-  const harmless = { ...run, userConfig: join(home, harmlessConfig), env };
+  const userConfig = join(home, harmlessConfig);
+  // What is added again has been told.
+  const harmless = { ...run, userConfig, env, report: undefined };
   const list = installedList(directory);
-  const installAgain = () =>
-    runNpm([isLocked(directory) ? "ci" : "install", "--prefer-offline"], harmless);
+  const installAgain = () => install(harmless, "--prefer-offline");
   // What comes from a Git repository is made by its scripts before it is installed.
   if (list.includes(fromGit)) return installAgain();
   // Runs the own ones that belong to an installation, too, but not those around `prepare`.
@@ -87,6 +95,14 @@ export async function runInstallScripts(run: NpmRun, ownScripts: readonly string
   }
   for (const script of lateScripts.filter((name) => ownScripts.includes(name)))
     await runNpm(["run", script, "--ignore-scripts"], { ...harmless, workspace: undefined });
+}
+
+/** What is declared, by the lock file if there is one, and then what is not. */
+async function install(run: NpmRun, flag: string): Promise<void> {
+  if (!run.declaresNothing) await runNpm([isLocked(run.directory) ? "ci" : "install", flag], run);
+  await addUndeclared(run, (specs) =>
+    runNpm(["install", ...specs, "--no-save", "--save-prod", flag], run),
+  );
 }
 
 /** What npm runs of a package itself after an installation in it, in this order, besides `install` and its like. */
