@@ -5,7 +5,7 @@ import path from "node:path";
 import { pause } from "../test/support/platform.ts";
 import { measureUnit, quantile, timeLine } from "./figures.ts";
 import { installPackages } from "./install-packages.ts";
-import { bundleRuntime, firstAnswer, layOut, startServer } from "./runtime-server.ts";
+import { firstAnswer, layOut, makeRuntime, startServer } from "./runtime-server.ts";
 
 const rounds = 21;
 const packages = "express axios lodash ajv dayjs js-yaml pino uuid ws zod".split(" ");
@@ -15,7 +15,7 @@ exports.main = () => String(all.length);`;
 export async function run(): Promise<void> {
   const dir = mkdtempSync(path.join(tmpdir(), "spry-bench-"));
   try {
-    const file = layOut(dir, bundleRuntime(), { "handler.js": handler });
+    const file = layOut(dir, await makeRuntime(), { "handler.js": handler });
     const failure = installPackages(path.join(dir, "function"), packages);
     if (failure) return console.log(`skipped: ${failure}`);
     const cache = { NODE_COMPILE_CACHE: path.join(dir, "cache") };

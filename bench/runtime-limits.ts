@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { pause } from "../test/support/platform.ts";
 import { limitCpu, noCpuLimits } from "./cgroup.ts";
 import { quantile } from "./figures.ts";
-import { bundleRuntime, firstAnswer, layOut, startServer } from "./runtime-server.ts";
+import { firstAnswer, layOut, makeRuntime, startServer } from "./runtime-server.ts";
 
 const ratePerSecond = 50;
 const seconds = 5;
@@ -40,17 +40,17 @@ export async function run(): Promise<void> {
     const file = path.join(dir, "bare.cjs");
     writeFileSync(file, bare);
     const handler = (text: string) => ({ "handler.js": text });
-    const server = bundleRuntime();
+    const runtime = await makeRuntime();
     const targets = {
       "bare node:http": file,
       "main(event, context)": layOut(
         path.join(dir, "main"),
-        server,
+        runtime,
         handler('exports.main = () => "Hello World!";'),
       ),
       "fetch(request)": layOut(
         path.join(dir, "fetch"),
-        server,
+        runtime,
         handler('exports.fetch = () => new Response("Hello World!");'),
       ),
     };

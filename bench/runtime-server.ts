@@ -1,37 +1,16 @@
 /** The Node.js runtime as an image has it, in a process of its own, for benchmarks. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import path from "node:path";
-import { entry, providedFiles } from "@spry/runtime-nodejs";
-import { buildSync } from "esbuild";
+import { bundleRuntime, compileRuntime, layOut, type RuntimeFile } from "@spry/runtime-nodejs";
 
-/** The runtime's one file. */
-export function bundleRuntime(): string {
-  const [file] = buildSync({
-    entryPoints: [entry],
-    bundle: true,
-    platform: "node",
-    target: "node22",
-    format: "cjs",
-    write: false,
-  }).outputFiles;
-  return file?.text ?? "";
+/** As images have it, with bytecode for this Node.js. */
+export async function makeRuntime(): Promise<RuntimeFile[]> {
+  const files = await compileRuntime(await bundleRuntime(), process.execPath);
+  if (!files) throw new Error("the runtime cannot be compiled");
+  return files;
 }
 
-/** Makes `<dir>/server.cjs` and `<dir>/function/<files>`; returns the former. */
-export function layOut(dir: string, server: string, files: Record<string, string>): string {
-  mkdirSync(path.join(dir, "function"), { recursive: true });
-  for (const [name, text] of Object.entries(files))
-    writeFileSync(path.join(dir, "function", name), text);
-  const file = path.join(dir, "server.cjs");
-  writeFileSync(file, server);
-  for (const { path: provided, content } of providedFiles) {
-    mkdirSync(path.dirname(path.join(dir, provided)), { recursive: true });
-    writeFileSync(path.join(dir, provided), content);
-  }
-  return file;
-}
+export { layOut };
 
 let nextPort = 18_000 + (process.pid % 2000);
 

@@ -15,7 +15,8 @@ import { pause } from "../test/support/platform.ts";
 import { measureUnit, quantile, timeLine } from "./figures.ts";
 import { generateLoad } from "./http-load.ts";
 import { installPackages } from "./install-packages.ts";
-import { bundleRuntime, firstAnswer, layOut, startServer } from "./runtime-server.ts";
+import { type RuntimeFile } from "@spry/runtime-nodejs";
+import { firstAnswer, layOut, makeRuntime, startServer } from "./runtime-server.ts";
 import { canPin, startCollector } from "./span-collector.ts";
 
 const starts = 31;
@@ -60,9 +61,10 @@ export async function run(): Promise<void> {
   const dir = mkdtempSync(path.join(tmpdir(), "spry-bench-"));
   const collector = await startCollector();
   try {
-    const targets = prepareTargets(dir, collector.endpoint);
+    const runtime = await makeRuntime();
+    const targets = prepareTargets(dir, runtime, collector.endpoint);
     const unit = await measureStarts(targets);
-    const warm = await measureWarmStarts(dir);
+    const warm = await measureWarmStarts(dir, runtime);
     await measureRates(targets, values.flags.split(" ").filter(Boolean));
     print(targets, unit);
     console.log(timeLine("\na warm process: its Function to first 200", warm, unit, 0.8));
@@ -72,14 +74,13 @@ export async function run(): Promise<void> {
   }
 }
 
-function prepareTargets(dir: string, collector: string): Target[] {
-  const server = bundleRuntime();
+function prepareTargets(dir: string, runtime: RuntimeFile[], collector: string): Target[] {
   const make = (name: string, file: string, env: Record<string, string> = {}): Target => {
     const memory = { idle: [], loaded: [] };
     return { name, file, env, starts: [], rates: [], costs: [], memory };
   };
   const target = (name: string, files: Record<string, string>, env = {}) =>
-    make(name, layOut(path.join(dir, name.replaceAll(/\W+/g, "-")), server, files), env);
+    make(name, layOut(path.join(dir, name.replaceAll(/\W+/g, "-")), runtime, files), env);
   const others = path.join(dir, "others");
   const failure = installPackages(others, Object.keys(neighbours));
   if (failure) console.log(`without fastify and the Functions Framework: ${failure}`);
@@ -148,8 +149,8 @@ function onCore(core: number): string[] {
 }
 
 /** From the moment that a waiting process is handed its Function. */
-async function measureWarmStarts(dir: string): Promise<number[]> {
-  const file = layOut(path.join(dir, "warm"), bundleRuntime(), hello);
+async function measureWarmStarts(dir: string, runtime: RuntimeFile[]): Promise<number[]> {
+  const file = layOut(path.join(dir, "warm"), runtime, hello);
   const times: number[] = [];
   for (let round = 0; round < starts; round++) {
     const child = spawn(process.execPath, [file], {

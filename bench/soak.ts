@@ -36,7 +36,7 @@ export async function run(): Promise<void> {
     throw new Error(`--runtime ${values.runtime}: want ${Object.keys(soakTargets).join(", ")}`);
   const dir = mkdtempSync(path.join(tmpdir(), "spry-soak-"));
   const collector = await startCollector();
-  const server = start(dir, { TRACE_COLLECTOR_ENDPOINT: collector.endpoint });
+  const server = await start(dir, { TRACE_COLLECTOR_ENDPOINT: collector.endpoint });
   try {
     await firstAnswer(server.port);
     await soak(server, Number(values.minutes) * 60_000, Number(values.pause));

@@ -59,14 +59,17 @@ const table: Record<string, Room> = {
       "@peculiar/x509": "issues the platform's certificates",
       "reflect-metadata": "@peculiar/x509 needs it and does not bring it",
       commander: "commands, options and their help",
-      esbuild: "bundles runtime and builder into the single files that start fast",
+      esbuild: "bundles the builder and the source fetcher into the single files that start fast",
       "js-yaml": "manifests and kubeconfig are YAML",
       "modern-tar": "writes and reads the archives of backups",
       npm: "installs a Function's dependencies, the same version everywhere",
       pino: "structured logs",
     },
   },
-  "runtimes/nodejs": { rooms: [], dependencies: {} },
+  "runtimes/nodejs": {
+    rooms: [],
+    dependencies: { esbuild: "bundles the runtime into the single file that starts fast" },
+  },
 };
 
 /** Every `from "x"`, `import "x"` and `import("x")` of a file, as it is written. */

@@ -3,8 +3,8 @@ import { type Runtime, runtimes } from "@spry/function";
 import { type ContainerConfig, createLayer, assembleImage, type AssembledImage } from "@spry/image";
 import { type Layer, type LayerFile, stepScript } from "@spry/image";
 import { findPython } from "@spry/machine";
-import { providedFiles } from "@spry/runtime-nodejs";
 import path from "node:path";
+import { nodeEntrypoint, NodeRuntime } from "../../packages/cli/src/platform/node-runtime.ts";
 import {
   compiledPythonRuntime,
   pythonEntrypoint,
@@ -20,7 +20,7 @@ import {
   systemLayer,
   uvLayer,
 } from "./layers.ts";
-import { whyNoNode } from "./node-binary.ts";
+import { nodeBinary, whyNoNode } from "./node-binary.ts";
 import { bundle, type ProgramName } from "./programs.ts";
 
 /** Spry's own programs run on this one, the project's. */
@@ -40,6 +40,7 @@ export class Kitchen {
   readonly #scratch: string;
   readonly #files = new Map<string, Promise<HostFiles>>();
   readonly #layers = new Map<string, Promise<Layer>>();
+  readonly #nodeRuntime = new NodeRuntime();
 
   /** `scratch` takes the layers until all images are written. */
   constructor(scratch: string) {
@@ -77,6 +78,15 @@ export class Kitchen {
         content: await bundle(program),
       }));
       return this.#write(`program-${name}`, [...scripts, ...(await Promise.all(list))]);
+    });
+  }
+
+  /** With bytecode for that major (`24`). */
+  nodeRuntime(major: string): Promise<Layer> {
+    const name = `node-runtime-${major}`;
+    return remembered(this.#layers, name, async () => {
+      const compiled = await this.#nodeRuntime.compiledFiles(nodeBinary(major));
+      return this.#write(name, compiled ?? (await this.#nodeRuntime.files()));
     });
   }
 
@@ -143,13 +153,8 @@ async function ofRuntime({ name, language, interpreter }: Runtime): Promise<Imag
   const [, version = ""] = interpreter.split("@");
   const inFunction = { WorkingDir: "/usr/src/app/function" };
   if (language === "nodejs") {
-    const provided = providedFiles.map(({ path: file, content }) => ({
-      path: `usr/src/app/${file}`,
-      content,
-    }));
-    const config = { Entrypoint: ["node", "/usr/src/app/server.cjs"], ...inFunction };
-    const own = (kitchen: Kitchen) =>
-      kitchen.programs({ "usr/src/app/server.cjs": "server" }, provided);
+    const config = { Entrypoint: nodeEntrypoint, ...inFunction };
+    const own = (kitchen: Kitchen) => kitchen.nodeRuntime(version);
     return [recipe(name, ["system", `node@${version}`], config, own, whyNoNode(version))];
   }
   const python = await findPython(version);

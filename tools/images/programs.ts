@@ -2,14 +2,12 @@
 import path from "node:path";
 import { sourceFetcherEntry } from "@spry/controller";
 import { builderEntry } from "@spry/image";
-import { entry as runtimeEntry } from "@spry/runtime-nodejs";
 import { build, stop } from "esbuild";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const inCluster = (name: string) => path.join(root, "packages/cli/src/in-cluster", name);
 
 const entries = {
-  server: runtimeEntry,
   builder: builderEntry,
   fetcher: sourceFetcherEntry,
   controller: inCluster("controller-main.ts"),

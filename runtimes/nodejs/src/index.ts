@@ -1,10 +1,4 @@
-import { fileURLToPath } from "node:url";
-
-/**
- * The Node.js runtime's program, for whoever bundles it into one CommonJS file (`server.cjs`). The
- * Function lives in `function/` beside that file.
- */
-export const entry: string = fileURLToPath(new URL("./main.ts", import.meta.url));
-
-/** What lies beside `server.cjs` and `function/`: modules that a Function may import without depending on them. */
-export { providedFiles } from "./provided-files.ts";
+/** The Node.js runtime as images have it; how it serves a Function is not to be called, but started. */
+export { compileRuntime } from "./image/compile-runtime.ts";
+export { layOut } from "./image/lay-out.ts";
+export { bundleRuntime, type RuntimeFile } from "./image/runtime-files.ts";

@@ -1,5 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { type ModuleFile } from "./find-module.ts";
+import { importModule } from "./import-module.ts";
 
 export type Exports = Record<string, unknown>;
 
@@ -26,12 +27,12 @@ export async function loadModule(file: ModuleFile): Promise<Exports> {
  */
 async function load({ path, isModulePackage }: ModuleFile): Promise<Exports> {
   const isModule = /\.m[jt]s$/.test(path) || (isModulePackage && /\.[jt]s$/.test(path));
-  if (isModule) return (await import(pathToFileURL(path).href)) as Exports;
+  if (isModule) return (await importModule(pathToFileURL(path).href)) as Exports;
   try {
     return require(path) as Exports;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ERR_REQUIRE_ESM" && code !== "ERR_REQUIRE_ASYNC_MODULE") throw error;
-    return (await import(pathToFileURL(path).href)) as Exports;
+    return (await importModule(pathToFileURL(path).href)) as Exports;
   }
 }

@@ -6,6 +6,8 @@ import { closeSync, writeSync } from "node:fs";
 import { inspect } from "node:util";
 import { atStop } from "./background-work.ts";
 import { monotonicMs } from "./clock.ts";
+import { cpuLimit } from "./cpu-limit.ts";
+import { type FunctionResponse } from "./function-response.ts";
 import { functionsFramework } from "./functions-framework.ts";
 import { type FunctionHandler } from "./handler.ts";
 import { LoadError } from "./load-error.ts";
@@ -22,6 +24,9 @@ import { createFunctionServer, loadTracing, type FunctionServer } from "./server
 import { readSettings, type Settings } from "./settings.ts";
 import { atSignal, endOnSignal, shutDownOnSignal } from "./shutdown.ts";
 import { describeLoadError } from "./stack.ts";
+
+/** Cores. The presets XS to M have less. */
+const littleCpu = 0.5;
 
 async function main(): Promise<void> {
   endOnSignal();
@@ -79,8 +84,7 @@ async function main(): Promise<void> {
   else sayReady(settings);
   // A debugger that holds the process blocks nothing that anybody waits for.
   if (openInspector) return;
-  // Before anybody is answered, and after it has been said that they will be.
-  setImmediate(() => void watch(settings));
+  watchSoon(server, settings);
   if (process.env["NODE_COMPILE_CACHE"]) setTimeout(keepCompiled, 1000).unref();
 }
 
@@ -111,6 +115,27 @@ async function runStart({ start }: FunctionHandler): Promise<void> {
     const text = cause instanceof Error ? cause.message : String(cause);
     throw new LoadError(`starting the Function: ${text}`, { cause });
   }
+}
+
+/**
+ * Before anybody is answered, and after it has been said that they will be. It takes 5 ms of a processor, though: where
+ * a start has to wait for each of them, somebody is answered first, or a second goes by.
+ */
+function watchSoon(server: FunctionServer, settings: Settings): void {
+  const limit = cpuLimit();
+  if (limit === undefined || limit >= littleCpu)
+    return void setImmediate(() => void watch(settings));
+  let hasBegun = false;
+  const begin = () => {
+    if (hasBegun) return;
+    hasBegun = true;
+    server.off("request", onRequest);
+    void watch(settings);
+  };
+  const onRequest = (_request: unknown, response: FunctionResponse) =>
+    response.once("close", () => setImmediate(begin));
+  server.on("request", onRequest);
+  setTimeout(begin, 1000);
 }
 
 /** In time to say where it hangs when a liveness probe has given up: that one's SIGTERM goes unheard. */

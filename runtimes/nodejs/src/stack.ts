@@ -2,14 +2,15 @@ import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { atSource } from "./source-map.ts";
 
-const runtimeFile = __filename;
+/** And what has started it. */
+const runtimeFiles = [__filename, `${__dirname}/server.cjs`];
 /** That many characters of the line that an error came from are shown. */
 const frameWidth = 160;
 
 /** An error with its causes, at the places that its author knows, without the frames of the runtime. */
 export function describeError(error: Error): string {
   const lines = atSource(inspect(error)).split("\n");
-  return lines.filter((line) => !isFrameOf(line, runtimeFile)).join("\n");
+  return lines.filter((line) => !isFrameOf(line, runtimeFiles)).join("\n");
 }
 
 /**
@@ -36,7 +37,7 @@ function isNotFound(code: string | undefined): boolean {
 function cutStack(error: unknown, depth = 0): void {
   if (!(error instanceof Error) || depth > 8) return;
   const lines = (error.stack ?? "").split("\n");
-  const own = lines.filter((line) => !isFrameOf(line, runtimeFile) && !isFrameOf(line, "node:"));
+  const own = lines.filter((line) => !isFrameOf(line, [...runtimeFiles, "node:"]));
   try {
     error.stack = own.join("\n");
   } catch {
@@ -45,8 +46,9 @@ function cutStack(error: unknown, depth = 0): void {
   cutStack(error.cause, depth + 1);
 }
 
-function isFrameOf(line: string, file: string): boolean {
-  return /^\s+at /.test(line) && (line.includes(`(${file}`) || line.includes(` ${file}`));
+function isFrameOf(line: string, files: readonly string[]): boolean {
+  if (!/^\s+at /.test(line)) return false;
+  return files.some((file) => line.includes(`(${file}`) || line.includes(` ${file}`));
 }
 
 /** The first frame's line with a mark below its column; empty when it cannot be read. */

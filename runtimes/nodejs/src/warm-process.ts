@@ -6,6 +6,7 @@
 import { once } from "node:events";
 import { connect, type AddressInfo, Socket } from "node:net";
 import { isAbsolute } from "node:path";
+import { importModule } from "./import-module.ts";
 import { eventHandler } from "./event-handler.ts";
 import { type UserFunction } from "./handler.ts";
 import { Metrics } from "./metrics.ts";
@@ -43,7 +44,7 @@ async function rehearse(): Promise<void> {
   const settings = readSettings({});
   // The machinery for ES modules is loaded with the first of them.
   const nothing = "data:text/javascript,";
-  await import(nothing);
+  await importModule(nothing);
   const main: UserFunction = (event) => (event as { data?: unknown }).data ?? "nothing";
   const handler = eventHandler(main, settings, new Publisher(""));
   const server = createFunctionServer({ handler, settings, metrics: new Metrics("") });

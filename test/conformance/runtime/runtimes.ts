@@ -5,8 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { entry, providedFiles } from "@spry/runtime-nodejs";
-import { buildSync } from "esbuild";
+import { bundleRuntime, compileRuntime, layOut, type RuntimeFile } from "@spry/runtime-nodejs";
 import { nodeBinary } from "../../../tools/images/node-binary.ts";
 import { type Language } from "./clauses.ts";
 
@@ -38,7 +37,8 @@ export function availableRuntimes(): Runtime[] {
 }
 
 const pythonPackage = path.resolve(import.meta.dirname, "../../../runtimes/python/spry_runtime");
-let bundle: string | undefined;
+/** By interpreter: as images have it, with bytecode for that one. */
+const nodeRuntimes = new Map<string, Promise<RuntimeFile[]>>();
 
 export interface RunningRuntime {
   url: string;
@@ -60,7 +60,7 @@ export async function startRuntime(
   const dir = mkdtempSync(path.join(tmpdir(), "spry-conformance-"));
   mkdirSync(path.join(dir, "function"));
   const port = await freePort();
-  const child = spawn(interpreter, [prepare(dir, language, code)], {
+  const child = spawn(interpreter, [await prepare(dir, language, interpreter, code)], {
     cwd: path.join(dir, "function"),
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -96,27 +96,26 @@ export async function startRuntime(
   return { url, terminate, stop };
 }
 
-function prepare(dir: string, language: Language, code: string): string {
+async function prepare(
+  dir: string,
+  language: Language,
+  interpreter: string,
+  code: string,
+): Promise<string> {
   if (language === "python") {
     writeFileSync(path.join(dir, "function", "handler.py"), code);
     symlinkSync(pythonPackage, path.join(dir, "spry_runtime"));
     return path.join(dir, "spry_runtime", "__main__.py");
   }
-  bundle ??= buildSync({
-    entryPoints: [entry],
-    bundle: true,
-    platform: "node",
-    target: "node22",
-    format: "cjs",
-    write: false,
-  }).outputFiles[0]?.text;
-  writeFileSync(path.join(dir, "function", "handler.js"), code);
-  writeFileSync(path.join(dir, "server.cjs"), bundle ?? "");
-  for (const { path: file, content } of providedFiles) {
-    mkdirSync(path.dirname(path.join(dir, file)), { recursive: true });
-    writeFileSync(path.join(dir, file), content);
-  }
-  return path.join(dir, "server.cjs");
+  const made = nodeRuntimes.get(interpreter) ?? makeNodeRuntime(interpreter);
+  nodeRuntimes.set(interpreter, made);
+  return layOut(dir, await made, { "handler.js": code });
+}
+
+async function makeNodeRuntime(interpreter: string): Promise<RuntimeFile[]> {
+  const files = await compileRuntime(await bundleRuntime(), interpreter);
+  if (!files) throw new Error(`${interpreter} does not compile the runtime`);
+  return files;
 }
 
 async function ready(child: ChildProcess): Promise<void> {

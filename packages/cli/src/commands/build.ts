@@ -42,7 +42,7 @@ export async function build(source: string, options: BuildCommand): Promise<void
       source,
       runtime: runtime.name,
       base: options.base ?? "host:",
-      runtimeLayer: options.base ? undefined : await runtimeFilesOf(runtime, scratch),
+      runtimeLayer: options.base ? undefined : await runtimeFilesOf(runtime),
       title: path.posix.basename(repository),
       npmConfig: fileAtHome(".npmrc"),
       pipConfig: fileAtHome(".config/pip/pip.conf"),

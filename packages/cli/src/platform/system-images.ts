@@ -18,7 +18,6 @@ import {
   type RegistryClient,
   stepScript,
 } from "@spry/image";
-import { entry as runtimeEntry } from "@spry/runtime-nodejs";
 import {
   compiledPythonRuntime,
   pythonEntrypoint,
@@ -26,7 +25,7 @@ import {
   pythonRuntimeDigest,
 } from "./python-runtime.ts";
 import { Bundle } from "./bundle.ts";
-import { nodeRuntime } from "./runtime-files.ts";
+import { nodeEntrypoint, NodeRuntime } from "./node-runtime.ts";
 
 export interface SystemImages {
   /** By runtime name: `<pull address>/spry/nodejs24:<digest of the sources>`. */
@@ -41,14 +40,14 @@ export async function ensureSystemImages(
   options: { pullAddress: string; scratch: string },
 ): Promise<SystemImages> {
   const { pullAddress, scratch } = options;
-  const runtimeBundle = new Bundle(runtimeEntry, path.join(scratch, "server.cjs"));
+  const nodeRuntime = new NodeRuntime();
   const builderBundle = new Bundle(builderEntry, path.join(scratch, "builder.cjs"));
   const fetcherBundle = new Bundle(
     sourceFetcherEntry,
     path.join(scratch, "fetcher.cjs"),
     path.dirname(sourceFetcherEntry),
   );
-  const bundles = [runtimeBundle, builderBundle, fetcherBundle];
+  const bundles = [nodeRuntime, builderBundle, fetcherBundle];
   const builderTag = `${builderBundle.digest}-${fetcherBundle.digest}`;
   const images: SystemImages = {
     runtimes: {},
@@ -66,11 +65,9 @@ export async function ensureSystemImages(
   try {
     await Promise.all([
       ...ofLanguage("nodejs").map(async ({ name, interpreter }) => {
-        const image = `${pullAddress}/spry/${name}:${runtimeBundle.digest}`;
-        images.runtimes[name] = image;
-        const config = { Entrypoint: ["node", "/usr/src/app/server.cjs"], ...inFunction };
-        await ensureImage(registry, image, interpreter, config, () => nodeRuntime(runtimeBundle));
-        await tagLatest(registry, image);
+        const image = `${pullAddress}/spry/${name}`;
+        images.runtimes[name] = await ensureNodeImage(registry, image, interpreter, nodeRuntime);
+        await tagLatest(registry, images.runtimes[name]);
       }),
       ensureImage(registry, images.builder, "node@24", builderConfig, builderPrograms),
       ...ofLanguage("python").map(async ({ name, interpreter }) => {
@@ -94,6 +91,24 @@ export async function ensureSystemImages(
 
 const builderConfig = { Entrypoint: ["node", "/opt/spry/builder.cjs"] };
 const inFunction = { WorkingDir: "/usr/src/app/function" };
+
+/** With bytecode for the Node.js that runs this program. Others are fetched when a Function needs them: they compile at each start. */
+async function ensureNodeImage(
+  registry: RegistryClient,
+  name: string,
+  interpreter: string,
+  runtime: NodeRuntime,
+): Promise<string> {
+  const image = `${name}:${runtime.digest}`;
+  const config = { Entrypoint: nodeEntrypoint, ...inFunction };
+  const isOwn = interpreter === `node@${process.versions.node.split(".")[0]}`;
+  const compiled = `${image}-${process.versions.node}`;
+  if (isOwn && (await registry.headManifest(parseImageName(compiled)))) return compiled;
+  const files = isOwn ? await runtime.compiledFiles(process.execPath) : undefined;
+  const made = files ? compiled : image;
+  await ensureImage(registry, made, interpreter, config, async () => files ?? runtime.files());
+  return made;
+}
 
 /** With bytecode as soon as this machine has that Python: a later start makes up for what an earlier one could not. */
 async function ensurePythonImage(

@@ -6,19 +6,13 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Readable, type Writable } from "node:stream";
-import { buildSync } from "esbuild";
 import { onTestFinished } from "vitest";
-import { entry, providedFiles } from "../index.ts";
+import { bundleRuntime, compileRuntime, layOut } from "../index.ts";
 
-/** The runtime's program as images have it. */
-export const bundle = buildSync({
-  entryPoints: [entry],
-  bundle: true,
-  platform: "node",
-  target: "node22",
-  format: "cjs",
-  write: false,
-}).outputFiles[0]?.text;
+/** The runtime as images have it, with bytecode for the Node.js that runs this. */
+const runtime = await compileRuntime(await bundleRuntime(), process.execPath);
+if (!runtime) throw new Error("the runtime cannot be compiled");
+export const runtimeFiles = runtime;
 
 /** The real runtime, in a process of its own, with a Function's files beside it. */
 export interface RunningFunction {
@@ -151,8 +145,7 @@ export function startWarmProcess(env: Record<string, string> = {}) {
 function newDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), "spry-runtime-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-  write(dir, "server.cjs", bundle ?? "");
-  for (const { path, content } of providedFiles) write(dir, path, content);
+  layOut(dir, runtimeFiles, {});
   mkdirSync(join(dir, "function"));
   return dir;
 }
