@@ -20,6 +20,12 @@ const controllerPods = { labelSelector: "app.kubernetes.io/name=serverless-contr
 const registryPods = { labelSelector: "app.kubernetes.io/name=serverless-docker-registry" };
 /** Longer than a restart, shorter than what makes a node be given up. */
 const nodeProgramGoneMs = 5_000;
+/**
+ * A kubelet that starts takes what began less than ten seconds before it for not ready until it has probed it, and
+ * a Service without other Pods refuses connections for that moment (kubelet 1.36, `prober_manager.go`,
+ * `kubeletRestartGracePeriod`): it is Pods in service that it has to leave alone.
+ */
+const settledMs = 10_000;
 /** Until the webhooks' Pods are back. */
 const webhookPatienceMs = 180_000;
 /** A node that has lost its power starts its first Pod when containerd has given up all that ran: 110 s for eleven Pods. */
@@ -39,6 +45,19 @@ async function kill(which: { labelSelector: string }, fits = (_name: string) => 
     await cluster.client.delete(resources.pods, target, options).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
     });
+  }
+}
+
+/** Until every Pod of the Functions has been running for so long. */
+async function settled(): Promise<void> {
+  for (;;) {
+    const { items } = await cluster.client.list(resources.pods, { namespace });
+    const running = items.flatMap(
+      ({ status }) => status?.containerStatuses?.[0]?.state?.running ?? [],
+    );
+    const begun = running.map(({ startedAt }) => Date.parse(String(startedAt)));
+    if (begun.every((time) => Date.now() - time > settledMs)) return;
+    await pause(500);
   }
 }
 
@@ -128,6 +147,7 @@ describe.skipIf(reason !== undefined)(`faults${reason ? ` (skipped: ${reason})` 
   test.each(rounds)(
     "edit $version arrives at every Function while this is killed: $victim",
     async ({ version, victim }) => {
+      if (victim === "kubelet") await settled();
       // The fault falls among the edits, and among the builds of those before.
       const half = Math.ceil(names.length / 2);
       for (const name of names.slice(0, half)) await apply(name, version);

@@ -10,6 +10,8 @@ import { layOut } from "./lay-out.ts";
 import { type RuntimeFile } from "./runtime-files.ts";
 
 const timeoutMs = 30_000;
+/** Of either kind: `main(event, context)`, and `main(request, response)` since nodejs26. */
+const handler = `exports.main = (_, response) => (response.end ? response.end("done") : "done");`;
 
 /**
  * The same files, and the bytecode of what a start and the first requests run, for the Node.js at `node` alone: a fifth of the
@@ -21,7 +23,7 @@ export async function compileRuntime(
 ): Promise<RuntimeFile[] | undefined> {
   const dir = mkdtempSync(path.join(tmpdir(), "spry-compile-"));
   try {
-    const start = layOut(dir, files, { "handler.js": "exports.main = () => 'compiled';" });
+    const start = layOut(dir, files, { "handler.js": handler });
     const env = { FUNC_PORT: "0", SERVER_HOST: "127.0.0.1", FUNC_SHUTDOWN_DELAY_MS: "0" };
     // The same bytecode each time: where V8 puts names in its tables depends on that number.
     const args = [
@@ -29,7 +31,8 @@ export async function compileRuntime(
       "-e",
       `(${keepCompiled.toString()})(${JSON.stringify(start)})`,
     ];
-    await promisify(execFile)(node, args, { cwd: dir, env, timeout: timeoutMs });
+    const options = { cwd: dir, env, timeout: timeoutMs, killSignal: "SIGKILL" as const };
+    await promisify(execFile)(node, args, options);
     const made = readdirSync(dir).filter((name) => name.endsWith(".bytecode"));
     const bytecode = made.map((name) => ({
       path: name,

@@ -1,0 +1,74 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { bundleRuntime, compileRuntime, layOut, type RuntimeFile } from "../index.ts";
+
+const bundled = await bundleRuntime();
+
+async function compiled(): Promise<RuntimeFile[]> {
+  const files = await compileRuntime(bundled, process.execPath);
+  if (!files) throw new Error("nothing was compiled");
+  return files;
+}
+
+/** What V8 says of the bytecode, and what the runtime says when it does not find its Function: that it runs. */
+function startWith(files: readonly RuntimeFile[]): { stderr: string; isRejected: string } {
+  const dir = mkdtempSync(path.join(tmpdir(), "spry-bytecode-"));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const start = layOut(dir, files, {});
+  const watched = `const vm = require("node:vm");
+    vm.Script = class extends vm.Script {
+      constructor(...args) { super(...args); console.log(this.cachedDataRejected); }
+    };
+    process.stderr.write = (text) => console.log(text);
+    require(${JSON.stringify(start)});`;
+  const run = () => execFileSync(process.execPath, ["-e", watched], { env: {}, stdio: "pipe" });
+  try {
+    run();
+    throw new Error("it has no Function, and did not end");
+  } catch (error) {
+    const { stdout } = error as { stdout: Buffer };
+    const [isRejected = "", ...stderr] = stdout.toString().split("\n");
+    return { isRejected, stderr: stderr.join("\n") };
+  }
+}
+
+test("the bytecode is the same each time, and this Node.js takes it", async () => {
+  const [once, again] = [await compiled(), await compiled()];
+  expect(once.length).toBe(bundled.length + 1);
+  expect(once).toEqual(again);
+  expect(startWith(once)).toMatchObject({
+    isRejected: "false",
+    stderr: expect.stringContaining("there is no handler.js"),
+  });
+});
+
+test.each<{ what: string; isRejected: string; change: (bytes: Buffer) => Buffer | undefined }>([
+  { what: "is not there", isRejected: "undefined", change: () => undefined },
+  { what: "is cut off", isRejected: "true", change: (bytes) => bytes.subarray(0, 1000) },
+  { what: "is empty", isRejected: "true", change: () => Buffer.alloc(0) },
+  { what: "is of another V8", isRejected: "true", change: otherVersion },
+])("it starts all the same when the bytecode $what", async ({ isRejected, change }) => {
+  const files = (await compiled()).flatMap((file) => {
+    if (!file.path.endsWith(".bytecode")) return [file];
+    const content = change(file.content);
+    return content ? [{ ...file, content }] : [];
+  });
+  expect(startWith(files)).toMatchObject({
+    isRejected,
+    stderr: expect.stringContaining("there is no handler.js"),
+  });
+});
+
+/** The second word is a digest of the version (V8, `SerializedCodeData`). */
+function otherVersion(bytes: Buffer): Buffer {
+  const other = Buffer.from(bytes);
+  other.writeUInt32LE((other.readUInt32LE(4) ^ 1) >>> 0, 4);
+  return other;
+}
+
+test("a program that is no Node.js compiles nothing", async () => {
+  expect(await compileRuntime(bundled, "/bin/false")).toBeUndefined();
+});
