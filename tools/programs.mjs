@@ -99,9 +99,11 @@ function newestChange() {
       }
     }
   };
-  for (const room of readdirSync(path.join(root, "packages"))) {
-    const sources = path.join(root, "packages", room, "src");
-    if (existsSync(sources)) visit(sources);
+  for (const rooms of ["packages", "runtimes"]) {
+    for (const room of readdirSync(path.join(root, rooms))) {
+      const sources = path.join(root, rooms, room, "src");
+      if (existsSync(sources)) visit(sources);
+    }
   }
   return `${Math.floor(newest).toString(36)}-${count}`;
 }

@@ -31,3 +31,11 @@ test("nodejs26 hands its handler the request and the response", async () => {
     body: "26 b",
   });
 });
+
+test("the runtime has bytecode for the Node.js that runs Spry", async () => {
+  const list = `module.exports = { main: () => require("node:fs").readdirSync(__dirname + "/..").filter((name) => name.endsWith(".bytecode")).join() };`;
+  await platform.k("apply -f -", functionManifest("bytecode", list, { runtime: "nodejs24" }));
+  await platform.k("wait --for=condition=Running function/bytecode --timeout=110s");
+  const body = `runtime-${process.version}-${process.arch}.bytecode`;
+  expect(await platform.call("bytecode.default")).toMatchObject({ status: 200, body });
+});

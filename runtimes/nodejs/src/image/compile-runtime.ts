@@ -76,5 +76,7 @@ function keepCompiled(start: string): void {
       process.on("exit", () => writeFileSync(bytecodeFile, this.createCachedData()));
     }
   };
-  const { bytecodeFile } = require(start) as typeof Start;
+  // Not by a name that whoever bundles this file has a replacement for.
+  const { createRequire } = process.getBuiltinModule("node:module");
+  const { bytecodeFile } = createRequire(start)(start) as typeof Start;
 }
