@@ -11,11 +11,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Writable } from "node:stream";
 import { parseArgs } from "node:util";
+import { type RuntimeFile } from "@spry/runtime-nodejs";
 import { pause } from "../test/support/platform.ts";
 import { measureUnit, quantile, timeLine } from "./figures.ts";
 import { generateLoad } from "./http-load.ts";
 import { installPackages } from "./install-packages.ts";
-import { type RuntimeFile } from "@spry/runtime-nodejs";
 import { firstAnswer, layOut, makeRuntime, startServer } from "./runtime-server.ts";
 import { canPin, startCollector } from "./span-collector.ts";
 

@@ -6,9 +6,9 @@
 import { once } from "node:events";
 import { connect, type AddressInfo, Socket } from "node:net";
 import { isAbsolute } from "node:path";
-import { importModule } from "./import-module.ts";
 import { eventHandler } from "./event-handler.ts";
 import { type UserFunction } from "./handler.ts";
+import { importModule } from "./import-module.ts";
 import { Metrics } from "./metrics.ts";
 import { Publisher } from "./publisher.ts";
 import { createFunctionServer } from "./server.ts";

@@ -15,12 +15,21 @@ const handler = `exports.main = (_, response) => (response.end ? response.end("d
 
 /**
  * The same files, and the bytecode of what a start and the first requests run, for the Node.js at `node` alone: a fifth of the
- * processor time of a start goes into compiling that. Undefined when this Node.js does not run here.
+ * processor time of a start goes into compiling that. Undefined when this Node.js does not run here, or there is no room for
+ * temporary files.
  */
 export async function compileRuntime(
   files: readonly RuntimeFile[],
   node: string,
 ): Promise<RuntimeFile[] | undefined> {
+  try {
+    return [...files, ...(await compile(files, node))];
+  } catch {
+    return undefined;
+  }
+}
+
+async function compile(files: readonly RuntimeFile[], node: string): Promise<RuntimeFile[]> {
   const dir = mkdtempSync(path.join(tmpdir(), "spry-compile-"));
   try {
     const start = layOut(dir, files, { "handler.js": handler });
@@ -34,13 +43,7 @@ export async function compileRuntime(
     const options = { cwd: dir, env, timeout: timeoutMs, killSignal: "SIGKILL" as const };
     await promisify(execFile)(node, args, options);
     const made = readdirSync(dir).filter((name) => name.endsWith(".bytecode"));
-    const bytecode = made.map((name) => ({
-      path: name,
-      content: readFileSync(path.join(dir, name)),
-    }));
-    return [...files, ...bytecode];
-  } catch {
-    return undefined;
+    return made.map((name) => ({ path: name, content: readFileSync(path.join(dir, name)) }));
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
