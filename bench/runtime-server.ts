@@ -5,9 +5,7 @@ import { bundleRuntime, compileRuntime, layOut, type RuntimeFile } from "@spry/r
 
 /** As images have it, with bytecode for this Node.js. */
 export async function makeRuntime(): Promise<RuntimeFile[]> {
-  const files = await compileRuntime(await bundleRuntime(), process.execPath);
-  if (!files) throw new Error("the runtime cannot be compiled");
-  return files;
+  return await compileRuntime(await bundleRuntime(), process.execPath);
 }
 
 export { layOut };

@@ -85,8 +85,7 @@ export class Kitchen {
   nodeRuntime(major: string): Promise<Layer> {
     const name = `node-runtime-${major}`;
     return remembered(this.#layers, name, async () => {
-      const compiled = await this.#nodeRuntime.compiledFiles(nodeBinary(major));
-      return this.#write(name, compiled ?? (await this.#nodeRuntime.files()));
+      return this.#write(name, await this.#nodeRuntime.compiledFiles(nodeBinary(major)));
     });
   }
 

@@ -113,9 +113,7 @@ async function prepare(
 }
 
 async function makeNodeRuntime(interpreter: string): Promise<RuntimeFile[]> {
-  const files = await compileRuntime(await bundleRuntime(), interpreter);
-  if (!files) throw new Error(`${interpreter} does not compile the runtime`);
-  return files;
+  return await compileRuntime(await bundleRuntime(), interpreter);
 }
 
 async function ready(child: ChildProcess): Promise<void> {

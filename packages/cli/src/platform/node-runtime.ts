@@ -24,10 +24,9 @@ export class NodeRuntime {
     return inImage(await this.#bundled());
   }
 
-  /** The same with bytecode, which saves the Node.js at `node` from compiling at each start; undefined when that does not run. */
-  async compiledFiles(node: string): Promise<LayerFile[] | undefined> {
-    const compiled = await compileRuntime(await this.#bundled(), node);
-    return compiled && inImage(compiled);
+  /** The same with bytecode, which saves the Node.js at `node` from compiling at each start. Throws when that cannot be made. */
+  async compiledFiles(node: string): Promise<LayerFile[]> {
+    return inImage(await compileRuntime(await this.#bundled(), node));
   }
 
   #bundled(): Promise<RuntimeFile[]> {

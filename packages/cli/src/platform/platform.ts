@@ -180,7 +180,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     };
     const imagesMade = ensureSystemImages(
       new RegistryClient({ resolve: (name) => (name === pullAddress ? mirror : undefined) }),
-      { pullAddress, scratch: path.join(dataDir.root, "scratch") },
+      { pullAddress, scratch: path.join(dataDir.root, "scratch"), log },
     );
     const [gateway, images] = await settled(startGateway(), imagesMade);
 

@@ -18,6 +18,7 @@ import {
   type RegistryClient,
   stepScript,
 } from "@spry/image";
+import { type Logger, messageOf } from "@spry/kube";
 import {
   compiledPythonRuntime,
   pythonEntrypoint,
@@ -37,9 +38,9 @@ export interface SystemImages {
 
 export async function ensureSystemImages(
   registry: RegistryClient,
-  options: { pullAddress: string; scratch: string },
+  options: { pullAddress: string; scratch: string; log: Logger },
 ): Promise<SystemImages> {
-  const { pullAddress, scratch } = options;
+  const { pullAddress, scratch, log } = options;
   const nodeRuntime = new NodeRuntime();
   const builderBundle = new Bundle(builderEntry, path.join(scratch, "builder.cjs"));
   const fetcherBundle = new Bundle(
@@ -66,7 +67,13 @@ export async function ensureSystemImages(
     await Promise.all([
       ...ofLanguage("nodejs").map(async ({ name, interpreter }) => {
         const image = `${pullAddress}/spry/${name}`;
-        images.runtimes[name] = await ensureNodeImage(registry, image, interpreter, nodeRuntime);
+        images.runtimes[name] = await ensureNodeImage(
+          registry,
+          image,
+          interpreter,
+          nodeRuntime,
+          log,
+        );
         await tagLatest(registry, images.runtimes[name]);
       }),
       ensureImage(registry, images.builder, "node@24", builderConfig, builderPrograms),
@@ -98,16 +105,29 @@ async function ensureNodeImage(
   name: string,
   interpreter: string,
   runtime: NodeRuntime,
+  log: Logger,
 ): Promise<string> {
   const image = `${name}:${runtime.digest}`;
   const config = { Entrypoint: nodeEntrypoint, ...inFunction };
   const isOwn = interpreter === `node@${process.versions.node.split(".")[0]}`;
   const compiled = `${image}-${process.versions.node}`;
   if (isOwn && (await registry.headManifest(parseImageName(compiled)))) return compiled;
-  const files = isOwn ? await runtime.compiledFiles(process.execPath) : undefined;
+  const files = isOwn ? await compiledOrTold(runtime, log) : undefined;
   const made = files ? compiled : image;
   await ensureImage(registry, made, interpreter, config, async () => files ?? runtime.files());
   return made;
+}
+
+async function compiledOrTold(runtime: NodeRuntime, log: Logger): Promise<LayerFile[] | undefined> {
+  try {
+    return await runtime.compiledFiles(process.execPath);
+  } catch (error) {
+    log.warn(
+      { error: messageOf(error) },
+      "Functions on Node.js start from the runtime's text, which takes longer",
+    );
+    return undefined;
+  }
 }
 
 /** With bytecode as soon as this machine has that Python: a later start makes up for what an earlier one could not. */

@@ -8,9 +8,7 @@ import { bundleRuntime, compileRuntime, layOut, type RuntimeFile } from "../inde
 const bundled = await bundleRuntime();
 
 async function compiled(): Promise<RuntimeFile[]> {
-  const files = await compileRuntime(bundled, process.execPath);
-  if (!files) throw new Error("nothing was compiled");
-  return files;
+  return await compileRuntime(bundled, process.execPath);
 }
 
 /** What V8 says of the bytecode, and what the runtime says when it does not find its Function: that it runs. */
@@ -69,6 +67,19 @@ function otherVersion(bytes: Buffer): Buffer {
   return other;
 }
 
-test("a program that is no Node.js compiles nothing", async () => {
-  expect(await compileRuntime(bundled, "/bin/false")).toBeUndefined();
+test.each([
+  { what: "that is no Node.js", node: "/bin/false", reason: "it ended with code 1" },
+  { what: "that does nothing", node: "/bin/true", reason: "it has made none" },
+  { what: "that is not there", node: "/nowhere/node", reason: "spawn /nowhere/node ENOENT" },
+])("a program $what compiles nothing, and it is said", async ({ node, reason }) => {
+  await expect(compileRuntime(bundled, node)).rejects.toThrow(
+    `making the Node.js runtime's bytecode with ${node}: ${reason}`,
+  );
+});
+
+test("what cannot be started has its error said", async () => {
+  const broken = bundled.map((file) =>
+    file.path === "runtime.js" ? { ...file, content: Buffer.from("(function () {") } : file,
+  );
+  await expect(compileRuntime(broken, process.execPath)).rejects.toThrow("SyntaxError: ");
 });

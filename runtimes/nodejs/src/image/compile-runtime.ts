@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileException } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
@@ -15,18 +15,28 @@ const handler = `exports.main = (_, response) => (response.end ? response.end("d
 
 /**
  * The same files, and the bytecode of what a start and the first requests run, for the Node.js at `node` alone: a fifth of the
- * processor time of a start goes into compiling that. Undefined when this Node.js does not run here, or there is no room for
- * temporary files.
+ * processor time of a start goes into compiling that. Throws when this Node.js does not run here, or there is no room for
+ * temporary files: the files that it was given start a Function all the same.
  */
 export async function compileRuntime(
   files: readonly RuntimeFile[],
   node: string,
-): Promise<RuntimeFile[] | undefined> {
+): Promise<RuntimeFile[]> {
   try {
     return [...files, ...(await compile(files, node))];
-  } catch {
-    return undefined;
+  } catch (cause) {
+    throw new Error(`making the Node.js runtime's bytecode with ${node}: ${reasonOf(cause)}`, {
+      cause,
+    });
   }
+}
+
+/** The message of who ran the program repeats all of its text. */
+function reasonOf(cause: unknown): string {
+  const { stderr = "", message, killed, code } = cause as ExecFileException;
+  if (killed) return `it takes more than ${timeoutMs / 1000} s`;
+  const [line] = /^\w*Error\b.*$/m.exec(stderr) ?? [];
+  return line ?? (typeof code === "number" ? `it ended with code ${code}` : message);
 }
 
 async function compile(files: readonly RuntimeFile[], node: string): Promise<RuntimeFile[]> {
@@ -43,6 +53,7 @@ async function compile(files: readonly RuntimeFile[], node: string): Promise<Run
     const options = { cwd: dir, env, timeout: timeoutMs, killSignal: "SIGKILL" as const };
     await promisify(execFile)(node, args, options);
     const made = readdirSync(dir).filter((name) => name.endsWith(".bytecode"));
+    if (made.length === 0) throw new Error("it has made none");
     return made.map((name) => ({ path: name, content: readFileSync(path.join(dir, name)) }));
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -52,23 +63,24 @@ async function compile(files: readonly RuntimeFile[], node: string): Promise<Run
 /** Runs in a process of its own, from its text: it can use nothing of this file. */
 function keepCompiled(start: string): void {
   const { writeFileSync } = process.getBuiltinModule("node:fs");
-  const { request } = process.getBuiltinModule("node:http");
+  const { connect } = process.getBuiltinModule("node:net");
   const { subscribe } = process.getBuiltinModule("node:diagnostics_channel");
   interface Listening {
     server: Server;
   }
   subscribe("tracing:net.server.listen:asyncEnd", (message) => {
     const { port } = (message as Listening).server.address() as AddressInfo;
-    const ask = (bodies: (string | undefined)[]) => {
-      if (bodies.length === 0) return process.kill(process.pid, "SIGTERM");
-      const [body, ...rest] = bodies;
-      const options = { port, host: "127.0.0.1", method: body === undefined ? "GET" : "POST" };
-      const headers = { "content-type": "application/json" };
-      request({ ...options, headers }, (answer) => {
-        answer.resume().once("end", () => ask(rest));
-      }).end(body);
+    // Not by the client of node:http, which the runtime has carry a trace.
+    const ask = (requests: string[]) => {
+      const [request, ...rest] = requests;
+      if (request === undefined) return process.kill(process.pid, "SIGTERM");
+      const socket = connect(port, "127.0.0.1", () => socket.write(request));
+      socket.resume().once("end", () => ask(rest));
     };
-    ask([undefined, undefined, '{"a":1}']);
+    const head = "HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+    const get = `GET / ${head}\r\n`;
+    const post = `POST / ${head}content-type: application/json\r\ncontent-length: 7\r\n\r\n{"a":1}`;
+    ask([get, get, post]);
   });
   const vm = process.getBuiltinModule("node:vm");
   const { Script } = vm;

@@ -10,9 +10,7 @@ import { onTestFinished } from "vitest";
 import { bundleRuntime, compileRuntime, layOut } from "../index.ts";
 
 /** The runtime as images have it, with bytecode for the Node.js that runs this. */
-const runtime = await compileRuntime(await bundleRuntime(), process.execPath);
-if (!runtime) throw new Error("the runtime cannot be compiled");
-export const runtimeFiles = runtime;
+export const runtimeFiles = await compileRuntime(await bundleRuntime(), process.execPath);
 
 /** The real runtime, in a process of its own, with a Function's files beside it. */
 export interface RunningFunction {
