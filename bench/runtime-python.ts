@@ -87,10 +87,13 @@ export async function run(): Promise<void> {
 }
 
 function prepare(dir: string, collector: string): Target[] {
-  const venv = path.join(dir, "venv");
-  const plain = command("python3", ["-c", "import sys; print(sys.executable)"]).trim();
-  command(plain, ["-m", "venv", venv]);
-  const python = path.join(venv, "bin/python");
+  const machines = command("python3", ["-c", "import sys; print(sys.executable)"]).trim();
+  // What this machine's own has been told to import at each start is not to be measured.
+  const environment = (name: string) => {
+    command(machines, ["-m", "venv", path.join(dir, name)]);
+    return path.join(dir, name, "bin/python");
+  };
+  const [plain, python] = [environment("plain"), environment("with-packages")];
   command(python, ["-m", "pip", "install", "-q", ...packages]);
   const make = (name: string, file: string, options: Partial<Target> = {}): Target => {
     return { name, python, file, env: {}, starts: [], rates: [], memory: [], ...options };
