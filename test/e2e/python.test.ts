@@ -1,4 +1,5 @@
 /** Python Functions: a build with pip, answers, and what a person is told when it goes wrong. */
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
@@ -9,10 +10,15 @@ import { functionManifest, root } from "../support/platform.ts";
 /** Of the Functions here; the newest that this machine has. */
 const version = await firstHere(["3.12", "3.14"]);
 const runtime = `python${version?.replace(".", "")}`;
-/** One that it does not have. */
-const absent = await firstAbsent(["3.14", "3.12"]);
+/** One that it does not have, and nobody can fetch for it. */
+const absent = hasGo() ? undefined : await firstAbsent(["3.14", "3.12"]);
+const canHave = hasGo() || (await findPython("3.14")) !== undefined;
 
 const platform = enginePlatform();
+
+function hasGo(): boolean {
+  return spawnSync("go", ["version"]).status === 0;
+}
 
 async function firstHere(versions: string[]): Promise<string | undefined> {
   for (const each of versions) if (await findPython(each)) return each;
@@ -108,6 +114,31 @@ describe.skipIf(!version)(
       expect(await platform.call("broken.default")).toMatchObject({ status: 200, body: "good" });
     });
   },
+);
+
+const whyNotFetched = onCluster
+  ? " (skipped: in a cluster the images have the interpreters)"
+  : canHave
+    ? ""
+    : " (skipped: Python 3.14 is not here, nor is Go, with which it is fetched)";
+test.skipIf(whyNotFetched !== "")(
+  `python314 runs on Python 3.14, which is fetched where it is not here${whyNotFetched}`,
+  async () => {
+    const source = [
+      "import platform, six",
+      "def main():",
+      "    return {'version': platform.python_version(), 'six': six.__name__}",
+    ].join("\n");
+    const manifest = functionManifest("latest", source, {
+      runtime: "python314",
+      dependencies: "six==1.17.0",
+    });
+    await platform.k("apply -f -", manifest);
+    await platform.k("wait --for=condition=Running function/latest --timeout=170s");
+    const { body } = await platform.call("latest.default");
+    expect(JSON.parse(body)).toEqual({ version: expect.stringMatching(/^3\.14\./), six: "six" });
+  },
+  200_000,
 );
 
 const whyNoneAbsent = onCluster ? " (skipped: in a cluster the images have the interpreters)" : "";

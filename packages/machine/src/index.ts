@@ -2,6 +2,7 @@
 export { type ControllersOptions, startControllers } from "./controllers/start-controllers.ts";
 export { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
 export { openOciSandbox, type OciSandboxOptions } from "./sandbox/oci/oci-sandbox.ts";
+export { fetchPython } from "./sandbox/fetch-python.ts";
 export { findPython } from "./sandbox/python-installations.ts";
 export { processSandbox } from "./sandbox/process-sandbox.ts";
 export { type SandboxOptions } from "./sandbox/sandbox-options.ts";

@@ -18,7 +18,7 @@ test("each clause of the contract has a row, or says that it is tested elsewhere
   expect(new Set(clauses.map(({ clause }) => clause))).toEqual(new Set(here));
 });
 
-describe.each(availableRuntimes())("$name", (runtime) => {
+describe.each(await availableRuntimes())("$name", (runtime) => {
   const rows = clauses.filter(
     ({ handlers, api }) => handlers[runtime.language] && (api ?? runtime.api) === runtime.api,
   );

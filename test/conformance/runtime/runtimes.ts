@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { fetchPython, findPython } from "@spry/machine";
 import { bundleRuntime, compileRuntime, layOut, type RuntimeFile } from "@spry/runtime-nodejs";
 import { nodeBinary } from "../../../tools/images/node-binary.ts";
 import { type Language } from "./clauses.ts";
@@ -20,7 +21,7 @@ export interface Runtime {
 /** Others are missing, and why. */
 export const missingRuntimes: { name: string; reason: string }[] = [];
 
-export function availableRuntimes(): Runtime[] {
+export async function availableRuntimes(): Promise<Runtime[]> {
   const found: Runtime[] = [];
   for (const major of [22, 24, 26]) {
     const [name, api] = [`nodejs${major}`, major >= 26 ? ("request" as const) : ("event" as const)];
@@ -31,8 +32,18 @@ export function availableRuntimes(): Runtime[] {
     }
   }
   const isRecent = "import sys; sys.exit(sys.version_info < (3, 11))";
-  if (existsSync(pythonPackage) && spawnSync("python3", ["-c", isRecent]).status === 0)
+  if (spawnSync("python3", ["-c", isRecent]).status === 0)
     found.push({ name: "python312", language: "python", api: "event", interpreter: "python3" });
+  const lack = (await findPython("3.14")) ? undefined : await fetchPython("3.14", () => {});
+  const python = lack === undefined ? await findPython("3.14") : undefined;
+  if (python)
+    found.push({
+      name: "python314",
+      language: "python",
+      api: "request",
+      interpreter: python.executable,
+    });
+  else missingRuntimes.push({ name: "python314", reason: lack ?? "it does not run" });
   return found;
 }
 

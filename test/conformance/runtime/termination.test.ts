@@ -48,7 +48,7 @@ const engines = [
   { engine: "a cluster", env: { SPRY_READY_FD: "" }, delayMs: 5000 },
   { engine: "the embedded engine", env: {}, delayMs: 2000 },
 ];
-const rows = availableRuntimes().flatMap((runtime) =>
+const rows = (await availableRuntimes()).flatMap((runtime) =>
   handlers[runtime.language].flatMap(([name, code]) =>
     engines.map((engine) => ({ runtime, name, code, ...engine })),
   ),

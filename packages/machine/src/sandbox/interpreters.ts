@@ -4,6 +4,8 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type Logger } from "@spry/kube";
+import { fetchPython } from "./fetch-python.ts";
+import { findPython } from "./python-installations.ts";
 import { linkPython } from "./python-interpreter.ts";
 
 /** The image label that names the interpreters, the program's first: `node@24`, `node@24,python@3.12`. */
@@ -30,7 +32,7 @@ export interface InterpretersOptions {
 /**
  * Directories with an interpreter each: `<dataDir>/interpreters/node-24/bin/{node,npm,npx}`. The
  * major that runs this program is linked, others are fetched once as npm packages. Python is linked
- * (`python-3.12/bin/{python3,python,pip}`): no package registry carries its binary.
+ * (`python-3.12/bin/{python3,python,pip}`), from where this machine has it or it has been fetched to.
  */
 export class Interpreters {
   /** The one that runs this program. */
@@ -62,18 +64,23 @@ export class Interpreters {
     const [, major] = /^node@(\d{1,3})$/.exec(name) ?? [];
     const [, python] = /^python@(3\.\d{1,2})$/.exec(name) ?? [];
     if (major) return this.#provideNode(name, major, progress);
-    if (python) return this.#providePython(name, python);
+    if (python) return this.#providePython(name, python, progress);
     throw new Error(
       `interpreter ${name} is not known: expected node@<major version> or python@3.<minor version>`,
     );
   }
 
   /** Made anew by each platform: where Python is, and its pip, may have changed. */
-  async #providePython(name: string, version: string): Promise<string> {
+  async #providePython(
+    name: string,
+    version: string,
+    progress: (message: string) => void,
+  ): Promise<string> {
     const dir = path.join(this.#options.dataDir, "interpreters", `python-${version}`);
     const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
     try {
-      await linkPython(version, partial, this.#options.pipConfig);
+      const lack = (await findPython(version)) ? undefined : await fetchPython(version, progress);
+      await linkPython(version, partial, { pipConfig: this.#options.pipConfig, lack });
       await rm(dir, { recursive: true, force: true });
       await rename(partial, dir);
     } finally {

@@ -99,6 +99,12 @@ async function run(executable: string, env: Environment): Promise<Probed | undef
   }
 }
 
+/** Where those are that `fetchPython` has brought: the user's, for all platforms. */
+export function fetchedPythons(env: Environment): string {
+  const cache = env["XDG_CACHE_HOME"] || path.join(env["HOME"] || homedir(), ".cache");
+  return path.join(cache, "spry/pythons");
+}
+
 function directories(env: Environment): string[] {
   const home = env["HOME"] || homedir();
   const versioned = [
@@ -106,6 +112,7 @@ function directories(env: Environment): string[] {
     path.join(env["ASDF_DATA_DIR"] || path.join(home, ".asdf"), "installs/python/*/bin"),
     path.join(home, ".local/share/mise/installs/python/*/bin"),
     path.join(home, ".local/share/uv/python/*/bin"),
+    path.join(fetchedPythons(env), "*/bin"),
     "/opt/python/*/bin",
     "/opt/homebrew/opt/*/bin",
     "/usr/local/opt/*/bin",

@@ -11,15 +11,16 @@ export class MissingInterpreterError extends Error {
 /**
  * Writes a directory with this machine's Python of that version: `bin/{python3,python,pip}`, and `uv` if there is one. It is a
  * virtual environment, so that a Function sees the standard library and its own dependencies, and
- * not what else has been installed on this machine. pip takes `pip.conf` in it for its settings.
+ * not what else has been installed on this machine. pip takes `pip.conf` in it for its settings. `lack`
+ * says why it could not be fetched, if it is not here.
  */
 export async function linkPython(
   version: string,
   dir: string,
-  pipConfig: string | undefined,
+  { pipConfig, lack }: { pipConfig?: string | undefined; lack?: string | undefined },
 ): Promise<void> {
   const python = await findPython(version);
-  if (!python) throw new MissingInterpreterError(missing(version));
+  if (!python) throw new MissingInterpreterError(missing(version, lack));
   const bin = path.join(dir, "bin");
   await mkdir(bin, { recursive: true });
   for (const name of ["python3", "python", `python${version}`])
@@ -72,11 +73,11 @@ sys.exit(main())
 `;
 }
 
-function missing(version: string): string {
+function missing(version: string, lack: string | undefined): string {
   const versions = pythonVersions();
   const here = versions.length > 0 ? `it has ${versions.join(", ")}` : "it has none";
   return (
-    `Python ${version} is not on this machine (${here}): install it as python${version} ` +
+    `Python ${version} is not on this machine (${[here, lack].filter(Boolean).join("; ")}): install it as python${version} ` +
     `(for example with uv python install ${version}, pyenv install ${version} or the system's packages), ` +
     `or choose a runtime whose version is here; it is looked for again`
   );

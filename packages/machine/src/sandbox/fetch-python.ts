@@ -1,0 +1,130 @@
+/**
+ * CPython for a machine that has none of that version: the one package registry that carries its binary is that of Go
+ * modules, where programs get a Python to embed. `go` brings it, by its own settings and with its own checks.
+ */
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { fetchedPythons } from "./python-installations.ts";
+import { unpackEmbedded } from "./unpack-embedded.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const module = "github.com/kluctl/go-embed-python";
+/** Registries list some releases only; these they have, too. */
+const known = ["v0.0.0-3.12.3-20240415-1"];
+const timeoutMs = 300_000;
+const staleMs = 3_600_000;
+/** By the names that Go has for them. */
+const systems: Readonly<Record<string, string>> = { linux: "linux", darwin: "darwin" };
+const processors: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+
+/**
+ * Brings CPython `version` (`3.14`) to where `findPython` looks. Returns why there is none to be had, a
+ * clause for a person, or undefined when it is there.
+ */
+export async function fetchPython(
+  version: string,
+  progress: (message: string) => void,
+  env: Environment = process.env,
+): Promise<string | undefined> {
+  const [system, processor] = [systems[process.platform], processors[process.arch]];
+  if (!system || !processor) return `nobody carries it for ${process.platform} ${process.arch}`;
+  const program = goProgram(env);
+  if (!program) return "Go, with which it would be fetched, is not there either";
+  const place = fetchedPythons(env);
+  // Beside that place, not in it: what is not complete is not to be found.
+  await removeStale(place);
+  const scratch = `${place}.partial-${randomBytes(4).toString("hex")}`;
+  await mkdir(scratch, { recursive: true });
+  const go = (...args: string[]) => run(program, args, scratch, env);
+  try {
+    const found = newestOf(version, [await go("list", "-m", "-versions", module), ...known]);
+    if (!found) return "the registry of Go modules does not carry it";
+    progress(`Fetching Python ${found.python} (Go module ${module} ${found.tag})`);
+    const told = await go("mod", "download", "-json", `${module}@${found.tag}`);
+    const { Dir: source } = JSON.parse(told) as { Dir: string };
+    const made = path.join(scratch, "made");
+    await unpackEmbedded(path.join(source, `python/internal/data/${system}-${processor}`), made);
+    const packages = path.join(made, `lib/python${version}/site-packages`);
+    await unpackEmbedded(path.join(source, "pip/internal/data"), packages);
+    await mkdir(place, { recursive: true });
+    await moved(made, path.join(place, `python-${found.python}`));
+    return undefined;
+  } catch (error) {
+    const { stderr = "", message } = error as Error & { stderr?: string };
+    const lines = stderr.trim().split("\n").slice(-3).join("\n");
+    return `fetching it with ${program} failed: ${lines || message}`;
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function goProgram(env: Environment): string | undefined {
+  const dirs = (env["PATH"] ?? "").split(path.delimiter).filter((dir) => path.isAbsolute(dir));
+  return dirs.map((dir) => path.join(dir, "go")).find((file) => existsSync(file));
+}
+
+async function run(
+  program: string,
+  args: string[],
+  cwd: string,
+  env: Environment,
+): Promise<string> {
+  const { stdout } = await promisify(execFile)(program, args, {
+    cwd,
+    env: {
+      ...env,
+      // Systems that are not wanted are in it, too: gone with the scratch directory, as far as it can be written to.
+      GOPATH: path.join(cwd, "go"),
+      GOMODCACHE: path.join(cwd, "go/pkg/mod"),
+      GOCACHE: path.join(cwd, "go/cache"),
+      GOFLAGS: `${env["GOFLAGS"] ?? ""} -modcacherw`.trim(),
+      GOTOOLCHAIN: "local",
+      GO111MODULE: "on",
+      GOWORK: "off",
+    },
+    timeout: timeoutMs,
+    killSignal: "SIGKILL",
+    maxBuffer: 1024 * 1024,
+  });
+  return stdout;
+}
+
+interface Found {
+  tag: string;
+  python: string;
+}
+
+/** Tags are `v0.0.0-<version of Python>-<date>-<number>`. */
+function newestOf(version: string, lists: string[]): Found | undefined {
+  const tags = lists.flatMap((list) => list.split(/\s+/));
+  const found = tags.flatMap((tag): Found[] => {
+    const [, python] = /^v0\.0\.0-(3\.\d{1,2}\.\d{1,3})-\d{8}-\d{1,3}$/.exec(tag) ?? [];
+    return python?.startsWith(`${version}.`) ? [{ tag, python }] : [];
+  });
+  return found.sort((a, b) => a.tag.localeCompare(b.tag, "en", { numeric: true })).at(-1);
+}
+
+/** Others may be about to do the same: who is first is right. */
+async function moved(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!existsSync(to)) throw error;
+  }
+}
+
+/** What a program that was killed has left. */
+async function removeStale(place: string): Promise<void> {
+  const parent = path.dirname(place);
+  for (const name of await readdir(parent).catch(() => [])) {
+    if (!name.startsWith(`${path.basename(place)}.partial-`)) continue;
+    const dir = path.join(parent, name);
+    const { mtimeMs = Date.now() } = (await stat(dir).catch(() => undefined)) ?? {};
+    if (Date.now() - mtimeMs > staleMs) await rm(dir, { recursive: true, force: true });
+  }
+}
