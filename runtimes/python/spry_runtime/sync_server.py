@@ -70,7 +70,7 @@ class SyncServer(Service):
     def _tick(self) -> None:
         self._reactor.call_later(self.sweep_seconds, self._tick)
         self.sweep()
-        self._pool.relieve_stalled(self.settings.timeout)
+        self._pool.relieve_stalled(self.settings.timeout, self.sweep_seconds)
 
     @property
     def healthy(self) -> bool:

@@ -153,20 +153,24 @@ class WorkerPool:
         else:
             self.end_if_done(worker)
 
-    def relieve_stalled(self, timeout: float) -> None:
+    def relieve_stalled(self, timeout: float, seconds: float) -> None:
         """A call that never lets go of the interpreter stops every thread of its worker. Calls that it has not
-        begun are moved to a successor, which is started early; those it has begun stay until their time is up."""
+        begun are moved to a successor, which is started early; those it has begun stay until their time is up.
+
+        It is called every so many seconds; by a clock, a container that was frozen would have stalled."""
         worker = self.current
-        if worker is None or not worker.outstanding:
+        if worker is None:
             return
         taken = worker.shared.frames_taken
-        if taken < worker.frames_sent and taken == worker.stalled_at:
-            if time.monotonic() - worker.stalled_since > min(_STALL_SECONDS, timeout / 2):
-                log("a call blocks all others of its worker process, replacing the process")
-                self.retire(worker)
-        else:
-            worker.stalled_at = taken
-            worker.stalled_since = time.monotonic()
+        waits = bool(worker.outstanding) and taken < worker.frames_sent
+        if not waits or taken != worker.stalled_at:
+            worker.stalled_at = taken if waits else None
+            worker.stalled_seconds = 0.0
+            return
+        worker.stalled_seconds += seconds
+        if worker.stalled_seconds > min(_STALL_SECONDS, timeout / 2):
+            log("a call blocks all others of its worker process, replacing the process")
+            self.retire(worker)
 
     def _died(self, worker: WorkerProcess) -> None:
         code = self._end(worker, patience=0.2)

@@ -86,8 +86,9 @@ class WorkerProcess:
         """By `time.monotonic`: until then it writes its stacks."""
         self.ended = False
         self.load_error = ""
-        self.stalled_at = 0
-        self.stalled_since = 0.0
+        self.stalled_at: int | None = None
+        """How many frames it had read, of more, when it was first seen so; for how long is `stalled_seconds`."""
+        self.stalled_seconds = 0.0
         self._promotions = promotions
         self._exit_code: int | None = None
 

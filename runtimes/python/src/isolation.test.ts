@@ -104,6 +104,22 @@ describe.skipIf(missingPython)("a synchronous handler", () => {
     },
   );
 
+  test("that is the first, and comes when its process gets no processor, waits for it", async () => {
+    await using slow = await PythonRuntime.start(
+      `import os\nprint("process", os.getpid())\ndef main(event, context): return "fine"`,
+      { FUNC_TIMEOUT: "20" },
+    );
+    await expect.poll(() => slow.output).toMatch(/process \d+/);
+    const pid = Number(/process (\d+)/.exec(slow.output)?.[1]);
+    process.kill(pid, "SIGSTOP");
+    const answer = slow.call();
+    // Whoever looks for calls that block all others does so each second.
+    await pause(2500);
+    process.kill(pid, "SIGCONT");
+    expect(await answer).toMatchObject({ status: 200, body: "fine" });
+    expect(slow.output).not.toContain("replacing the process");
+  });
+
   test("that takes long does not hold up others, up to the limit of threads", async () => {
     await using runtime = await PythonRuntime.start(source);
     const began = Date.now();
