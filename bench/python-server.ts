@@ -1,5 +1,5 @@
 /** The Python runtime as an image has it, or any other Python program, in a process group of its own, for benchmarks. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -14,6 +14,19 @@ export function layOutPython(dir: string, handler: string): string {
   writeFileSync(path.join(dir, "function/handler.py"), handler);
   symlinkSync(runtime, path.join(dir, "spry_runtime"));
   return path.join(dir, pythonEntry);
+}
+
+/** The interpreter of a new virtual environment: what this machine's own imports at each start is not to be measured. */
+export function makeEnvironment(dir: string): string {
+  const machines = command("python3", ["-c", "import sys; print(sys.executable)"]).trim();
+  command(machines, ["-m", "venv", dir]);
+  return path.join(dir, "bin/python");
+}
+
+export function command(file: string, args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(file, args, { encoding: "utf8", timeout: 180_000 });
+  if (status !== 0) throw new Error(`${file} ${args.join(" ")}: ${stderr}`);
+  return stdout;
 }
 
 let port = 21_000 + (process.pid % 2000);

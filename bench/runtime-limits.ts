@@ -9,8 +9,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { pause } from "../test/support/platform.ts";
-import { limitCpu, noCpuLimits } from "./cgroup.ts";
+import { type CpuLimit, limitCpu, noCpuLimits } from "./cgroup.ts";
 import { quantile } from "./figures.ts";
+import { layOutPython, makeEnvironment, startPython } from "./python-server.ts";
 import { firstAnswer, layOut, makeRuntime, startServer } from "./runtime-server.ts";
 
 const ratePerSecond = 50;
@@ -24,6 +25,9 @@ const bare = `require("node:http").createServer((request, response) => {
   response.end("Hello World!");
 }).listen(Number(process.env.FUNC_PORT));`;
 const everyAddress = { SERVER_HOST: "" };
+
+/** Starts it in a control group. */
+type Start = (group: CpuLimit) => { port: number; stop(): Promise<void> };
 
 interface Row {
   starts: number[];
@@ -43,17 +47,31 @@ export async function run(): Promise<void> {
     writeFileSync(file, bare);
     const handler = (text: string) => ({ "handler.js": text });
     const runtime = await makeRuntime();
+    const node =
+      (started: string): Start =>
+      (group) =>
+        startServer(started, everyAddress, group);
+    const interpreter = makeEnvironment(path.join(dir, "python"));
+    const python = (name: string, text: string): Start => {
+      const started = layOutPython(path.join(dir, name), text);
+      return ({ prefix }) => startPython(interpreter, started, everyAddress, prefix);
+    };
     const targets = {
-      "bare node:http": file,
-      "main(event, context)": layOut(
-        path.join(dir, "main"),
-        runtime,
-        handler('exports.main = () => "Hello World!";'),
+      "bare node:http": node(file),
+      "main(event, context)": node(
+        layOut(path.join(dir, "main"), runtime, handler('exports.main = () => "Hello World!";')),
       ),
-      "fetch(request)": layOut(
-        path.join(dir, "fetch"),
-        runtime,
-        handler('exports.fetch = () => new Response("Hello World!");'),
+      "fetch(request)": node(
+        layOut(
+          path.join(dir, "fetch"),
+          runtime,
+          handler('exports.fetch = () => new Response("Hello World!");'),
+        ),
+      ),
+      "Python, def main": python("sync", 'def main(event, context): return "Hello World!"'),
+      "Python, async def main": python(
+        "async",
+        'async def main(event, context): return "Hello World!"',
       ),
     };
     for (const limit of values.limits.split(",")) await measure(Number(limit), targets);
@@ -62,15 +80,15 @@ export async function run(): Promise<void> {
   }
 }
 
-async function measure(limit: number, targets: Record<string, string>): Promise<void> {
+async function measure(limit: number, targets: Record<string, Start>): Promise<void> {
   const rows: Record<string, Row> = {};
   for (let round = 0; round < rounds; round++) {
     const inTurn = Object.entries(targets);
-    for (const [name, file] of round % 2 ? inTurn.toReversed() : inTurn) {
+    for (const [name, start] of round % 2 ? inTurn.toReversed() : inTurn) {
       const row = (rows[name] ??= { starts: [], latencies: [] });
       const group = limitCpu(limit);
       const begin = performance.now();
-      const server = startServer(file, everyAddress, group);
+      const server = start(group);
       try {
         await firstAnswer(server.port, 5);
         row.starts.push(performance.now() - begin);

@@ -16,7 +16,14 @@ import { pause } from "../test/support/platform.ts";
 import { quantile } from "./figures.ts";
 import { generateLoad } from "./http-load.ts";
 import { memoryOfTree } from "./memory.ts";
-import { layOutPython, nextPort, pythonEntry, startPython } from "./python-server.ts";
+import {
+  command,
+  layOutPython,
+  makeEnvironment,
+  nextPort,
+  pythonEntry,
+  startPython,
+} from "./python-server.ts";
 import { firstAnswer } from "./runtime-server.ts";
 
 const connections = 32;
@@ -87,12 +94,7 @@ export async function run(): Promise<void> {
 }
 
 function prepare(dir: string, collector: string): Target[] {
-  const machines = command("python3", ["-c", "import sys; print(sys.executable)"]).trim();
-  // What this machine's own has been told to import at each start is not to be measured.
-  const environment = (name: string) => {
-    command(machines, ["-m", "venv", path.join(dir, name)]);
-    return path.join(dir, name, "bin/python");
-  };
+  const environment = (name: string) => makeEnvironment(path.join(dir, name));
   const [plain, python] = [environment("plain"), environment("with-packages")];
   command(python, ["-m", "pip", "install", "-q", ...packages]);
   const make = (name: string, file: string, options: Partial<Target> = {}): Target => {
@@ -117,12 +119,6 @@ function prepare(dir: string, collector: string): Target[] {
     make("sync main", syncFile, { python: plain, beside: ["bottle on cheroot", 7] }),
     make("sync main, spans", syncFile, { python: plain, env, beside: ["sync main", 0.9] }),
   ];
-}
-
-function command(file: string, args: string[]): string {
-  const { status, stdout, stderr } = spawnSync(file, args, { encoding: "utf8", timeout: 180_000 });
-  if (status !== 0) throw new Error(`${file} ${args.join(" ")}: ${stderr}`);
-  return stdout;
 }
 
 /** What nobody can be faster than: an empty program, and one that has what runs coroutines. */
