@@ -112,7 +112,33 @@ describe.skipIf(why !== "")(`Python from the registry of Go modules${why}`, () =
     expect(readdirSync(library).sort()).toEqual(["os.py", "site-packages"]);
     expect(existsSync(path.join(library, "site-packages/pip/__init__.py"))).toBe(true);
     // As another platform would, at the same time.
-    expect(await fetchPython("3.14", () => {}, env)).toBeUndefined();
+    expect(await fetchPython("3.14", (message) => said.push(message), env)).toBeUndefined();
+    expect(said).toHaveLength(1);
+  });
+
+  test("one that does not run here is fetched once, and refused", async () => {
+    const env = registry(["v0.0.0-3.77.1-20260301-1"]);
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    const said: string[] = [];
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const interpreters = new Interpreters({ dataDir: temporaryDirectory(), log: silentLogger });
+      await expect(
+        interpreters.ensure("python@3.77", (message) => said.push(message)),
+      ).rejects.toThrow(/^Python 3\.77 is not .*; what has been fetched does not run here\)/);
+    }
+    expect(said).toHaveLength(1);
+    vi.unstubAllEnvs();
+  });
+
+  test("a cache that cannot be written to, and a registry's password, are no trouble", async () => {
+    const env = registry([]);
+    writeFileSync(path.join(path.dirname(env["HOME"] ?? ""), "file"), "");
+    const inFile = { ...env, XDG_CACHE_HOME: path.join(env["HOME"] ?? "", "../file") };
+    expect(await fetchPython("3.14", () => {}, inFile)).toMatch(/^fetching it .* failed: ENOTDIR/);
+    const guarded = { ...env, GOPROXY: "https://name:secret@127.0.0.1:1" };
+    const lack = await fetchPython("3.14", () => {}, guarded);
+    expect(lack).toMatch(/^fetching it .* failed: .*127\.0\.0\.1:1/s);
+    expect(lack).not.toMatch(/secret|name:/);
   });
 
   test("a version that is not carried, or no Go, is said", async () => {

@@ -37,13 +37,16 @@ export async function fetchPython(
   if (!program) return "Go, with which it would be fetched, is not there either";
   const place = fetchedPythons(env);
   // Beside that place, not in it: what is not complete is not to be found.
-  await removeStale(place);
   const scratch = `${place}.partial-${randomBytes(4).toString("hex")}`;
-  await mkdir(scratch, { recursive: true });
   const go = (...args: string[]) => run(program, args, scratch, env);
   try {
+    await removeStale(place);
+    await mkdir(scratch, { recursive: true });
     const found = newestOf(version, [await go("list", "-m", "-versions", module), ...known]);
     if (!found) return "the registry of Go modules does not carry it";
+    const target = path.join(place, `python-${found.python}`);
+    // Another platform's, of just now; or one that does not run here, which it would not the next time, either.
+    if (existsSync(target)) return undefined;
     progress(`Fetching Python ${found.python} (Go module ${module} ${found.tag})`);
     const told = await go("mod", "download", "-json", `${module}@${found.tag}`);
     const { Dir: source } = JSON.parse(told) as { Dir: string };
@@ -52,15 +55,21 @@ export async function fetchPython(
     const packages = path.join(made, `lib/python${version}/site-packages`);
     await unpackEmbedded(path.join(source, "pip/internal/data"), packages);
     await mkdir(place, { recursive: true });
-    await moved(made, path.join(place, `python-${found.python}`));
+    await moved(made, target);
     return undefined;
   } catch (error) {
     const { stderr = "", message } = error as Error & { stderr?: string };
     const lines = stderr.trim().split("\n").slice(-3).join("\n");
-    return `fetching it with ${program} failed: ${lines || message}`;
+    return `fetching it with ${program} failed: ${withoutCredentials(lines || message)}`;
   } finally {
-    await rm(scratch, { recursive: true, force: true });
+    // What stays, the next one removes.
+    await rm(scratch, { recursive: true, force: true }).catch(() => undefined);
   }
+}
+
+/** The address of a registry may have a password in it, and what failed is told to everybody who sees the Pod. */
+function withoutCredentials(text: string): string {
+  return text.replaceAll(/\/\/[^/\s]*@/g, "//");
 }
 
 function goProgram(env: Environment): string | undefined {

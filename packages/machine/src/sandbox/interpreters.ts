@@ -79,7 +79,9 @@ export class Interpreters {
     const dir = path.join(this.#options.dataDir, "interpreters", `python-${version}`);
     const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
     try {
-      const lack = (await findPython(version)) ? undefined : await fetchPython(version, progress);
+      const lack = (await findPython(version))
+        ? undefined
+        : ((await fetchPython(version, progress)) ?? "what has been fetched does not run here");
       await linkPython(version, partial, { pipConfig: this.#options.pipConfig, lack });
       await rm(dir, { recursive: true, force: true });
       await rename(partial, dir);
