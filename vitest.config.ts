@@ -1,69 +1,99 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { patience } from "./test/kit/patience.ts";
 
-/** A condition that holds later than expected has still come true: a busy machine is no failure. */
-const expect = { poll: { timeout: 15_000 } };
-/** Far above what several such conditions may take one after the other: it only ends what would never end. */
-const limits = { testTimeout: 60_000, hookTimeout: 60_000 };
-/** Builds and Pods are behind it. */
-const patient = { poll: { timeout: 60_000 } };
+/** A condition that holds later than expected has still come true: a busy machine is not a failure. */
+const inProcess = {
+  expect: { poll: { timeout: patience.condition } },
+  testTimeout: patience.test,
+  hookTimeout: patience.test,
+};
+/** Builds and Pods are behind its conditions. */
+const wholePlatforms = {
+  expect: { poll: { timeout: patience.platform } },
+  testTimeout: patience.platformTest,
+  hookTimeout: patience.cluster,
+};
+const setupFiles = [new URL("./test/kit/scratch-folder.ts", import.meta.url).pathname];
+
+/**
+ * What only `npm run test:full` runs, because a faster row covers the same fact in `npm test`, is in files of this name.
+ * A variable rather than a project of its own: such a file keeps the settings of the project that it belongs to.
+ */
+const inFull = "**/*.full.test.ts";
+const exclude = process.env["SPRY_TEST_FULL"] ? [] : [inFull];
 
 export default defineConfig({
   test: {
+    // Most files wait for processes, and one in three of them keeps a processor busy.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         test: {
           name: "unit",
-          expect,
           include: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"],
-          ...limits,
+          exclude,
+          setupFiles,
+          ...inProcess,
         },
       },
       {
         // Every clause over HTTP on real processes: with `npm test`, not with each check.
         test: {
           name: "runtimes",
-          expect,
           include: ["runtimes/*/src/**/*.test.ts"],
-          ...limits,
+          exclude,
+          setupFiles,
+          ...inProcess,
         },
       },
       {
         test: {
           name: "conformance",
-          expect,
           include: ["test/conformance/**/*.test.ts"],
-          ...limits,
-          fileParallelism: false,
+          exclude,
+          setupFiles,
+          ...inProcess,
         },
       },
       {
         test: {
           name: "e2e",
-          expect: patient,
           include: ["test/e2e/**/*.test.ts"],
+          exclude,
+          setupFiles,
           globalSetup: "test/support/shared-installation.ts",
-          testTimeout: 240_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
+          ...wholePlatforms,
+        },
+      },
+      {
+        test: {
+          name: "attacks",
+          include: ["test/attacks/**/*.test.ts"],
+          exclude,
+          setupFiles,
+          ...wholePlatforms,
         },
       },
       {
         test: {
           name: "cluster",
-          expect: patient,
           include: ["test/cluster/**/*.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          exclude,
+          setupFiles,
+          ...wholePlatforms,
+          testTimeout: patience.cluster,
           fileParallelism: false,
         },
       },
       {
         test: {
           name: "differential",
-          expect,
           include: ["test/differential/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          exclude,
+          setupFiles,
+          ...inProcess,
+          hookTimeout: patience.cluster,
           fileParallelism: false,
         },
       },

@@ -2,9 +2,12 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { ensureInstalled, environment, node24, root } from "./node.mjs";
+import { runFull, runGate } from "./suites.mjs";
 
 ensureInstalled();
 const [command, ...rest] = process.argv.slice(2);
+if (command === "gate") process.exit(runGate());
+if (command === "full") process.exit(runFull(rest));
 const node = node24();
 const module = (name, file) => [node, path.join(root, "node_modules", name, file)];
 const vitest = [...module("vitest", "vitest.mjs"), "run"];
@@ -20,7 +23,7 @@ const onBothEngines = [
   "git",
   "python",
   // What they are about is the runtimes: the same on both.
-  ...(process.env.SPRY_TEST_LONG ? ["samples", "examples"] : []),
+  ...(process.env.SPRY_TEST_FULL ? ["samples.full", "examples"] : []),
 ].map((name) => `test/e2e/${name}.test.ts`);
 
 const lint = [[...oxfmt, "--check"], oxlint, [...tsc, "-p", "."]];
@@ -32,8 +35,12 @@ const steps = {
   journeys: [[...vitest, "--project", "e2e", ...onBothEngines, ...rest]],
   cluster: [[...vitest, "--project", "cluster", ...rest]],
   differential: [[...vitest, "--project", "differential", ...rest]],
+  attacks: [[...vitest, "--project", "attacks", ...rest]],
+  "foreign-tools-tests": [
+    [...vitest, "--project", "conformance", "test/conformance/tools", ...rest],
+  ],
   lint,
-  check: [...lint, [...vitest, "--project", "unit", "--maxWorkers=2"]],
+  check: [...lint, [...vitest, "--project", "unit", ...rest]],
   format: [oxfmt, [...oxlint, "--fix"]],
   bench: [[node, path.join(root, "bench", "main.ts"), ...rest]],
   chart: [[node, path.join(root, "tools", "helm", "main.ts")]],
@@ -48,6 +55,10 @@ if (!steps) {
 }
 const env = environment();
 delete env.NODE_EXTRA_CA_CERTS;
+// All of those tests need programs that only the full suite builds.
+if (command === "foreign-tools-tests") env.SPRY_TEST_FULL = "1";
+// Programs that tests start as `node` run on the same one.
+env.PATH = `${path.dirname(node)}${path.delimiter}${env.PATH ?? ""}`;
 for (const [file, ...args] of steps) {
   const { status } = spawnSync(file, args, { cwd: root, stdio: "inherit", env });
   if (status !== 0) process.exit(status ?? 1);

@@ -11,8 +11,8 @@ const reason = whyNoInstallation();
 const cluster = new InstalledCluster();
 const system = "kyma-system";
 const namespace = `faults-${randomBytes(3).toString("hex")}`;
-/** Functions that are edited in each round, one fault a round. `SPRY_TEST_LONG` is the whole of it: 50 edits. */
-const size = process.env["SPRY_TEST_LONG"]
+/** Functions that are edited in each round, one fault a round. `SPRY_TEST_FULL` is the whole of it: 50 edits. */
+const size = process.env["SPRY_TEST_FULL"]
   ? { functions: 5, rounds: 10 }
   : { functions: 2, rounds: 8 };
 const names = Array.from({ length: size.functions }, (_, index) => `fn-${index}`);

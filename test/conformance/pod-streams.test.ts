@@ -1,7 +1,6 @@
 /** Streams into running Pods with the real kubectl: over WebSockets, and as older ones do over SPDY. */
 import { execFile, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
@@ -15,6 +14,7 @@ import {
 } from "@spry/image";
 import { type Pod, resources } from "@spry/kube";
 import { createNode, type MachineNode, processSandbox } from "@spry/machine";
+import { freePort } from "@spry/test-kit";
 import { Exec, KubeConfig, PortForward, type V1Status } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Harness, hasKubectl, startHarness } from "./harness.ts";
@@ -373,12 +373,4 @@ function collector(): Writable & { text: string } {
   });
   const collected = Object.assign(stream, { text: "" });
   return collected;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allowanceOf, allowances } from "./allowed.ts";
 import { type Difference, differencesOf, told } from "./compare.ts";
-import { cases } from "./corpus/index.ts";
+import { cases as corpus } from "./corpus/index.ts";
 import { replay } from "./replay.ts";
 import { type Case, type Step } from "./step.ts";
 import { type Servers, startServers, whyNoComparison } from "./servers.ts";
@@ -11,6 +11,9 @@ import { type Servers, startServers, whyNoComparison } from "./servers.ts";
 /** Steps by case that differ and are neither fixed nor listed yet: none may be added. Written with DIFFERENTIAL_UPDATE=1. */
 const knownFile = new URL("known-differences.json", import.meta.url);
 const known = JSON.parse(readFileSync(knownFile, "utf8")) as Record<string, number[]>;
+/** A sample of the corpus, for the gate: one case in eight, of every kind. */
+const isSmoke = process.env["SPRY_DIFFERENTIAL"] === "smoke";
+const cases = isSmoke ? corpus.filter((_, index) => index % 8 === 0) : corpus;
 const updating = process.env["DIFFERENTIAL_UPDATE"] === "1";
 const found: Record<string, number[]> = {};
 /** A file for every difference, to be looked through. */
@@ -67,10 +70,13 @@ describe.skipIf(reason !== undefined)(`answers${reason ? ` (skipped: ${reason})`
     180_000,
   );
 
-  test("every difference that is listed exists", () => {
-    const unused = allowed.filter((each) => !each.isChance && !used.has(each.reason));
-    expect(unused.map((each) => each.reason)).toEqual([]);
-  });
+  // A sample meets only some of them.
+  if (!isSmoke) {
+    test("every difference that is listed exists", () => {
+      const unused = allowed.filter((each) => !each.isChance && !used.has(each.reason));
+      expect(unused.map((each) => each.reason)).toEqual([]);
+    });
+  }
 });
 
 interface PlayedStep {

@@ -1,10 +1,10 @@
 /** Debian's docker-registry on loopback: a registry that nobody here wrote. */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { createServer } from "node:net";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { writeHtpasswd } from "@spry/image";
+import { freePort } from "@spry/test-kit";
 import { pause } from "./platform.ts";
 
 export const hasDockerRegistry = spawnSync("docker-registry", ["--version"]).status === 0;
@@ -75,15 +75,6 @@ function certificate(dir: string): { ca: string; cert: string; key: string } {
   writeFileSync(at("san"), "subjectAltName=IP:127.0.0.1");
   openssl("x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -days 2 -extfile san -out tls.crt");
   return { ca: at("ca.crt"), cert: at("tls.crt"), key: at("tls.key") };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
 
 async function isListening(port: number): Promise<boolean> {

@@ -1,6 +1,5 @@
 /** A cluster in a directory, a control plane with or without a node: up, down, status. What runs is on record before it is waited for. */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo, type Server } from "node:net";
 import path from "node:path";
 import {
   KubeClient,
@@ -10,6 +9,7 @@ import {
   messageOf,
   resources,
 } from "@spry/kube";
+import { freePort } from "@spry/test-kit";
 import {
   type BackgroundProcess,
   endProcess,
@@ -260,25 +260,12 @@ async function untilControllersWork(kubeconfig: string, signal: AbortSignal): Pr
 
 type Ports = Omit<Addresses, "host">;
 
-/** All are held before the first is given back, so that no two are the same. */
 async function freePorts(): Promise<Ports> {
-  const servers: Server[] = [];
-  const hold = () =>
-    new Promise<number>((resolve, reject) => {
-      const server = createServer();
-      servers.push(server);
-      server.once("error", reject);
-      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
-    });
-  const ports = {
-    etcd: await hold(),
-    etcdPeer: await hold(),
-    apiServer: await hold(),
-    controllerManager: await hold(),
-    scheduler: await hold(),
+  return {
+    etcd: await freePort(),
+    etcdPeer: await freePort(),
+    apiServer: await freePort(),
+    controllerManager: await freePort(),
+    scheduler: await freePort(),
   };
-  await Promise.all(
-    servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
-  );
-  return ports;
 }

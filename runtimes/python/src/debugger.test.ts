@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
+import { freePort } from "@spry/test-kit";
 import { describe, expect, test } from "vitest";
-import { freePort, installPackages, missingPython, PythonRuntime } from "./testing.ts";
+import { installPackages, missingPython, PythonRuntime } from "./testing.ts";
 
 const packages = missingPython ? undefined : installPackages("debugpy");
 const patience = { timeout: 30_000 };

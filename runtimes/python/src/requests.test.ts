@@ -2,8 +2,9 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { freePort } from "@spry/test-kit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort, installPackages, missingPython, PythonRuntime } from "./testing.ts";
+import { installPackages, missingPython, PythonRuntime } from "./testing.ts";
 
 const packages = missingPython ? undefined : installPackages("requests");
 

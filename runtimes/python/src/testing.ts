@@ -3,9 +3,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { freePort } from "@spry/test-kit";
 
 export const entry = path.resolve(import.meta.dirname, "../spry_runtime/__main__.py");
 
@@ -195,22 +196,6 @@ export class PythonRuntime {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
-}
-
-/** Below what the system hands out itself, and not those of tests that run side by side. */
-const ports = 600;
-const firstPort = 26_000 + (Number(process.env["VITEST_POOL_ID"] ?? 0) % 10) * ports;
-let tried = process.pid % ports;
-
-/** One that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const port = firstPort + (tried++ % ports);
-  const server = createServer();
-  const isFree = await new Promise<boolean>((resolve) => {
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-  });
-  return isFree ? port : freePort();
 }
 
 export const pause = (ms: number): Promise<void> =>

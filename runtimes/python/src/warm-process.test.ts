@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { freePort } from "@spry/test-kit";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { entry, freePort, missingPython } from "./testing.ts";
+import { entry, missingPython } from "./testing.ts";
 
 /** A process that waits for its Function on descriptor 4. */
 function startWarmProcess() {

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fetchPython, findPython } from "@spry/machine";
 import { bundleRuntime, compileRuntime, layOut, type RuntimeFile } from "@spry/runtime-nodejs";
+import { freePort } from "@spry/test-kit";
 import { nodeBinary } from "../../../tools/images/node-binary.ts";
 import { type Language } from "./clauses.ts";
 
@@ -142,12 +142,4 @@ async function healthy(url: string): Promise<void> {
     if (answer instanceof Response && answer.ok) return;
     if (Date.now() > end) throw new Error(`the runtime is not healthy after 30 s`);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address ? address.port : 0;
 }

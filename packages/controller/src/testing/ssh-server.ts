@@ -1,9 +1,10 @@
 /** A Git server over SSH: an sshd of the test's own, which lets its own user in with one key. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import { freePort } from "@spry/test-kit";
 
 const program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"].find((file) =>
   existsSync(file),
@@ -93,15 +94,6 @@ export function createKeyPair(passphrase = ""): KeyPair {
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-function freePort(address: string): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, address, () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 async function listening(address: string, port: number, child: ChildProcess): Promise<void> {

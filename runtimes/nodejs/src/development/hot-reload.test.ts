@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { freePort } from "@spry/test-kit";
 import { describe, expect, test } from "vitest";
-import { freePort, send, startFunction } from "../testing/running-function.ts";
+import { send, startFunction } from "../testing/running-function.ts";
 
 const env = { FUNC_HOT_RELOAD: "true" };
 const ask = async (url: string) => (await send(url)).body;

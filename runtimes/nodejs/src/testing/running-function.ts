@@ -2,10 +2,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Readable, type Writable } from "node:stream";
+import { freePort } from "@spry/test-kit";
 import { onTestFinished } from "vitest";
 import { bundleRuntime, compileRuntime, layOut } from "../index.ts";
 
@@ -66,22 +66,6 @@ export const noFirstProcess =
   spawnSync(asFirstProcess, [...ofNamespace, "true"]).status === 0
     ? undefined
     : "unshare (util-linux) may not make a namespace of processes";
-
-/** Below what the system hands out itself, and not those of tests that run side by side. */
-const ports = 600;
-const firstPort = 20_000 + (Number(process.env["VITEST_POOL_ID"] ?? 0) % 10) * ports;
-let tried = process.pid % ports;
-
-/** One that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const port = firstPort + (tried++ % ports);
-  const server = createServer();
-  const isFree = await new Promise<boolean>((resolve) => {
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-  });
-  return isFree ? port : freePort();
-}
 
 async function spawnFunction(
   files: Files | string,

@@ -1,0 +1,4 @@
+/** What the tests of every room share: ports, how long a condition may take on a busy machine, how often a row repeats. */
+export { freePort } from "./free-port.ts";
+export { patience } from "./patience.ts";
+export { isFullSuite, rounds } from "./suite.ts";
