@@ -2,7 +2,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type HttpsTransport, httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
+import {
+  type HttpsTransport,
+  httpsTransport,
+  KubeClient,
+  loadKubeconfig,
+  messageOf,
+} from "@spry/kube";
+import { patience } from "@spry/test-kit";
 import { missingPrograms } from "../../tools/real-apiserver/binaries.ts";
 import { type Cluster, type ClusterOptions, down, up } from "../../tools/real-apiserver/cluster.ts";
 import { whyNoNode } from "../../tools/real-apiserver/node/requirements.ts";
@@ -34,6 +41,7 @@ export class RealCluster {
     }
     this.#transport = httpsTransport(loadKubeconfig(kubeconfig));
     this.#client = new KubeClient(this.#transport, { fieldManager: "spry-test" });
+    if (named) await reachable(named, this.#client);
   }
 
   get client(): KubeClient {
@@ -47,5 +55,18 @@ export class RealCluster {
     if (!this.#scratch) return;
     await down(path.join(this.#scratch, "cluster"));
     rmSync(this.#scratch, { recursive: true, force: true });
+  }
+}
+
+/** Rejects with a sentence, and the way out, unless the cluster that KUBECONFIG names answers. */
+async function reachable(kubeconfig: string, client: KubeClient): Promise<void> {
+  try {
+    await client.raw("GET", "/version", { signal: AbortSignal.timeout(patience.condition) });
+  } catch (cause) {
+    throw new Error(
+      `the cluster of KUBECONFIG=${kubeconfig} cannot be reached (${messageOf(cause)}): ` +
+        "start it, or unset KUBECONFIG for a control plane that the tests start themselves",
+      { cause },
+    );
   }
 }

@@ -1,4 +1,4 @@
-import { type EnvVar, quantityValue } from "@spry/kube";
+import { type EnvVar, quantityValue } from "@spry/kube/browser";
 import { type Runtime, runtimeOf } from "./runtimes.ts";
 import { type Function } from "./types.ts";
 

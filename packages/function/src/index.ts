@@ -1,74 +1,8 @@
 /** The domain: what a Function is, what it may say, and what follows from that. Pure. */
-export {
-  type BuildStatus,
-  type Function,
-  type FunctionCondition,
-  functions,
-  type FunctionSpec,
-  type FunctionStatus,
-  type GitRepositorySource,
-  type InlineSource,
-  type ResourceProfile,
-  type ScaleConfig,
-  type SecretMount,
-} from "./types.ts";
-export { type ConditionType, conditionTypes, type Reason, statusOfReason } from "./conditions.ts";
-export { functionCrd } from "./crd.ts";
-export { defaultFunction } from "./defaults.ts";
-export { type FieldError, validateFunction } from "./validate.ts";
-export {
-  defaultRuntime,
-  deprecationOf,
-  findRuntime,
-  retiredRuntimes,
-  type Runtime,
-  runtimeOf,
-  runtimes,
-} from "./runtimes.ts";
-export {
-  type BuildPreset,
-  type DefaultPresets,
-  defaultPresetsForNodes,
-  type FunctionPreset,
-  type PresetKind,
-  presets,
-  resolveResources,
-} from "./presets.ts";
+
+// What runs in a browser as well.
+export * from "./browser.ts";
+
+// What takes a digest.
 export { buildKey } from "./build-key.ts";
-export { dependenciesOf } from "./dependencies.ts";
-export {
-  broughtPackages,
-  type Declaring,
-  packageSpec,
-  undeclaredOf,
-  undeclaredPackages,
-} from "./undeclared-packages.ts";
-export {
-  environmentOf,
-  type EnvironmentSettings,
-  type HeapSizing,
-  heapSizings,
-  reservedEnvNames,
-} from "./environment.ts";
-export {
-  annotations,
-  childLabelsOf,
-  labelPrefix,
-  labels,
-  labelsOf,
-  managedBy,
-  managedByUser,
-  registryFinalizer,
-  podLabelsOf,
-  podSelectorOf,
-} from "./labels.ts";
 export { boundedName, names } from "./names.ts";
-/** The version before, and how the two become each other. */
-export { gitRepositoryCrd } from "./v1alpha1/crd.ts";
-export { repositoryNameOf, toV1alpha1, toV1alpha2 } from "./v1alpha1/convert.ts";
-export {
-  functionsV1alpha1,
-  type FunctionV1alpha1,
-  gitRepositories,
-  type GitRepository,
-} from "./v1alpha1/types.ts";

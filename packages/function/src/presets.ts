@@ -1,4 +1,4 @@
-import { type ResourceRequirements } from "@spry/kube";
+import { type ResourceRequirements } from "@spry/kube/browser";
 import { type ResourceProfile } from "./types.ts";
 
 type Amounts = [requestCpu: string, requestMemory: string, limitCpu: string, limitMemory: string];

@@ -6,7 +6,7 @@ import {
   type Container,
   type Resource,
   type ResourceRequirements,
-} from "@spry/kube";
+} from "@spry/kube/browser";
 import { type ConditionType, type Reason } from "./conditions.ts";
 
 /** `serverless.kyma-project.io/v1alpha2 Function`. */

@@ -1,4 +1,4 @@
-import { compareQuantities, parseQuantity, type ResourceRequirements } from "@spry/kube";
+import { compareQuantities, parseQuantity, type ResourceRequirements } from "@spry/kube/browser";
 import { type PresetKind, presets } from "./presets.ts";
 import { type FunctionSpec, type ResourceProfile } from "./types.ts";
 import { type FieldError } from "./validate.ts";

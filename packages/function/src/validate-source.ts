@@ -1,3 +1,4 @@
+import { byteLength } from "./byte-length.ts";
 import { defaultRuntime, findRuntime } from "./runtimes.ts";
 import { type FunctionSpec, type GitRepositorySource, type InlineSource } from "./types.ts";
 import { type FieldError } from "./validate.ts";
@@ -21,7 +22,7 @@ function validateInline(
     const path = "spec.source.inline.source";
     errors.push({ path, message: "invalid source.inline.source value: it should not be empty" });
   }
-  const bytes = Buffer.byteLength(source ?? "") + Buffer.byteLength(dependencies);
+  const bytes = byteLength(source ?? "") + byteLength(dependencies);
   if (bytes > maxInlineBytes) {
     const message =
       `invalid source.inline value: source and dependencies may have ${maxInlineBytes} bytes ` +

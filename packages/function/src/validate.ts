@@ -1,4 +1,5 @@
-import { isLabelKey, isLabelValue } from "@spry/kube";
+import { isLabelKey, isLabelValue } from "@spry/kube/browser";
+import { byteLength } from "./byte-length.ts";
 import { specSchema } from "./crd.ts";
 import { reservedEnvNames } from "./environment.ts";
 import { labelPrefix } from "./labels.ts";
@@ -156,7 +157,7 @@ function validateAnnotations({ annotations = {} }: FunctionSpec): FieldError[] {
   });
   const bytes = Object.entries(annotations)
     .flat()
-    .reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    .reduce((sum, text) => sum + byteLength(text), 0);
   if (bytes > maxAnnotationBytes) {
     const message = `spec.annotations: they may have ${maxAnnotationBytes} bytes together, not ${bytes}`;
     errors.push({ path: "spec.annotations", message });

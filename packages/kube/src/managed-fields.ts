@@ -1,5 +1,5 @@
 const member = '"managedFields":[';
-const [quote, backslash, open, close, comma, brace] = Buffer.from('"\\[],{');
+const [quote, backslash, open, close, comma, brace] = new TextEncoder().encode('"\\[],{');
 
 /**
  * A compact JSON text without its lists of that name. To parse them and to collect them as garbage is nearly half of the

@@ -1,4 +1,4 @@
-import { type ObjectMeta } from "@spry/kube";
+import { type ObjectMeta } from "@spry/kube/browser";
 import { labelPrefix } from "../labels.ts";
 import { type Function, functions, type FunctionSpec, type ResourceProfile } from "../types.ts";
 import {

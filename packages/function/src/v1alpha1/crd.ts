@@ -1,4 +1,4 @@
-import { type CustomResourceDefinition } from "@spry/kube";
+import { type CustomResourceDefinition } from "@spry/kube/browser";
 import {
   envVar,
   int32,

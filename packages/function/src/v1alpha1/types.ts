@@ -1,4 +1,9 @@
-import { type EnvVar, type KubeObject, type Resource, type ResourceRequirements } from "@spry/kube";
+import {
+  type EnvVar,
+  type KubeObject,
+  type Resource,
+  type ResourceRequirements,
+} from "@spry/kube/browser";
 import { type FunctionStatus } from "../types.ts";
 
 /** `serverless.kyma-project.io/v1alpha1 Function` (contract, section 1.3). */
