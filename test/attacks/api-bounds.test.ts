@@ -77,12 +77,20 @@ async function connections(count: number, target: string): Promise<TLSSocket[]> 
   return open;
 }
 
+/** What as many connections cost that ask for nothing large, once and again: that of TLS in Node.js, which keeps most of it. */
+async function memoryOfConnections(count: number): Promise<number> {
+  let most = 0;
+  for (const _ of [1, 2]) {
+    const idle = await connections(count, "/healthz");
+    most = server.memory;
+    for (const socket of idle) socket.destroy();
+  }
+  return most;
+}
+
 test("2,000 watches of an object of 2.4 MB that nobody reads hold it once; others wait for less than 500 ms", async () => {
   await defineThings();
-  // What as many connections cost that ask for nothing large: the language's TLS, not ours to bound.
-  const idle = await connections(2000, "/healthz");
-  const bare = server.memory;
-  for (const socket of idle) socket.destroy();
+  const bare = await memoryOfConnections(2000);
   const data = "x".repeat(2_400_000);
   expect((await server.ask("POST", things, thing({ data }))).code).toBe(201);
   const others = probe();
@@ -104,9 +112,7 @@ test("2,000 watches of an object of 2.4 MB that nobody reads hold it once; other
 
 test("2,000 answers of 2.4 MB that nobody reads are not kept for each", async () => {
   await defineThings();
-  const idle = await connections(2000, "/healthz");
-  const bare = server.memory;
-  for (const socket of idle) socket.destroy();
+  const bare = await memoryOfConnections(2000);
   const data = "x".repeat(2_400_000);
   expect((await server.ask("POST", things, thing({ data }))).code).toBe(201);
   const others = probe();

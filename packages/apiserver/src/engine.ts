@@ -51,4 +51,6 @@ export interface ResourceRequest {
   /** Told to the client in `Warning` headers. */
   warnings: string[];
   signal: AbortSignal;
+  /** What it sends or changes is so large that its work takes turns with that of others. */
+  large?: boolean;
 }

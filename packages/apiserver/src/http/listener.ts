@@ -135,7 +135,7 @@ async function serve(
 const largeBytes = 1024 * 1024;
 /** One TLS record: all that a watch whose client does not read holds in memory. */
 const eventSliceBytes = 15 * 1024;
-const largeSliceBytes = 63 * 1024;
+const largeSliceBytes = 31 * 1024;
 
 function largeTextOf(body: HttpBody): { length: number; text: TextSource } | undefined {
   const isList = body instanceof ListText;

@@ -4,7 +4,7 @@ import { type Line, ownLine } from "./line.ts";
 import { type Watches } from "./watches.ts";
 
 /** One client that does not read: its watch ends when so much waits for it, whatever the others do. */
-const maxWaitingBytes = 32 * 1024 * 1024;
+const maxWaitingBytes = 16 * 1024 * 1024;
 
 /** Lines that are made when it is their turn. */
 interface Later {

@@ -4,7 +4,7 @@ import { type WatchStream } from "./watch-stream.ts";
 
 const maxWatches = 5000;
 /** Of all events together that wait for clients to read them, each counted once however many watches it waits in. */
-const maxWaitingBytes = 64 * 1024 * 1024;
+const maxWaitingBytes = 32 * 1024 * 1024;
 /** When slow watches are ended, so many that there is room for a while. */
 const enough = 0.75;
 /** A place in a queue. */
