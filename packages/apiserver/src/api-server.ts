@@ -19,6 +19,7 @@ import { DefinitionKeeper } from "./kinds/definition-keeper.ts";
 import { Catalog } from "./resources/catalog.ts";
 import { Conversions } from "./schema/conversion/conversions.ts";
 import { Store } from "./store/store.ts";
+import { Watches } from "./watch/watches.ts";
 
 export interface ApiServerOptions {
   /** Holds `state.db` and the key of ServiceAccount tokens; created when missing. ":memory:" keeps nothing. */
@@ -74,6 +75,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     authorizer,
     authenticator: new Authenticator(tokens),
     addresses: new ClusterAddresses(),
+    watches: new Watches(),
     clock,
     log,
     kubelet: options.kubelet ?? (() => undefined),

@@ -7,6 +7,7 @@ import { type Catalog } from "./resources/catalog.ts";
 import { type ResourceType } from "./resources/resource-type.ts";
 import { type Conversions } from "./schema/conversion/conversions.ts";
 import { type Store } from "./store/store.ts";
+import { type Watches } from "./watch/watches.ts";
 
 /** Who is asking (`authentication/v1 UserInfo`), as the client's credentials say. */
 export interface UserInfo {
@@ -25,6 +26,7 @@ export interface Engine {
   authorizer: Authorizer;
   authenticator: Authenticator;
   addresses: ClusterAddresses;
+  watches: Watches;
   clock: Clock;
   log: Logger;
   kubelet: (nodeName: string) => Transport | undefined;
@@ -49,4 +51,6 @@ export interface ResourceRequest {
   /** Told to the client in `Warning` headers. */
   warnings: string[];
   signal: AbortSignal;
+  /** What it sends or changes is so large that its work takes turns with that of others. */
+  large?: boolean;
 }

@@ -1,6 +1,6 @@
 import { deepEqual } from "@spry/kube";
 import { fieldSchema, itemSchema, type Schema } from "../schema/schema.ts";
-import { type FieldSet, isEmptySet } from "./field-set.ts";
+import { type FieldSet, isEmptySet, leaf } from "./field-set.ts";
 import {
   elementOf,
   isGranularList,
@@ -76,7 +76,7 @@ function compareChild(
   const before = previous === null && isGranularList(value, schema) ? [] : previous;
   if (deepEqual(before, value)) return;
   if (!isBranch(before, schema) || !isBranch(value, schema)) {
-    into.modified[element] = {};
+    into.modified[element] = leaf;
     return;
   }
   const below: Comparison = { added: {}, modified: {}, removed: {} };
@@ -124,6 +124,10 @@ function childrenOf(value: unknown, schema: Schema | undefined): Map<string, Chi
 
 /** What comes or goes as a whole counts itself, not only what it holds. */
 function attach(set: FieldSet, element: string, child: Child): void {
+  if (typeof child.value !== "object" || child.value === null) {
+    set[element] = leaf;
+    return;
+  }
   const node = nodeFor(child.value, fieldsWithContainers(child), true, child.schema);
   if (node) set[element] = node;
 }

@@ -9,7 +9,11 @@ export interface FieldSet {
 
 const self = ".";
 
+/** The node of a member with nothing below it: one for all. */
+export const leaf: FieldSet = Object.freeze({});
+
 export function isEmptySet(set: FieldSet): boolean {
+  if (set === leaf) return true;
   for (const _ in set) return false;
   return true;
 }
@@ -48,8 +52,8 @@ function combineNodes(
     const isKept = keep(left !== undefined, right !== undefined);
     return isKept ? (left ?? right) : undefined;
   }
+  if (isEmptySet(left) && isEmptySet(right)) return keep(true, true) ? left : undefined;
   const member = keep(isMember(left), isMember(right));
-  if (isEmptySet(left) && isEmptySet(right)) return member ? left : undefined;
   return combineBelow(left, right, keep, member);
 }
 
@@ -140,12 +144,15 @@ export function fieldSetFrom(value: unknown): FieldSet {
   return isNormal(set) ? set : normal(set);
 }
 
+function isElement(text: string): boolean {
+  return text === self || text.startsWith("f:") || /^[vi]:|^k:\{/.test(text);
+}
+
 function isFieldSet(value: unknown, depth: number): value is FieldSet {
   if (typeof value !== "object" || value === null || Array.isArray(value) || depth > 256)
     return false;
   for (const element in value) {
-    const isElement = element === self || /^[fvi]:|^k:\{/.test(element);
-    if (!isElement || !isFieldSet((value as FieldSet)[element], depth + 1)) return false;
+    if (!isElement(element) || !isFieldSet((value as FieldSet)[element], depth + 1)) return false;
   }
   return true;
 }

@@ -1,6 +1,7 @@
 import { copyOf } from "../json-copy.ts";
 import { deepEqual, type ManagedFieldsEntry, StatusError, type UnknownObject } from "@spry/kube";
 import { plainFailure } from "../errors.ts";
+import { atOnce } from "../turns.ts";
 import { emptyForm } from "../schema/go-form.ts";
 import { type Schema } from "../schema/schema.ts";
 import { compare } from "./comparison.ts";
@@ -68,18 +69,35 @@ export function managedFieldsAfterUpdate(
   schema: Schema,
   writer: Writer,
 ): ManagedFieldsEntry[] {
+  return atOnce(stepsAfterUpdate(live, next, schema, writer));
+}
+
+/** The same in steps, between which others may come in; the objects must not change meanwhile. */
+export function* stepsAfterUpdate(
+  live: UnknownObject | undefined,
+  next: UnknownObject,
+  schema: Schema,
+  writer: Writer,
+): Generator<void, ManagedFieldsEntry[]> {
   const managers = managersOf(next, live);
+  yield;
   const { added, modified, removed } = compare(live ?? blankOf(schema), next, schema);
+  yield;
   const changed = managedPart(union(added, modified));
   const gone = managedPart(removed);
+  yield;
   const lost = union(changed, gone);
   const result: Manager[] = [];
   let mine: Manager | undefined;
   for (const each of managers) {
     if (isSame(each, writer, "Update")) mine = each;
     else result.push({ ...each, set: difference(each.set, lost) });
+    yield;
   }
-  const set = union(difference(mine?.set ?? {}, gone), changed);
+  const left = difference(mine?.set ?? {}, gone);
+  yield;
+  const set = union(left, changed);
+  yield;
   const time = mine && equalSets(mine.set, set) ? mine.time : writer.now;
   result.push({ ...identityOf(writer, "Update"), time, set });
   return encoded(capped(result));
@@ -106,21 +124,46 @@ export function applyObject(
   applied: UnknownObject,
   schema: Schema,
   writer: Writer,
-  options: { force: boolean; ignored?: FieldSet },
+  options: ApplyOptions,
 ): AppliedObject {
+  return atOnce(applySteps(live, applied, schema, writer, options));
+}
+
+export interface ApplyOptions {
+  force: boolean;
+  ignored?: FieldSet;
+}
+
+/** The same in steps, between which others may come in; the objects must not change meanwhile. */
+export function* applySteps(
+  live: UnknownObject | undefined,
+  applied: UnknownObject,
+  schema: Schema,
+  writer: Writer,
+  options: ApplyOptions,
+): Generator<void, AppliedObject> {
   const managers = managersBefore(live, schema, writer);
+  yield;
   const mine = managers.find((each) => isSame(each, writer, "Apply"));
   const others = managers.filter((each) => each !== mine);
   let set = managedPart(fieldsOfApplied(applied, schema));
   if (options.ignored) set = withoutSubtrees(set, options.ignored);
   const base = live ?? { metadata: {} };
+  yield;
   const merged = merge(base, applied, schema);
+  yield;
   const owned = others.reduce((sum, each) => union(sum, each.set), set);
   const dropped = difference(mine?.set ?? {}, owned);
-  const object = copyOf(removeFields(merged, dropped, owned, schema)) as UnknownObject;
+  yield;
+  const kept = removeFields(merged, dropped, owned, schema);
+  yield;
+  const object = copyOf(kept) as UnknownObject;
+  yield;
 
   const { added, modified, removed } = compare(base, object, schema);
+  yield;
   const changed = managedPart(union(added, modified));
+  yield;
   const isKubectl = writer.manager === kubectlManager;
   const own = live && isKubectl ? fieldsLastApplied(live, schema, writer.apiVersion) : {};
   const conflicts = others
@@ -131,8 +174,10 @@ export function applyObject(
     .filter(({ fields }) => !isEmptySet(fields));
   if (conflicts.length > 0 && !options.force) throw applyConflict(conflicts);
   if (isKubectl) renewLastApplied(object, applied);
+  yield;
   const lost = union(changed, managedPart(removed));
   const remaining = others.map((each) => ({ ...each, set: difference(each.set, lost) }));
+  yield;
   // A manager that changes nothing keeps its time; a new one gets none, as in Kubernetes.
   const time = live && deepEqual(base, object) ? mine?.time : writer.now;
   const entry: Manager = { ...identityOf(writer, "Apply"), time, set };

@@ -6,7 +6,7 @@ import {
   itemSchema,
   type Schema,
 } from "../schema/schema.ts";
-import { elementText, type FieldSet, isEmptySet, isMember } from "./field-set.ts";
+import { elementText, type FieldSet, isEmptySet, isMember, leaf } from "./field-set.ts";
 
 /**
  * What server-side apply does with values whose schema says which parts are one (structured-merge-diff):
@@ -110,7 +110,7 @@ export function nodeFor(
 ): FieldSet | undefined {
   if (!isEmptySet(below)) return owned ? { ".": {}, ...below } : below;
   if (isGranularList(child, schema) && !owned) return undefined;
-  return {};
+  return leaf;
 }
 
 /** The live value with the applied one laid over it. Neither is changed. */

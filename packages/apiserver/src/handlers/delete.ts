@@ -4,6 +4,7 @@ import { type Engine, type ResourceRequest } from "../engine.ts";
 import { badRequest, conflict, invalidOptions, notFound } from "../errors.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { StaleWriteError } from "../store/store.ts";
+import { isLarge, turn } from "../turns.ts";
 import { integerOf } from "./list-options.ts";
 import { selectionOf } from "./selection.ts";
 import { placeOf } from "./write.ts";
@@ -71,10 +72,14 @@ export async function deleteObject(
   for (let attempt = 0; ; attempt++) {
     const stored = engine.store.get(placeOf(request));
     if (!stored) throw notFound(request.type, request.name);
+    const large = isLarge(stored.json);
+    if (large) await turn();
     warnOfPolicy(request, options);
     checkPreconditions(request, stored.object, options);
+    if (large) await turn();
     const old = await engine.conversions.presented(request.type, stored);
     await engine.admission.validate(request, "DELETE", undefined, old, options);
+    if (large) await turn();
     try {
       return await tryDelete(engine, request, options, stored);
     } catch (error) {
@@ -139,7 +144,7 @@ async function tryDelete(
   if (finalizers.length > 0) metadata.finalizers = finalizers;
   else delete metadata.finalizers;
   const waits = finalizers.length > 0 || grace > 0 || holdsNamespace(next);
-  const copied = await engine.conversions.presentedWith(type, stored, next);
+  if (isLarge(stored.json)) await turn();
   if (!waits || request.dryRun) {
     // Pods and what waits are told with the time of their deletion.
     if (waits || type.kind === "Pod") mark(engine, next, grace, stored.object);
@@ -156,7 +161,7 @@ async function tryDelete(
   }
   const marked = mark(engine, next, grace, stored.object);
   if (!marked && finalizers.length === (stored.object.metadata.finalizers ?? []).length) {
-    return { object: copied, gone: false };
+    return { object: await engine.conversions.presentedWith(type, stored, next), gone: false };
   }
   const written = await engine.store.put(stored, stored, next);
   return {

@@ -1,6 +1,6 @@
 import { copyOf } from "../json-copy.ts";
 import { StatusError, timestamp, type UnknownObject } from "@spry/kube";
-import { applyObject, inconvertible, untypable, type Writer } from "../apply/managed-fields.ts";
+import { applySteps, inconvertible, untypable, type Writer } from "../apply/managed-fields.ts";
 import { typedProblem } from "../apply/typed-problem.ts";
 import { fieldsOf } from "../apply/typed-value.ts";
 import { type FieldSet } from "../apply/field-set.ts";
@@ -20,6 +20,7 @@ import {
   type FieldValidation,
 } from "../schema/field-validation.ts";
 import { scalePart } from "./scale.ts";
+import { inTurns, isLarge, turn } from "../turns.ts";
 import { createObject, placeOf, updateObject } from "./write.ts";
 
 /** The object after a patch; `created` when server-side apply made it. */
@@ -37,6 +38,8 @@ export async function patchObject(
   if (kind === "apply") return applyPatch(engine, request, body);
   if (request.query.has("force")) throw forceOnlyForApply();
   if (!engine.store.get(placeOf(request))) throw notFound(request.type, request.name);
+  request.large ||= isLarge(body);
+  if (request.large) await turn();
   const modify = modification(request, kind, body, request.type);
   const object = await updateObject(engine, request, { modify, subresource: request.subresource });
   return { object, created: false };
@@ -117,10 +120,13 @@ export async function applyPatch(
     problem.startsWith("yaml")
       ? `error decoding YAML: error converting YAML to JSON: ${problem}`
       : `error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem.replace(/ of type struct .*/, " of type map[string]interface {}")}`;
+  request.large ||= isLarge(body);
+  if (request.large) await turn();
   const sent = parseObject(body, "application/apply-patch+yaml", wording) as UnknownObject;
   const given = { ...sent, metadata: { name: request.name, ...sent.metadata } };
   const sentType = subresource === "scale" ? scaleType : type;
   checkApplied(request, sent, sentType);
+  if (request.large) await turn();
   const problem = typedProblem(sent, sentType.schema);
   if (problem !== undefined) throw untypable(given, problem);
   try {
@@ -139,11 +145,9 @@ export async function applyPatch(
     now: timestamp(engine.clock),
   };
   const ignored = ignoredFields(request, applied);
-  const lay = (live: UnknownObject | undefined) => {
-    const next = applyObject(live, copyOf(applied), type.schema, writer, {
-      force,
-      ignored,
-    });
+  const lay = async (live: UnknownObject | undefined) => {
+    const steps = applySteps(live, copyOf(applied), type.schema, writer, { force, ignored });
+    const next = await inTurns(steps, request.large === true);
     next.object.metadata.managedFields = next.managedFields;
     return next.object;
   };
@@ -158,7 +162,7 @@ export async function applyPatch(
     }
     // What an apply makes has no version to be compared with.
     delete applied.metadata.resourceVersion;
-    const object = await createObject(engine, request, lay(undefined), { tracked: true });
+    const object = await createObject(engine, request, await lay(undefined), { tracked: true });
     return { object, created: true };
   }
   const object = await updateObject(engine, request, { modify: lay, tracked: true, subresource });

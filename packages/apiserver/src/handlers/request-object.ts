@@ -6,6 +6,7 @@ import { readBody, type Wording } from "../http/request-body.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { DecodingError } from "../schema/decoding.ts";
 import { checkFields, type FieldValidation } from "../schema/field-validation.ts";
+import { turn } from "../turns.ts";
 import { type DeleteOptions, deleteOptionsOf } from "./delete.ts";
 
 /**
@@ -19,7 +20,11 @@ export async function bodyObject(
   type: ResourceType = request.type,
   older?: string,
 ): Promise<UnknownObject> {
-  const { object, duplicates } = await readBody(http, unrecognized(type));
+  const { object, duplicates, large } = await readBody(http, unrecognized(type));
+  if (large) {
+    request.large = true;
+    await turn();
+  }
   if (!object) throw badRequest(unrecognized(type)("unexpected end of JSON input", ""));
   const typed = object as unknown as UnknownObject;
   if (older !== undefined && typed.apiVersion === older) typed.apiVersion = groupVersionOf(type);

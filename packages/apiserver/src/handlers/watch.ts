@@ -1,31 +1,20 @@
 import { messageOf, StatusError } from "@spry/kube";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { type HttpResponse } from "../http/message.ts";
-import { streamResponse } from "../http/responses.ts";
+import { pacedResponse } from "../http/responses.ts";
 import { type StoreEvent } from "../store/event-log.ts";
 import { StoredObject } from "../store/stored-object.ts";
+import { type EventType, ownLine } from "../watch/line.ts";
+import { WatchStream } from "../watch/watch-stream.ts";
 import { tooLargeVersion, type WatchOptions, watchOptionsOf } from "./list-options.ts";
 import { type Presentation } from "./presentation.ts";
 import { type Selection, selectionOf } from "./selection.ts";
-
-type EventType = "ADDED" | "MODIFIED" | "DELETED";
 
 const bookmarkIntervalMs = 60_000;
 /** Clients whose watch ends come back at once; this spreads them (as a cluster does). */
 const defaultTimeoutMs = 30 * 60_000;
 /** A timer that is set for longer ends at once. */
 const maxTimeoutMs = 2 ** 31 - 1;
-/** A client that does not read: its watch ends when this much waits for it. */
-const maxWaitingBytes = 32 * 1024 * 1024;
-const maxWatches = 5000;
-
-let openWatches = 0;
-
-/**
- * The lines that tell the change which is being passed around: watchers hear of it one right after the
- * other, so each form is written once, and nothing is kept for long.
- */
-let current: { stored: StoredObject; lines: Map<string, Uint8Array> } | undefined;
 
 /** Streams the changes of a collection until the time is up or the client goes away. It begins with what is on disk. */
 export function watchObjects(
@@ -41,28 +30,23 @@ function watchFrom(
   request: ResourceRequest,
   presentation: Presentation,
 ): HttpResponse {
-  if (openWatches >= maxWatches) {
-    throw new StatusError({ code: 429, message: `there are ${maxWatches} watches already` });
-  }
+  engine.watches.checkRoom();
   const options = watchOptionsOf(request.query);
   if (options.revision > engine.store.revision) {
     throw tooLargeVersion(options.revision, engine.store.revision);
   }
   const selection = selectionOf(request);
-  const stream = new ReadableStream<Uint8Array>(
-    new WatchSource(engine, request, presentation, selection, options),
-    new ByteLengthQueuingStrategy({ highWaterMark: maxWaitingBytes }),
-  );
-  return streamResponse(stream, presentation.encoding.contentType);
+  const watcher = new Watcher(engine, request, presentation, selection, options);
+  return pacedResponse(watcher.start(), presentation.encoding.contentType);
 }
 
-class WatchSource {
+class Watcher {
   readonly #engine: Engine;
   readonly #request: ResourceRequest;
   #presentation: Presentation;
   readonly #selection: Selection;
   readonly #options: WatchOptions;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  readonly #stream: WatchStream;
   #stops: (() => void)[] = [];
   /** What waits for a webhook that converts it, in order. */
   #converted: Promise<void> | undefined;
@@ -79,18 +63,25 @@ class WatchSource {
     this.#presentation = presentation;
     this.#selection = selection;
     this.#options = options;
+    const errorLine = ({ status }: StatusError) =>
+      presentation.encoding.event("ERROR", JSON.stringify(status));
+    this.#stream = new WatchStream(engine.watches, errorLine, () => this.#stop());
   }
 
-  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    this.#controller = controller;
-    openWatches++;
-    this.#stops.push(() => openWatches--);
+  start(): WatchStream {
     const { signal } = this.#request;
     const end = () => this.#end();
-    for (const each of [signal, this.#engine.closing]) {
-      if (each.aborted) return this.#end();
-      each.addEventListener("abort", end, { once: true });
-      this.#stops.push(() => each.removeEventListener("abort", end));
+    const cancel = () => this.#stream.cancel();
+    for (const [each, react] of [
+      [signal, cancel],
+      [this.#engine.closing, end],
+    ] as const) {
+      if (each.aborted) {
+        react();
+        return this.#stream;
+      }
+      each.addEventListener("abort", react, { once: true });
+      this.#stops.push(() => each.removeEventListener("abort", react));
     }
     const wanted = this.#options.timeoutSeconds * 1000 || defaultTimeoutMs;
     const timeoutMs = Math.min(Math.max(wanted, 0), maxTimeoutMs);
@@ -99,14 +90,11 @@ class WatchSource {
       this.#begin();
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      // Headers are out: a watch tells its failure as an event.
+      // Headers are out: a watch reports its failure as an event.
       this.#send(this.#presentation.encoding.event("ERROR", JSON.stringify(error.status)));
       this.#end();
     }
-  }
-
-  cancel(): void {
-    this.#end();
+    return this.#stream;
   }
 
   #begin(): void {
@@ -117,12 +105,12 @@ class WatchSource {
     // Without a version (or with 0) the objects that are there come first, as additions.
     if (initialEvents ?? since === 0) {
       since = store.revision;
-      const all = store.list(type.collection, namespace);
-      if (type.conversion) this.#inOrder(all, () => {});
-      for (const stored of all) {
-        if (stored.revision <= since && this.#selection.matches(stored))
-          this.#tell("ADDED", stored);
-      }
+      const present = since;
+      this.#tellAll(
+        store
+          .list(type.collection, namespace)
+          .filter((stored) => stored.revision <= present && this.#selection.matches(stored)),
+      );
       if (initialEvents && bookmarks) this.#bookmark({ "k8s.io/initial-events-end": "true" });
     } else if (since === 0) since = store.revision;
     this.#stops.push(store.watch(type.collection, since, (event) => this.#hear(event)));
@@ -153,7 +141,26 @@ class WatchSource {
 
   #tell(type: EventType, stored: StoredObject): void {
     const presentation = this.#nextPresentation();
-    this.#inOrder([stored], () => this.#send(lineOf(type, stored, presentation)));
+    this.#inOrder([stored], () =>
+      this.#stream.push(this.#engine.watches.lines.of(type, stored, presentation)),
+    );
+  }
+
+  /** What is there at the beginning: each object is written when the client has read those before it. */
+  #tellAll(objects: readonly StoredObject[]): void {
+    if (objects.length === 0) return;
+    const first = this.#nextPresentation();
+    const later = this.#presentation;
+    const line = (index: number) => {
+      const stored = objects[index];
+      try {
+        return stored && this.#engine.watches.lines.of("ADDED", stored, index ? later : first);
+      } catch (error) {
+        this.#engine.log.error({ error: messageOf(error) }, "telling an object failed");
+        return undefined;
+      }
+    };
+    this.#inOrder(objects, () => this.#stream.pushLater({ count: objects.length, line }));
   }
 
   #nextPresentation(): Presentation {
@@ -178,7 +185,7 @@ class WatchSource {
   #scheduleBookmark(): void {
     this.#stops.push(
       this.#engine.clock.after(bookmarkIntervalMs, () => {
-        if (!this.#controller) return;
+        if (this.#stream.isEnded) return;
         this.#bookmark();
         this.#scheduleBookmark();
       }),
@@ -199,38 +206,30 @@ class WatchSource {
   }
 
   #send(line: Uint8Array): void {
-    if (!this.#controller) return;
-    this.#controller.enqueue(line);
-    if ((this.#controller.desiredSize ?? 0) < 0) this.#end();
+    this.#stream.push(ownLine(line));
   }
 
   #end(): void {
-    const controller = this.#controller;
-    this.#controller = undefined;
+    this.#stop();
+    this.#stream.end();
+  }
+
+  #stop(): void {
     for (const stop of this.#stops.splice(0)) stop();
-    try {
-      controller?.close();
-    } catch {
-      // Cancelled by the reader: closed already.
-    }
   }
 }
+
+/** By the change that took them out of a selection: the same for all selections that they were in. */
+const departed = new WeakMap<StoredObject, StoredObject>();
 
 /** An object that is no longer selected is told as it was, with the revision of the change. */
 function lastSelected(previous: StoredObject, current: StoredObject): StoredObject {
-  const object = previous.copy();
-  object.metadata.resourceVersion = String(current.revision);
-  return new StoredObject(previous, current.revision, JSON.stringify(object), object);
-}
-
-function lineOf(type: EventType, stored: StoredObject, presentation: Presentation): Uint8Array {
-  if (current?.stored !== stored) current = { stored, lines: new Map() };
-  const { lines } = current;
-  const key = `${type} ${presentation.key}`;
-  let line = lines.get(key);
-  if (!line) {
-    line = presentation.encoding.event(type, presentation.one(stored));
-    lines.set(key, line);
+  let last = departed.get(current);
+  if (!last) {
+    const object = previous.copy();
+    object.metadata.resourceVersion = String(current.revision);
+    last = new StoredObject(previous, current.revision, JSON.stringify(object), object);
+    departed.set(current, last);
   }
-  return line;
+  return last;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { deepEqual, timestamp, type UnknownObject } from "@spry/kube";
-import { managedFieldsAfterUpdate, sameManagedFields } from "../apply/managed-fields.ts";
+import { sameManagedFields, stepsAfterUpdate } from "../apply/managed-fields.ts";
 import { preventEscalation } from "../authorization/escalation.ts";
 import { type Engine, type ResourceRequest } from "../engine.ts";
 import { copyOf } from "../json-copy.ts";
@@ -14,6 +14,7 @@ import { type StoredObject } from "../store/stored-object.ts";
 import { withName } from "./generated-name.ts";
 import { asToldByScale } from "./scale.ts";
 import { type Place, StaleWriteError } from "../store/store.ts";
+import { inTurns, isLarge, turn } from "../turns.ts";
 
 const maxAttempts = 20;
 
@@ -54,8 +55,9 @@ export async function createObject(
   delete (metadata as { selfLink?: string }).selfLink;
   if (type.custom && type.hasStatus) delete object.status;
   const wanted = completed(type, object);
+  if (request.large) await turn();
   // What admission and the server itself set from here on belongs to nobody.
-  if (!options.tracked) track(request, undefined, wanted, now);
+  if (!options.tracked) await track(request, undefined, wanted, now);
   const mutated = await engine.admission.mutate(request, "CREATE", wanted, undefined);
   return withName(mutated, (named) => storeNew(engine, request, named, now));
 }
@@ -69,17 +71,21 @@ async function storeNew(
 ): Promise<UnknownObject> {
   const { type } = request;
   setSystemFields(type, object, now);
+  if (request.large) await turn();
   let admitted = completed(type, object);
   preventEscalation(engine.authorizer, request, admitted, undefined);
   type.strategy.prepare?.(admitted, { now });
+  if (request.large) await turn();
   validate(engine, request, admitted, undefined);
   request.warnings.push(...(type.strategy.warnings?.(admitted, undefined) ?? []));
+  if (request.large) await turn();
   admitted = storable(type, admitted);
   // As what is read back from a store: some defaults follow from what the server has set.
   type.strategy.defaults?.(admitted);
   const undo = engine.addresses.allocate(type, admitted);
   try {
     await engine.admission.validate(request, "CREATE", admitted, undefined);
+    if (request.large) await turn();
     const place = { ...placeOf(request), name: admitted.metadata.name ?? "" };
     const existing = engine.store.get(place);
     if (existing) {
@@ -116,7 +122,7 @@ function setSystemFields(
 
 export interface Update {
   /** Makes the wanted object from a copy of the current one. */
-  modify(current: UnknownObject): UnknownObject;
+  modify(current: UnknownObject): UnknownObject | Promise<UnknownObject>;
   /** Set when `modify` works out managed fields itself. */
   tracked?: boolean;
   /** The kinds of fields that this request may change: "" all but status. */
@@ -154,14 +160,22 @@ async function tryUpdate(
 ): Promise<UnknownObject> {
   const { type } = request;
   const now = timestamp(engine.clock);
+  if (isLarge(stored.json)) request.large = true;
+  if (request.large) await turn();
   const old = await engine.conversions.presented(type, stored);
-  let wanted = update.modify(copyOf(old));
+  if (request.large) await turn();
+  const current = copyOf(old);
+  if (request.large) await turn();
+  let wanted = await update.modify(current);
+  if (request.large) await turn();
   checkIdentity(request, wanted, old);
   keepSystemFields(type, wanted, old, update.subresource);
   wanted = completed(type, wanted);
-  if (!update.tracked) track(request, old, wanted, now);
+  if (request.large) await turn();
+  if (!update.tracked) await track(request, old, wanted, now);
   let next = await engine.admission.mutate(request, "UPDATE", wanted, old);
   if (next !== wanted) keepSystemFields(type, next, old, update.subresource);
+  if (request.large) await turn();
   next = completed(type, next);
   preventEscalation(engine.authorizer, request, next, old);
   type.strategy.prepare?.(next, { now, old, subresource: update.subresource });
@@ -170,13 +184,16 @@ async function tryUpdate(
   if (isWish && type.strategy.generation && changesGeneration(type, next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
+  if (request.large) await turn();
   validate(engine, request, next, old);
+  if (request.large) await turn();
   if (update.subresource === "" && type.strategy.warnings)
     request.warnings.push(...type.strategy.warnings(next, old));
   next = storable(type, next);
   const undo = engine.addresses.allocate(type, next, old);
   try {
     await engine.admission.validate(request, "UPDATE", next, old);
+    if (request.large) await turn();
     if (isUnchanged(next, old)) return old;
     const kept = request.dryRun ? next : await engine.conversions.toStorage(type, next);
     engine.store.expect(stored);
@@ -310,19 +327,19 @@ function validate(
   errors.throwIfAny(type.kind, type.group, object.metadata.name ?? "");
 }
 
-function track(
+async function track(
   request: ResourceRequest,
   old: UnknownObject | undefined,
   next: UnknownObject,
   now: string,
-): void {
+): Promise<void> {
   const { type, manager, subresource } = request;
   // Of an object that nobody has owned anything of, updates are not tracked; apply begins with it.
   if (old && !old.metadata.managedFields?.length && !next.metadata.managedFields?.length) return;
   const isScale = subresource === "scale";
   const before = old && isScale ? asToldByScale(type, old) : old;
   const after = isScale ? asToldByScale(type, next) : next;
-  const entries = managedFieldsAfterUpdate(before, after, type.schema, {
+  const steps = stepsAfterUpdate(before, after, type.schema, {
     manager,
     apiVersion: groupVersionOf(type),
     subresource: ["status", "scale", "binding", "finalize"].includes(subresource)
@@ -330,6 +347,7 @@ function track(
       : undefined,
     now,
   });
+  const entries = await inTurns(steps, request.large === true);
   if (entries.length > 0) next.metadata.managedFields = entries;
   else delete next.metadata.managedFields;
 }

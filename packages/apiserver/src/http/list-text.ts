@@ -20,12 +20,27 @@ export class ListText {
     return this.#before + this.#items.join() + this.#after;
   }
 
+  /** What `toString` joins. */
+  *parts(): Generator<string> {
+    yield this.#before;
+    let isFirst = true;
+    for (const item of this.#items) {
+      if (!isFirst) yield ",";
+      isFirst = false;
+      yield item;
+    }
+    yield this.#after;
+  }
+
+  byteLength(): number {
+    let length = Buffer.byteLength(this.#before) + Buffer.byteLength(this.#after);
+    for (const item of this.#items) length += Buffer.byteLength(item);
+    return length + Math.max(this.#items.length - 1, 0);
+  }
+
   /** UTF-8. */
   toBytes(): Buffer<ArrayBuffer> {
-    const commas = Math.max(this.#items.length - 1, 0);
-    let length = Buffer.byteLength(this.#before) + commas + Buffer.byteLength(this.#after);
-    for (const item of this.#items) length += Buffer.byteLength(item);
-    const bytes = Buffer.allocUnsafe(length);
+    const bytes = Buffer.allocUnsafe(this.byteLength());
     let end = bytes.write(this.#before);
     let isFirst = true;
     for (const item of this.#items) {

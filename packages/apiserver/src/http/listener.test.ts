@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Agent, request, type RequestOptions } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ApiServer, createApiServer, type Listener } from "../index.ts";
@@ -206,4 +207,47 @@ test.each<[string, string | undefined, string, Record<string, string>, number, R
   expect(answer.code).toBe(code);
   expect(JSON.parse(answer.body)).toMatchObject({ kind: "Status", code });
   expect(answer.body).toMatch(message);
+});
+
+test("clients that do not read their watches of a large object hold it once, not each a copy", async () => {
+  const send = async (method: string, target: string, body: object, type = "application/json") => {
+    const headers = { "content-type": type };
+    const options = { agent, method, path: target, headers };
+    const { code, body: text } = await ask(options, JSON.stringify(body));
+    expect(code, text).toBeLessThan(300);
+  };
+  const schema = { openAPIV3Schema: { "type": "object", "x-kubernetes-preserve-unknown-fields": true } };
+  await send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "blobs.example.com" },
+    spec: {
+      group: "example.com",
+      scope: "Cluster",
+      names: { plural: "blobs", kind: "Blob" },
+      versions: [{ name: "v1", served: true, storage: true, schema }],
+    },
+  });
+  const blobs = "/apis/example.com/v1/blobs";
+  const metadata = { name: "large" };
+  const data = "x".repeat(2_400_000);
+  await send("POST", blobs, { apiVersion: "example.com/v1", kind: "Blob", metadata, data });
+  const before = process.memoryUsage().rss;
+  const credentials = { ca: read("ca.crt"), cert: read("admin.crt"), key: read("admin.key") };
+  const sockets = await Promise.all(
+    Array.from({ length: 200 }, async () => {
+      const socket = connect({ host: "127.0.0.1", port: listener.port, ...credentials });
+      await once(socket, "secureConnect");
+      socket.write(`GET ${blobs}?watch=true HTTP/1.1\r\nhost: kubernetes\r\n\r\n`);
+      await once(socket, "readable");
+      return socket;
+    }),
+  );
+  for (const change of [1, 2, 3])
+    await send("PATCH", `${blobs}/large`, { change }, "application/merge-patch+json");
+  await pause(300);
+  const grown = (process.memoryUsage().rss - before) / 1024 / 1024;
+  for (const socket of sockets) socket.destroy();
+  // Two hundred copies of one version alone are 458 MB.
+  expect(grown).toBeLessThan(200);
 });

@@ -9,11 +9,13 @@ import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../engine.ts";
 import { type Dispatcher } from "./dispatcher.ts";
 import { ListText } from "./list-text.ts";
-import { type HttpResponse, IncomingRequest } from "./message.ts";
+import { type HttpBody, type HttpResponse, IncomingRequest, PacedBody } from "./message.ts";
+import { pumpInto } from "./pump.ts";
 import { maxBodyBytes } from "./request-body.ts";
 import { type PodStream, podStreamPath } from "../streaming/pod-stream.ts";
 import { serveUpgrade } from "../streaming/upgrade.ts";
 import { errorResponse } from "./responses.ts";
+import { TextSource } from "./text-source.ts";
 
 export interface ListenOptions {
   host: string;
@@ -103,6 +105,12 @@ async function serve(
   outgoing: ServerResponse,
 ): Promise<void> {
   const { status, headers, body } = await respond(serving, incoming, outgoing);
+  if (body instanceof PacedBody) {
+    readPausably(incoming);
+    outgoing.writeHead(status, headers);
+    outgoing.flushHeaders();
+    return pumpInto(outgoing, body.source, eventSliceBytes);
+  }
   if (body instanceof ReadableStream) {
     readPausably(incoming);
     outgoing.writeHead(status, headers);
@@ -110,11 +118,31 @@ async function serve(
     await pipeline(Readable.fromWeb(body as never), outgoing);
     return;
   }
+  const source = largeTextOf(body);
+  if (source && incoming.method !== "HEAD") {
+    readPausably(incoming);
+    outgoing.writeHead(status, { ...headers, "content-length": source.length });
+    return pumpInto(outgoing, source.text, largeSliceBytes);
+  }
   const content = body instanceof ListText ? body.toBytes() : (body ?? "");
   const length = Buffer.byteLength(content);
   if (length >= incoming.socket.writableHighWaterMark) readPausably(incoming);
   outgoing.writeHead(status, { ...headers, "content-length": length });
   outgoing.end(incoming.method === "HEAD" ? undefined : content);
+}
+
+/** From here on an answer leaves in slices: what a client does not read is not kept encrypted for it. */
+const largeBytes = 1024 * 1024;
+/** One TLS record: all that a watch whose client does not read holds in memory. */
+const eventSliceBytes = 15 * 1024;
+const largeSliceBytes = 31 * 1024;
+
+function largeTextOf(body: HttpBody): { length: number; text: TextSource } | undefined {
+  const isList = body instanceof ListText;
+  if (!isList && (typeof body !== "string" || body.length < largeBytes / 3)) return undefined;
+  const length = isList ? body.byteLength() : Buffer.byteLength(body);
+  if (length < largeBytes) return undefined;
+  return { length, text: new TextSource(isList ? body.parts() : [body]) };
 }
 
 /**

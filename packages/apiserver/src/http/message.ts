@@ -1,4 +1,5 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
+import { type ByteSource, webStreamOf } from "./byte-source.ts";
 import { ListText } from "./list-text.ts";
 
 /**
@@ -61,11 +62,21 @@ export class IncomingRequest implements HttpRequest {
   }
 }
 
+/** A body of which only so much leaves its source as the client has room for. */
+export class PacedBody {
+  readonly source: ByteSource;
+
+  constructor(source: ByteSource) {
+    this.source = source;
+  }
+}
+
 export type HttpBody =
   | string
   | ListText
   | Uint8Array<ArrayBuffer>
   | ReadableStream<Uint8Array>
+  | PacedBody
   | null;
 
 /** By their names in lower case; several values where clients expect them one by one. */
@@ -88,18 +99,17 @@ export class HttpResponse {
     this.body = body;
   }
 
-  /** Whether the body is to be sent as it comes. */
-  get streams(): boolean {
-    return this.body instanceof ReadableStream;
-  }
-
   toWeb(): Response {
     const headers = new Headers();
     for (const [name, values] of Object.entries(this.headers)) {
       for (const value of typeof values === "string" ? [values] : values)
         headers.append(name, value);
     }
-    const body = this.body instanceof ListText ? this.body.toBytes() : this.body;
-    return new Response(body, { status: this.status, headers });
+    return new Response(webBodyOf(this.body), { status: this.status, headers });
   }
+}
+
+function webBodyOf(body: HttpBody): BodyInit | null {
+  if (body instanceof ListText) return body.toBytes();
+  return body instanceof PacedBody ? webStreamOf(body.source) : body;
 }

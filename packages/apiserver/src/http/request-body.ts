@@ -4,6 +4,7 @@ import { badRequest } from "../errors.ts";
 import { scanJson } from "./json-scanner.ts";
 import { type HttpRequest } from "./message.ts";
 import { mediaTypeOf } from "./negotiation.ts";
+import { isLarge, turn } from "../turns.ts";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/protobuf.ts";
 
 /** As etcd-backed API servers: 3 MiB of body. */
@@ -28,6 +29,8 @@ export interface Body {
   object: Record<string, unknown> | undefined;
   /** Paths of keys that an object names twice; the last one counts. */
   duplicates: string[];
+  /** Its work takes turns with that of others. */
+  large: boolean;
 }
 
 /** The object in the body, whatever its media type. `null` is read as an object without fields. */
@@ -36,7 +39,10 @@ export async function readBody(request: HttpRequest, wording?: Wording): Promise
   if (mediaType === protobufMediaType) {
     const bytes = new Uint8Array(await request.arrayBuffer());
     if (bytes.length > maxBodyBytes) throw tooLarge();
-    return { object: bytes.length === 0 ? undefined : decodeProtobuf(bytes), duplicates: [] };
+    const large = isLarge(bytes);
+    if (large) await turn();
+    const object = bytes.length === 0 ? undefined : decodeProtobuf(bytes);
+    return { object, duplicates: [], large };
   }
   if (!bodyTypes.includes(mediaType)) {
     throw new StatusError({
@@ -45,9 +51,13 @@ export async function readBody(request: HttpRequest, wording?: Wording): Promise
     });
   }
   const text = await readText(request);
-  if (text === "") return { object: undefined, duplicates: [] };
+  if (text === "") return { object: undefined, duplicates: [], large: false };
+  const large = isLarge(text);
+  if (large) await turn();
   const object = parseObject(text, mediaType, wording);
-  return { object, duplicates: mediaType.endsWith("yaml") ? [] : scanJson(text).duplicates };
+  if (large) await turn();
+  const duplicates = mediaType.endsWith("yaml") ? [] : scanJson(text).duplicates;
+  return { object, duplicates, large };
 }
 
 /** The same without a look for duplicates. */

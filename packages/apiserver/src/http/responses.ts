@@ -1,6 +1,7 @@
 import { messageOf, StatusError } from "@spry/kube";
 import { type ListText } from "./list-text.ts";
-import { type HttpHeaders, HttpResponse } from "./message.ts";
+import { type ByteSource } from "./byte-source.ts";
+import { type HttpHeaders, HttpResponse, PacedBody } from "./message.ts";
 import { boundedWarnings } from "./warnings.ts";
 
 const contentType = "application/json";
@@ -32,6 +33,13 @@ export function streamResponse(
   type: string,
 ): HttpResponse {
   return new HttpResponse(body, {
+    headers: { "content-type": type, "cache-control": "no-cache, private" },
+  });
+}
+
+/** The same, taken from its source as fast as the client reads. */
+export function pacedResponse(source: ByteSource, type: string): HttpResponse {
+  return new HttpResponse(new PacedBody(source), {
     headers: { "content-type": type, "cache-control": "no-cache, private" },
   });
 }

@@ -1,0 +1,115 @@
+import { type ServerResponse } from "node:http";
+import { type ByteSource } from "./byte-source.ts";
+
+/** Other requests come in between. */
+const turnMs = 5;
+/** A client that takes nothing for so long while there is something for it is cut off. */
+const stallMs = 30_000;
+
+/**
+ * Writes bodies to many connections: slice by slice, the connections taking turns, the next slice only when the one before has
+ * left the process. What a TLS socket is given at once it keeps encrypted, a copy for each connection.
+ */
+class Pump {
+  #waiting: Sender[] = [];
+  #isScheduled = false;
+
+  add(sender: Sender): void {
+    this.#waiting.push(sender);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    const end = performance.now() + turnMs;
+    const senders = this.#waiting;
+    this.#waiting = [];
+    let count = 0;
+    while (count < senders.length && performance.now() < end) senders[count++]?.send();
+    this.#waiting = [...senders.slice(count), ...this.#waiting];
+    this.#isScheduled = this.#waiting.length > 0;
+    if (this.#isScheduled) setImmediate(() => this.#turn());
+  }
+}
+
+const pump = new Pump();
+
+class Sender {
+  readonly #source: ByteSource;
+  readonly #outgoing: ServerResponse;
+  readonly #sliceBytes: number;
+  readonly #settle: () => void;
+  #state: "idle" | "queued" | "writing" | "done" = "idle";
+  #stalled: NodeJS.Timeout | undefined;
+
+  constructor(
+    source: ByteSource,
+    outgoing: ServerResponse,
+    sliceBytes: number,
+    settle: () => void,
+  ) {
+    this.#source = source;
+    this.#outgoing = outgoing;
+    this.#sliceBytes = sliceBytes;
+    this.#settle = settle;
+    outgoing.once("close", () => this.#finish());
+    source.attach({ ready: () => this.ready(), cut: () => outgoing.destroy() });
+    this.ready();
+  }
+
+  ready(): void {
+    if (this.#state !== "idle") return;
+    this.#state = "queued";
+    pump.add(this);
+  }
+
+  send(): void {
+    if (this.#state !== "queued") return;
+    const bytes = this.#source.take(this.#sliceBytes);
+    if (bytes === null) {
+      this.#state = "done";
+      this.#outgoing.end();
+      return;
+    }
+    if (bytes === undefined) {
+      this.#state = "idle";
+      return;
+    }
+    this.#state = "writing";
+    this.#stalled = setTimeout(() => this.#outgoing.destroy(), stallMs);
+    this.#outgoing.write(bytes, () => this.#written());
+  }
+
+  #written(): void {
+    clearTimeout(this.#stalled);
+    if (this.#state !== "writing") return;
+    this.#state = "idle";
+    this.ready();
+  }
+
+  #finish(): void {
+    clearTimeout(this.#stalled);
+    this.#state = "done";
+    this.#source.cancel();
+    this.#settle();
+  }
+}
+
+/**
+ * Writes all that the source gives, `sliceBytes` at a time, and ends the response; resolves when the connection is done with it,
+ * either way.
+ */
+export function pumpInto(
+  outgoing: ServerResponse,
+  source: ByteSource,
+  sliceBytes: number,
+): Promise<void> {
+  return new Promise((resolve) => {
+    if (outgoing.destroyed || outgoing.closed) {
+      source.cancel();
+      return resolve();
+    }
+    new Sender(source, outgoing, sliceBytes, resolve);
+  });
+}

@@ -1,0 +1,99 @@
+import { expect, test } from "vitest";
+import { ownLine } from "./line.ts";
+import { WatchStream } from "./watch-stream.ts";
+import { Watches } from "./watches.ts";
+
+const kib = 1024;
+const line = (size: number, letter = "x") => ownLine(Buffer.alloc(size, letter));
+
+function opened(watches: Watches) {
+  const seen = { cut: false, closed: false };
+  const errorLine = () => Buffer.from("410\n");
+  const stream = new WatchStream(watches, errorLine, () => (seen.closed = true));
+  stream.attach({ ready: () => {}, cut: () => (seen.cut = true) });
+  const read = (limit = 100 * kib) => {
+    const bytes = stream.take(limit);
+    return bytes ? Buffer.from(bytes).toString("latin1") : bytes;
+  };
+  return { stream, seen, read };
+}
+
+test("an event that waits in many watches counts once", () => {
+  const watches = new Watches(100 * kib);
+  const readers = Array.from({ length: 50 }, () => opened(watches));
+  const shared = line(90 * kib);
+  for (const { stream } of readers) stream.push(shared);
+  expect(readers.filter(({ stream }) => stream.isEnded)).toHaveLength(0);
+  expect(readers.every(({ read }) => read()?.length === 90 * kib)).toBe(true);
+});
+
+test("above the bound the watches that lag the most end with 410, and the others go on", () => {
+  const watches = new Watches(100 * kib);
+  const slow = opened(watches);
+  const quick = opened(watches);
+  for (let index = 0; index < 12; index++) {
+    const shared = line(10 * kib);
+    slow.stream.push(shared);
+    quick.stream.push(shared);
+    expect(quick.read()?.length).toBe(10 * kib);
+  }
+  expect(slow.read()).toBe("410\n");
+  expect(slow.read()).toBeNull();
+  expect(slow.seen.closed).toBe(true);
+  quick.stream.push(line(10, "y"));
+  expect(quick.read()).toBe("yyyyyyyyyy");
+});
+
+test("an event that is being written comes whole before the 410", () => {
+  const watches = new Watches(100 * kib);
+  const { stream, read } = opened(watches);
+  stream.push(line(20 * kib));
+  expect(read(kib)?.length).toBe(kib);
+  for (let index = 0; index < 11; index++) stream.push(line(10 * kib, "y"));
+  expect(read()).toBe(`${"x".repeat(19 * kib)}410\n`);
+  expect(read()).toBeNull();
+});
+
+test("where even that is too much, the connection is cut", () => {
+  const watches = new Watches(100 * kib);
+  const { stream, read, seen } = opened(watches);
+  stream.push(line(90 * kib));
+  read(kib);
+  const other = opened(watches);
+  other.stream.push(line(60 * kib));
+  other.read(kib);
+  expect(seen.cut).toBe(true);
+  expect(read()).toBeNull();
+});
+
+test("what is there at the beginning is written as it is read", () => {
+  const watches = new Watches(100 * kib);
+  const { stream, read } = opened(watches);
+  let written = 0;
+  const make = () => {
+    written++;
+    return line(50 * kib);
+  };
+  stream.pushLater({ count: 1000, line: make });
+  stream.push(line(3, "y"));
+  read(kib);
+  expect(written).toBe(1);
+  let length = kib;
+  let last: string | undefined;
+  for (let text = read(); text; text = read()) {
+    length += text.length;
+    last = text.at(-1);
+  }
+  expect([length, last]).toEqual([1000 * 50 * kib + 3, "y"]);
+  expect(written).toBe(1000);
+});
+
+test("a watch that its client has left holds nothing", () => {
+  const watches = new Watches(100 * kib);
+  for (let index = 0; index < 20; index++) {
+    const { stream, seen } = opened(watches);
+    stream.push(line(60 * kib));
+    stream.cancel();
+    expect(seen).toEqual({ closed: true, cut: false });
+  }
+});
