@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { StatusError } from "@spry/kube";
 import { type Acknowledged, AcknowledgedMark } from "./acknowledged-mark.ts";
 import { DamagedStoreError } from "./damaged-store-error.ts";
 import { migrate, schemaVersion } from "./schema-versions.ts";
@@ -155,7 +156,7 @@ export class SqliteJournal {
       this.#totals = totals;
     } catch (cause) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      throw new Error("writing to the store", { cause });
+      throw isFull(cause) ? noSpace(this.#file) : new Error("writing to the store", { cause });
     }
   }
 
@@ -325,7 +326,17 @@ function open(file: string): DatabaseSync {
   }
 }
 
-/** Result codes SQLITE_BUSY 5, SQLITE_CORRUPT 11, SQLITE_NOTADB 26; the upper bits refine them. */
+/** Nothing is lost, and nothing has to be started anew: the next write is tried like any other. */
+function noSpace(file: string): StatusError {
+  return new StatusError({
+    code: 507,
+    reason: "InsufficientStorage",
+    message: `the disk that holds the store ${file} is full: free space on it and try again`,
+  });
+}
+
+/** Result codes SQLITE_BUSY 5, SQLITE_FULL 13, SQLITE_CORRUPT 11, SQLITE_NOTADB 26; the upper bits refine them. */
 const resultCode = (error: unknown) => Number((error as { errcode?: number })?.errcode) & 0xff;
 const isBusy = (error: unknown): boolean => resultCode(error) === 5;
+const isFull = (error: unknown): boolean => resultCode(error) === 13;
 const isDamage = (error: unknown): error is Error => [11, 26].includes(resultCode(error));
