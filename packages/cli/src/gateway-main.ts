@@ -11,8 +11,10 @@ function report(line: string): void {
   try {
     writeSync(3, `${line}\n`);
     closeSync(3);
-  } catch {
-    // Started by hand: nobody listens.
+  } catch (error) {
+    // Without that descriptor it was started by hand. A platform that has ended meanwhile has not written down whom
+    // it started: nobody would ever end this process.
+    if ((error as NodeJS.ErrnoException).code === "EPIPE") process.exit(1);
   }
 }
 

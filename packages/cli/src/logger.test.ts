@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -36,4 +36,9 @@ test("the format may be changed while it runs, for children too", () => {
     /^[-\dT:.]+Z\tWARN\ttest\tsaid "so"\\nand so\t\{"room":"hall","count":2\}$/,
   );
   expect(JSON.parse(third)).toMatchObject({ msg: "as JSON again" });
+});
+
+test.skipIf(!existsSync("/dev/full"))("a full disk does not make logging fail", () => {
+  const log = createLogger({ name: "test", file: "/dev/full" });
+  for (let i = 0; i < 100; i++) log.error({ text: "x".repeat(10_000) }, "nothing of this fits");
 });

@@ -7,6 +7,9 @@ import { formatted } from "./log-format.ts";
 /** A log file that has grown beyond this becomes `<file>.1` at the next start. */
 const maxFileSize = 16 * 1024 * 1024;
 
+/** Characters that wait for a disk that is full. */
+const maxUnwritten = 256 * 1024;
+
 /** A logger whose level and format may be changed while it runs, those of its children included. */
 export interface LeveledLogger extends Logger {
   /** Undefined: the level that it began with. */
@@ -19,7 +22,14 @@ export interface LeveledLogger extends Logger {
 export function createLogger(options: { name: string; file?: string }): LeveledLogger {
   const level = process.env["SPRY_LOG_LEVEL"] ?? "info";
   if (options.file) rotate(options.file);
-  const destination = pino.destination({ dest: options.file ?? 1, sync: true, mode: 0o600 });
+  const destination = pino.destination({
+    dest: options.file ?? 1,
+    sync: true,
+    mode: 0o600,
+    maxLength: maxUnwritten,
+  });
+  // What cannot be written, on a full disk, is dropped: whoever logs an error must not fail because of it.
+  destination.on("error", () => {});
   const family = new Family();
   let format: LogFormat = "json";
   const root = pino(

@@ -99,3 +99,18 @@ describe("a controller that dies", () => {
     },
   );
 });
+
+test("a status that cannot be written either does not hide what went wrong before", async () => {
+  platform.fault = async (request, pass) => {
+    const { pathname } = new URL(request.url);
+    if (pathname.endsWith("/hello/status")) return answer(500, "no status today");
+    if (isWrite(request) && pathname.includes("/configmaps"))
+      return answer(500, "no ConfigMap today");
+    return pass(request);
+  };
+  await platform.apply("hello");
+  await platform.until("the failed pass", async () => platform.troubles.length > 0);
+  expect(platform.troubles[0]).toContain("no ConfigMap today");
+  platform.fault = undefined;
+  await expectHelloRuns();
+});

@@ -49,23 +49,32 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
     const startedAt = deps.clock.now();
     const draft = draftOf(key, stored);
     describe(draft, deps);
+    let failure: { error: unknown } | undefined;
+    let result: ReconcileResult | undefined;
     try {
       const { outcome, last } = await runStages(draft, deps);
       // Without a valid source there is nothing to wait for a build slot with.
       if (last.condition === "ConfigurationReady") deps.slots.leave(key);
       tell(draft, outcome, last, deps);
-      return outcome.kind === "wait" ? recheck(outcome.recheckAfterMs) : undefined;
+      if (outcome.kind === "wait") result = recheck(outcome.recheckAfterMs);
     } catch (error) {
       // Until the next try, others may have the place in the queue.
       deps.slots.leave(key);
-      throw error;
-    } finally {
-      // Also after an error: what has been reached is not to be done again.
-      const written = await writeStatus(stored, draft.status, deps, events);
-      if (written) latest.wrote(key, written);
-      const seconds = (deps.clock.now() - startedAt) / 1000;
-      deps.metrics?.passed(draft.fn, written, seconds, deps.clock);
+      failure = { error };
     }
+    let written: Function | undefined;
+    try {
+      // Also after an error: what has been reached is not to be done again.
+      written = await writeStatus(stored, draft.status, deps, events);
+      if (written) latest.wrote(key, written);
+    } catch (error) {
+      // Of two errors the stage's own says more; both are tried again.
+      failure ??= { error };
+    }
+    const seconds = (deps.clock.now() - startedAt) / 1000;
+    deps.metrics?.passed(draft.fn, written, seconds, deps.clock);
+    if (failure) throw failure.error;
+    return result;
   };
 }
 

@@ -53,9 +53,9 @@ export const unknownHost = (host: string | undefined): Answer => ({
     `Functions are at <function>.<namespace>.localhost`,
 });
 
-export const unknownFunction = (key: string, namespaceHasFunctions: boolean): Answer => {
+export const unknownFunction = (key: string, mayHaveOthers: boolean): Answer => {
   const [namespace, name] = key.split("/");
-  const nearby = namespaceHasFunctions ? "" : `, nor any other Function`;
+  const nearby = mayHaveOthers ? "" : `, nor any other Function`;
   return {
     status: 404,
     reason: "FunctionNotFound",
@@ -86,6 +86,20 @@ export const malformedRequest = (why: string): Answer => ({
   status: 400,
   reason: "BadRequest",
   message: `the request cannot be passed on: ${why}`,
+});
+
+/** Nothing else on that connection is read: where the next request begins is not certain. */
+export const malformedHead = (why: string): Answer => ({
+  status: 400,
+  reason: "BadRequest",
+  message: `the request is malformed: ${why}`,
+  headers: { connection: "close" },
+});
+
+export const upstreamHeadTooLarge = (key: string, limit: number): Answer => ({
+  status: 502,
+  reason: "UpstreamHeadersTooLarge",
+  message: `Function ${key} answered with headers larger than ${limit / 1024} KiB`,
 });
 
 export const upstreamFailed = (key: string): Answer => ({

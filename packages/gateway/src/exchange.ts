@@ -11,20 +11,24 @@ import {
   overloaded,
   sendAnswer,
   upstreamFailed,
+  upstreamHeadTooLarge,
   upstreamTimeout,
   upstreamUnreachable,
 } from "./answer.ts";
 import { requestHeaders, responseHeaders } from "./forwarded-headers.ts";
 import { isUnsendable, mayRepeat } from "./repeat.ts";
+import { isModern, type Target } from "./request-head.ts";
 import { collectBody, maxRepeatableBytes, RequestBody } from "./request-body.ts";
 import { joinTunnel } from "./tunnel.ts";
-import { type Connection, Upstream, type UpstreamSettings } from "./upstream.ts";
+import { type Connection, maxHeadBytes, Upstream, type UpstreamSettings } from "./upstream.ts";
 import { awaitUpstream, type Seeker, type WaitingDeps, type WaitingSettings } from "./waiting.ts";
 
 export interface ExchangeSettings extends UpstreamSettings, WaitingSettings {
   maxRequestBytes: number;
   /** Without a byte of a request's small body, which is read as a whole before a Pod is asked. */
   bodyStallMs: number;
+  /** For a request's whole head. */
+  headTimeoutMs: number;
   /** Whether what a client says in `X-Forwarded-*` and `Forwarded` is believed. */
   trustForwarded: boolean;
 }
@@ -55,6 +59,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Seeker {
   firstFailureAt = 0;
   isOver = false;
   readonly #deps: ExchangeDeps;
+  readonly #target: Target;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #upgrade: UpgradeSocket | undefined;
@@ -70,12 +75,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Seeker {
   constructor(
     deps: ExchangeDeps,
     key: ObjectKey,
+    target: Target,
     request: IncomingMessage,
     response: ServerResponse,
     upgrade?: UpgradeSocket,
   ) {
     this.#deps = deps;
     this.key = key;
+    this.#target = target;
     this.#request = request;
     this.#response = response;
     this.#upgrade = upgrade;
@@ -92,7 +99,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Seeker {
     // Looked for before the body is read: without one nobody would.
     let upstream = await this.#findUpstream();
     if (!upstream) return;
-    if (headers.expect !== undefined) this.#response.writeContinue();
+    if (headers.expect !== undefined && isModern(this.#request)) this.#response.writeContinue();
     if (length > 0 && length <= maxRepeatableBytes) {
       const { clock, settings } = this.#deps;
       const body = await collectBody(this.#request, clock, settings.bodyStallMs);
@@ -122,13 +129,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Seeker {
     this.#upstream = upstream;
     this.#controller = undefined;
     const connection = (this.#connection = upstream.take());
-    const { method = "GET", url = "/", headers } = this.#request;
+    const { method = "GET", headers } = this.#request;
+    const { host, path } = this.#target;
     const body = this.#body instanceof RequestBody ? this.#body.open() : (this.#body ?? null);
     connection.client.dispatch(
       {
         method,
-        path: pathOf(url),
-        headers: requestHeaders(this.#request, this.#deps.settings.trustForwarded),
+        path,
+        headers: requestHeaders(this.#request, host, this.#deps.settings.trustForwarded),
         body,
         ...(this.#upgrade ? { upgrade: headers.upgrade ?? "websocket" } : {}),
       },
@@ -157,7 +165,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Seeker {
   ): void {
     const response = this.#response;
     if (status < 200) {
-      if (status === 103 && headers.link) response.writeEarlyHints({ link: headers.link });
+      if (status === 103 && headers.link && isModern(this.#request))
+        response.writeEarlyHints({ link: headers.link });
       return;
     }
     response.writeHead(status, responseHeaders(headers));
@@ -249,6 +258,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Seeker {
     if (code === "UND_ERR_HEADERS_TIMEOUT") {
       return upstreamTimeout(this.key, this.#deps.settings.upstreamTimeoutMs);
     }
+    if (code === "UND_ERR_HEADERS_OVERFLOW") return upstreamHeadTooLarge(this.key, maxHeadBytes);
     return wasSent ? upstreamFailed(this.key) : upstreamUnreachable(this.key);
   }
 
@@ -277,19 +287,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Seeker {
   #finish(status: number): void {
     if (this.isOver) return;
     this.isOver = true;
-    const { metrics, clock } = this.#deps;
-    metrics.observe(this.key, status, (clock.now() - this.arrivedAt) / 1000);
+    const { metrics, clock, routes, functions } = this.#deps;
+    // Names that clients make up get no row of their own.
+    const isKnown = routes.has(this.key) || functions.get(this.key) !== undefined;
+    const seconds = (clock.now() - this.arrivedAt) / 1000;
+    metrics.observe(isKnown ? this.key : undefined, status, seconds);
   }
 }
 
 function codeOf(error: Error): string {
   return (error as NodeJS.ErrnoException).code ?? "";
-}
-
-/** A proxy's request line may hold a whole URL; the Pod is asked for its path. */
-function pathOf(url: string): string {
-  if (url.startsWith("/")) return url;
-  const path = /^https?:\/\/[^/?#]*([^#]*)/i.exec(url)?.[1];
-  if (path === undefined) return url;
-  return path.startsWith("/") ? path : `/${path}`;
 }

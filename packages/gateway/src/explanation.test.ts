@@ -62,9 +62,14 @@ test.each<[string, Conditions, string, string, string]>([
   ],
 ])("%s is explained", (_, conditions, state, reason, message) => {
   const fn = { metadata: { name: "hello" }, spec: {}, status: { conditions } } as Function;
-  expect(explain("default/hello", fn)).toEqual({
+  expect(explain("default/hello", fn, false)).toEqual({
     state,
     reason,
     message: `Function default/hello ${message}`,
   });
+  const shown = explain("default/hello", fn, true);
+  expect(shown).toMatchObject({ state, reason });
+  expect(shown.message).toMatch(
+    / (?:has no Pod that is ready|the reason is in the Function's conditions)$/,
+  );
 });

@@ -17,19 +17,23 @@ const maxMessageLength = 300;
 const maxReadLength = 8 * 1024;
 
 /**
- * The first condition that is not True tells; they follow each other in that order. Without the
- * Function itself, only its Service is known.
+ * The first condition that is not True decides; they follow each other in that order. Without the
+ * Function itself, only its Service is known. To the public the condition's message is not shown: it may quote
+ * what a build or the code has said, with paths of the machine.
  */
-export function explain(key: ObjectKey, fn: Function | undefined): Explanation {
+export function explain(key: ObjectKey, fn: Function | undefined, isPublic: boolean): Explanation {
   const conditions = fn?.status?.conditions;
   const told = conditionTypes
     .map((type) => getCondition(conditions, type))
     .find((condition) => condition !== undefined && condition.status !== "True");
   const name = `Function ${key}`;
   if (told) {
+    const why = isPublic
+      ? "the reason is in the Function's conditions"
+      : gistOf(told.message ?? "") || told.reason;
     return {
       reason: told.reason ?? "NoReadyEndpoint",
-      message: `${name} is not ready: ${gistOf(told.message ?? "") || told.reason}`,
+      message: `${name} is not ready: ${why}`,
       state: told.status === "False" ? "failed" : "deploying",
     };
   }

@@ -24,21 +24,21 @@ const owned = new Set([
 const plainConnections = new Set(["keep-alive", "close", "upgrade", "Upgrade", "Keep-Alive"]);
 
 /**
- * The request's headers as the Pod gets them: `Host` and order unchanged, names and values by turns.
- * What a client says in `X-Forwarded-*` counts only when `trust` says that a proxy of ours is before us.
+ * The request's headers as the Pod gets them, names and values by turns, in their order; `host` is the authority that
+ * was asked for, and stands for `Host`. What a client says in `X-Forwarded-*` counts only when `trust` says that a proxy
+ * of ours is before us.
  */
-export function requestHeaders(request: IncomingMessage, trust: boolean): string[] {
+export function requestHeaders(request: IncomingMessage, host: string, trust: boolean): string[] {
   const { rawHeaders, headers } = request;
   const named = namedByConnection(headers.connection);
-  const out: string[] = [];
+  const out: string[] = ["host", host];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? "";
     const lower = name.toLowerCase();
-    if (hopByHop.has(lower) || owned.has(lower) || named?.has(lower)) continue;
+    if (lower === "host" || hopByHop.has(lower) || owned.has(lower) || named?.has(lower)) continue;
     out.push(name, rawHeaders[i + 1] ?? "");
   }
   const address = clientAddress(request);
-  const host = headers.host ?? "";
   const before = trust ? headers : {};
   out.push(
     "x-forwarded-for",

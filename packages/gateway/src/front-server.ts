@@ -4,6 +4,8 @@ import { messageOf, sleep } from "@spry/kube";
 import { type Answer, rawAnswer, routesUnknown, sendAnswer, unknownHost } from "./answer.ts";
 import { Exchange, type ExchangeDeps, type UpgradeSocket } from "./exchange.ts";
 import { functionOfHost } from "./host.ts";
+import { isModern, readHead } from "./request-head.ts";
+import { maxHeadBytes } from "./upstream.ts";
 
 export interface FrontServer {
   server: http.Server;
@@ -15,7 +17,9 @@ export interface FrontServer {
 
 /** Load balancers reuse connections for a minute; the side further back must not close first. */
 const keepAliveTimeoutMs = 65_000;
-const headersTimeoutMs = 60_000;
+const keepAliveProbeMs = 60_000;
+/** How often connections are looked over for heads and requests that take too long. */
+const overdueCheckMs = 5_000;
 const maxConnections = 20_000;
 /** How long a client that is turned away may go on sending. */
 const lingerMs = 100;
@@ -28,6 +32,8 @@ export function createFrontServer(
 ): FrontServer {
   const { metrics, settings, clock, log } = deps;
   const tunnels = new Set<Socket>();
+  /** Connections whose last request has been refused: what else comes on them is not looked at. */
+  const refused = new WeakSet<Socket>();
   let isReady = false;
   let isLeaving = false;
   void ready.then(() => (isReady = true));
@@ -39,16 +45,21 @@ export function createFrontServer(
     metrics.active++;
     (upgrade?.socket ?? response).once("close", () => metrics.active--);
     if (isLeaving) response.shouldKeepAlive = false;
+    // Node.js would, for one that asks for it with `TE: chunked`.
+    if (!isModern(request)) response.useChunkedEncodingByDefault = false;
     if (accessLog) logAccess(deps, request, response);
-    const key = functionOfHost(request.headers.host ?? "");
-    if (key === undefined) {
-      metrics.observe(undefined, 404, 0);
-      return sendAnswer(request, response, unknownHost(request.headers.host));
+    const head = readHead(request);
+    const key = "status" in head ? undefined : functionOfHost(head.host);
+    if ("status" in head || key === undefined) {
+      const answer = "status" in head ? head : unknownHost(head.host);
+      metrics.observe(undefined, answer.status, 0);
+      if ("status" in head) refused.add(request.socket);
+      return sendAnswer(request, response, answer);
     }
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, settings.readyWaitMs)]);
     if (!isReady) return sendAnswer(request, response, routesUnknown);
-    await new Exchange(deps, key, request, response, upgrade).run();
+    await new Exchange(deps, key, head, request, response, upgrade).run();
   };
   const guarded = (...[request, response, upgrade]: Parameters<typeof handle>) => {
     handle(request, response, upgrade).catch((error: unknown) => {
@@ -57,14 +68,20 @@ export function createFrontServer(
     });
   };
   const server = http.createServer({
-    headersTimeout: headersTimeoutMs,
+    maxHeaderSize: maxHeadBytes,
+    headersTimeout: settings.headTimeoutMs,
+    connectionsCheckingInterval: Math.min(overdueCheckMs, settings.headTimeoutMs),
+    // Said in our own words.
+    requireHostHeader: false,
     keepAliveTimeout: keepAliveTimeoutMs,
     requestTimeout: settings.idleTimeoutMs,
     shouldUpgradeCallback: isTunnelRequest,
     // A peer that is gone without a word is found, also under a quiet tunnel.
     keepAlive: true,
-    keepAliveInitialDelay: headersTimeoutMs,
+    keepAliveInitialDelay: keepAliveProbeMs,
   });
+  // Their size is the bound, not their number.
+  server.maxHeadersCount = 0;
   server.maxConnections = maxConnections;
   // Nobody reads, nobody writes.
   server.timeout = settings.idleTimeoutMs;
@@ -78,6 +95,7 @@ export function createFrontServer(
   });
   server.on("connect", (_request, socket: Socket) => refuse(socket, noConnect));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (refused.has(socket)) return;
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();
     refuse(socket, malformed[error.code ?? ""] ?? badRequest);
   });
@@ -85,9 +103,12 @@ export function createFrontServer(
 }
 
 /** HTTP/2 over clear text is offered by some clients with any request, and may be left unanswered. */
-function isTunnelRequest({ method, headers }: http.IncomingMessage): boolean {
+function isTunnelRequest(request: http.IncomingMessage): boolean {
+  const { method, headers } = request;
   const hasBody = headers["content-length"] !== undefined || "transfer-encoding" in headers;
-  return method === "GET" && !hasBody && !/\bh2c?\b/i.test(headers.upgrade ?? "");
+  return (
+    method === "GET" && isModern(request) && !hasBody && !/\bh2c?\b/i.test(headers.upgrade ?? "")
+  );
 }
 
 /** The server has let go of the socket: any answer but 101 is written by a response of our own. */
@@ -106,12 +127,16 @@ const noConnect: Answer = {
   reason: "MethodNotAllowed",
   message: "this is no forward proxy",
 };
-const badRequest: Answer = { status: 400, reason: "BadRequest", message: "this is not HTTP/1.1" };
+const badRequest: Answer = {
+  status: 400,
+  reason: "BadRequest",
+  message: "the request is malformed: this is not HTTP/1.1 as RFC 9112 has it",
+};
 const malformed: Record<string, Answer> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     reason: "HeadersTooLarge",
-    message: "the request's headers are larger than 16 KiB",
+    message: "the request's headers are larger than 32 KiB",
   },
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,

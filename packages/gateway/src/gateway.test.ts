@@ -114,9 +114,12 @@ describe("a request to a Function", () => {
   });
 
   test("may be written as a proxy request", async () => {
-    await running((request, response) => response.end(request.url));
-    const answer = await bench.call({ path: "http://elsewhere.example/path?q#f" });
-    expect(answer.body).toBe("/path?q");
+    const [pod] = await running((request, response) => response.end(request.url));
+    const path = "http://hello.default.localhost:80/path?q#f";
+    expect(await bench.call({ path, host: "elsewhere.example" })).toMatchObject({
+      body: "/path?q",
+    });
+    expect(pod?.seen[0]?.headers.host).toBe("hello.default.localhost:80");
   });
 });
 
@@ -202,7 +205,7 @@ describe("an answer of the gateway's own", () => {
   const to = "host: hello.default.localhost\r\n";
   test.each([
     ["a header that is none", `GET / HTTP/1.1\r\n${to}bad header\r\n\r\n`, 400],
-    ["headers without end", `GET / HTTP/1.1\r\n${to}x: ${"y".repeat(20_000)}\r\n\r\n`, 431],
+    ["headers without end", `GET / HTTP/1.1\r\n${to}x: ${"y".repeat(40_000)}\r\n\r\n`, 431],
     ["nonsense", "nonsense\r\n\r\n", 400],
     ["a request without host", "GET / HTTP/1.1\r\n\r\n", 400],
     [

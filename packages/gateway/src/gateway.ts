@@ -12,11 +12,11 @@ import {
 import { createAdminServer } from "./admin-server.ts";
 import { type ExchangeDeps, type ExchangeSettings } from "./exchange.ts";
 import { createFrontServer } from "./front-server.ts";
-import { drain, listen, type Listening } from "./listening.ts";
+import { drain, isLoopback, listen, type Listening } from "./listening.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { RouteTable, serviceOfSlice } from "./route-table.ts";
 
-export interface GatewayOptions extends Partial<ExchangeSettings> {
+export interface GatewayOptions extends Partial<Omit<ExchangeSettings, "isPublic">> {
   client: KubeClient;
   log?: Logger;
   clock?: Clock;
@@ -31,12 +31,13 @@ export interface GatewayOptions extends Partial<ExchangeSettings> {
 export interface Gateway {
   /** Resolves when the routes are known. Until then requests wait. */
   readonly ready: Promise<void>;
+  /** On another address than loopback, answers to requests that fail say no more than strangers may know. */
   listen(options: { host: string; port: number }): Promise<Listening>;
   /** `/metrics`, `/healthz` and `/readyz`, on a port that is not for the public. */
   listenAdmin(options: { host: string; port: number }): Promise<Listening>;
 }
 
-const defaults: ExchangeSettings = {
+const defaults: Omit<ExchangeSettings, "isPublic"> = {
   // Above the 180 s after which a Function itself answers 408.
   upstreamTimeoutMs: 200_000,
   idleTimeoutMs: 3_600_000,
@@ -45,6 +46,7 @@ const defaults: ExchangeSettings = {
   maxConcurrency: 1_000,
   maxRequestBytes: 1024 ** 3,
   bodyStallMs: 60_000,
+  headTimeoutMs: 60_000,
   trustForwarded: false,
 };
 /** Routes must be current soon after the API server is back. */
@@ -74,7 +76,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       transform: ({ metadata, status }) => ({ metadata, status }) as Function,
     }),
   };
-  const settings = { ...defaults, ...options };
+  const settings = { ...defaults, ...options, isPublic: true };
   const routes = new RouteTable(sources, settings, clock);
   const metrics = new GatewayMetrics();
   const deps: ExchangeDeps = {
@@ -94,7 +96,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     ready,
     async listen(address) {
-      const front = createFrontServer(deps, ready, options.accessLog === true);
+      const isPublic = !isLoopback(address.host);
+      const own = { ...deps, settings: { ...settings, isPublic } };
+      const front = createFrontServer(own, ready, options.accessLog === true);
       const { server, tunnels } = front;
       const port = await listen(server, address);
       return {

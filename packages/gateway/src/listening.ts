@@ -10,6 +10,11 @@ export interface Listening {
 
 const sweepMs = 50;
 
+/** Whether only programs of this machine reach a server that listens there. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
 /** Resolves with the port once the server accepts connections; rejects when it cannot. */
 export function listen(server: Server, address: { host: string; port: number }): Promise<number> {
   return new Promise((resolve, reject) => {

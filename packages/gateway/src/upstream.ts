@@ -10,6 +10,8 @@ export interface UpstreamSettings {
   maxConcurrency: number;
 }
 
+/** Of the heads of requests and of answers: what Functions themselves take (runtime contract, 6.5). */
+export const maxHeadBytes = 32 * 1024;
 const connectTimeoutMs = 2_000;
 /** Used when the Pod does not say how long it keeps idle connections; Node.js servers do say. */
 const keepAliveMs = 4_000;
@@ -31,6 +33,7 @@ export class Connection {
     this.client = new Client(origin, {
       pipelining: 1,
       allowH2: false,
+      maxHeaderSize: maxHeadBytes,
       connectTimeout: connectTimeoutMs,
       keepAliveTimeout: keepAliveMs,
       headersTimeout: settings.upstreamTimeoutMs,

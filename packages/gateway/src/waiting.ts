@@ -10,6 +10,8 @@ export interface WaitingSettings {
   /** How long a request waits for a Function whose first version is on the way. */
   readyWaitMs: number;
   maxWaiting: number;
+  /** Whether others than this machine's programs read the answers: what is said of failures is less then. */
+  isPublic: boolean;
 }
 
 export interface WaitingDeps {
@@ -71,10 +73,10 @@ function prospectOf(deps: WaitingDeps, seeker: Seeker): { waitMs: number; otherw
   const fn = functions.get(key);
   if (!fn && !routes.has(key)) {
     const namespace = key.slice(0, key.indexOf("/"));
-    const nearby = functions.byIndex("namespace", namespace).length > 0;
+    const nearby = settings.isPublic || functions.byIndex("namespace", namespace).length > 0;
     return { waitMs: 0, otherwise: unknownFunction(key, nearby) };
   }
-  const { reason, message, state } = explain(key, fn);
+  const { reason, message, state } = explain(key, fn, settings.isPublic);
   const patience = { deploying: settings.readyWaitMs, absent: patienceMs, failed: 0 }[state];
   return {
     waitMs: seeker.arrivedAt + patience - clock.now(),

@@ -77,13 +77,17 @@ describe("a closed store that was damaged is refused, and not touched", () => {
 });
 
 describe("the log of a store that was killed", () => {
-  /** The files as a crash would leave them, for the store itself holds its own open. */
-  async function crashed(): Promise<void> {
-    const store = await fill(20);
-    for (const name of ["state.db", "state.db-wal"])
+  const names = ["state.db", "state.db-wal", "state.db-acknowledged"];
+  /** The files as a crash would leave them, for the store itself holds its own open; `mark` as it was after so many writes. */
+  async function crashed(count = 20, mark = count): Promise<void> {
+    const copy = (name: string) =>
       copyFileSync(path.join(dataDir, name), path.join(dataDir, `${name}.copy`));
+    const store = await fill(mark);
+    for (const name of names) copy(name);
+    for (let i = mark; i < count; i++) await put(store, `o${i}`);
+    for (const name of names.slice(0, 2)) copy(name);
     await store.close();
-    for (const name of ["state.db", "state.db-wal"])
+    for (const name of names)
       copyFileSync(path.join(dataDir, `${name}.copy`), path.join(dataDir, name));
   }
   const log = () => `${file}-wal`;
@@ -111,9 +115,57 @@ describe("the log of a store that was killed", () => {
   });
 
   test("cut within the last transaction is what a crash leaves: all before it is there", async () => {
-    await crashed();
+    await crashed(20, 19);
     truncateSync(log(), readFileSync(log()).length - 100);
     expect(await open()).toBe(19);
+  });
+
+  test.each([
+    ["deleted", () => rmSync(log()), /its last 20 writes, which were acknowledged, are missing/],
+    ["emptied", () => truncateSync(log(), 0), /its last 20 writes/],
+    [
+      "cut in its middle",
+      () => truncateSync(log(), 40_000),
+      /has 40000 bytes instead of \d+: the last writes are missing/,
+    ],
+    [
+      "cut by its last transaction, which was acknowledged",
+      () => truncateSync(log(), readFileSync(log()).length - 100),
+      /the last writes are missing/,
+    ],
+    [
+      "altered in its last transaction, which was acknowledged",
+      () => alter((bytes) => void (bytes[bytes.length - 100]! ^= 1), log()),
+      /its last 1 writes/,
+    ],
+  ])("%s is missed, and the store refused", async (_how, change, message) => {
+    await crashed();
+    change();
+    const refusal: unknown = expect.objectContaining({
+      name: "DamagedStoreError",
+      message: expect.stringMatching(message) as string,
+    });
+    expect(() => new Store(dataDir)).toThrow(refusal);
+  });
+
+  test("is removed by a good end, which a kill right after it does not turn into damage", async () => {
+    await crashed();
+    const mark = readFileSync(path.join(dataDir, "state.db-acknowledged"));
+    expect(await open()).toBe(20);
+    expect(existsSync(log())).toBe(false);
+    // As if the kill had come before the mark was written.
+    writeFileSync(path.join(dataDir, "state.db-acknowledged"), mark);
+    expect(await open()).toBe(20);
+  });
+
+  test.each([
+    ["missing", () => rmSync(path.join(dataDir, "state.db-acknowledged"))],
+    ["torn", () => truncateSync(path.join(dataDir, "state.db-acknowledged"), 9)],
+    ["older than the log", () => {}],
+  ])("is replayed when the mark is %s", async (how, change) => {
+    await crashed(20, how === "older than the log" ? 5 : 20);
+    change();
+    expect(await open()).toBe(20);
   });
 
   test("without its database is refused", async () => {

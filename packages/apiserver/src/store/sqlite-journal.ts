@@ -2,6 +2,7 @@ import {
   closeSync,
   fdatasync,
   fdatasyncSync,
+  fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -11,6 +12,8 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { StatusError } from "@spry/kube";
+import { type Acknowledged, AcknowledgedMark } from "./acknowledged-mark.ts";
 import { DamagedStoreError } from "./damaged-store-error.ts";
 import { migrate, schemaVersion } from "./schema-versions.ts";
 import { StoredObject } from "./stored-object.ts";
@@ -41,7 +44,8 @@ export const storeFile = (dataDir: string): string => path.join(dataDir, "state.
  * before it: of the log only its last transaction may ever be torn.
  *
  * Every row carries a checksum, and the rows together a sum, so that reading notices what SQLite itself
- * does not look for. Throws a `DamagedStoreError` then.
+ * does not look for; a mark beside it says what has been acknowledged, so that a log that was taken away is missed.
+ * Throws a `DamagedStoreError` then.
  */
 export class SqliteJournal {
   readonly #file: string;
@@ -50,6 +54,7 @@ export class SqliteJournal {
   readonly #remove: StatementSync;
   readonly #setTotals: StatementSync;
   #totals: Totals;
+  readonly #mark: AcknowledgedMark | undefined;
   /** Of the log, once there is one to sync. */
   #log: number | undefined;
   #failure: Error | undefined;
@@ -62,7 +67,15 @@ export class SqliteJournal {
       mkdirSync(dataDir, { recursive: true, mode: 0o700 });
       createIfMissing(this.#file);
     }
-    this.#database = open(this.#file);
+    this.#mark = memory ? undefined : new AcknowledgedMark(`${this.#file}-acknowledged`);
+    const acknowledged = this.#mark?.read();
+    try {
+      if (acknowledged) assertLogLength(this.#file, acknowledged);
+      this.#database = open(this.#file);
+    } catch (error) {
+      this.#mark?.close();
+      throw error;
+    }
     this.#put = this.#database.prepare(
       "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET revision = excluded.revision, json = excluded.json, checksum = excluded.checksum",
     );
@@ -76,6 +89,8 @@ export class SqliteJournal {
       const row = this.#database.prepare("SELECT revision, count, checksum FROM meta").get();
       if (!row) throw new DamagedStoreError(this.#file, "its table meta is empty");
       const { revision, count, checksum } = row as Record<keyof Totals, number>;
+      if (acknowledged && acknowledged.revision > revision)
+        throw missingWrites(this.#file, acknowledged, revision);
       return { revision, count, checksum };
     });
   }
@@ -141,7 +156,7 @@ export class SqliteJournal {
       this.#totals = totals;
     } catch (cause) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      throw new Error("writing to the store", { cause });
+      throw isFull(cause) ? noSpace(this.#file) : new Error("writing to the store", { cause });
     }
   }
 
@@ -152,6 +167,7 @@ export class SqliteJournal {
     await new Promise<void>((resolve, reject) =>
       fdatasync(log, (cause) => (cause ? reject(this.#fail(cause)) : resolve())),
     );
+    this.#acknowledge(log);
   }
 
   /** The same, with the whole process waiting. */
@@ -163,11 +179,20 @@ export class SqliteJournal {
     } catch (cause) {
       throw this.#fail(cause);
     }
+    this.#acknowledge(log);
   }
 
   close(): void {
     if (this.#log !== undefined) closeSync(this.#log);
     this.#database.close();
+    // Only what is known to be on disk, which after a failed sync is not all that was committed.
+    if (!this.#failure) this.#mark?.write({ revision: this.#totals.revision, logBytes: 0 });
+    this.#mark?.close();
+  }
+
+  /** Nothing is committed between a sync's begin and its end: all that was is on disk. */
+  #acknowledge(log: number): void {
+    this.#mark?.write({ revision: this.#totals.revision, logBytes: fstatSync(log).size });
   }
 
   #openLog(): number | undefined {
@@ -213,6 +238,7 @@ export class SqliteJournal {
       return read();
     } catch (error) {
       this.#database.close();
+      this.#mark?.close();
       throw isDamage(error)
         ? new DamagedStoreError(this.#file, error.message, { cause: error })
         : error;
@@ -237,6 +263,30 @@ function createIfMissing(file: string): void {
   sync(unfinished);
   renameSync(unfinished, file);
   sync(path.dirname(file));
+}
+
+/** SQLite lets the log grow, and removes it when a store is closed; it never shortens one. */
+function assertLogLength(file: string, acknowledged: Acknowledged): void {
+  const log = `${file}-wal`;
+  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+  // One that is not there may have been removed in good order: the revision shows it.
+  if (size === 0 || size >= acknowledged.logBytes) return;
+  throw new DamagedStoreError(
+    file,
+    `its log ${log} has ${size} bytes instead of ${acknowledged.logBytes}: the last writes are missing`,
+  );
+}
+
+function missingWrites(
+  file: string,
+  acknowledged: Acknowledged,
+  revision: number,
+): DamagedStoreError {
+  const missing = acknowledged.revision - revision;
+  return new DamagedStoreError(
+    file,
+    `its last ${missing} writes, which were acknowledged, are missing: its log ${file}-wal was deleted or shortened`,
+  );
 }
 
 function exists(file: string): boolean {
@@ -276,7 +326,17 @@ function open(file: string): DatabaseSync {
   }
 }
 
-/** Result codes SQLITE_BUSY 5, SQLITE_CORRUPT 11, SQLITE_NOTADB 26; the upper bits refine them. */
+/** Nothing is lost, and nothing has to be started anew: the next write is tried like any other. */
+function noSpace(file: string): StatusError {
+  return new StatusError({
+    code: 507,
+    reason: "InsufficientStorage",
+    message: `the disk that holds the store ${file} is full: free space on it and try again`,
+  });
+}
+
+/** Result codes SQLITE_BUSY 5, SQLITE_FULL 13, SQLITE_CORRUPT 11, SQLITE_NOTADB 26; the upper bits refine them. */
 const resultCode = (error: unknown) => Number((error as { errcode?: number })?.errcode) & 0xff;
 const isBusy = (error: unknown): boolean => resultCode(error) === 5;
+const isFull = (error: unknown): boolean => resultCode(error) === 13;
 const isDamage = (error: unknown): error is Error => [11, 26].includes(resultCode(error));

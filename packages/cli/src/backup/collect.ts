@@ -14,6 +14,7 @@ import { UserError } from "../user-error.ts";
 const madeAnew = new Set([
   "api/state.db",
   "api/state.db-wal",
+  "api/state.db-acknowledged",
   "endpoints.json",
   "gateway.json",
   "gateway.kubeconfig",

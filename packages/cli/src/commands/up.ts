@@ -7,6 +7,7 @@ import { urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { createLogger } from "../logger.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
+import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
@@ -54,6 +55,8 @@ export async function up(options: UpOptions): Promise<void> {
     console.log(whatNext(relative(dataDir.kubeconfig), example));
     await interrupted;
     console.log("\nStopping ...");
+  } catch (error) {
+    throw diskProblem(error, dataDir.root) ?? error;
   } finally {
     rmSync(dataDir.endpoints, { force: true });
     await platform?.stop();

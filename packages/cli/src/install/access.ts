@@ -98,7 +98,7 @@ const reading = ["get", "list", "watch"];
 const writing = ["create", "delete", "deletecollection", "patch", "update"];
 
 /** Whoever may view or edit a namespace may do so with Functions too (contract, section 11.3). */
-function aggregatedRoles(): InstalledObject[] {
+export function aggregatedRoles(): InstalledObject[] {
   const toView = "rbac.authorization.k8s.io/aggregate-to-view";
   const toEdit = "rbac.authorization.k8s.io/aggregate-to-edit";
   const toAdmin = "rbac.authorization.k8s.io/aggregate-to-admin";

@@ -26,7 +26,7 @@ test("Functions are admitted only while the webhooks answer, and none is left be
   const { ca, webhook } = await ensureCertificates(dir);
   const config = { runtimeImages: {} } as ControllerConfig;
   const options = { client, config, host: "127.0.0.1", certificate: webhook, ca };
-  const server = await startWebhookServer(options);
+  const server = await startWebhookServer({ ...options, administrator: client });
   expect(await functionsAreAdmitted(client, namespace)).toBe(true);
 
   await server.close();

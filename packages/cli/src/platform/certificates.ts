@@ -1,16 +1,17 @@
 /**
  * The platform's own certificate authority and the certificates that it signs: the API server's,
  * the webhook server's, and the client certificates of the kubeconfigs. Kept under `<dataDir>/pki`,
- * renewed at start when less than a month is left.
+ * renewed at start when less than a month is left, or when one names another subject than it should.
  *
  * The X.509 library is heavy and only needed when something is missing, so it is used by a process
  * of its own (`issue-certificates.ts`) and never loaded into the platform.
  */
 import { execFile } from "node:child_process";
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
+import { certificateNames, type CertificateName, subjects } from "./certificate-subjects.ts";
 
 export interface KeyPair {
   /** PEM. */
@@ -26,15 +27,18 @@ export interface Certificates {
   webhook: KeyPair;
   /** A member of `system:masters`: what `kubeconfig` holds. */
   admin: KeyPair;
+  /** Of nobody's group but its own: see identities.ts. */
   gateway: KeyPair;
 }
 
-export const certificateNames = ["apiServer", "webhook", "admin", "gateway"] as const;
-
 const renewBeforeMs = 30 * 24 * 3600 * 1000;
 
+/** An issuer whose platform was killed may still be writing when the next one does. */
+const maxAttempts = 3;
+
 export async function ensureCertificates(dir: string): Promise<Certificates> {
-  if (!isComplete(dir)) {
+  for (let attempt = 1; !isComplete(dir); attempt++) {
+    if (attempt > maxAttempts) throw new Error(`the certificates in ${dir} do not fit together`);
     const issuer = path.join(import.meta.dirname, "issue-certificates.ts");
     try {
       await promisify(execFile)(process.execPath, [issuer, dir], { timeout: 60_000 });
@@ -56,10 +60,30 @@ export async function ensureCertificates(dir: string): Promise<Certificates> {
 }
 
 function isComplete(dir: string): boolean {
-  return ["ca", ...certificateNames].every((name) => {
-    const file = path.join(dir, `${name}.crt`);
-    if (!existsSync(file) || !existsSync(path.join(dir, `${name}.key`))) return false;
-    const { validTo } = new X509Certificate(readFileSync(file));
-    return Date.parse(validTo) - Date.now() > renewBeforeMs;
-  });
+  return ["ca", ...certificateNames].every((name) => certificateProblem(dir, name) === undefined);
+}
+
+/** Why a certificate of the directory cannot be used, `ca` or one that it has signed; undefined when it can. */
+export function certificateProblem(dir: string, name: string): string | undefined {
+  const file = path.join(dir, `${name}.crt`);
+  const keyFile = path.join(dir, `${name}.key`);
+  if (!existsSync(file) || !existsSync(keyFile)) return "it is missing";
+  try {
+    const certificate = new X509Certificate(readFileSync(file));
+    if (Date.parse(certificate.validTo) - Date.now() < renewBeforeMs)
+      return "it is about to expire";
+    // A kill between two files leaves a key of one certificate beside another.
+    if (!certificate.checkPrivateKey(createPrivateKey(readFileSync(keyFile))))
+      return "its key is another certificate's";
+    if (name === "ca") return undefined;
+    const ca = new X509Certificate(readFileSync(path.join(dir, "ca.crt")));
+    if (!certificate.verify(ca.publicKey)) return "another authority has signed it";
+    const { commonName, organisations } = subjects[name as CertificateName];
+    const wanted = [`CN=${commonName}`, ...organisations.map((each) => `O=${each}`)].sort();
+    // A line for each part, in the order of the issuer's.
+    const isOurs = certificate.subject.split("\n").sort().join("\n") === wanted.join("\n");
+    return isOurs ? undefined : "it names another subject than it should";
+  } catch (error) {
+    return `it cannot be read: ${(error as Error).message}`;
+  }
 }

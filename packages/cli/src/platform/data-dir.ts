@@ -1,6 +1,18 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { UserError } from "../user-error.ts";
+import { diskProblem } from "./disk-problem.ts";
 import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /** Where everything of one platform lives on disk. Nothing outside of it is written. */
@@ -19,20 +31,15 @@ export interface DataDir {
   unlock(): void;
 }
 
+const parts = ["pki", "api", "node", "registry", "logs"] as const;
+/** Below this not even the locks and logs of a start find a place. */
+const minFreeBytes = 1024 ** 2;
+
 /** Creates what is missing and keeps every other `spry up` out until `unlock`. */
 export function openDataDir(root: string): DataDir {
   const at = (name: string) => path.join(root, name);
   const isNew = !existsSync(at("pki"));
-  try {
-    for (const dir of [root, at("pki"), at("api"), at("node"), at("registry"), at("logs")])
-      mkdirSync(dir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new UserError(
-      `the data directory ${root} cannot be created: ${(error as Error).message}`,
-      "choose another one with --data-dir",
-    );
-  }
-  const unlock = lock(root);
+  const unlock = prepare(root);
   return {
     root,
     kubeconfig: at("kubeconfig"),
@@ -45,6 +52,51 @@ export function openDataDir(root: string): DataDir {
     isNew,
     unlock,
   };
+}
+
+function prepare(root: string): () => void {
+  try {
+    if (existsSync(root)) assertOurs(root);
+    for (const dir of [root, ...parts.map((part) => path.join(root, part))]) {
+      makeDirectory(dir);
+      accessSync(dir, constants.R_OK | constants.W_OK | constants.X_OK);
+    }
+    const { bavail, bsize } = statfsSync(root);
+    if (bavail * bsize < minFreeBytes) throw Object.assign(new Error(), { code: "ENOSPC" });
+    return lock(root);
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    throw (
+      diskProblem(error, root) ??
+      new UserError(
+        `the data directory ${root} cannot be used: ${(error as Error).message}`,
+        "choose another one with --data-dir",
+      )
+    );
+  }
+}
+
+function makeDirectory(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    // On a read-only file system this says that the directory is not there; a plain attempt says why.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") mkdirSync(dir, { mode: 0o700 });
+    else throw error;
+  }
+}
+
+/** A directory with somebody's files in it is most likely a slip: nothing of ours is mixed with them. */
+function assertOurs(root: string): void {
+  const entries = readdirSync(root).filter(
+    (name) => !name.startsWith(".") && name !== "lost+found",
+  );
+  const ours = new Set<string>([...parts, "lock", "kubeconfig", "registry.json"]);
+  if (entries.length === 0 || entries.some((name) => ours.has(name))) return;
+  throw new UserError(
+    `the data directory ${root} holds other files (${entries.slice(0, 3).join(", ")}) and no data of Spry`,
+    "choose an empty directory, or one that does not exist yet, with --data-dir",
+  );
 }
 
 /** True while a platform uses the directory. */

@@ -2,6 +2,9 @@
  * The gateway is a process of its own: control-plane work never delays a request, and requests go on
  * being answered while the control plane restarts. It therefore outlives a crash of the platform;
  * the next start adopts it when it still fits, and replaces it otherwise.
+ *
+ * None is ever left behind unseen: it is written down as soon as it has a process number, long before it is ready, and
+ * one whose platform has ended before it could be written down finds nobody to report to, and ends (gateway-main.ts).
  */
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
@@ -38,6 +41,7 @@ interface Ports {
   adminPort: number;
 }
 
+/** Ports are 0 until it has reported them. */
 interface Running extends ProcessIdentity, Ports {
   fingerprint: string;
 }
@@ -103,11 +107,20 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
     env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] },
   });
   closeSync(log);
+  child.once("error", (error) => child.stdio[3]?.destroy(error));
   child.unref();
-  const ports = await reportedPorts(child.stdio[3] as Readable, options);
-  const running = { ...identify(child.pid ?? 0), ...ports, fingerprint: options.fingerprint };
-  writeAtomically(stateFile, JSON.stringify(running), 0o600);
-  return running;
+  const record = { ...identify(child.pid ?? 0), fingerprint: options.fingerprint };
+  const write = (running: Running) => {
+    writeAtomically(stateFile, JSON.stringify(running), 0o600);
+    return running;
+  };
+  const starting = write({ ...record, port: 0, adminPort: 0 });
+  try {
+    return write({ ...record, ...(await reportedPorts(child.stdio[3] as Readable, options)) });
+  } catch (error) {
+    await end(starting);
+    throw error;
+  }
 }
 
 /** The child says `ready <port> <admin port>` or `error <message>` on descriptor 3. */
@@ -127,6 +140,7 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
       else fail(rest.join(" "));
       pipe.destroy();
     });
+    pipe.on("error", (error) => fail(error.message));
     pipe.on("end", () => {
       clearTimeout(timer);
       fail("it ended at once");

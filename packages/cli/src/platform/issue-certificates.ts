@@ -1,6 +1,8 @@
 /** Program: issues what is missing or about to expire in the directory given. See certificates.ts. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { certificateProblem } from "./certificates.ts";
+import { certificateNames, type CertificateName, subjects } from "./certificate-subjects.ts";
 import { type Authority, issueLeaf, newAuthority, readAuthority } from "../x509.ts";
 
 const day = 24 * 3600 * 1000;
@@ -15,40 +17,35 @@ const loopback: Names = [
   { type: "ip", value: "::1" },
 ];
 
-/** What each certificate is for; the common name of a client is its user, the organisation its group. */
-const leaves: Record<string, { subject: string; names?: Names }> = {
-  apiServer: {
-    subject: "CN=kube-apiserver",
-    names: [
-      ...loopback,
-      { type: "dns", value: "kubernetes" },
-      { type: "dns", value: "kubernetes.default" },
-      { type: "dns", value: "kubernetes.default.svc" },
-      { type: "dns", value: "kubernetes.default.svc.cluster.local" },
-      { type: "ip", value: "10.96.0.1" },
-    ],
-  },
-  webhook: {
-    subject: "CN=serverless-webhook.kyma-system.svc",
-    names: [...loopback, { type: "dns", value: "serverless-webhook.kyma-system.svc" }],
-  },
-  admin: { subject: "CN=admin, O=system:masters" },
-  gateway: { subject: "CN=spry:gateway, O=system:masters" },
+/** Of servers: what they answer to. */
+const serverNames: Partial<Record<CertificateName, Names>> = {
+  apiServer: [
+    ...loopback,
+    { type: "dns", value: "kubernetes" },
+    { type: "dns", value: "kubernetes.default" },
+    { type: "dns", value: "kubernetes.default.svc" },
+    { type: "dns", value: "kubernetes.default.svc.cluster.local" },
+    { type: "ip", value: "10.96.0.1" },
+  ],
+  webhook: [...loopback, { type: "dns", value: subjects.webhook.commonName }],
 };
 
 async function main(dir: string): Promise<void> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const authority = await loadAuthority(dir);
-  for (const [name, leaf] of Object.entries(leaves)) {
+  for (const name of certificateNames) {
+    const { commonName, organisations } = subjects[name];
+    const subject = [`CN=${commonName}`, ...organisations.map((each) => `O=${each}`)].join(", ");
+    const names = serverNames[name];
     const validity = { now: Date.now(), lifetimeMs: leafDays * day };
-    store(dir, name, await issueLeaf(authority, { ...leaf, ...validity }));
+    store(dir, name, await issueLeaf(authority, { subject, ...validity, ...(names && { names }) }));
   }
 }
 
 /** The authority in the directory, or a new one: clients that trust it go on working after a renewal. */
 async function loadAuthority(dir: string): Promise<Authority> {
   const file = path.join(dir, "ca.crt");
-  if (existsSync(file)) {
+  if (certificateProblem(dir, "ca") === undefined) {
     const key = readFileSync(path.join(dir, "ca.key"), "utf8");
     const authority = await readAuthority(readFileSync(file, "utf8"), key);
     if (authority.certificate.notAfter.getTime() - Date.now() > leafDays * day) return authority;

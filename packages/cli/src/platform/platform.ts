@@ -34,6 +34,13 @@ import { ensureCertificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
+import {
+  controllerIdentity,
+  type Identity,
+  nodeIdentity,
+  nodeName,
+  registryIdentity,
+} from "./identities.ts";
 import { collectWhenIdle } from "./idle-memory.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { npmCli } from "./npm-cli.ts";
@@ -82,7 +89,6 @@ export interface Platform {
 }
 
 const host = "127.0.0.1";
-const nodeName = "spry";
 /** The host in image names: it stays the same when the registry's port changes. */
 const pullAddress = "registry.spry.localhost";
 
@@ -143,6 +149,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     teardown.push(() => sandbox.close());
 
     const client = new KubeClient(api.transport(), { fieldManager: "spry" });
+    const clientOf = ({ name, groups }: Identity) =>
+      new KubeClient(api.transport({ name, groups }), { fieldManager: "spry" });
+    const controllerClient = clientOf(controllerIdentity);
     const apiServer = `https://${host}:${apiListener.port}`;
     const registryUrl = `http://${host}:${registry.port}`;
     const access: RegistryAccess = {
@@ -197,7 +206,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     teardown.push(() => status.close());
     const config = controllerConfig(images);
     const webhook = await startWebhookServer({
-      client,
+      administrator: client,
+      client: controllerClient,
       config,
       host,
       certificate: certificates.webhook,
@@ -208,7 +218,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     void writeNpmSettings(npmConfig, log);
     writePipSettings(pipConfig, log);
     const node = createNode({
-      client,
+      client: clientOf(nodeIdentity),
       name: nodeName,
       dataDir: dataDir.node,
       sandbox,
@@ -225,7 +235,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         signal: running.signal,
       }),
       startServerlessController({
-        client: client.through((transport) => measuredTransport(transport, metrics)),
+        client: controllerClient.through((transport) => measuredTransport(transport, metrics)),
         config,
         metrics,
         liveness,
@@ -234,7 +244,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         signal: running.signal,
       }),
       watchConfiguration({
-        client,
+        client: controllerClient,
         config,
         onChange: (current) => {
           webhook.use(current.config);
@@ -243,7 +253,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log,
         signal: running.signal,
       }),
-      ownRegistry.keepClean({ client, config, signal: running.signal }),
+      ownRegistry.keepClean({ client: clientOf(registryIdentity), config, signal: running.signal }),
       node.run(running.signal),
     ];
     teardown.push(async () => {
@@ -256,7 +266,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       one.catch((error: unknown) => log.error({ error }, "a part of the platform ended"));
 
     const pushes = await occupying("Git webhooks", options.webhookPort, "--webhook-port", (port) =>
-      startPushServer({ client, host, port, log: log.child({ room: "git" }) }),
+      startPushServer({ client: controllerClient, host, port, log: log.child({ room: "git" }) }),
     );
     teardown.push(() => pushes.close());
     await nodeReady(client);

@@ -1,15 +1,26 @@
 /** The objects that a platform needs before the first Function: what the Helm chart installs on a cluster. */
 import { functionCrd, gitRepositoryCrd } from "@spry/function";
 import { serverlessCrd } from "@spry/controller";
-import { type KubeClient, resources } from "@spry/kube";
+import { type KubeClient, type Resource, resources } from "@spry/kube";
+import { aggregatedRoles } from "../install/access.ts";
+import { type InstalledObject } from "../install/parts.ts";
+import { identityObjects } from "./identities.ts";
 
 export const systemNamespace = "kyma-system";
 
 /** What is changed is applied; the rest, Secret and ServiceAccount, is the Serverless Controller's. */
 export async function applySystemObjects(client: KubeClient): Promise<void> {
   const definitions = [functionCrd(), gitRepositoryCrd(), serverlessCrd()];
+  await client.apply(resources.namespaces, { metadata: { name: systemNamespace } });
+  const access = [...identityObjects(systemNamespace), ...aggregatedRoles()];
   await Promise.all([
-    client.apply(resources.namespaces, { metadata: { name: systemNamespace } }),
+    ...access.map((each) => client.apply(accessResource(each), each, { force: true })),
     ...definitions.map((each) => client.apply(resources.customResourceDefinitions, each)),
   ]);
+}
+
+function accessResource({ kind }: InstalledObject): Resource {
+  const plural = `${kind.toLowerCase()}s`;
+  const namespaced = !kind.startsWith("Cluster");
+  return { group: "rbac.authorization.k8s.io", version: "v1", kind, plural, namespaced };
 }

@@ -12,6 +12,9 @@ import { answerWith } from "../webhook-requests.ts";
 import { type KeyPair } from "./certificates.ts";
 
 export async function startWebhookServer(options: {
+  /** Tells the API server of the webhooks. */
+  administrator: KubeClient;
+  /** What the webhooks themselves look at objects with. */
   client: KubeClient;
   config: ControllerConfig;
   host: string;
@@ -26,7 +29,7 @@ export async function startWebhookServer(options: {
   );
   server.keepAliveTimeout = 120_000;
   const listener = await listening(server, { host: options.host, port: 0 });
-  await configure(options.client, `https://${options.host}:${listener.port}`, options.ca);
+  await configure(options.administrator, `https://${options.host}:${listener.port}`, options.ca);
   return {
     use: (config) => (admission = createAdmission(config, options.client)),
     close: () => listener.close(),

@@ -20,11 +20,13 @@ import {
   type Job,
   KubeClient,
   type KubeObject,
+  type Logger,
   ManualClock,
   type Pod,
   type PodTemplateSpec,
   type Resource,
   resources,
+  silentLogger,
   type Transport,
 } from "@spry/kube";
 import { isFinished } from "../build-slots.ts";
@@ -45,6 +47,8 @@ export class TestPlatform implements AsyncDisposable {
   readonly clock = new ManualClock(Date.now());
   /** What the controller wrote, as `PATCH /api/v1/…`, without Events. */
   readonly writes: string[] = [];
+  /** Warnings and errors of the controller's log, as `message: error`. */
+  readonly troubles: string[] = [];
   /** Stands between controller and API server; `pass` sends a request on. */
   fault: ((request: Request, pass: Transport) => Promise<Response>) | undefined;
   readonly #config: Partial<ControllerConfig>;
@@ -53,6 +57,12 @@ export class TestPlatform implements AsyncDisposable {
   #running: { stop: AbortController; ended: Promise<void> } | undefined;
 
   readonly #metrics: ControllerMetrics | undefined;
+  readonly #log: Logger = {
+    ...silentLogger,
+    warn: (fields, message) => this.#note(fields, message),
+    error: (fields, message) => this.#note(fields, message),
+    child: () => this.#log,
+  };
 
   static async start(
     config: Partial<ControllerConfig> = {},
@@ -76,6 +86,11 @@ export class TestPlatform implements AsyncDisposable {
     this.client = new KubeClient(transport, { fieldManager: "test" });
     this.#close = close;
     this.#config = config;
+  }
+
+  #note(fields: object, message: string): void {
+    const { error } = fields as { error?: unknown };
+    this.troubles.push(`${message}: ${error instanceof Error ? error.message : String(error)}`);
   }
 
   async #install(): Promise<void> {
@@ -120,6 +135,7 @@ export class TestPlatform implements AsyncDisposable {
       client: new KubeClient(recording),
       config: { ...settings, ...this.#config },
       clock: this.clock,
+      log: this.#log,
       ...(this.#metrics ? { metrics: this.#metrics } : {}),
       signal: stop.signal,
     });

@@ -38,6 +38,8 @@ export interface Bench {
   service(name?: string, labels?: Record<string, string>): Promise<void>;
   call(options?: CallOptions): Promise<Answered>;
   raw(): Promise<Socket>;
+  /** Everything that comes back on a connection of its own for the bytes given (latin1). */
+  exchange(bytes: string): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -92,6 +94,15 @@ export async function startBench(options: Partial<GatewayOptions> = {}): Promise
     },
     call: (call = {}) => callGateway(gateway.port, call),
     raw: () => connected(gateway.port),
+    async exchange(bytes) {
+      const socket = await connected(gateway.port);
+      socket.write(bytes, "latin1");
+      try {
+        return (await bodyOf(socket)).toString("latin1");
+      } finally {
+        socket.destroy();
+      }
+    },
     async close() {
       await gateway.close();
       await Promise.all(pods.map((pod) => pod.stop()));
@@ -129,10 +140,11 @@ class Network {
 
 async function startPod(handler: PodHandler): Promise<TestPod> {
   const seen: http.IncomingMessage[] = [];
-  const server = http.createServer((request, response) => {
+  const server = http.createServer({ maxHeaderSize: 32 * 1024 }, (request, response) => {
     seen.push(request);
     handler(request, response);
   });
+  server.maxHeadersCount = 0;
   const address = `127.0.7.${(lastAddress = (lastAddress % 250) + 1)}`;
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
@@ -202,7 +214,9 @@ export function callGateway(port: number, call: CallOptions): Promise<Answered> 
   const { method = "GET", path = "/", host = "hello.default.localhost", agent = false } = call;
   return new Promise((resolve, reject) => {
     const headers = { host, ...call.headers };
-    const request = http.request({ host: "127.0.0.1", port, method, path, headers, agent });
+    const maxHeaderSize = 64 * 1024;
+    const to = { host: "127.0.0.1", port, method, path };
+    const request = http.request({ ...to, headers, agent, maxHeaderSize });
     request.once("error", reject);
     request.once("response", (response) => {
       const chunks: Buffer[] = [];

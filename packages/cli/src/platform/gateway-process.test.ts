@@ -1,0 +1,88 @@
+/** The gateway's process outlives its platform; none of them may be left behind unseen. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type ApiServer, createApiServer } from "@spry/apiserver";
+import { KubeClient, silentLogger } from "@spry/kube";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { gatewayProgram } from "../programs.ts";
+import { ensureCertificates } from "./certificates.ts";
+import { readJson } from "./data-dir.ts";
+import { endGateway, startGatewayProcess } from "./gateway-process.ts";
+import { kubeconfigFor } from "./kubeconfig.ts";
+import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
+import { applySystemObjects } from "./system-objects.ts";
+
+let dir = "";
+let api: ApiServer;
+let kubeconfig = "";
+beforeAll(async () => {
+  dir = mkdtempSync(path.join(tmpdir(), "gateway-process-"));
+  api = await createApiServer({ dataDir: ":memory:" });
+  const { ca, apiServer, gateway } = await ensureCertificates(dir);
+  const { port } = await api.listen({ host: "127.0.0.1", port: 0, ...apiServer, clientCa: ca });
+  await applySystemObjects(new KubeClient(api.transport()));
+  kubeconfig = path.join(dir, "gateway.kubeconfig");
+  const server = `https://127.0.0.1:${port}`;
+  writeFileSync(kubeconfig, kubeconfigFor({ server, ca, user: "gateway", client: gateway }));
+});
+afterAll(async () => {
+  await api.close();
+  rmSync(dir, { recursive: true });
+});
+
+const start = (config: string) =>
+  startGatewayProcess({
+    dataDir: dir,
+    logFile: path.join(dir, "gateway.log"),
+    kubeconfig: config,
+    host: "127.0.0.1",
+    port: 0,
+    fingerprint: "one",
+    log: silentLogger,
+  });
+const recorded = () => readJson<ProcessIdentity & { port: number }>(path.join(dir, "gateway.json"));
+
+test("a gateway is written down long before it is ready, and ended by what is written", async () => {
+  const unreachable = path.join(dir, "nowhere.kubeconfig");
+  const { ca, gateway } = await ensureCertificates(dir);
+  // Nothing listens there: it never becomes ready.
+  const server = "https://127.0.0.1:1";
+  writeFileSync(unreachable, kubeconfigFor({ server, ca, user: "gateway", client: gateway }));
+  const starting = start(unreachable).catch((error: Error) => error.message);
+  await expect.poll(recorded).toMatchObject({ port: 0 });
+  const orphan = recorded();
+  expect(isAlive(orphan!)).toBe(true);
+  // What `spry down` does, and each start whose gateway does not fit.
+  await endGateway(dir);
+  expect(isAlive(orphan!)).toBe(false);
+  expect(await starting).toMatch(/the gateway did not start/);
+});
+
+test("one that never became ready is replaced by the next start", async () => {
+  const abandoned = spawn(process.execPath, ["-e", "setTimeout(() => {}, 60000)"]);
+  const record = { ...identify(abandoned.pid ?? 0), port: 0, adminPort: 0, fingerprint: "one" };
+  writeFileSync(path.join(dir, "gateway.json"), JSON.stringify(record));
+  const gateway = await start(kubeconfig);
+  expect(isAlive(record)).toBe(false);
+  expect(recorded()?.port).toBe(gateway.port);
+  await gateway.stop();
+});
+
+test("one whose platform has ended before it could be written down ends by itself", async () => {
+  const args = JSON.stringify([gatewayProgram(), kubeconfig, "127.0.0.1", "0"]);
+  // Spawned as the platform does it, by a process that ends at once.
+  const parent = spawn(process.execPath, [
+    "-e",
+    `const { spawn } = require("node:child_process");
+     const stdio = ["ignore", "ignore", "ignore", "pipe"];
+     console.log(spawn(process.execPath, ${args}, { detached: true, stdio }).pid);
+     process.exit();`,
+  ]);
+  const pid = await new Promise<number>((resolve) =>
+    parent.stdout.once("data", (text: Buffer) => resolve(Number(text.toString()))),
+  );
+  const orphan = identify(pid);
+  await expect.poll(() => isAlive(orphan), { timeout: 10_000 }).toBe(false);
+});

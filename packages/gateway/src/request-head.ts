@@ -1,0 +1,66 @@
+import { type IncomingMessage } from "node:http";
+import { type Answer, malformedHead } from "./answer.ts";
+
+/** What a request is for, once its head has been found to be sound. */
+export interface Target {
+  /** The authority as it was written, host and perhaps port; empty where an HTTP/1.0 client names none. */
+  host: string;
+  /** Path and query, as the Pod is asked for them. */
+  path: string;
+}
+
+const absoluteForm = /^https?:\/\/([^/?#]*)([^#]*)/i;
+
+/**
+ * Reads the request's target, or says why the request is refused: where two readers of the same bytes could
+ * understand different requests (RFC 9112 section 11.2), nothing is passed on. The authority of a target in absolute
+ * form wins over `Host` (section 3.2.2).
+ */
+export function readHead(request: IncomingMessage): Target | Answer {
+  const { headers, httpVersionMajor, httpVersionMinor, url = "/" } = request;
+  if (httpVersionMajor !== 1) return unsupportedVersion(request.httpVersion);
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined) {
+    // Section 6.1: its framing must be taken for faulty.
+    if (httpVersionMinor === 0) return malformedHead("HTTP/1.0 has no Transfer-Encoding");
+    if (coding.trim().toLowerCase() !== "chunked") return unsupportedCoding;
+  }
+  const hosts = countOf(request.rawHeaders, "host");
+  if (hosts > 1) return malformedHead("it has more than one Host");
+  if (hosts === 0 && httpVersionMinor > 0) return malformedHead("it has no Host");
+  if (url.startsWith("/") || url === "*") return { host: headers.host ?? "", path: url };
+  const absolute = absoluteForm.exec(url);
+  if (!absolute) return malformedHead("its target is neither a path nor an http URL");
+  const [, host = "", path = ""] = absolute;
+  // RFC 9110 section 4.2.4: it may hide which host is meant.
+  if (host.includes("@")) return malformedHead("its target names a user");
+  return { host, path: path.startsWith("/") ? path : `/${path}` };
+}
+
+/** Whether the client understands chunks, interim answers and upgrades (RFC 9110 sections 7.8 and 15.2, RFC 9112 section 7). */
+export function isModern({ httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
+  return httpVersionMajor > 1 || httpVersionMinor > 0;
+}
+
+function countOf(rawHeaders: readonly string[], name: string): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const each = rawHeaders[i] ?? "";
+    if (each.length === name.length && each.toLowerCase() === name) count++;
+  }
+  return count;
+}
+
+const unsupportedVersion = (version: string): Answer => ({
+  status: 505,
+  reason: "VersionNotSupported",
+  message: `HTTP/${version} is not spoken here: use HTTP/1.1`,
+  headers: { connection: "close" },
+});
+
+const unsupportedCoding: Answer = {
+  status: 501,
+  reason: "CodingNotSupported",
+  message: "the request's Transfer-Encoding is not supported: use chunked alone",
+  headers: { connection: "close" },
+};
