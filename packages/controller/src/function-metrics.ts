@@ -21,8 +21,8 @@ interface Followed {
 }
 
 /**
- * What the controller tells of Functions: the names of the contract's image mode (the time from creation to each
- * condition, once per Function) and of its buildless mode (section 14). Gauges go with their Function.
+ * Metrics about Functions, by the contract's names (docs/compatibility.md#metrics): those of its image mode (the time from
+ * creation to each condition, once per Function) and of its buildless mode. A gauge is removed with its Function.
  */
 export class FunctionMetrics {
   static readonly #made = new WeakMap<MetricsRegistry, FunctionMetrics>();

@@ -1,4 +1,4 @@
-/** What `functionBuildExecutorArgs` says to the builder (contract, section 5.1: a list, its parts parted by commas). */
+/** The comma-separated list `functionBuildExecutorArgs`, as the builder reads it (docs/compatibility.md#executor-arguments). */
 
 export interface ExecutorArguments {
   /** Registries (`host:port`) that builders speak to without TLS. */

@@ -75,7 +75,7 @@ export function serverlessReconciler(
     await writeStatus(object, { ...object.status, state: "Warning", served: "False", conditions });
   }
 
-  /** Deletion waits until nobody needs it any more (contract, section 11.1). */
+  /** Deletion waits while there are Functions (docs/compatibility.md#serverless-object). */
   async function endServed(object: Serverless): Promise<ReconcileResult> {
     const { items } = await client.list(functions, { limit: 500 });
     if (items.length === 0) {

@@ -96,7 +96,7 @@ function failed(draft: Draft, error: GitError, known: string | undefined): Outco
   return { kind, reason, message };
 }
 
-/** The contract's words for each kind of failure. */
+/** The contract's message for each kind of failure (docs/compatibility.md#git). */
 function messageOf({ failure, message }: GitError): string {
   if (failure === "authorization") return authorizationFailed;
   if (failure === "unrecoverable") return `Stop reconciliation, reason: ${message}`;
