@@ -56,7 +56,7 @@ function judge(deployment: Deployment, problem: PodProblem | undefined): Finding
   const failure = condition("ReplicaFailure");
   const obstacle =
     problem?.message ??
-    (failure?.status === "True" ? `its Pods cannot be made: ${failure.message}` : undefined);
+    (failure?.status === "True" ? `its Pods cannot be created: ${failure.message}` : undefined);
   const why = obstacle ? `: ${obstacle}` : "";
   if (seen && progressing?.status === "False") {
     const message = `Deployment ${name} failed${why || `: ${progressing.message}`}`;

@@ -47,8 +47,8 @@ export function readExecutorArguments(text: string): ExecutorArguments | { error
     if (host) result.plainRegistries.push(host);
     else if (ofDockerfiles.has(argument.replace(/=.*$/, ""))) result.withoutEffect.push(argument);
     else {
-      const wanted = "--insecure-registry=HOST:PORT is what it can be told";
-      return { error: `the builder does not know ${JSON.stringify(argument)}; ${wanted}` };
+      const supported = "the builder supports --insecure-registry=HOST:PORT";
+      return { error: `unknown argument ${JSON.stringify(argument)}; ${supported}` };
     }
   }
   return result;

@@ -63,7 +63,7 @@ function conclude(
   if (answer && "commit" in answer) return updated(draft, git, answer.commit, warnings);
   if (answer) return failed(draft, answer.error, known);
   if (known === undefined || isDemanded) {
-    const message = `asking the Git server for reference ${git.reference}`;
+    const message = `resolving reference ${git.reference} on the Git server`;
     return { kind: "wait", reason: "SourceResolving", message };
   }
   // After a restart, or with other credentials: what was said last stays said.
