@@ -63,7 +63,7 @@ describe.skipIf(reason !== undefined)(`any cluster${reason ? ` (skipped: ${reaso
   test("is installed in with one command", async () => {
     const values = cluster.values.flatMap((file) => ["--values", file]);
     const { code, stderr } = await spry("install", "--timeout", "240", ...values);
-    expect(stderr).toContain("Spry is installed in kyma-system. Functions may be applied.");
+    expect(stderr).toContain("Spry is installed in kyma-system. You can apply Functions now.");
     expect(code).toBe(0);
   }, 300_000);
 

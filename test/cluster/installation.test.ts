@@ -92,7 +92,7 @@ describe.skipIf(reason !== undefined)(
       await cluster.client.delete(resources.deployments, fn);
       const third = await install(withoutRegistry);
       expect(third.stderr).toContain(
-        "serverless-docker-registry is not wished for any more and stays: it holds data",
+        "serverless-docker-registry is no longer part of the values, but is kept: it holds data",
       );
       expect(await present("registry")).toEqual([
         `PersistentVolumeClaim ${system}/serverless-docker-registry`,

@@ -267,7 +267,9 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
       const { status } = await cluster.client.get(functions, target);
       return status?.conditions?.find(({ type }) => type === "BuildReady")?.message;
     };
-    await expect.poll(build, patience).toContain("its Pod cannot be made: exceeded quota: little");
+    await expect
+      .poll(build, patience)
+      .toContain("its Pod cannot be created: exceeded quota: little");
     await cluster.client.delete(resources.namespaces, { name: tight });
   });
 
@@ -290,7 +292,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
 
   test("while there are Functions, uninstalling is refused", async () => {
     const { code, stderr } = await cluster.spry("uninstall");
-    expect(stderr).toContain(`there are Functions: ${namespace}`);
+    expect(stderr).toContain(`Functions still exist: ${namespace}`);
     expect(code).toBe(1);
   });
 
@@ -305,7 +307,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     };
     const running = await pods();
     const { stderr } = await cluster.spry("uninstall", "--functions", "keep");
-    expect(stderr).toContain("Spry is gone; Functions run on as they are.");
+    expect(stderr).toContain("Spry is uninstalled; Functions keep running.");
     expect(await cluster.call(namespace, "inline")).toBe("edit 2");
     expect((await install()).code).toBe(0);
     await expect.poll(async () => (await configuration()).status?.state, patience).toBe("Ready");
@@ -392,7 +394,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
 
   test("spry uninstall leaves nothing behind", async () => {
     const { code, stderr } = await cluster.spry("uninstall", "--functions", "delete");
-    expect(stderr).toContain("Spry is gone.");
+    expect(stderr).toContain("Spry is uninstalled.");
     expect(code).toBe(0);
     await cluster.client.delete(resources.namespaces, { name: namespace });
     const left = async () => {

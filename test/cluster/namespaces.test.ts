@@ -99,7 +99,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
     await create(namespace);
     await expect
       .poll(() => condition(namespace, "BuildReady"), patience)
-      .toMatch(/its Pod cannot be made: .*maximum memory usage per Container is 64Mi/);
+      .toMatch(/its Pod cannot be created: .*maximum memory usage per Container is 64Mi/);
     await cluster.client.delete(limitRanges, metadata);
     await expect
       .poll(() => condition(namespace, "Running"), patience)
@@ -139,7 +139,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
     await cluster.client.patch(functions, { namespace, name: "first" }, { spec: { replicas: 2 } });
     await expect
       .poll(() => condition(namespace, "Running", "first"), patience)
-      .toContain("its Pods cannot be made: pods");
+      .toContain("its Pods cannot be created: pods");
     expect(await condition(namespace, "Running", "first")).toContain("exceeded quota: little");
     const patch = { spec: { hard: { pods: "5" } } };
     await cluster.client.patch(resources.resourceQuotas, target, patch);
@@ -158,7 +158,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
     expect(build.spec?.nodeSelector).toEqual({ "spry.invalid/disk": "fast" });
     await expect
       .poll(() => condition(namespace, "BuildReady"), patience)
-      .toMatch(/^Unknown \w+ .*the Pod cannot be placed: no nodes available/);
+      .toMatch(/^Unknown \w+ .*the Pod cannot be scheduled: no nodes available/);
     withNodes(namespace);
     const { spec } = await podOf(namespace, "deployment");
     expect(spec?.nodeSelector).toEqual({ "spry.invalid/disk": "fast" });
@@ -189,7 +189,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
     await create(strict);
     await expect
       .poll(() => condition(strict, "BuildReady"), patience)
-      .toMatch(/its Pod cannot be made: .*tolerations/);
+      .toMatch(/its Pod cannot be created: .*tolerations/);
   });
 
   test("where sidecars are injected, builds stay without, or they would never end", async () => {

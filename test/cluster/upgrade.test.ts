@@ -129,7 +129,7 @@ describe.skipIf(reason !== undefined)(`upgrade${reason ? ` (skipped: ${reason})`
 
   test("what the upgrade has left can be uninstalled", async () => {
     const { code, stderr } = await cluster.spry("uninstall", "--functions", "delete");
-    expect(stderr).toContain("Spry is gone.");
+    expect(stderr).toContain("Spry is uninstalled.");
     expect(code).toBe(0);
   }, 120_000);
 });

@@ -83,7 +83,7 @@ describe("a backup that is not whole changes nothing", () => {
     const { code, output } = await spry("restore", copy, "--data-dir", path.join(scratch, "other"));
     expect({ code, output }).toMatchObject({
       code: 1,
-      output: expect.stringContaining("no whole backup"),
+      output: expect.stringContaining("the backup is damaged or incomplete"),
     });
     expect(readdirSync(scratch)).toEqual(before);
   });
@@ -122,7 +122,7 @@ test("after the restore the Function answers, with its image and without a build
   );
   expect({ code, output }).toMatchObject({
     code: 0,
-    output: expect.stringContaining("what was there before is in"),
+    output: expect.stringContaining("the previous content is in"),
   });
   await platform.start();
   await platform.callUntil("kept.default", ({ body }) => body === "still here");

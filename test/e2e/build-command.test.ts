@@ -108,7 +108,7 @@ describe("spry build", () => {
   });
 
   test.each([
-    { args: ["nowhere", "-t", "a/b:1"], why: /nowhere is no directory/ },
+    { args: ["nowhere", "-t", "a/b:1"], why: /nowhere is not a directory/ },
     {
       args: ["src", "-t", "a/b:1", "--runtime", "cobol"],
       why: /no runtime cobol.*use one of nodejs/s,

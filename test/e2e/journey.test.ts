@@ -180,7 +180,7 @@ describe("spry", () => {
     expect((await platform.spry(["delete", "cli"])).code).toBe(0);
     expect(await platform.spry(["get", "cli"])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("there is no Function cli in namespace default"),
+      stderr: expect.stringContaining("Function cli not found in namespace default"),
     });
   });
 

@@ -1,4 +1,4 @@
-/** The end-to-end scenarios of the system that Spry succeeds (contract, section 16.1), on either engine. */
+/** The end-to-end scenarios of the system that Spry succeeds (docs/compatibility.md#scenarios), on either engine. */
 import { expect, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
 import { functionManifest } from "../support/platform.ts";

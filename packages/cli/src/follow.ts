@@ -45,8 +45,8 @@ export async function followUntilRunning(
       );
       if (failed) {
         throw new UserError(
-          `Function ${namespace}/${name} does not run: ${failed.reason}: ${failed.message}`,
-          `kubectl describe function ${name} -n ${namespace} shows more; spry logs ${name} what it wrote`,
+          `Function ${namespace}/${name} is not running: ${failed.reason}: ${failed.message}`,
+          `kubectl describe function ${name} -n ${namespace} shows details; spry logs ${name} shows its output`,
         );
       }
       const conditions = conditionsOf(current);
@@ -58,9 +58,9 @@ export async function followUntilRunning(
   }
   const waitingFor = conditionsOf(last).find(({ status }) => status !== "True");
   throw new UserError(
-    `Function ${namespace}/${name} did not run within ${options.timeoutMs / 1000} s` +
+    `Function ${namespace}/${name} was not running after ${options.timeoutMs / 1000} s` +
       (waitingFor ? `: ${waitingFor.type}: ${waitingFor.message}` : ""),
-    `it is still being worked on; kubectl describe function ${name} -n ${namespace} shows where it is`,
+    `Spry continues in the background; kubectl describe function ${name} -n ${namespace} shows the progress`,
   );
 }
 
@@ -81,7 +81,7 @@ async function* versionsOf(
   name: string,
   signal: AbortSignal,
 ): AsyncGenerator<Function> {
-  const gone = () => new UserError(`Function ${namespace}/${name} was deleted meanwhile`);
+  const gone = () => new UserError(`Function ${namespace}/${name} was deleted in the meantime`);
   while (!signal.aborted) {
     try {
       const only = { namespace, fieldSelector: `metadata.name=${name}`, signal };

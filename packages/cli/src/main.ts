@@ -8,7 +8,10 @@ import { version } from "./version.ts";
 const port = (text: string): number => {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 0 && value <= 65535) return value;
-  throw new UserError(`${text} is no port`, "use a number from 0 (any free port) to 65535");
+  throw new UserError(
+    `${text} is not a valid port`,
+    "use a number from 0 (any free port) to 65535",
+  );
 };
 const bytes = (text: string): number => {
   try {
@@ -17,7 +20,10 @@ const bytes = (text: string): number => {
   } catch {
     // Said below.
   }
-  throw new UserError(`${text} is no size`, "use a Kubernetes quantity, such as 500Mi or 20Gi");
+  throw new UserError(
+    `${text} is not a valid size`,
+    "use a Kubernetes quantity, such as 500Mi or 20Gi",
+  );
 };
 const collect = (value: string, all: string[] = []): string[] => [...all, value];
 
@@ -29,18 +35,18 @@ const program = new Command("spry")
     "which cluster to talk to (default: $KUBECONFIG, .spry/kubeconfig, ~/.kube/config)",
   )
   .option("-n, --namespace <name>", "namespace (default: the kubeconfig's, or default)")
-  .showHelpAfterError("(spry --help tells more)");
+  .showHelpAfterError("(see spry --help)");
 
 program
   .command("up")
   .description("run the whole platform on this machine until Ctrl-C")
-  .option("--data-dir <dir>", "where everything is kept", ".spry")
+  .option("--data-dir <dir>", "directory for all data", ".spry")
   .option("--api-port <port>", "port of the Kubernetes API", port, 6443)
-  .option("--gateway-port <port>", "port on which Functions answer", port, 8080)
-  .option("--webhook-port <port>", "port for pushes of Git servers, 0: any free one", port, 0)
+  .option("--gateway-port <port>", "port on which Functions are called", port, 8080)
+  .option("--webhook-port <port>", "port for webhooks of Git servers, 0: any free one", port, 0)
   .option("--registry-port <port>", "port of the image registry", port, 5000)
   .addOption(
-    new Option("--registry-quota <size>", "what the image registry may hold")
+    new Option("--registry-quota <size>", "size limit of the image registry")
       .argParser(bytes)
       .default(bytes("20Gi"), "20Gi"),
   )
@@ -54,7 +60,7 @@ program
 
 program
   .command("down")
-  .description("stop the platform of a data directory, or end what a crashed one left running")
+  .description("stop the platform of a data directory, or end what it left running after a crash")
   .option("--data-dir <dir>", "the data directory", ".spry")
   .action(async (options) => (await import("./commands/down.ts")).down(options));
 
@@ -66,9 +72,9 @@ program
 
 program
   .command("restore <file>")
-  .description("put a backup (- : stdin) in the place of a data directory")
+  .description("replace a data directory with a backup (- : stdin)")
   .option("--data-dir <dir>", "the data directory", ".spry")
-  .option("--force", "put aside what the directory holds")
+  .option("--force", "move the directory's content aside")
   .action(async (file, options) => (await import("./commands/restore.ts")).restore(file, options));
 
 program
@@ -80,8 +86,8 @@ program
     "--base <image>",
     "image with interpreter and runtime: a name, oci:DIR or oci-archive:FILE (default: this machine's own)",
   )
-  .addOption(new Option("--push", "send it to its registry (default)").conflicts("output"))
-  .option("-o, --output <dir>", "write it to an OCI layout directory, with no registry in reach")
+  .addOption(new Option("--push", "push it to its registry (default)").conflicts("output"))
+  .option("-o, --output <dir>", "write it to an OCI layout directory, without a registry")
   .action(async (dir, options) => (await import("./commands/build.ts")).build(dir, options));
 
 program
@@ -94,8 +100,8 @@ program
   )
   .option("--no-wait", "return as soon as the objects are stored")
   .option("--timeout <seconds>", "how long to follow a Function", Number, 300)
-  .option("--force-conflicts", "take over fields that somebody else manages")
-  .option("--dry-run", "let the server check everything and store nothing")
+  .option("--force-conflicts", "take over fields that another manager owns")
+  .option("--dry-run", "validate on the server, without storing anything")
   .action(async (options, command) =>
     (await import("./commands/apply.ts")).apply({ ...command.optsWithGlobals(), ...options }),
   );
@@ -111,10 +117,10 @@ program
 
 program
   .command("logs <name>")
-  .description("print what a Function's instances write")
-  .option("-f, --follow", "go on as more is written, also by new instances")
+  .description("print the output of a Function's instances")
+  .option("-f, --follow", "keep printing new output, also that of new instances")
   .option("--tail <lines>", "only the last lines of each instance", Number)
-  .option("--since <seconds>", "only what is newer", Number)
+  .option("--since <seconds>", "only newer output", Number)
   .option("--build", "the output of the newest build instead")
   .action(async (name, _options, command) =>
     (await import("./commands/logs.ts")).logs(name, command.optsWithGlobals()),
@@ -122,7 +128,7 @@ program
 
 program
   .command("invoke <name>")
-  .description("send a request to a Function and print the answer")
+  .description("send a request to a Function and print the response")
   .option("-d, --data <body>", "request body; @file reads a file, @- standard input")
   .option("-X, --method <method>", "HTTP method (default: GET, or POST with --data)")
   .option("-H, --header <header>", "request header, as in curl (repeatable)", collect)
@@ -136,7 +142,7 @@ program
   .command("delete [names...]")
   .description("delete Functions and everything that belongs to them")
   .option("-f, --filename <file>", "delete what manifests describe (repeatable)", collect)
-  .option("--no-wait", "do not wait until they are gone")
+  .option("--no-wait", "do not wait for the deletion")
   .action(async (names, _options, command) =>
     (await import("./commands/delete.ts")).remove(names, command.optsWithGlobals()),
   );
@@ -159,11 +165,11 @@ program
 
 program
   .command("uninstall")
-  .description("remove Spry from a cluster; refuses while there are Functions")
+  .description("remove Spry from a cluster; refused while Functions exist")
   .addOption(
-    new Option("--functions <what>", "what becomes of Functions").choices(["keep", "delete"]),
+    new Option("--functions <what>", "what to do with Functions").choices(["keep", "delete"]),
   )
-  .option("--timeout <seconds>", "how long to wait until everything is gone", Number, 300)
+  .option("--timeout <seconds>", "how long to wait until everything is deleted", Number, 300)
   .action(async (options, command) =>
     (await import("./commands/uninstall.ts")).uninstall({
       ...command.optsWithGlobals(),

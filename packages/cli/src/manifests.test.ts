@@ -51,14 +51,14 @@ describe("a mistake is told with its place", () => {
       "/nowhere/at/all.yaml",
       /the path \/nowhere\/at\/all.yaml does not exist/,
     ],
-    ["no YAML", () => write("broken.yaml", "a: [1"), /broken.yaml is no valid YAML/],
+    ["no YAML", () => write("broken.yaml", "a: [1"), /broken.yaml is not valid YAML/],
     ["no kind", () => write("nokind.yaml", "metadata: {name: x}"), /needs apiVersion and kind/],
     [
       "no name",
       () => write("noname.yaml", "apiVersion: v1\nkind: X\nmetadata: {}"),
       /metadata.name is missing/,
     ],
-    ["nothing in it", () => write("empty.yaml", "---\n"), /holds no object/],
+    ["nothing in it", () => write("empty.yaml", "---\n"), /contains no object/],
   ])("%s", (_name, file, message) => {
     expect(() => readManifests([typeof file === "string" ? file : file()])).toThrow(message);
   });

@@ -16,7 +16,7 @@ const maxFileSize = 10 * 1024 * 1024;
 export function readManifests(filenames: readonly string[]): Manifest[] {
   const manifests = filenames.flatMap(filesOf).flatMap((file) => parse(file, read(file)));
   if (manifests.length === 0)
-    throw new UserError(`nothing to do: ${filenames.join(", ")} holds no object`);
+    throw new UserError(`nothing to do: ${filenames.join(", ")} contains no object`);
   return manifests;
 }
 
@@ -43,7 +43,7 @@ function parse(file: string, text: string): Manifest[] {
   try {
     documents = loadAll(text);
   } catch (error) {
-    throw new UserError(`${file} is no valid YAML: ${(error as Error).message}`);
+    throw new UserError(`${file} is not valid YAML: ${(error as Error).message}`);
   }
   return documents
     .filter((document) => document != null)
@@ -73,8 +73,8 @@ export async function resourceOf(
   const path = group ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const unknownKind = () =>
     new UserError(
-      `${manifest.origin}: the cluster knows no ${kind} in ${apiVersion}`,
-      "check apiVersion and kind, and that what defines the kind is installed",
+      `${manifest.origin}: the cluster does not serve ${kind} in ${apiVersion}`,
+      "check apiVersion and kind, and that the kind's CustomResourceDefinition is installed",
     );
   let list: { resources?: { name: string; kind: string; namespaced: boolean }[] };
   try {

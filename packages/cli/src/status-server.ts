@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 import { type PrometheusMetrics } from "@spry/kube";
 import { type Listening, listening } from "./listening.ts";
 
-/** Metrics and health on a port each (contract, section 11.2); without metrics `/metrics` is not there. */
+/** Metrics and health on a port each (docs/compatibility.md#manager); without metrics `/metrics` is 404. */
 export async function startStatusServer(options: {
   /** All interfaces by default. */
   host?: string;

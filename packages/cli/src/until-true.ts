@@ -16,8 +16,8 @@ export async function untilTrue(
     if (performance.now() > deadline) {
       const because = answer === false ? "" : `: ${answer}`;
       throw new UserError(
-        `waiting until ${what}: not within ${timeoutMs / 1000} s${because}`,
-        "kubectl get pods,events tells more; --timeout waits longer",
+        `timed out after ${timeoutMs / 1000} s, waiting until ${what}${because}`,
+        "kubectl get pods,events shows more; --timeout waits longer",
       );
     }
     await pause(pauseMs);

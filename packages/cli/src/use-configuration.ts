@@ -6,7 +6,7 @@ export function useConfiguration(
   { logLevel, logFormat, livenessTimeoutMs }: Configuration,
   { log, liveness }: { log: LeveledLogger; liveness: Liveness },
 ): void {
-  // The contract's names for levels; some say the same.
+  // The contract's names for levels (docs/compatibility.md#serverless-object); some mean the same.
   const isFatal = logLevel === "panic" || logLevel === "dpanic";
   log.setLevel(isFatal ? "fatal" : logLevel);
   log.setFormat(logFormat);

@@ -33,16 +33,24 @@ export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
     ({ type, status }) => type === "Failed" && status === "True",
   );
   if (failed?.reason === "DeadlineExceeded") {
-    return { kind: "broke", message: "it took longer than it may" };
+    return { kind: "broke", message: timeLimitMessage(job) };
   }
   if (pod?.status?.phase === "Failed") {
     const message = [pod.status.reason, pod.status.message].filter(Boolean).join(": ");
-    return { kind: "broke", message: tail(message) || "its Pod failed" };
+    return { kind: "broke", message: tail(message) || "the build Pod failed" };
   }
   // The two watches are not in step: a Pod that is there will tell its end in a moment.
   if (pod || !isFinished(job)) return running(pod, container);
   const message = [failed?.reason, failed?.message].filter(Boolean).join(": ");
-  return { kind: "broke", message: tail(message) || "its Pod is gone, and the result with it" };
+  return {
+    kind: "broke",
+    message: tail(message) || "the build Pod was deleted before its result was read",
+  };
+}
+
+function timeLimitMessage({ spec }: Job): string {
+  const seconds = spec?.activeDeadlineSeconds;
+  return `build exceeded its time limit${seconds === undefined ? "" : ` (${seconds} s)`}`;
 }
 
 /** The builder, unless something that goes before it has failed, or is still on its way. */
@@ -64,10 +72,10 @@ function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult 
   if (exitCode === 0) {
     const digest = digestIn(output);
     if (digest) return { kind: "succeeded", digest };
-    return { kind: "broke", message: "it ended well, but did not tell the image's digest" };
+    return { kind: "broke", message: "build succeeded but reported no image digest" };
   }
   if (exitCode === refusedExitCode) {
-    return { kind: "refused", message: tail(output) || "the builder gave no reason" };
+    return { kind: "refused", message: tail(output) || "the builder reported no reason" };
   }
   return { kind: "broke", message: tail(output) || `${reason}, exit code ${exitCode}` };
 }

@@ -55,7 +55,7 @@ export async function ensureChild<T extends KubeObject>(
     (await getIfThere(client, resource, { namespace, name }));
   if (observed && !isControlledBy(observed, fn)) await removeLeftover(client, resource, observed);
   if (observed?.metadata.deletionTimestamp) {
-    throw new Error(`waiting for the old ${resource.kind} ${name} to be gone`);
+    throw new Error(`waiting for the deletion of the old ${resource.kind} ${name}`);
   }
   const last = observed?.metadata.annotations?.[annotations.desired];
   if (observed && last === wish.metadata.annotations?.[annotations.desired]) {
@@ -100,7 +100,7 @@ async function removeLeftover(client: KubeClient, resource: Resource, object: Ku
   }
   await deleteIfThere(client, resource, object);
   throw new Error(
-    `waiting for ${resource.kind} ${namespace}/${name} (${uid}) of an earlier Function to be gone`,
+    `waiting for the deletion of ${resource.kind} ${namespace}/${name} (${uid}), which belongs to an earlier Function`,
   );
 }
 

@@ -54,7 +54,7 @@ describe("a build that fails", () => {
       message: `Error creating: pods "${name}-x7k2p" is forbidden: exceeded quota: small`,
     });
     await platform.clock.advance(10_000);
-    const message = `Job ${name} is still in progress: its Pod cannot be made: exceeded quota: small`;
+    const message = `Job ${name} is still in progress: its Pod cannot be created: exceeded quota: small`;
     await platform.condition("hello", "BuildReady", "JobRunning", message);
   });
 

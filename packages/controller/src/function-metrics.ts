@@ -21,8 +21,8 @@ interface Followed {
 }
 
 /**
- * What the controller tells of Functions: the names of the contract's image mode (the time from creation to each
- * condition, once per Function) and of its buildless mode (section 14). Gauges go with their Function.
+ * Metrics about Functions, by the contract's names (docs/compatibility.md#metrics): those of its image mode (the time from
+ * creation to each condition, once per Function) and of its buildless mode. A gauge is removed with its Function.
  */
 export class FunctionMetrics {
   static readonly #made = new WeakMap<MetricsRegistry, FunctionMetrics>();
@@ -45,7 +45,7 @@ export class FunctionMetrics {
     const gauge = (state: string) =>
       registry.gauge({
         name: `function_${state}_status_duration_millisecond`,
-        help: `From a Function's creation until it was ${state}, at its first generation.`,
+        help: `Time from a Function's creation until it is ${state}, for its first generation.`,
       });
     this.#gauges = {
       ConfigurationReady: gauge("configured"),
@@ -58,16 +58,16 @@ export class FunctionMetrics {
     });
     this.#passes = registry.counter({
       name: "serverless_function_reconciliations_total",
-      help: "Passes over Functions.",
+      help: "Reconcile passes over Functions.",
     });
     this.#passTimes = registry.histogram({
       name: "serverless_function_reconciliation_time_seconds",
-      help: "How long a pass took.",
+      help: "Duration of a reconcile pass.",
       buckets,
     });
     this.#reached = registry.histogram({
       name: "serverless_function_state_reach_time_seconds",
-      help: "From a new generation until its condition was True.",
+      help: "Time from a new generation until its condition is True.",
       buckets,
     });
   }

@@ -8,5 +8,5 @@ export function placementProblem({ status }: Pod): string | undefined {
     (condition) => condition.type === "PodScheduled" && condition.status === "False",
   );
   if (!unscheduled) return undefined;
-  return `the Pod cannot be placed: ${unscheduled.message ?? unscheduled.reason}`;
+  return `the Pod cannot be scheduled: ${unscheduled.message ?? unscheduled.reason}`;
 }

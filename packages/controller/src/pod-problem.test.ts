@@ -92,7 +92,7 @@ describe("Pods that do not get ready", () => {
         ...podOf({ ready: true }),
         status: { conditions: [{ type: "PodScheduled", status: "False", message: "0/1 nodes" }] },
       },
-      { fatal: false, message: "the Pod cannot be placed: 0/1 nodes" },
+      { fatal: false, message: "the Pod cannot be scheduled: 0/1 nodes" },
     ],
     [
       "is going away",

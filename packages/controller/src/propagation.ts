@@ -80,8 +80,8 @@ export function createPropagation(options: PropagationOptions): Controller {
 }
 
 /**
- * A model is held back by a finalizer until its copies are gone (contract, section 2.6), as long as somebody is there who
- * sees to that.
+ * A finalizer holds a model until its copies are deleted (docs/compatibility.md#registry-finalizer), as long as a controller
+ * runs that removes them.
  */
 async function tendModel(
   client: KubeClient,

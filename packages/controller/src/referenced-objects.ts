@@ -138,7 +138,7 @@ export class ReferencedObjects {
       await Promise.race([informer.synced, sleep(this.#clock, firstReadTimeoutMs, this.#signal)]);
       const { kind, name } = reference;
       if (!informer.hasSynced)
-        throw new Error(`reading ${kind} ${namespace}/${name}: no answer yet`);
+        throw new Error(`reading ${kind} ${namespace}/${name}: no response yet`);
     }
     return informer.get(`${namespace}/${reference.name}`);
   }

@@ -5,7 +5,7 @@ import { type Informer, type Secret } from "@spry/kube";
 export interface RegistryAddresses {
   push: string;
   pull: string;
-  /** Of the platform itself, which speaks HTTP without TLS (contract, section 6.1). */
+  /** Of the platform itself, which speaks HTTP without TLS (docs/compatibility.md#internal-registry). */
   isInternal: boolean;
 }
 
@@ -25,8 +25,8 @@ export interface RegistrySecrets {
 }
 
 /**
- * The registry that is in force in a namespace, from its own Secrets (contract, section 6.3): the one that somebody
- * has chosen, else the default, else the platform's own. Undefined when none of them names a registry.
+ * The registry in effect in a namespace, from its own Secrets (docs/compatibility.md#choosing-a-registry): the one that
+ * a person chose, else the default, else the platform's own. Undefined when none of them names a registry.
  */
 export function activeRegistry(
   secrets: RegistrySecrets,

@@ -40,7 +40,7 @@ interface Finding {
   message: string;
 }
 
-/** The contract's reading of a Deployment's conditions, with what its Pods say. */
+/** A Deployment's conditions as the contract reads them (docs/compatibility.md#conditions), with what its Pods report. */
 function judge(deployment: Deployment, problem: PodProblem | undefined): Finding {
   const { name = "", generation = 0 } = deployment.metadata;
   const condition = (type: string) =>
@@ -56,7 +56,7 @@ function judge(deployment: Deployment, problem: PodProblem | undefined): Finding
   const failure = condition("ReplicaFailure");
   const obstacle =
     problem?.message ??
-    (failure?.status === "True" ? `its Pods cannot be made: ${failure.message}` : undefined);
+    (failure?.status === "True" ? `its Pods cannot be created: ${failure.message}` : undefined);
   const why = obstacle ? `: ${obstacle}` : "";
   if (seen && progressing?.status === "False") {
     const message = `Deployment ${name} failed${why || `: ${progressing.message}`}`;

@@ -1,4 +1,4 @@
-/** What a Function's conditions say. Tools read types and reasons: none may be renamed. */
+/** A Function's conditions. Tools read types and reasons: none may be renamed (docs/compatibility.md#conditions). */
 export const conditionTypes = ["ConfigurationReady", "BuildReady", "Running"] as const;
 
 export type ConditionType = (typeof conditionTypes)[number];

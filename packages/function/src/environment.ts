@@ -2,7 +2,7 @@ import { type EnvVar, quantityValue } from "@spry/kube/browser";
 import { type Runtime, runtimeOf } from "./runtimes.ts";
 import { type Function } from "./types.ts";
 
-/** Names that a Function's `spec.env` may not set: the runtime rests on them. */
+/** Names that a Function's `spec.env` may not set: the runtime depends on them (docs/compatibility.md#environment). */
 export const reservedEnvNames: readonly string[] = [
   "FUNC_RUNTIME",
   "FUNC_HANDLER",

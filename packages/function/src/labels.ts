@@ -1,6 +1,6 @@
 import { type Function } from "./types.ts";
 
-/** Labels and annotations that belong to the Function's domain start so. */
+/** How keys of labels and annotations of the Function's domain start (docs/compatibility.md#labels). */
 export const labelPrefix = "serverless.kyma-project.io/";
 
 export const labels = {

@@ -11,7 +11,7 @@ export function boundedName(prefix: string, suffix = ""): string {
   return `${kept.replace(/[^a-z0-9]+$/, "")}-${digest}${suffix}`;
 }
 
-/** The names of a Function's children, and of what stands around them. */
+/** The names of a Function's children and of the objects that they refer to (docs/compatibility.md#names). */
 export const names = {
   configMap: (functionName: string) => functionName,
   deployment: (functionName: string) => functionName,

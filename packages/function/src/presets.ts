@@ -7,7 +7,7 @@ function preset([cpu, memory, limitCpu, limitMemory]: Amounts): ResourceRequirem
   return { requests: { cpu, memory }, limits: { cpu: limitCpu, memory: limitMemory } };
 }
 
-/** Named resources, by what they are for. */
+/** Named resources, by what they are for (docs/compatibility.md#presets). */
 export const presets = {
   function: {
     XS: preset(["50m", "64Mi", "100m", "128Mi"]),
@@ -33,12 +33,12 @@ export interface DefaultPresets {
   build: BuildPreset;
 }
 
-/** What the operator chooses for a cluster of this size when nobody says otherwise. */
+/** The default presets of a cluster of this size. */
 export function defaultPresetsForNodes(nodes: number): DefaultPresets {
   return nodes <= 2 ? { function: "XS", build: "slow" } : { function: "L", build: "normal" };
 }
 
-/** The resources asked for, and the profile's name as the status tells it. */
+/** The desired resources, and the profile's name as the status shows it. */
 export function resolveResources(
   kind: PresetKind,
   asked: ResourceProfile | undefined,

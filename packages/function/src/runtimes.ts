@@ -78,7 +78,7 @@ export function findRuntime(name: string): Runtime | undefined {
 export function runtimeOf(fn: { spec: { runtime?: string } }): Runtime {
   const name = fn.spec.runtime ?? defaultRuntime;
   const runtime = findRuntime(name);
-  if (!runtime) throw new Error(`finding runtime ${name}: there is no such runtime`);
+  if (!runtime) throw new Error(`runtime ${name} does not exist`);
   return runtime;
 }
 

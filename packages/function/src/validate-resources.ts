@@ -68,6 +68,8 @@ function amountOf(
     parseQuantity(value);
     return { text: String(value) };
   } catch {
-    return { error: { path, message: `${path}: ${String(value).slice(0, 64)} is no quantity` } };
+    return {
+      error: { path, message: `${path}: ${String(value).slice(0, 64)} is not a valid quantity` },
+    };
   }
 }

@@ -36,10 +36,10 @@ function typeError(schema: Schema, value: unknown): string | undefined {
   const actual = typeOf(value);
   if (schema["x-kubernetes-int-or-string"]) {
     const fits = actual === "string" || actual === "integer";
-    return fits ? undefined : `it must be an integer or a string, not of type ${actual}`;
+    return fits ? undefined : `must be an integer or a string, not ${actual}`;
   }
   if (!schema.type || schema.type === actual) return undefined;
-  return `it must be of type ${schema.type}, not ${actual}`;
+  return `must be of type ${schema.type}, not ${actual}`;
 }
 
 function typeOf(value: unknown): string {

@@ -20,13 +20,13 @@ function validateInline(
   const errors: FieldError[] = [];
   if (!source) {
     const path = "spec.source.inline.source";
-    errors.push({ path, message: "invalid source.inline.source value: it should not be empty" });
+    errors.push({ path, message: "invalid source.inline.source value: source must not be empty" });
   }
   const bytes = byteLength(source ?? "") + byteLength(dependencies);
   if (bytes > maxInlineBytes) {
     const message =
-      `invalid source.inline value: source and dependencies may have ${maxInlineBytes} bytes ` +
-      `together, not ${bytes}`;
+      `invalid source.inline value: source and dependencies have ${bytes} bytes together, ` +
+      `at most ${maxInlineBytes} are allowed`;
     errors.push({ path: "spec.source.inline", message });
   }
   // Only the braces, as ever: whether it is a package.json, the installer says with the build.
@@ -61,7 +61,7 @@ function validateGit({ url, auth, baseDir, reference }: GitRepositorySource): Fi
     });
   }
   if (auth && !["basic", "key"].includes(auth.type)) {
-    const message = `source.gitRepository.auth.type: ${auth.type} is neither basic nor key`;
+    const message = `source.gitRepository.auth.type must be basic or key, not ${auth.type}`;
     errors.push({ path: `${path}.auth.type`, message });
   }
   if (auth && !auth.secretName?.trim()) {

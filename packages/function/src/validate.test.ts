@@ -58,7 +58,7 @@ describe("a Function is refused with the field and the reason", () => {
       "more code than a ConfigMap holds",
       given({ source: { inline: { source: "x".repeat(1_048_577) } } }),
       "spec.source.inline",
-      "1048576 bytes",
+      "1048577 bytes together, at most 1048576",
     ],
     [
       "a Git address that is none",
@@ -124,7 +124,7 @@ describe("a Function is refused with the field and the reason", () => {
       "an amount that is none",
       given(resources("function", { cpu: "much" }, {})),
       "spec.resourceConfiguration.function.resources.requests.cpu",
-      "is no quantity",
+      "is not a valid quantity",
     ],
     [
       "an unknown profile",

@@ -115,10 +115,13 @@ function validateSecretMounts({ secretMounts = [] }: FunctionSpec): FieldError[]
   for (const [index, { secretName, mountPath }] of secretMounts.entries()) {
     const path = `spec.secretMounts[${index}]`;
     if (!dns1123Subdomain.test(secretName) || secretName.length > 253) {
-      add(`${path}.secretName`, `${secretName} is no name of a Secret (RFC 1123 subdomain)`);
+      add(
+        `${path}.secretName`,
+        `${secretName} is not a valid Secret name (lowercase letters, digits, '-' and '.')`,
+      );
     }
     if (!mountPath || mountPath.includes(":")) {
-      add(`${path}.mountPath`, "mountPath should not be empty and not contain ':'");
+      add(`${path}.mountPath`, "mountPath should not be empty or contain ':'");
     }
   }
   const names = new Set(secretMounts.map((mount) => mount.secretName));
@@ -133,7 +136,7 @@ function validateLabels({ labels = {} }: FunctionSpec): FieldError[] {
     const path = `spec.labels[${key}]`;
     const errors = validateDomain("Labels", path, key);
     if (!isLabelKey(key)) {
-      errors.push({ path, message: `spec.labels: ${key}. Err: it is no valid label key` });
+      errors.push({ path, message: `spec.labels: ${key}. Err: not a valid label key` });
     }
     if (!isLabelValue(value)) {
       const message =
@@ -152,14 +155,14 @@ function validateAnnotations({ annotations = {} }: FunctionSpec): FieldError[] {
   const errors = Object.keys(annotations).flatMap((key) => {
     const path = `spec.annotations[${key}]`;
     const valid = isLabelKey(key.toLowerCase());
-    const message = `spec.annotations: ${key}. Err: it is no valid annotation key`;
+    const message = `spec.annotations: ${key}. Err: not a valid annotation key`;
     return [...validateDomain("Annotations", path, key), ...(valid ? [] : [{ path, message }])];
   });
   const bytes = Object.entries(annotations)
     .flat()
     .reduce((sum, text) => sum + byteLength(text), 0);
   if (bytes > maxAnnotationBytes) {
-    const message = `spec.annotations: they may have ${maxAnnotationBytes} bytes together, not ${bytes}`;
+    const message = `spec.annotations: ${bytes} bytes together, at most ${maxAnnotationBytes} are allowed`;
     errors.push({ path: "spec.annotations", message });
   }
   return errors;

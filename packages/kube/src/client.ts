@@ -91,7 +91,7 @@ export class KubeClient {
       if (all) all.items.push(...page.items);
       else all = page;
     }
-    if (!all) throw new Error(`listing ${resource.plural}: there was no page`);
+    if (!all) throw new Error(`listing ${resource.plural}: the API server returned no page`);
     delete all.metadata.continue;
     return all;
   }

@@ -144,7 +144,7 @@ export class Controller {
     const timeout = new AbortController();
     const expired = Promise.withResolvers<never>();
     const cancel = this.#clock.after(timeoutMs, () => {
-      const error = new Error(`reconciling took longer than ${timeoutMs} ms`);
+      const error = new Error(`reconciling exceeded its time limit (${timeoutMs} ms)`);
       timeout.abort(error);
       expired.reject(error);
     });
@@ -193,7 +193,10 @@ export class Controller {
     );
     const gaveUp = sleep(this.#clock, abandonedMs, given.signal).then(() => false);
     if (!(await Promise.race([ended, gaveUp]))) {
-      this.#log.error({ key }, "an abandoned pass does not end, starting the next one beside it");
+      this.#log.error(
+        { key },
+        "an abandoned pass has not ended, starting the next one in parallel",
+      );
     }
     given.abort();
     this.queue.done(key);

@@ -53,7 +53,9 @@ export function execCredentials(
 
 async function run(exec: ExecConfig, cluster: ClusterConfig): Promise<Cached> {
   if (exec.interactiveMode === "Always") {
-    throw new Error(`running ${exec.command}: it must be able to ask, and there is no terminal`);
+    throw new Error(
+      `running ${exec.command}: it needs a terminal (interactiveMode: Always), and none is available`,
+    );
   }
   const output = await print(exec, cluster);
   const failure = (why: string) => new Error(`running ${exec.command}: it ${why}`);
@@ -62,17 +64,18 @@ async function run(exec: ExecConfig, cluster: ClusterConfig): Promise<Cached> {
     printed = JSON.parse(output) as Printed;
   } catch {
     // What it printed may hold a secret, so it is not quoted.
-    throw failure("printed no JSON");
+    throw failure("did not print JSON");
   }
   if (printed.kind !== "ExecCredential" || printed.apiVersion !== exec.apiVersion) {
-    throw failure(`printed no ExecCredential of ${exec.apiVersion}`);
+    throw failure(`did not print an ExecCredential of ${exec.apiVersion}`);
   }
   const { token, clientCertificateData, clientKeyData, expirationTimestamp } = printed.status ?? {};
   if (!token && !(clientCertificateData && clientKeyData)) {
     throw failure("printed neither a token nor a client certificate with its key");
   }
   const expiresAt = expirationTimestamp ? Date.parse(expirationTimestamp) : Infinity;
-  if (Number.isNaN(expiresAt)) throw failure("printed an expirationTimestamp that is no time");
+  if (Number.isNaN(expiresAt))
+    throw failure("printed an expirationTimestamp that is not a valid time");
   return {
     expiresAt,
     credential: {
@@ -106,10 +109,10 @@ function print(exec: ExecConfig, cluster: ClusterConfig): Promise<string> {
       const missing = error.code === "ENOENT";
       const hint = missing && exec.installHint ? `; ${exec.installHint.trim()}` : "";
       const why = missing
-        ? "it was not found"
+        ? "command not found"
         : error.killed
-          ? `it did not end within ${timeoutMs} ms`
-          : `it ended with ${error.code ?? error.signal}: ${stderr.trim().slice(-500)}`;
+          ? `it exceeded its time limit (${timeoutMs} ms)`
+          : `it failed with ${error.code ?? error.signal}: ${stderr.trim().slice(-500)}`;
       reject(new Error(`running ${command}: ${why}${hint}`));
     });
   });

@@ -138,7 +138,7 @@ describe("a request", () => {
   test("without an answer is given up", async () => {
     const config = await serve(() => {});
     const transport = open(config, { headersTimeoutMs: 30 });
-    await expect(textOf(transport).catch(messageOf)).resolves.toContain("no answer within 30 ms");
+    await expect(textOf(transport).catch(messageOf)).resolves.toContain("no response within 30 ms");
   });
 
   test("is ended by its signal, before the answer and within it", async () => {
@@ -271,9 +271,9 @@ echo "{\\"kind\\":\\"ExecCredential\\",\\"apiVersion\\":\\"${apiVersion}\\",\\"s
   });
 
   test.each([
-    ["fails", "echo no luck >&2; exit 3", {}, "it ended with 3: no luck"],
-    ["prints nonsense", "echo hunter2", {}, "it printed no JSON"],
-    ["prints something else", "echo '{}'", {}, "printed no ExecCredential"],
+    ["fails", "echo no luck >&2; exit 3", {}, "it failed with 3: no luck"],
+    ["prints nonsense", "echo hunter2", {}, "it did not print JSON"],
+    ["prints something else", "echo '{}'", {}, "did not print an ExecCredential"],
     ["prints nothing of use", credential(""), {}, "neither a token nor a client certificate"],
     [
       "is missing",
@@ -281,7 +281,7 @@ echo "{\\"kind\\":\\"ExecCredential\\",\\"apiVersion\\":\\"${apiVersion}\\",\\"s
       { command: "spry-none", installHint: "install it" },
       "not found; install it",
     ],
-    ["wants to ask", "", { interactiveMode: "Always" }, "there is no terminal"],
+    ["wants to ask", "", { interactiveMode: "Always" }, "it needs a terminal"],
   ] as const)("that %s says so", async (_, script, more, message) => {
     const config = await serve(echo);
     const failed = textOf(open({ ...config, exec: plugin(script, more) })).catch(messageOf);

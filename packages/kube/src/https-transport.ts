@@ -152,7 +152,7 @@ function exchange(prepared: Prepared, clock: Clock, headersTimeoutMs: number): P
   return new Promise((resolve, reject) => {
     const outgoing = open(options);
     const cancelTimeout = clock.after(headersTimeoutMs, () => {
-      outgoing.destroy(new Error(`no answer within ${headersTimeoutMs} ms`));
+      outgoing.destroy(new Error(`no response within ${headersTimeoutMs} ms`));
     });
     // `request` is held here until the end: its signal follows the caller's only while it lives.
     const abort = () => outgoing.destroy(request.signal.reason as Error);

@@ -211,7 +211,7 @@ export class Informer<T extends KubeObject> {
       listener(change);
     } catch (error) {
       const fields = { object: keyOf(change.object), error: messageOf(error) };
-      this.#log.error(fields, "a listener of an informer threw");
+      this.#log.error(fields, "an informer's listener threw an error");
     }
   }
 }

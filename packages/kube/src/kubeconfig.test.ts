@@ -122,7 +122,7 @@ contexts:
 
   test("is looked for in the home directory, and in a Pod at its service account", () => {
     const env: NodeJS.ProcessEnv = { HOME: directory };
-    expect(() => loadKubeconfig(undefined, { env })).toThrow("name a kubeconfig file");
+    expect(() => loadKubeconfig(undefined, { env })).toThrow("specify a kubeconfig file");
     env.KUBERNETES_SERVICE_HOST = "10.96.0.1";
     env.KUBERNETES_SERVICE_PORT = "6443";
     file("sa/ca.crt", "CA");
@@ -140,10 +140,10 @@ contexts:
 
   test.each([
     ["is no YAML", "a: [", "reading kubeconfig"],
-    ["is a list", "[]", "no object of kind Config"],
+    ["is a list", "[]", "an object of kind Config"],
     ["has no current context", {}, "no current-context"],
-    ["names a missing cluster", { ...config(), clusters: [] }, "names no known cluster"],
-    ["names a missing user", { ...config(), users: [] }, "there is no user u"],
+    ["names a missing cluster", { ...config(), clusters: [] }, "the cluster of context"],
+    ["names a missing user", { ...config(), users: [] }, "user u does not exist"],
     ["has no server", config({ server: "" }), "must be an http or https URL"],
     ["has another kind of server", config({ server: "ftp://x" }), "must be an http or https URL"],
     ["asks for a proxy", config({ "proxy-url": "http://p" }), "proxy-url, which is not supported"],

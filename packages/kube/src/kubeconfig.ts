@@ -88,8 +88,8 @@ export function loadKubeconfig(path?: string, options: LoadOptions = {}): Cluste
   const serviceAccountDir = options.serviceAccountDir ?? defaultServiceAccountDir;
   if (env.KUBERNETES_SERVICE_HOST) return inClusterConfig(env, serviceAccountDir);
   throw new Error(
-    `finding a cluster: there is no ${home}, KUBECONFIG is not set, and this is no Pod; ` +
-      `name a kubeconfig file`,
+    `no cluster found: ${home} does not exist, KUBECONFIG is not set, and this is not a Pod; ` +
+      `specify a kubeconfig file`,
   );
 }
 
@@ -137,7 +137,7 @@ function parse(path: string): Fields {
     throw new Error(`reading kubeconfig ${path}`, { cause });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new Error(`reading kubeconfig ${path}: it holds no object of kind Config`);
+    throw new Error(`reading kubeconfig ${path}: it does not contain an object of kind Config`);
   }
   return value as Fields;
 }
@@ -145,14 +145,16 @@ function parse(path: string): Fields {
 function contextOf(merged: Merged, wanted: string | undefined): ClusterConfig {
   const name = wanted ?? merged.currentContext;
   if (!name)
-    throw new Error("reading kubeconfig: it has no current-context, and none was asked for");
+    throw new Error("reading kubeconfig: it has no current-context, and no context was specified");
   const context = merged.contexts.get(name);
-  if (!context) throw new Error(`reading kubeconfig: there is no context ${JSON.stringify(name)}`);
+  if (!context)
+    throw new Error(`reading kubeconfig: context ${JSON.stringify(name)} does not exist`);
   const cluster = merged.clusters.get(text(context.fields, "cluster") ?? "");
-  if (!cluster) throw new Error(`reading kubeconfig: context ${name} names no known cluster`);
+  if (!cluster)
+    throw new Error(`reading kubeconfig: the cluster of context ${name} does not exist`);
   const userName = text(context.fields, "user");
   const user = userName === undefined ? undefined : merged.users.get(userName);
-  if (userName && !user) throw new Error(`reading kubeconfig: there is no user ${userName}`);
+  if (userName && !user) throw new Error(`reading kubeconfig: user ${userName} does not exist`);
   return {
     namespace: text(context.fields, "namespace") ?? "default",
     ...clusterFields(cluster),
@@ -174,7 +176,7 @@ function clusterFields(entry: Entry): Pick<ClusterConfig, "server"> & Partial<Cl
   }
   if (entry.fields["proxy-url"]) {
     throw new Error(
-      "reading kubeconfig: the cluster asks for a proxy-url, which is not supported; " +
+      "reading kubeconfig: the cluster has a proxy-url, which is not supported; " +
         "use a server address that can be reached directly",
     );
   }
@@ -236,8 +238,8 @@ function execConfig(exec: Fields, directory: string, user: string): ExecConfig {
     apiVersion !== "client.authentication.k8s.io/v1beta1"
   ) {
     throw new Error(
-      `reading kubeconfig: the exec plugin of user ${user} speaks ${apiVersion ?? "no apiVersion"}; ` +
-        `must be client.authentication.k8s.io/v1 or v1beta1`,
+      `reading kubeconfig: the exec plugin of user ${user} has ${apiVersion ? `apiVersion ${apiVersion}` : "no apiVersion"}; ` +
+        `it must be client.authentication.k8s.io/v1 or v1beta1`,
     );
   }
   const variables = (exec.env ?? []) as { name: string; value: string }[];

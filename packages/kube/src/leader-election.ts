@@ -168,7 +168,7 @@ class Elector {
     try {
       await this.#options.client.update(resources.leases, { ...lease, spec });
     } catch (error) {
-      this.#log.warn({ error: messageOf(error) }, "giving the lease back");
+      this.#log.warn({ error: messageOf(error) }, "releasing the lease");
     }
   }
 
@@ -197,7 +197,7 @@ class Elector {
     } catch (error) {
       const level = isConflict(error) || isAlreadyExists(error) ? "debug" : "warn";
       if (!signal.aborted)
-        this.#log[level]({ error: messageOf(error) }, "trying to hold the lease");
+        this.#log[level]({ error: messageOf(error) }, "acquiring or renewing the lease");
       return false;
     }
   }

@@ -18,7 +18,7 @@ export class Admission {
     if (this.#running < this.#concurrency) return this.#start(response, start);
     if (this.#waiting.size >= this.#queueLength) {
       response.set("retry-after", "1");
-      throw new RequestError(503, "the Function has too many requests waiting");
+      throw new RequestError(503, "too many requests are waiting for the Function");
     }
     const turn = () => {
       response.off("close", leave);

@@ -39,11 +39,11 @@ export function readCloudEvent(request: FunctionRequest, body: unknown): CloudEv
 
 function readStructured(body: unknown): CloudEvent {
   if (body === null || typeof body !== "object" || Array.isArray(body))
-    throw new RequestError(400, "the CloudEvent is no JSON object");
+    throw new RequestError(400, "the CloudEvent is not a JSON object");
   const { data, data_base64: base64, ...attributes } = body as Record<string, unknown>;
   if (base64 === undefined || base64 === null) return checked({ attributes, data });
   if (typeof base64 !== "string" || !isBase64(base64))
-    throw new RequestError(400, "the CloudEvent's data_base64 is no base64");
+    throw new RequestError(400, "the CloudEvent's data_base64 is not valid base64");
   return checked({ attributes, data: Buffer.from(base64, "base64") });
 }
 
@@ -53,7 +53,8 @@ function isBase64(text: string): boolean {
 }
 
 function checkBatch(body: unknown): undefined {
-  if (!Array.isArray(body)) throw new RequestError(400, "the batch of CloudEvents is no JSON list");
+  if (!Array.isArray(body))
+    throw new RequestError(400, "the batch of CloudEvents is not a JSON array");
   for (const event of body) readStructured(event);
 }
 

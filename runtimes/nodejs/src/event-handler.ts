@@ -23,7 +23,7 @@ export function eventHandler(
       const sendResponse: SendResponse = (body, status, headers) => {
         if (response.headersSent) return;
         const fail = (error: unknown) => {
-          logError("sending the handler's answer", error);
+          logError("sending the handler's response", error);
           refuse(response, error);
         };
         try {

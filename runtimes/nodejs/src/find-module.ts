@@ -24,7 +24,7 @@ export function findModule(directory: string, moduleName: string): ModuleFile {
   const path = candidates.map((name) => `${directory}/${name}`).find((file) => existsSync(file));
   if (path !== undefined) return { path, isModulePackage: type === "module" };
   const others = [...own.slice(1), "index.js", "app.js"].join(", ");
-  throw new LoadError(`loading the Function: there is no ${moduleName}.js, nor ${others}`);
+  throw new LoadError(`loading the Function: it has neither ${moduleName}.js nor ${others}`);
 }
 
 interface PackageJson {

@@ -53,7 +53,9 @@ function answerOf(handler: UserFunction, context: Context): unknown {
 }
 
 const noStatus = (value: unknown) =>
-  new TypeError(`callback(${inspect(value)}) has no status: want callback(200, body, headers)`);
+  new TypeError(
+    `callback(${inspect(value)}) has no status: call it as callback(200, body, headers)`,
+  );
 
 interface Answer {
   status: number;

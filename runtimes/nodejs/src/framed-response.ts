@@ -19,7 +19,8 @@ export class FramedResponse extends ServerResponse<FunctionRequest> {
     headers: HeadHeaders | undefined = typeof reason === "string" ? undefined : reason,
   ): this {
     // Whoever gets such a one waits for the answer that is to follow.
-    if (status < 200) throw new RangeError(`the answer's status is ${status}, want 200 to 999`);
+    if (status < 200)
+      throw new RangeError(`the response's status is ${status}; it must be 200 to 999`);
     if (typeof reason === "string") this.statusMessage = reason;
     if (this.hasHeader("transfer-encoding")) this.#sendInChunks();
     if (!FramedResponse.cors || this.hasHeader(corsHeader)) return super.writeHead(status, headers);

@@ -30,7 +30,7 @@ const rows: Row[] = [
     code: `exports.on = () => {};`,
     env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "cloudevent" },
     status: 400,
-    body: "the request is no CloudEvent",
+    body: "the request is not a CloudEvent",
   },
   {
     name: "Functions Framework, CloudEvent with a callback",
@@ -96,7 +96,7 @@ const rows: Row[] = [
     code: `exports.on = () => {};`,
     env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "event" },
     status: 400,
-    body: "the request is no event: its body has no data",
+    body: "the request is not an event: its body has no data",
   },
   {
     name: "Functions Framework, http, without a body there is an empty one",

@@ -39,8 +39,8 @@ export function targetOf(module: Exports): FunctionHandler | undefined {
   if (registered.has(target)) return registered.get(target);
   if (registered.size > 0 && typeof found !== "function")
     throw new LoadError(
-      `loading the Function: there is no ${target}, which FUNCTION_TARGET names; ` +
-        `there is ${[...registered.keys()].join(", ")}`,
+      `loading the Function: FUNCTION_TARGET names ${target}, which does not exist; ` +
+        `registered functions are ${[...registered.keys()].join(", ")}`,
     );
   if (typeof found !== "function") return undefined;
   return (signatures[signature] ?? httpHandler)(found as UserFunction);
@@ -67,7 +67,7 @@ function cloudEventHandler(handler: UserFunction): FunctionHandler {
     body: "whole",
     call(request, response) {
       const event = readCloudEvent(request, request.body);
-      if (!event) throw new RequestError(400, "the request is no CloudEvent");
+      if (!event) throw new RequestError(400, "the request is not a CloudEvent");
       const result = resultOf(handler, [{ ...event.attributes, data: event.data }]);
       return orNothing(response, result);
     },
@@ -99,7 +99,7 @@ function backgroundEvent({ attributes, data }: CloudEvent) {
 /** `{ data, context }`, or what is known beside `data`. */
 function givenEvent({ body }: FunctionRequest) {
   if (body === null || typeof body !== "object" || !("data" in body))
-    throw new RequestError(400, "the request is no event: its body has no data");
+    throw new RequestError(400, "the request is not an event: its body has no data");
   const { data, ...others } = body;
   return { data, context: "context" in others ? others.context : others };
 }

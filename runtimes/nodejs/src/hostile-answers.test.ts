@@ -176,7 +176,7 @@ describe("a handler that answers", () => {
     const calls = [[circular], ["x", 9999], ["x", 200, { "a b": "c" }]];
     exports.main = (event, context, send) => void setTimeout(send, 1, ...calls[event.extensions.request.query.n]);`);
     for (const n of [0, 1, 2]) expect(await send(`${url}/?n=${n}`)).toMatchObject({ status: 500 });
-    await expect.poll(stderr).toMatch(/sending the handler's answer: TypeError: .*circular/);
+    await expect.poll(stderr).toMatch(/sending the handler's response: TypeError: .*circular/);
   });
 
   test("what fetch got sends the body that it got", async () => {
@@ -238,6 +238,6 @@ test("what cannot be looked at may be thrown beside a request", async () => {
     return "fine";
   };`);
   expect((await send(url)).body).toBe("fine");
-  await expect.poll(() => stderr().match(/threw what cannot be shown/g)).toHaveLength(3);
+  await expect.poll(() => stderr().match(/threw a value that cannot be printed/g)).toHaveLength(3);
   expect((await send(url)).body).toBe("fine");
 });

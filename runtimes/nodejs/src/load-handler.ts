@@ -34,8 +34,8 @@ export async function loadHandler(
   }
   const found = Object.keys(module).filter((key) => key !== "module.exports");
   throw new LoadError(
-    `loading ${name}: it exports no function ${handlerName}; ` +
-      (found.length > 0 ? `there is ${found.join(", ")}` : "there are no exports at all"),
+    `loading ${name}: it does not export a function named ${handlerName}; ` +
+      (found.length > 0 ? `its exports are ${found.join(", ")}` : "it has no exports"),
   );
 }
 
@@ -100,7 +100,7 @@ function exportOf(module: Exports | undefined, name: string): unknown {
 
 /** The first line of what went wrong, without the list of files that `require` appends. */
 function sentenceOf(cause: unknown): string {
-  if (!(cause instanceof Error)) return `it threw ${String(cause)}`;
+  if (!(cause instanceof Error)) return `the module threw ${String(cause)}`;
   const [message = ""] = cause.message.split("\n");
   return cause.name === "Error" ? message : `${cause.name}: ${message}`;
 }

@@ -154,29 +154,29 @@ export const main = (event: Event, context: Context): string => hello;`,
     {
       name: "no main",
       files: { "handler.js": "exports.greet = exports.other = () => {};" },
-      says: /^loading handler\.js: it exports no function main; there is other, greet|greet, other\n$/,
+      says: /^loading handler\.js: it does not export a function named main; its exports are (?:other, greet|greet, other)\n$/,
     },
     {
       name: "no exports",
       files: { "handler.js": "" },
-      says: /^loading handler\.js: it exports no function main; there are no exports at all\n$/,
+      says: /^loading handler\.js: it does not export a function named main; it has no exports\n$/,
     },
     {
       name: "a main that is no function",
       files: { "handler.js": "exports.main = 1;" },
-      says: /^loading handler\.js: it exports no function main; there is main\n$/,
+      says: /^loading handler\.js: it does not export a function named main; its exports are main\n$/,
     },
     {
       name: "another target",
       files: {
         "handler.js": `process.env.FUNCTION_TARGET = "b"; require("@google-cloud/functions-framework").http("a", () => {});`,
       },
-      says: /^loading the Function: there is no b, which FUNCTION_TARGET names; there is a\n$/,
+      says: /^loading the Function: FUNCTION_TARGET names b, which does not exist; registered functions are a\n$/,
     },
     {
       name: "no file",
       files: { "package.json": "{}" },
-      says: /^loading the Function: there is no handler\.js, nor handler\.mjs, /,
+      says: /^loading the Function: it has neither handler\.js nor handler\.mjs, /,
     },
     {
       name: "a broken package.json",

@@ -20,7 +20,7 @@ function describe(error: unknown): string {
     return error instanceof Error ? describeError(error) : `threw ${inspect(error)}`;
   } catch {
     // Whoever waits for an answer must not wait for this one's sake.
-    return "threw what cannot be shown: looking at it throws";
+    return "threw a value that cannot be printed";
   }
 }
 

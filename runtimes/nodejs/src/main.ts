@@ -154,7 +154,7 @@ function surviveErrors(): void {
 function tellOfExit(): void {
   const exit = process.exit.bind(process);
   process.exit = (code) => {
-    logError("the Function ends its process", new Error(`process.exit(${code ?? ""}) was called`));
+    logError("the Function ended its process", new Error(`process.exit(${code ?? ""}) was called`));
     return exit(code);
   };
   atSignal(() => (process.exit = exit));

@@ -41,7 +41,7 @@ const rows: Row[] = [
       body: "x".repeat(2000),
     },
     status: 413,
-    body: "the request's body is larger than 0.001 MB (REQ_MB_LIMIT)",
+    body: "the request body is larger than 0.001 MB (FUNC_BODY_MB_LIMIT)",
   },
   {
     name: "func's handle",

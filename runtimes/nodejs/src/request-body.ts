@@ -62,7 +62,7 @@ function parseJson(body: Buffer, contentType: string | undefined): unknown {
     return JSON.parse(textOf(body, contentType));
   } catch (error) {
     if (error instanceof RequestError) throw error;
-    throw new RequestError(400, `the request's body is no JSON: ${(error as Error).message}`);
+    throw new RequestError(400, `the request body is not valid JSON: ${(error as Error).message}`);
   }
 }
 
@@ -72,7 +72,7 @@ function textOf(body: Buffer, contentType: string | undefined): string {
   try {
     return new TextDecoder(charset).decode(body);
   } catch {
-    throw new RequestError(415, `the request's charset ${charset} is not known`);
+    throw new RequestError(415, `unsupported charset ${charset}`);
   }
 }
 
@@ -89,8 +89,7 @@ async function decoded(request: FunctionRequest): Promise<AsyncIterable<Buffer>>
     ["br", () => zlib.createBrotliDecompress()],
   ]);
   const create = decompressors.get(encoding);
-  if (!create)
-    throw new RequestError(415, `the request's content encoding ${encoding} is not known`);
+  if (!create) throw new RequestError(415, `unsupported content encoding ${encoding}`);
   return readable(request, create());
 }
 
@@ -102,12 +101,15 @@ async function* readable(
   try {
     yield* request.pipe(decompressor) as AsyncIterable<Buffer>;
   } catch {
-    throw new RequestError(400, "the request's body cannot be decompressed");
+    throw new RequestError(400, "the request body cannot be decompressed");
   } finally {
     request.unpipe();
   }
 }
 
 function tooLarge(limitMb: number): RequestError {
-  return new RequestError(413, `the request's body is larger than ${limitMb} MB (REQ_MB_LIMIT)`);
+  return new RequestError(
+    413,
+    `the request body is larger than ${limitMb} MB (FUNC_BODY_MB_LIMIT)`,
+  );
 }

@@ -41,7 +41,8 @@ export async function sendWebStream(
   body: ReadableStream,
 ): Promise<void> {
   const reader = (body as ReadableStream<Uint8Array | string>).getReader();
-  const cancel = () => void reader.cancel(new Error("the client has gone")).catch(() => {});
+  const cancel = () =>
+    void reader.cancel(new Error("the client closed the connection")).catch(() => {});
   response.once("close", cancel);
   let { done, value } = await reader.read();
   while (!done) {

@@ -132,7 +132,7 @@ function answer(
     deadlines.leave(exchange);
     span?.end(response);
     if (!response.writableFinished)
-      request.abandon(new DOMException("the client has gone", "AbortError"));
+      request.abandon(new DOMException("the client closed the connection", "AbortError"));
   });
   if (!admission) return;
   try {
@@ -159,7 +159,7 @@ class Exchange implements Waiting {
   timeIsOver(): void {
     if (this.#response.headersSent) return endWhenUnread(this.#response, patienceMs);
     refuse(this.#request, this.#response, new RequestError(408, "Request Timeout"));
-    this.#request.abandon(new DOMException("the request's time is over", "TimeoutError"));
+    this.#request.abandon(new DOMException("the request exceeded its time limit", "TimeoutError"));
   }
 }
 

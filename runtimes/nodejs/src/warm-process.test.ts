@@ -43,13 +43,17 @@ describe("a warm process", () => {
 
   const mistakes = [
     { name: "no JSON", line: "{", says: /JSON/ },
-    { name: "no directory", line: '{"env":{}}', says: /its directory is no absolute path/ },
-    { name: "a relative directory", line: '{"directory":"a","env":{}}', says: /no absolute path/ },
-    { name: "no environment", line: '{"directory":"/"}', says: /its environment is no object/ },
+    { name: "no directory", line: '{"env":{}}', says: /its directory is not an absolute path/ },
+    {
+      name: "a relative directory",
+      line: '{"directory":"a","env":{}}',
+      says: /not an absolute path/,
+    },
+    { name: "no environment", line: '{"directory":"/"}', says: /its environment is not an object/ },
     {
       name: "what counts only at the start",
       line: '{"directory":"/","env":{"NODE_OPTIONS":"--no-warnings"}}',
-      says: /NODE_OPTIONS counts only at the start of a process/,
+      says: /NODE_OPTIONS has an effect only when a process starts/,
     },
   ];
   test.each(mistakes)("says why it cannot be one: $name", async ({ line, says }) => {

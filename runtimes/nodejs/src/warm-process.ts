@@ -68,7 +68,7 @@ async function readLine(socket: Socket): Promise<string> {
   for await (const chunk of socket.setEncoding("utf8") as AsyncIterable<string>) {
     text += chunk;
     if (text.length > limits.messageBytes)
-      throw new Error("being handed a Function: too long a line");
+      throw new Error("receiving a Function: the line is too long");
     if (text.includes("\n")) break;
   }
   socket.destroy();
@@ -78,18 +78,18 @@ async function readLine(socket: Socket): Promise<string> {
 function checked(message: unknown): HandedOver {
   const { directory, env } = (message ?? {}) as Partial<HandedOver>;
   if (typeof directory !== "string" || !isAbsolute(directory))
-    throw new Error("being handed a Function: its directory is no absolute path");
+    throw new Error("receiving a Function: its directory is not an absolute path");
   const isEnvironment =
     typeof env === "object" &&
     env !== null &&
     Object.values(env).every((value) => typeof value === "string");
   if (!isEnvironment)
-    throw new Error("being handed a Function: its environment is no object of texts");
+    throw new Error("receiving a Function: its environment is not an object of strings");
   // What it was started with itself has counted.
   const late = Object.keys(env).find(
     (name) => /^(?:NODE|UV|SSL)_/.test(name) && env[name] !== process.env[name],
   );
   if (late !== undefined)
-    throw new Error(`being handed a Function: ${late} counts only at the start of a process`);
+    throw new Error(`receiving a Function: ${late} has an effect only when a process starts`);
   return { directory, env };
 }

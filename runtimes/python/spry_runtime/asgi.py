@@ -99,7 +99,7 @@ class _Call:
 
 def _length_of(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
-        raise ValueError(f"response header content-length: want a number, have {text[:40]!r}")
+        raise ValueError(f"response header content-length: must be a number, not {text[:40]!r}")
     return int(text)
 
 

@@ -106,7 +106,7 @@ class AsyncCalls:
         if isinstance(error, asyncio.CancelledError) and exchange.gone:
             raise error  # we have cancelled it; a handler's own is a failure like others, and somebody waits
         if exchange.begun:
-            log_error("calling the function: its answer broke off", error)
+            log_error("calling the function: its response was interrupted", error)
             exchange.break_off()
         else:
             error_reply(error)

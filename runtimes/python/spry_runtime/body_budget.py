@@ -44,7 +44,7 @@ class HeldBody:
         if not self._budget.has_room():
             if self._budget.held == self._count:
                 raise MalformedRequest(413, "request body too large for the Function's memory")
-            raise MalformedRequest(503, "the Function's memory is full of other requests' bodies")
+            raise MalformedRequest(503, "the bodies of other requests use up the Function's memory")
 
     def release(self) -> None:
         self._budget.held -= self._count

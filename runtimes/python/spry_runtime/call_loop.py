@@ -176,7 +176,7 @@ class CallLoop:
                         return
                     self._send(encode(channel.PIECE, exchange, body=part))
         except BaseException as error:  # noqa: BLE001
-            log_error("calling the function: its answer broke off", error)
+            log_error("calling the function: its response was interrupted", error)
             end = channel.BROKEN
         finally:
             del self._streams[exchange]

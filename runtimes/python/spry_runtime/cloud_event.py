@@ -216,4 +216,4 @@ class PublishResponse:
 
     def raise_for_status(self) -> None:
         if not self.ok:
-            raise OSError(f"publishing an event: the publisher answered {self.status_code}")
+            raise OSError(f"publishing an event: the publisher responded with status {self.status_code}")

@@ -186,7 +186,7 @@ class Connection:
                 self._transport.close() if self._state == _HEAD else self._transport.abort()
                 self._state = _CLOSED
             else:
-                self._refuse(MalformedRequest(408, "request came too slowly"))
+                self._refuse(MalformedRequest(408, "request was sent too slowly"))
 
     def close_if_idle(self) -> None:
         if self._state == _UPGRADED:

@@ -31,7 +31,7 @@ def open_debugger(inspect: str, tell_port=None) -> None:
         import debugpy
     except ImportError:
         raise DebuggerError(
-            "FUNC_INSPECT: the package debugpy is not there; add it to the Function's dependencies, or unset FUNC_INSPECT"
+            "FUNC_INSPECT: the package debugpy is not installed; add it to the Function's dependencies, or unset FUNC_INSPECT"
         ) from None
     try:
         _, own_port = debugpy.listen(("127.0.0.1", 0) if tell_port else (host, port))

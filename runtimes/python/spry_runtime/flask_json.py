@@ -15,7 +15,7 @@ def plain(value):
         return dataclasses.asdict(value)
     if hasattr(value, "__html__"):
         return str(value.__html__())
-    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
+    raise TypeError(f"{type(value).__name__} cannot be represented in JSON")
 
 
 def _date(value) -> str:

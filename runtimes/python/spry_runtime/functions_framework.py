@@ -174,7 +174,7 @@ class Context:
 def read_event(headers: dict[str, str], body: bytes) -> CloudEvent:
     attributes = read_cloud_event(headers, body)
     if attributes is None:
-        raise MalformedCloudEvent("the request is no CloudEvent")
+        raise MalformedCloudEvent("the request is not a CloudEvent")
     data = attributes.pop("data", None)
     return CloudEvent({"specversion": "1.0", **attributes}, data)
 
@@ -195,7 +195,7 @@ def _answer_background_event(function, request: Request) -> Reply:
     event = parse_json(request.content)
     context = event.get("context", event) if isinstance(event, dict) else None
     if not isinstance(context, dict):
-        raise MalformedCloudEvent("the body is no event: want an object with context and data")
+        raise MalformedCloudEvent("the body is not an event: it must be an object with context and data")
     names = ("eventId", "timestamp", "eventType", "resource")
     function(event.get("data", ""), Context(*(context.get(name, "") for name in names)))
     return reply_to("OK", True)

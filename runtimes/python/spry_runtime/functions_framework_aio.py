@@ -33,12 +33,12 @@ def application_of(target: Target):
         if isinstance(content, (str, bytes)):
             return Response(content, status)
         if not isinstance(content, Response):
-            raise TypeError(f"the function returned {type(content).__name__}, which is no response")
+            raise TypeError(f"the function returned {type(content).__name__}, which is not a response")
         return content
 
     async def application(scope, receive, send):
         if scope["type"] == "lifespan":
-            raise RuntimeError("there is nothing to start")
+            raise RuntimeError("lifespan is not supported")
         try:
             response = await answer(Request(scope, receive, send))
         except HTTPException as error:

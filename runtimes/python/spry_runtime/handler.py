@@ -55,7 +55,7 @@ def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
     except Exception as error:  # what the code that makes the handler raised, as func's new()
         raise LoadError(f"loading {_file_of(module)}: {_describe(error)}") from error
     if handler is None:
-        raise LoadError(f"loading {_file_of(module)}: it defines no function {settings.handler}(event, context) and no app")
+        raise LoadError(f"loading {_file_of(module)}: it defines neither a function {settings.handler}(event, context) nor an app")
     return handler
 
 

@@ -68,7 +68,7 @@ class _Scope(dict):
 
     def __missing__(self, key):
         if key == "event":
-            raise MalformedCloudEvent("the request is no CloudEvent")
+            raise MalformedCloudEvent("the request is not a CloudEvent")
         raise KeyError(key)
 
 

@@ -56,7 +56,7 @@ class Metrics:
                 lines.append(f'{name}_bucket{{method="{method}",le="{bound}"}} {total}')
             lines.append(f'{name}_count{{method="{method}"}} {total}')
             lines.append(f'{name}_sum{{method="{method}"}} {one.seconds:.6f}')
-        _describe(lines, "function_in_flight_requests", "gauge", "Requests waiting for or being answered")
+        _describe(lines, "function_in_flight_requests", "gauge", "Requests that are waiting or being handled")
         lines.append(f"function_in_flight_requests {in_flight}")
         _describe(lines, "function_start_seconds", "gauge", "Time from process start to ready")
         lines.append(f"function_start_seconds {self.start_seconds:.6f}")

@@ -164,7 +164,7 @@ class Platform:
         return in_turn(self._at_end.get("drain"), self._at_end.get("termination"))()
 
     async def explicit_ack(self, qualified_offset) -> None:
-        raise RuntimeError("there is nothing to acknowledge: events come by HTTP, not from a stream")
+        raise RuntimeError("nothing to acknowledge: events arrive by HTTP, not from a stream")
 
     def call_function(self, function_name: str, event: Event, node=None, timeout=None, service_name_override=None) -> Response:
         """The answer of another Function of the namespace to this event."""

@@ -33,7 +33,7 @@ def as_bytes(piece) -> bytes:
         return piece.encode()
     if isinstance(piece, (bytes, bytearray, memoryview)):
         return bytes(piece)
-    raise TypeError(f"the function's answer has a piece of type {type(piece).__name__}, want text or bytes")
+    raise TypeError(f"the function's response has a part of type {type(piece).__name__}, which is neither text nor bytes")
 
 
 class Pieces:

@@ -59,7 +59,7 @@ def reply_to(value, new_api: bool) -> Reply:
         return Reply(200, _HTML, pieces=_read(value))
     if hasattr(value, "__iter__") or hasattr(value, "__aiter__"):
         return Reply(200, _HTML, pieces=value)
-    raise TypeError(f"the function returned {type(value).__name__}, which is no response")
+    raise TypeError(f"the function returned {type(value).__name__}, which is not a response")
 
 
 def error_reply(error: BaseException) -> Reply:
@@ -77,7 +77,7 @@ def header_lines(headers) -> bytes:
     for name, value in headers:
         name, value = str(name), str(value)
         if "\r" in value or "\n" in value or "\0" in value or not name or not name.isascii() or set(name) & _BREAKING:
-            raise ValueError(f"response header {name!r}: holds a character that headers cannot have")
+            raise ValueError(f"response header {name!r}: contains a character that is not allowed in headers")
         if name.lower() not in _OURS:
             lines.append(f"{name}: {value}\r\n")
     return "".join(lines).encode("latin-1", "replace")
@@ -151,7 +151,7 @@ def _from_response(value, new_api: bool) -> Reply | None:
 
 def check_status(status: int) -> int:
     if not 200 <= status <= 999:
-        raise ValueError(f"response status {status}: want 200 to 999")
+        raise ValueError(f"response status {status}: must be 200 to 999")
     return status
 
 

@@ -80,7 +80,7 @@ class ServerKeeper:
         from .hot_reload import error_line
 
         self._coming = None
-        log("the new code cannot be loaded; the last that could goes on serving")
+        log("the new code cannot be loaded; the previous version keeps serving")
         try:
             self._server.channel.send(error_line(server.load_error or "the new code ended its process"))
         except OSError:
@@ -129,7 +129,7 @@ class ServerKeeper:
         if not self._loaded:
             self._failed_loads += 1
         if self._failed_loads >= _LOAD_ATTEMPTS:
-            log("the function's code cannot be loaded any more, giving up")
+            log("the function's code can no longer be loaded, giving up")
             self._exit_code = 1
             return self._reactor.stop()
         self._reactor.call_later(0.1 * 2**self._failed_loads - 0.1, self._replace)

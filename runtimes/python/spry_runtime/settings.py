@@ -44,7 +44,7 @@ class Settings:
             self.timeout = _PATIENT_SECONDS
         self.log_format: str = read.text("FUNC_LOG_FORMAT", default="")
         if self.log_format not in ("", "json", "text"):
-            raise SettingError(f"reading FUNC_LOG_FORMAT: want json or text, have {self.log_format!r}")
+            raise SettingError(f"reading FUNC_LOG_FORMAT: must be json or text, not {self.log_format!r}")
         self.body_limit: int = _body_limit(read)
         self.threads: int = int(
             read.number("SERVER_NUMTHREADS", "CHERRYPY_NUMTHREADS", default=50, least=1, most=1000)
@@ -88,7 +88,7 @@ class _Reader:
             except ValueError:
                 number = -1
             if not least <= number <= most:
-                raise SettingError(f"reading {name}: want a number from {least:g} to {most:g}, have {value!r}")
+                raise SettingError(f"reading {name}: must be a number from {least:g} to {most:g}, not {value!r}")
             return number
         return default
 

@@ -86,7 +86,7 @@ def _post(endpoint: str, body: bytes) -> None:
         connection.request("POST", path + ("?" + url.query if url.query else ""), body, {"content-type": "application/json"})
         status = connection.getresponse().status
         if status >= 300:
-            raise OSError(f"it answered {status}")
+            raise OSError(f"the collector responded with status {status}")
     finally:
         connection.close()
 

@@ -65,7 +65,7 @@ class CurrentRequest:
     def __getattr__(self, name: str):
         request = request_variable.get()
         if request is None:
-            raise RuntimeError("request is only there while a request is being answered")
+            raise RuntimeError("request is only available while a request is being handled")
         return getattr(request, name)
 
     def __getitem__(self, name: str):

@@ -87,7 +87,7 @@ def _announce(listening: socket.socket | None, ready_fd: int | None) -> None:
         os.write(ready_fd, b"ready\n")
         os.close(ready_fd)
     except OSError as error:
-        log(f"telling readiness to descriptor {ready_fd}: {error}")
+        log(f"reporting readiness to descriptor {ready_fd}: {error}")
 
 
 class _Supervisor:

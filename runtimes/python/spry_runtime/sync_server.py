@@ -182,8 +182,8 @@ class SyncServer(Service):
             limit = f"FUNC_TIMEOUT ({self.settings.timeout:g} s)"
             if unread:
                 # It waits for its client, and has just been told that this one has gone: no fault of the process.
-                return log(f"{call_name}: its answer is not read within {limit}, breaking it off")
-            log(f"{call_name}: no answer within {limit}, ending it")
+                return log(f"{call_name}: the client did not read the response within {limit}, closing its connection")
+            log(f"{call_name}: no response within {limit}, ending the call")
             self._pool.retire(worker)
 
     # What becomes of a worker's calls.

@@ -25,7 +25,7 @@ def become_function(descriptor: int | None) -> str | None:
     Returns the directory with the Function's code; None if the other side closes without a word. Raises `HandOverError`.
     """
     if descriptor is None:
-        raise HandOverError("reading SPRY_WARM_FD: want the number of a descriptor")
+        raise HandOverError("reading SPRY_WARM_FD: must be the number of a descriptor")
     _import_everything()
     # What is here now lives as long as the process: workers share it, and no collection looks at it again.
     gc.freeze()
@@ -35,7 +35,7 @@ def become_function(descriptor: int | None) -> str | None:
     try:
         message = json.loads(line)
     except ValueError as error:
-        raise HandOverError(f"being handed a Function: no JSON: {error}") from error
+        raise HandOverError(f"receiving a Function: not valid JSON: {error}") from error
     directory, environment = _checked(message)
     os.environ.clear()
     os.environ.update(environment)
@@ -68,7 +68,7 @@ def _read_line(descriptor: int) -> bytes:
             break
         line += piece
         if len(line) > _LINE_LIMIT:
-            raise HandOverError("being handed a Function: too long a line")
+            raise HandOverError("receiving a Function: the line is too long")
     os.close(descriptor)
     return line
 
@@ -77,12 +77,12 @@ def _checked(message) -> tuple[str, dict[str, str]]:
     message = message if isinstance(message, dict) else {}
     directory, environment = message.get("directory"), message.get("env")
     if not isinstance(directory, str) or not os.path.isabs(directory):
-        raise HandOverError("being handed a Function: its directory is no absolute path")
+        raise HandOverError("receiving a Function: its directory is not an absolute path")
     if not isinstance(environment, dict) or not all(isinstance(value, str) for value in environment.values()):
-        raise HandOverError("being handed a Function: its environment is no object of texts")
+        raise HandOverError("receiving a Function: its environment is not an object of strings")
     for name in environment:
         if name.startswith(_EARLY) and name not in _LATE_ENOUGH:
-            raise HandOverError(f"being handed a Function: {name} counts only at the start of a process")
+            raise HandOverError(f"receiving a Function: {name} has an effect only when a process starts")
     return directory, environment
 
 

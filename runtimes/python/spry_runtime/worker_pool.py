@@ -196,13 +196,13 @@ class WorkerPool:
         self._coming = None
         reloading, self._reloading = self._reloading, False
         if reloading and self.current is not None:
-            log("the new code cannot be loaded; the last that could goes on serving")
+            log("the new code cannot be loaded; the previous version keeps serving")
             from .hot_reload import error_line
 
             return add_to_answers(error_line(error or "the new code ended its process"))
         self._failed_loads += 1
         if self.current is None and self._failed_loads >= _LOAD_ATTEMPTS:
-            log("the function's code cannot be loaded any more, giving up")
+            log("the function's code can no longer be loaded, giving up")
             self.exit_code = 1
             self._reactor.stop()
         else:

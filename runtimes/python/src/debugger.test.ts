@@ -13,7 +13,7 @@ test.skipIf(missingPython)(
       FUNC_INSPECT: "true",
     });
     expect(await runtime.exited).toBe(1);
-    expect(runtime.output).toMatch(/^FUNC_INSPECT: the package debugpy is not there; add it/);
+    expect(runtime.output).toMatch(/^FUNC_INSPECT: the package debugpy is not installed; add it/);
   },
 );
 
@@ -49,7 +49,7 @@ describe.skipIf(!packages)("debugpy, which pip installs", () => {
       };
       await stopAndGo("first");
       runtime.write("handler.py", "def main(:");
-      await expect.poll(() => runtime.output, patience).toContain("goes on serving");
+      await expect.poll(() => runtime.output, patience).toContain("keeps serving");
       await stopAndGo("first");
       runtime.write("handler.py", code("other"));
       await expect.poll(async () => (await runtime.call()).body, patience).toBe("other");

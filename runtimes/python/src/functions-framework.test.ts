@@ -66,7 +66,7 @@ const rows: Row[] = [
     name: "Functions Framework, no event",
     files: { "main.py": framework },
     status: 400,
-    body: "malformed CloudEvent: the request is no CloudEvent\n",
+    body: "malformed CloudEvent: the request is not a CloudEvent\n",
   },
   {
     name: "Functions Framework, background event",
@@ -106,7 +106,7 @@ const rows: Row[] = [
     env: { FUNCTION_TARGET: "on_change", FUNCTION_SIGNATURE_TYPE: "event" },
     call: { method: "POST", headers: json, body: "[]" },
     status: 400,
-    body: "malformed CloudEvent: the body is no event: want an object with context and data\n",
+    body: "malformed CloudEvent: the body is not an event: it must be an object with context and data\n",
   },
   {
     name: "Functions Framework, typed",

@@ -20,7 +20,7 @@ describe.skipIf(missingPython)("hot reload", () => {
       runtime.write("handler.py", "def main(:");
       await expect.poll(reloadError).toMatch(/^loading handler\.py: SyntaxError: /);
       expect(await body()).toBe("other");
-      await expect.poll(() => runtime.output).toContain("the last that could goes on serving");
+      await expect.poll(() => runtime.output).toContain("the previous version keeps serving");
       runtime.write("handler.py", code("third"));
       await expect.poll(body).toBe("third");
       expect(await reloadError()).toBeUndefined();

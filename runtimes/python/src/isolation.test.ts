@@ -66,7 +66,10 @@ ${form} main(event, context):
     const body = "x".repeat(8 * 1024 * 1024);
     const post = (path: string, text: string) => runtime.call(path, { method: "POST", body: text });
     expect(await post("/", body + body)).toMatchObject({ status: 413 });
-    const full = { status: 503, body: "the Function's memory is full of other requests' bodies\n" };
+    const full = {
+      status: 503,
+      body: "the bodies of other requests use up the Function's memory\n",
+    };
     const socket = runtime.connect().on("error", () => undefined);
     socket.write(`POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     await expect.poll(() => runtime.output).toContain("begun");
@@ -194,7 +197,7 @@ def main(event, context):
     const socket = runtime.connect().on("error", () => undefined);
     socket.write("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
     await expect.poll(() => runtime.output).toMatch(/\/large: .*FUNC_TIMEOUT/);
-    expect(runtime.output).toContain("is not read");
+    expect(runtime.output).toContain("did not read the response");
     // The thread is free again, and nobody takes the process's place.
     for (let call = 0; call < 5; call++) expect((await runtime.call("/")).body).toBe(process);
     expect((await runtime.call("/metrics")).body).toContain(

@@ -95,7 +95,7 @@ async def handle(scope, receive, send):
       expect(binary).toMatchObject({ headers: { "ce-type": "answer" }, body: '{"a": 1}' });
       expect(await runtime.call()).toMatchObject({
         status: 400,
-        body: "malformed CloudEvent: the request is no CloudEvent\n",
+        body: "malformed CloudEvent: the request is not a CloudEvent\n",
       });
       const broken = {
         method: "POST",

@@ -22,7 +22,7 @@ const broken: [name: string, files: Record<string, string>, output: RegExp][] = 
   [
     "no main",
     { "handler.py": "x = 1\n" },
-    /^loading handler\.py: it defines no function main\(event, context\) and no app/,
+    /^loading handler\.py: it defines neither a function main\(event, context\) nor an app/,
   ],
   ["no file", { "other.py": "" }, /^loading handler\.py: no such file in /],
 ];
@@ -39,7 +39,7 @@ describe.skipIf(missingPython)("loading", () => {
     await using runtime = await PythonRuntime.launch("", { FUNC_TIMEOUT: "soon" });
     expect(await runtime.exited).toBe(1);
     expect(runtime.output).toContain(
-      "reading FUNC_TIMEOUT: want a number from 0.001 to 86400, have 'soon'",
+      "reading FUNC_TIMEOUT: must be a number from 0.001 to 86400, not 'soon'",
     );
   });
 

@@ -73,14 +73,14 @@ describe.skipIf(missingPython)("a warm process", () => {
   });
 
   const mistakes: [line: string, says: RegExp][] = [
-    ["{", /being handed a Function: no JSON/],
-    ['{"env":{}}', /its directory is no absolute path/],
-    ['{"directory":"a","env":{}}', /its directory is no absolute path/],
-    ['{"directory":"/"}', /its environment is no object of texts/],
-    ['{"directory":"/","env":{"A":1}}', /its environment is no object of texts/],
+    ["{", /receiving a Function: not valid JSON/],
+    ['{"env":{}}', /its directory is not an absolute path/],
+    ['{"directory":"a","env":{}}', /its directory is not an absolute path/],
+    ['{"directory":"/"}', /its environment is not an object of strings/],
+    ['{"directory":"/","env":{"A":1}}', /its environment is not an object of strings/],
     [
       '{"directory":"/","env":{"PYTHONHASHSEED":"0"}}',
-      /PYTHONHASHSEED counts only at the start of a process/,
+      /PYTHONHASHSEED has an effect only when a process starts/,
     ],
   ];
   test.each(mistakes)("says why %s is none", async (line, says) => {

@@ -50,17 +50,18 @@ export async function readArchive(input: Readable, dir: string): Promise<FileLis
       unpackTar(dir, { strict: true, maxDepth, dmode: 0o700, fmode: 0o600, filter: onlyFiles }),
     );
   } catch (error) {
-    throw notABackup(`it cannot be read as an archive: ${(error as Error).message}`);
+    throw notABackup(`cannot be read as an archive: ${(error as Error).message}`);
   }
   const list = await readList(path.join(dir, listName));
   for await (const name of filesBelow(dir)) {
-    if (!Object.hasOwn(list.files, name)) throw notABackup(`${name} does not belong to it`);
+    if (!Object.hasOwn(list.files, name)) throw notABackup(`${name} is not listed in it`);
   }
   for (const [name, digest] of Object.entries(list.files)) {
     const file = path.join(dir, name);
     const isThere = (await lstat(file).catch(() => undefined))?.isFile();
     if (!isThere) throw notABackup(`${name} is missing`);
-    if ((await digestOf(file)) !== digest) throw notABackup(`${name} is not as it was saved`);
+    if ((await digestOf(file)) !== digest)
+      throw notABackup(`${name} has changed since it was saved`);
   }
   return list;
 }
@@ -82,7 +83,7 @@ async function readList(file: string): Promise<FileList> {
 
 function notABackup(why: string): UserError {
   return new UserError(
-    `this is no whole backup: ${why}`,
+    `the backup is damaged or incomplete: ${why}`,
     "use another one: nothing has been changed",
   );
 }

@@ -53,19 +53,19 @@ async function snapshotOfRunning(kubeconfig: string, file: string): Promise<void
     answer = await httpsTransport(config)(new Request(new URL("/snapshot", config.server)));
   } catch (error) {
     throw new UserError(
-      `the running platform ${config.server} does not answer: ${messageOf(error)}`,
+      `the running platform ${config.server} does not respond: ${messageOf(error)}`,
       "try again when it has started, or stop it first",
     );
   }
   if (!answer.ok || !answer.body) {
     const { message } = (await answer.json().catch(() => ({}))) as { message?: string };
-    throw new UserError(`the running platform gave no snapshot: ${message ?? answer.status}`);
+    throw new UserError(`the running platform returned no snapshot: ${message ?? answer.status}`);
   }
   const expected = Number(answer.headers.get("content-length"));
   const output = createWriteStream(file, { mode: 0o600 });
   await pipeline(answer.body, output);
   if (output.bytesWritten !== expected)
-    throw new UserError("the running platform broke off its snapshot", "try again");
+    throw new UserError("the running platform interrupted its snapshot", "try again");
 }
 
 /** Links cost nothing and stay whole when the platform replaces or removes a file meanwhile. */

@@ -17,7 +17,10 @@ export interface BackupOptions {
 export async function backup(file: string | undefined, options: BackupOptions): Promise<void> {
   const root = path.resolve(options.dataDir);
   if (!existsSync(path.join(root, "api")))
-    throw new UserError(`there is no platform in ${root}`, "name its directory with --data-dir");
+    throw new UserError(
+      `${root} is not the data directory of a platform`,
+      "specify it with --data-dir",
+    );
   const target = path.resolve(file ?? `spry-${new Date().toISOString().replaceAll(":", "")}.tar`);
   const scratch = await mkdtemp(path.join(root, "backup-"));
   try {

@@ -28,11 +28,14 @@ export interface BuildCommand {
 /** Builds an image and pushes it, or leaves it in a directory. Prints its name by digest. */
 export async function build(source: string, options: BuildCommand): Promise<void> {
   if (!statSync(source, { throwIfNoEntry: false })?.isDirectory())
-    throw new UserError(`${source} is no directory`, "name the directory of the Function's files");
+    throw new UserError(
+      `${source} is not a directory`,
+      "specify the directory with the Function's files",
+    );
   const runtime = runtimes.find(({ name }) => name === options.runtime);
   if (!runtime)
     throw new UserError(
-      `there is no runtime ${options.runtime}`,
+      `unknown runtime ${options.runtime}`,
       `use one of ${runtimes.map(({ name }) => name).join(", ")}`,
     );
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-build-"));
@@ -76,9 +79,9 @@ function explained(error: unknown, tag: string): unknown {
 
 function wayOutOf({ status }: RegistryError, tag: string): string | undefined {
   const [host = ""] = tag.split("/");
-  if (status === 0) return "check the registry's name, and that it is reached from here";
+  if (status === 0) return "check the registry's name, and that it can be reached from here";
   if (status === 401 || status === 403)
-    return `sign in with docker login ${host}: its logins are used, from ${dockerConfig()}`;
+    return `sign in with docker login ${host}: spry uses its logins, from ${dockerConfig()}`;
   return undefined;
 }
 

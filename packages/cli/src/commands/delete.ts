@@ -47,7 +47,7 @@ async function removeOne(
   } catch (error) {
     if (!isNotFound(error)) throw error;
     throw new UserError(
-      `there is no ${resource.kind} ${name}${namespace ? ` in namespace ${namespace}` : ""}`,
+      `${resource.kind} ${name} not found${namespace ? ` in namespace ${namespace}` : ""}`,
     );
   }
   if (wait) await untilGone(client, resource, { namespace, name });
@@ -59,7 +59,7 @@ async function untilGone(client: KubeClient, resource: Resource, target: Target)
   while (await exists(client, resource, target)) {
     if (Date.now() > deadline) {
       throw new UserError(
-        `${resource.kind} ${target.name} is marked for deletion but still there after ${waitMs / 1000} s`,
+        `${resource.kind} ${target.name} is marked for deletion but still exists after ${waitMs / 1000} s`,
         `kubectl get ${resource.plural} ${target.name} -o yaml shows which finalizer holds it`,
       );
     }

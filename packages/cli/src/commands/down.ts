@@ -16,7 +16,7 @@ const stopTimeoutMs = 30_000;
 export async function down(options: DownOptions): Promise<void> {
   const root = path.resolve(options.dataDir);
   if (!existsSync(root))
-    throw new UserError(`there is no data directory ${root}`, "name it with --data-dir");
+    throw new UserError(`data directory ${root} does not exist`, "specify it with --data-dir");
   const owner = readJson<ProcessIdentity>(path.join(root, "lock"));
   if (owner && signal(owner, "SIGINT")) {
     await ended(owner);
@@ -29,7 +29,7 @@ export async function down(options: DownOptions): Promise<void> {
     const pods = await processSandbox({ dataDir: dataDir.node }).recover();
     await Promise.all(pods.map(({ sandbox }) => sandbox.close()));
     rmSync(dataDir.endpoints, { force: true });
-    console.error(`it was not running; ended what was left: ${pods.length} Pods`);
+    console.error(`the platform was not running; ended ${pods.length} Pods that it had left`);
   } finally {
     dataDir.unlock();
   }
@@ -40,8 +40,8 @@ async function ended(owner: ProcessIdentity): Promise<void> {
   while (isAlive(owner)) {
     if (Date.now() > deadline) {
       throw new UserError(
-        `process ${owner.pid} does not end`,
-        `look at it, or end it with kill -9 ${owner.pid}`,
+        `process ${owner.pid} has not ended after ${stopTimeoutMs / 1000} s`,
+        `check what it does, or end it with kill -9 ${owner.pid}`,
       );
     }
     await new Promise((resolve) => setTimeout(resolve, 50));

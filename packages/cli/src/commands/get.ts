@@ -23,10 +23,10 @@ export async function get(name: string | undefined, options: GetOptions): Promis
   if (options.output === "yaml")
     return console.log(dump(name ? found[0] : found, { noRefs: true }).trimEnd());
   if (options.output)
-    throw new UserError(`there is no output format ${options.output}`, "use json or yaml");
+    throw new UserError(`unknown output format ${options.output}`, "use json or yaml");
   if (found.length === 0) {
     const where = options.allNamespaces ? "in the cluster" : `in namespace ${connection.namespace}`;
-    return console.error(`There are no Functions ${where}. \`spry apply -f FILE\` makes one.`);
+    return console.error(`No Functions ${where}. \`spry apply -f FILE\` creates one.`);
   }
   printTable(
     ["NAMESPACE", "NAME", "STATUS", "RUNTIME", "REPLICAS", "AGE", "URL"],
@@ -41,7 +41,7 @@ async function getOne({ client, namespace }: Connection, name: string): Promise<
   } catch (error) {
     if (!isNotFound(error)) throw error;
     throw new UserError(
-      `there is no Function ${name} in namespace ${namespace}`,
+      `Function ${name} not found in namespace ${namespace}`,
       "`spry get -A` lists all of them",
     );
   }

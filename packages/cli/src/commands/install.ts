@@ -49,7 +49,8 @@ export async function install(options: InstallOptions): Promise<void> {
   if (options.wait) await untilReady(client, values, timeoutMs);
   // Last: what these values replace serves until its successor does.
   await removeLeftovers(client, values);
-  if (options.wait) console.error(`\nSpry is installed in ${namespace}. Functions may be applied.`);
+  if (options.wait)
+    console.error(`\nSpry is installed in ${namespace}. You can apply Functions now.`);
 }
 
 async function untilReady(
@@ -79,7 +80,7 @@ async function removeLeftovers(client: KubeClient, values: InstallValues): Promi
     const { resource, name, namespace, neededBecause } = leftover;
     const title = `${resource.kind.toLowerCase()}/${name}`;
     if (neededBecause) {
-      console.error(`${title} is not wished for any more and stays: ${neededBecause}`);
+      console.error(`${title} is no longer part of the values, but is kept: ${neededBecause}`);
       continue;
     }
     await client
@@ -87,7 +88,7 @@ async function removeLeftovers(client: KubeClient, values: InstallValues): Promi
       .catch((error: unknown) => {
         if (!isNotFound(error)) throw error;
       });
-    console.error(`${title} deleted: these values do not ask for it`);
+    console.error(`${title} deleted: it is no longer part of the values`);
   }
 }
 
@@ -96,7 +97,7 @@ async function tellLeftovers(values: InstallValues, options: GlobalOptions): Pro
   try {
     const { client } = await connect(options);
     for (const { resource, name, neededBecause } of await leftovers(client, values, fieldManager)) {
-      const fate = neededBecause ? `would stay: ${neededBecause}` : "would be deleted";
+      const fate = neededBecause ? `would be kept: ${neededBecause}` : "would be deleted";
       console.error(`${resource.kind.toLowerCase()}/${name} ${fate}`);
     }
   } catch (error) {
@@ -122,7 +123,7 @@ async function applyNamespace(client: KubeClient, name: string): Promise<void> {
   });
   const part = "app.kubernetes.io/part-of";
   if (present && present.metadata.labels?.[part] !== commonLabels[part]) {
-    console.error(`namespace/${name} is there already and stays as it is`);
+    console.error(`namespace/${name} already exists and is left unchanged`);
     return;
   }
   await applyObject(client, namespaceObject(name));
@@ -145,7 +146,7 @@ async function createConfiguration(client: KubeClient, object: InstalledObject):
   const { items } = await client.list(resource);
   if (items.length > 0) {
     console.error(
-      `${kind.toLowerCase()}/${items[0]?.metadata.name} is there already and stays as it is`,
+      `${kind.toLowerCase()}/${items[0]?.metadata.name} already exists and is left unchanged`,
     );
     return;
   }

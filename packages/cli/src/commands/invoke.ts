@@ -17,7 +17,7 @@ export async function invoke(name: string, options: InvokeOptions): Promise<void
   const { namespace, gateway } = await connect(options);
   if (!gateway) {
     throw new UserError(
-      "the kubeconfig names no gateway through which Functions can be reached",
+      "the kubeconfig does not name a gateway through which Functions can be reached",
       "use the kubeconfig that `npm start` wrote, or kubectl port-forward to the Function's Service",
     );
   }
@@ -57,7 +57,8 @@ function headersOf(lines: string[], body: Buffer | undefined): Record<string, st
   const headers: Record<string, string> = {};
   for (const line of lines) {
     const colon = line.indexOf(":");
-    if (colon < 1) throw new UserError(`${line} is no header`, 'write it as "Name: value"');
+    if (colon < 1)
+      throw new UserError(`${line} is not a valid header`, 'write it as "Name: value"');
     headers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
   }
   if (body) {

@@ -22,8 +22,8 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
   const chosen = options.build ? newest(pods.items) : pods.items;
   if (chosen.length === 0 && !options.follow) {
     throw new UserError(
-      `Function ${name} has no ${options.build ? "build" : "instance"} whose output could be shown`,
-      `spry get ${name} tells its state`,
+      `Function ${name} has no ${options.build ? "build" : "instance"} with output`,
+      `spry get ${name} shows its state`,
     );
   }
   const printer = new Printer();
@@ -51,7 +51,7 @@ async function requireFunction(client: KubeClient, namespace: string, name: stri
   } catch (error) {
     if (!isNotFound(error)) throw error;
     throw new UserError(
-      `there is no Function ${name} in namespace ${namespace}`,
+      `Function ${name} not found in namespace ${namespace}`,
       "`spry get -A` lists all of them",
     );
   }

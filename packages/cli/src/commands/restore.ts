@@ -28,7 +28,7 @@ export async function restore(file: string, options: RestoreOptions): Promise<vo
     const aside = await putAside(root);
     await rename(restoring, root);
     console.error(`restored ${objects} objects of ${createdAt} (Spry ${version}) to ${root}`);
-    if (aside) console.error(`what was there before is in ${aside}`);
+    if (aside) console.error(`the previous content is in ${aside}`);
     console.error(`start it with: npm start -- --data-dir ${path.relative("", root) || "."}`);
   } finally {
     await rm(restoring, { recursive: true, force: true });
@@ -47,7 +47,7 @@ async function makeRoom(root: string, force: boolean): Promise<void> {
   if (isUsed && !force) {
     throw new UserError(
       `the data directory ${root} is not empty`,
-      "--force puts it aside, or choose another one with --data-dir",
+      "use --force to move it aside, or choose another one with --data-dir",
     );
   }
   if (existsSync(path.join(root, "node"))) await down({ dataDir: root });
@@ -73,6 +73,6 @@ async function putAside(root: string): Promise<string | undefined> {
 }
 
 function existing(file: string): string {
-  if (!existsSync(file)) throw new UserError(`there is no file ${file}`);
+  if (!existsSync(file)) throw new UserError(`file ${file} does not exist`);
   return file;
 }

@@ -39,8 +39,8 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
       .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
     const more = present.length > 5 ? ` and ${present.length - 5} more` : "";
     throw new UserError(
-      `there are Functions: ${list.join(", ")}${more}`,
-      "delete them first, or say --functions delete, or --functions keep to let them run on",
+      `Functions still exist: ${list.join(", ")}${more}`,
+      "delete them first, or use --functions delete, or --functions keep to leave them running",
     );
   }
   const keep = present.length > 0 && options.functions === "keep";
@@ -73,7 +73,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
     for (const object of definitionObjects().toReversed()) await deleteObject(client, object);
   }
   await removeNamespace(client, namespace, keep, timeoutMs);
-  console.error(keep ? "\nSpry is gone; Functions run on as they are." : "\nSpry is gone.");
+  console.error(keep ? "\nSpry is uninstalled; Functions keep running." : "\nSpry is uninstalled.");
 }
 
 const isRight = (kind: string): boolean =>
@@ -99,7 +99,7 @@ async function deleteFunctions(
     const { name = "", namespace } = metadata;
     await client.delete(functions, { name, namespace }, { propagationPolicy: "Foreground" });
   }
-  await untilTrue("all Functions are gone", timeoutMs, async () => {
+  await untilTrue("all Functions are deleted", timeoutMs, async () => {
     return (await functionsIn(client)).length === 0;
   });
   if (present.length > 0) console.error(`${present.length} functions deleted`);
@@ -128,9 +128,13 @@ async function endConfiguration(
       .patch(serverlesses, { name, namespace }, { metadata: { finalizers } })
       .catch(absent);
   }
-  await untilTrue("the configuration is gone (its controller lets it go)", timeoutMs, async () => {
-    return (await list()).length === 0;
-  });
+  await untilTrue(
+    "the Serverless object is deleted (its controller removes the finalizer)",
+    timeoutMs,
+    async () => {
+      return (await list()).length === 0;
+    },
+  );
 }
 
 /** Nobody converts any more: Functions are served as they are kept. */
@@ -183,13 +187,11 @@ async function removeNamespace(
   const part = "app.kubernetes.io/part-of";
   if (present?.metadata.labels?.[part] !== commonLabels[part]) return;
   if (keep) {
-    console.error(
-      `namespace/${name} stays: Functions' images are in its registry, if they use that`,
-    );
+    console.error(`namespace/${name} is kept: its registry may hold images of Functions`);
     return;
   }
   await remove(client, resources.namespaces, { name });
-  await untilTrue(`namespace ${name} is gone`, timeoutMs, async () => {
+  await untilTrue(`namespace ${name} is deleted`, timeoutMs, async () => {
     return (await client.get(resources.namespaces, { name }).catch(absent)) === undefined;
   });
 }

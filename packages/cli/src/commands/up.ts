@@ -88,7 +88,7 @@ function interruption(): Promise<undefined> {
 function dieLoudly(log: { error(fields: object, message: string): void }): void {
   const die = (error: unknown) => {
     log.error({ error }, "unexpected error, ending");
-    console.error("\nSpry ended because of an error that should not happen:", error);
+    console.error("\nSpry ended because of an internal error:", error);
     process.exit(70);
   };
   process.on("uncaughtException", die);
@@ -142,7 +142,7 @@ async function answered(url: string): Promise<void> {
     });
     if (status === 200) return;
     if (Date.now() > deadline)
-      throw new UserError(`the example does not answer at ${url} (HTTP ${status})`);
+      throw new UserError(`the example does not respond at ${url} (HTTP ${status})`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

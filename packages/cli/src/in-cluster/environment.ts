@@ -61,7 +61,7 @@ export function mapIn(env: NodeJS.ProcessEnv, name: string): Record<string, stri
   } catch {
     // Said below.
   }
-  throw new UserError(`${name} is no JSON object of texts`, "the Deployment sets it");
+  throw new UserError(`${name} must be a JSON object with string values`, "the Deployment sets it");
 }
 
 function isTextMap(value: unknown): value is Record<string, string> {

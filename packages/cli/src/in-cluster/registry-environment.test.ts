@@ -26,7 +26,7 @@ describe("what the registry's Pod says", () => {
   test.each([
     [{}, "REGISTRY_USERNAME is not set"],
     [{ REGISTRY_USERNAME: "u" }, "REGISTRY_PASSWORD is not set"],
-    [{ ...needed, SPRY_IMAGES: "[]" }, "SPRY_IMAGES is no JSON object"],
+    [{ ...needed, SPRY_IMAGES: "[]" }, "SPRY_IMAGES must be a JSON object"],
     [{ ...needed, REGISTRY_CLEANING: "no" }, "REGISTRY_CLEANING is no JSON object"],
     [{ ...needed, REGISTRY_CLEANING: "1" }, "REGISTRY_CLEANING is no JSON object"],
     [

@@ -97,7 +97,7 @@ export function accessObjects(namespace: string): InstalledObject[] {
 const reading = ["get", "list", "watch"];
 const writing = ["create", "delete", "deletecollection", "patch", "update"];
 
-/** Whoever may view or edit a namespace may do so with Functions too (contract, section 11.3). */
+/** Who may view or edit a namespace may do so with Functions, too (docs/compatibility.md#user-roles). */
 export function aggregatedRoles(): InstalledObject[] {
   const toView = "rbac.authorization.k8s.io/aggregate-to-view";
   const toEdit = "rbac.authorization.k8s.io/aggregate-to-edit";

@@ -1,4 +1,4 @@
-/** Who may talk to Spry's own Pods, and to whom they may: everything else is closed (contract, section 15). */
+/** What may connect to and from Spry's own Pods; everything else is closed (docs/compatibility.md#network-policies). */
 import { controllerLabels } from "./controller.ts";
 import { gatewayLabels } from "./gateway.ts";
 import { type InstalledObject, object } from "./parts.ts";

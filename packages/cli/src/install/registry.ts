@@ -1,4 +1,4 @@
-/** The registry in the cluster: pushed to by its Service, pulled from by a port of every node (contract, section 6.1). */
+/** The registry in the cluster: pushed to by its Service, pulled from by a port of every node (docs/compatibility.md#internal-registry). */
 import { kindsWithImages } from "@spry/controller";
 import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
 import { type Rule } from "./access.ts";

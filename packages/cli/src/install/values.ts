@@ -107,7 +107,7 @@ function parse(file: string): unknown {
   try {
     return load(readFileSync(file, "utf8"));
   } catch (error) {
-    throw new UserError(`${file} is no valid YAML: ${(error as Error).message}`);
+    throw new UserError(`${file} is not valid YAML: ${(error as Error).message}`);
   }
 }
 
@@ -115,14 +115,14 @@ function parse(file: string): unknown {
 function merged(below: unknown, above: unknown, file: string, at = ""): unknown {
   if (above === undefined || above === null) return below;
   if (!isMap(below)) return above;
-  if (!isMap(above)) throw new UserError(`${file}: ${at || "the document"} is no map`);
+  if (!isMap(above)) throw new UserError(`${file}: ${at || "the document"} must be an object`);
   const result: Record<string, unknown> = { ...below };
   const free = ["images", "buildEnvironment", "serverless"].some((name) => at.startsWith(name));
   for (const [name, value] of Object.entries(above)) {
     const path = at ? `${at}.${name}` : name;
     if (!free && !Object.hasOwn(below, name)) {
       const known = Object.keys(below).join(", ");
-      throw new UserError(`${file}: nothing is called ${path}`, `there is ${known}`);
+      throw new UserError(`${file}: unknown field ${path}`, `known fields are ${known}`);
     }
     result[name] = merged(below[name], value, file, path);
   }

@@ -100,6 +100,6 @@ function ruleFor({ group, version, plural }: Pick<Resource, "group" | "version" 
 export function webhookClientConfig({ caBundle, url, service }: WebhookLocation, path: string) {
   if (service) return { caBundle, service: { port: 443, ...service, path } };
   if (url === undefined)
-    throw new Error("locating the webhooks: neither a URL nor a Service is given");
+    throw new Error("locating the webhooks: neither a URL nor a Service was specified");
   return { caBundle, url: new URL(path, url).href };
 }

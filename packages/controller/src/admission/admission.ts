@@ -51,13 +51,14 @@ export function createAdmission(
       const { pathname } = new URL(request.url);
       const review = Object.hasOwn(reviews, pathname) ? reviews[pathname] : undefined;
       const converts = client !== undefined && pathname === conversionPath;
-      if (!review && !converts) return problem(404, `there is no webhook at ${pathname}`);
-      if (request.method !== "POST") return problem(405, "a review must be POSTed");
+      if (!review && !converts) return problem(404, `no webhook at ${pathname}`);
+      if (request.method !== "POST") return problem(405, "a review must be sent with POST");
       const body = await readBody(request, converts ? maxConversionLength : maxBodyLength);
-      if (body === undefined) return problem(413, "the body is too long");
+      if (body === undefined) return problem(413, "the request body is too large");
       if (!review) return answerConversion(client, body);
       const asked = parseReview(body);
-      if (!asked) return problem(400, "the body is no admission.k8s.io/v1 AdmissionReview");
+      if (!asked)
+        return problem(400, "the request body is not an AdmissionReview of admission.k8s.io/v1");
       const response = { uid: asked.uid, ...(await review(asked)) };
       const kind = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" };
       return Response.json({ ...kind, response });
@@ -69,7 +70,7 @@ async function answerConversion(client: KubeClient | undefined, body: string): P
   const answer = client && (await convertFunctions(client, parseJson(body)));
   return answer
     ? Response.json(answer)
-    : problem(400, "the body is no apiextensions.k8s.io/v1 ConversionReview");
+    : problem(400, "the request body is not a ConversionReview of apiextensions.k8s.io/v1");
 }
 
 function parseJson(text: string): unknown {

@@ -52,7 +52,7 @@ test("a review converts every object, and a missing GitRepository is named", asy
     });
     expect((await convert("other")).response).toEqual({
       uid: "1",
-      result: { status: "Failure", message: "GitRepository shop/other is not there" },
+      result: { status: "Failure", message: "GitRepository shop/other does not exist" },
     });
   } finally {
     await api.close();

@@ -55,7 +55,7 @@ async function convert(client: KubeClient, object: KubeObject, to: string): Prom
   if (object.apiVersion === to) return object;
   if (object.apiVersion === current && to === older) return toV1alpha1(object as Function);
   if (object.apiVersion !== older || to !== current) {
-    throw new Error(`converting a Function from ${object.apiVersion} to ${to} is not known`);
+    throw new Error(`converting a Function from ${object.apiVersion} to ${to} is not supported`);
   }
   const old = object as FunctionV1alpha1;
   const name = repositoryNameOf(old);
@@ -64,7 +64,7 @@ async function convert(client: KubeClient, object: KubeObject, to: string): Prom
   const repository = await client
     .get(gitRepositories, { namespace, name })
     .catch((error: unknown) => {
-      if (isNotFound(error)) throw new Error(`GitRepository ${namespace}/${name} is not there`);
+      if (isNotFound(error)) throw new Error(`GitRepository ${namespace}/${name} does not exist`);
       throw error;
     });
   return toV1alpha2(old, repository);

@@ -16,7 +16,7 @@ const dockerConfigKey = ".dockerconfigjson";
 const dockerConfigType = "kubernetes.io/dockerconfigjson";
 
 /**
- * The defaulting webhook for Secrets that choose a registry (contract, section 3.2): from user, password and server it
+ * The defaulting webhook for Secrets that choose a registry (docs/compatibility.md#registry-secret-webhook): from user, password and server it
  * makes the docker configuration by which builders push and nodes pull. One that says the same already stays as it is.
  */
 export function completeRegistrySecret(request: AdmissionRequest): AdmissionResponse {

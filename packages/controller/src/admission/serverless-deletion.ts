@@ -7,8 +7,8 @@ import { type AdmissionRequest, type AdmissionResponse, allow } from "./admissio
 export const serverlessDeletionPath = "/deletion/serverless";
 
 /**
- * `kubectl delete` waits for what the deletion of the served object waits for, the end of all Functions (contract,
- * section 11.1), without a word: this is the word, at once. The condition `Deleted` says the same later.
+ * The deletion of the served object waits until all Functions are deleted (docs/compatibility.md#serverless-object), and
+ * `kubectl delete` waits silently with it: this warns at once. The condition `Deleted` reports the same later.
  */
 export async function warnOfFunctions(
   { operation, oldObject }: AdmissionRequest,

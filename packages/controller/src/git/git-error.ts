@@ -19,7 +19,7 @@ export class GitError extends Error {
   }
 }
 
-/** The contract's words. */
+/** The contract's message (docs/compatibility.md#git). */
 export const authorizationFailed = "Authorization to git server failed";
 
 const authorization = anyOf(

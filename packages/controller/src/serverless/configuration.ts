@@ -130,10 +130,10 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
 function remarksOn({ enableNetworkPolicies }: ServerlessSpec, withoutEffect: string[]): string[] {
   return [
     ...(withoutEffect.length > 0
-      ? [`builds do without ${withoutEffect.join(" ")} (functionBuildExecutorArgs)`]
+      ? [`functionBuildExecutorArgs: ${withoutEffect.join(" ")} have no effect`]
       : []),
     ...(enableNetworkPolicies === false
-      ? ["NetworkPolicies are always there: enableNetworkPolicies is deprecated"]
+      ? ["enableNetworkPolicies is deprecated: the NetworkPolicies always exist"]
       : []),
   ];
 }

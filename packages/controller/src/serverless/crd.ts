@@ -16,7 +16,7 @@ const texts = [
 ];
 const sameTexts = Object.fromEntries(texts.map((name) => [name, text]));
 
-/** The CustomResourceDefinition of the object that holds a cluster's configuration (contract, section 11.1). */
+/** The CustomResourceDefinition of the Serverless object (docs/compatibility.md#serverless-object). */
 export function serverlessCrd(): CustomResourceDefinition {
   const { group, version, kind, plural } = serverlesses;
   const column = (name: string, condition: string) => ({

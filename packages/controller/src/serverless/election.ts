@@ -2,7 +2,7 @@ import { type Serverless } from "./types.ts";
 
 /**
  * Which of several objects is in effect: the first that got served stays so; when there is none, the oldest that
- * is not being deleted (contract, section 11.1).
+ * is not being deleted (docs/compatibility.md#serverless-object).
  */
 export function servedOf(all: readonly Serverless[]): Serverless | undefined {
   const served = all.filter(({ status }) => status?.served === "True");

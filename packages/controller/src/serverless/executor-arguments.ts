@@ -1,4 +1,4 @@
-/** What `functionBuildExecutorArgs` says to the builder (contract, section 5.1: a list, its parts parted by commas). */
+/** The comma-separated list `functionBuildExecutorArgs`, as the builder reads it (docs/compatibility.md#executor-arguments). */
 
 export interface ExecutorArguments {
   /** Registries (`host:port`) that builders speak to without TLS. */
@@ -47,8 +47,8 @@ export function readExecutorArguments(text: string): ExecutorArguments | { error
     if (host) result.plainRegistries.push(host);
     else if (ofDockerfiles.has(argument.replace(/=.*$/, ""))) result.withoutEffect.push(argument);
     else {
-      const wanted = "--insecure-registry=HOST:PORT is what it can be told";
-      return { error: `the builder does not know ${JSON.stringify(argument)}; ${wanted}` };
+      const supported = "the builder supports --insecure-registry=HOST:PORT";
+      return { error: `unknown argument ${JSON.stringify(argument)}; ${supported}` };
     }
   }
   return result;

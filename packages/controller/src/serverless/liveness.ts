@@ -1,8 +1,8 @@
 import { type Controller } from "@spry/kube";
 
 /**
- * Whether the control loops go on: what the liveness probe of the controller asks. One that is stuck is
- * ended by its kubelet, and begins anew from nothing but the API (contract, section 11.2).
+ * Whether the control loops make progress: what the controller's liveness probe asks (docs/compatibility.md#manager).
+ * A controller that is stuck is restarted by the kubelet, and rebuilds its state from the API.
  */
 export class Liveness {
   /** How long a loop may take until it can take up something new (`healthzLivenessTimeout`). */

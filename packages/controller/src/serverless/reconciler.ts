@@ -69,13 +69,13 @@ export function serverlessReconciler(
   async function refuse(object: Serverless, served: Serverless): Promise<void> {
     if (object.metadata.deletionTimestamp) return setHook(object, false);
     const { namespace, name } = served.metadata;
-    const message = `only one Serverless object is in effect, which is ${namespace}/${name}`;
+    const message = `only one Serverless object can be in effect, and ${namespace}/${name} already is`;
     const verdict: Verdict = { status: "False", reason: "ServerlessDuplicated", message };
     const conditions = withConditions(object, { Configured: verdict });
     await writeStatus(object, { ...object.status, state: "Warning", served: "False", conditions });
   }
 
-  /** Deletion waits until nobody needs it any more (contract, section 11.1). */
+  /** Deletion waits while there are Functions (docs/compatibility.md#serverless-object). */
   async function endServed(object: Serverless): Promise<ReconcileResult> {
     const { items } = await client.list(functions, { limit: 500 });
     if (items.length === 0) {

@@ -26,8 +26,8 @@ export function authsIn(secret: Secret | undefined): Auths | undefined {
 }
 
 /**
- * The Secret that every namespace gets (contract, section 6.2), for a registry of our own; `others` are who we are
- * elsewhere.
+ * The Secret that every namespace gets (docs/compatibility.md#registry-secret), for the platform's registry; `others`
+ * are logins for further registries.
  */
 export function internalRegistrySecret(
   namespace: string,

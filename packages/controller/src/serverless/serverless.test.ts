@@ -46,8 +46,8 @@ describe("a spec becomes the controller's configuration", () => {
     [{ logLevel: "loud" }, "spec.logLevel"],
     [{ logFormat: "xml" }, "spec.logFormat"],
     [{ tracing: { endpoint: "otel" } }, "spec.tracing.endpoint"],
-    [{ functionBuildExecutorArgs: "--target=x" }, 'the builder does not know "--target=x"'],
-    [{ functionBuildExecutorArgs: "--insecure-registry=$(X)" }, "does not know"],
+    [{ functionBuildExecutorArgs: "--target=x" }, 'unknown argument "--target=x"'],
+    [{ functionBuildExecutorArgs: "--insecure-registry=$(X)" }, "unknown argument"],
     [{ functionBuildExecutorArgs: "--cache,".repeat(65) }, "more than 64 arguments"],
   ])("%j is refused, and says what is wrong", (spec, field) => {
     const result = configurationOf(base, spec);
@@ -179,7 +179,7 @@ describe("a cluster with Serverless objects", () => {
     await expect.poll(() => state("default"), patience).toMatch(/^Ready True/);
     const { status } = await get("default");
     const message = status?.conditions?.[0]?.message;
-    expect(message).toContain("builds do without --insecure --skip-tls-verify");
+    expect(message).toContain("functionBuildExecutorArgs: --insecure --skip-tls-verify");
     expect(message).toContain("enableNetworkPolicies is deprecated");
     expect(status).toMatchObject({ functionBuildExecutorArgs, networkPoliciesEnabled: "True" });
   });

@@ -1,6 +1,6 @@
 import { type Condition, type KubeObject, type Resource } from "@spry/kube";
 
-/** What an operator may set for the whole cluster (contract, section 11.1). Numbers and durations are texts there. */
+/** An operator's settings for the cluster (docs/compatibility.md#serverless-object). Numbers and durations are strings. */
 export interface ServerlessSpec {
   dockerRegistry?: { enableInternal?: boolean; secretName?: string };
   tracing?: { endpoint?: string };

@@ -47,7 +47,7 @@ export async function startAttempt(
     if (ms > 0) return { kind: "wait", reason, message, recheckAfterMs: ms };
   }
   if (!slots.tryEnter(draft.key)) {
-    const message = `waiting for a free build slot: ${settings.maxSimultaneousBuilds} builds run at a time`;
+    const message = `waiting for a free build slot: at most ${settings.maxSimultaneousBuilds} builds run at a time`;
     return { kind: "wait", reason: "JobWaiting", message };
   }
   const inputs = { buildKey: key, registry, commit: draft.commit };
@@ -119,7 +119,7 @@ async function withoutPod(
   const { items } = await client.list(resources.events, { namespace, fieldSelector });
   const time = ({ lastTimestamp, metadata }: Event) => lastTimestamp ?? metadata.creationTimestamp;
   const newest = items.toSorted((a, b) => ((time(a) ?? "") < (time(b) ?? "") ? 1 : -1))[0];
-  const detail = newest?.message ? `its Pod cannot be made: ${nameless(newest.message)}` : "";
+  const detail = newest?.message ? `its Pod cannot be created: ${nameless(newest.message)}` : "";
   const outcome = inProgress(draft, name, detail ? { ...result, detail } : result);
   return { ...outcome, recheckAfterMs: refusedRecheckMs };
 }

@@ -63,7 +63,7 @@ function conclude(
   if (answer && "commit" in answer) return updated(draft, git, answer.commit, warnings);
   if (answer) return failed(draft, answer.error, known);
   if (known === undefined || isDemanded) {
-    const message = `asking the Git server for reference ${git.reference}`;
+    const message = `resolving reference ${git.reference} on the Git server`;
     return { kind: "wait", reason: "SourceResolving", message };
   }
   // After a restart, or with other credentials: what was said last stays said.
@@ -96,7 +96,7 @@ function failed(draft: Draft, error: GitError, known: string | undefined): Outco
   return { kind, reason, message };
 }
 
-/** The contract's words for each kind of failure. */
+/** The contract's message for each kind of failure (docs/compatibility.md#git). */
 function messageOf({ failure, message }: GitError): string {
   if (failure === "authorization") return authorizationFailed;
   if (failure === "unrecoverable") return `Stop reconciliation, reason: ${message}`;

@@ -24,8 +24,8 @@ export function repositoryNameOf({ spec }: FunctionV1alpha1): string | undefined
 }
 
 /**
- * Up (contract, section 1.4). `repository` is what `repositoryNameOf` names. What v1alpha2 has and v1alpha1 has not is
- * not there afterwards, as when a field is left out.
+ * Up (docs/compatibility.md#conversion). `repository` is the one that `repositoryNameOf` names. Fields that only v1alpha2
+ * has are absent afterwards, as when a manifest leaves them out.
  */
 export function toV1alpha2(old: FunctionV1alpha1, repository?: GitRepository): Function {
   const { spec, metadata, status } = old;

@@ -41,7 +41,7 @@ export function functionV1alpha1Schema(): Schema {
       ),
       status: anything,
     }),
-    description: "The older shape of a Function; it is kept as v1alpha2.",
+    description: "The older version of a Function, which is stored as v1alpha2.",
   };
 }
 

@@ -6,7 +6,7 @@ import {
 } from "@spry/kube/browser";
 import { type FunctionStatus } from "../types.ts";
 
-/** `serverless.kyma-project.io/v1alpha1 Function` (contract, section 1.3). */
+/** `serverless.kyma-project.io/v1alpha1 Function` (docs/compatibility.md#v1alpha1). */
 export interface FunctionV1alpha1 extends KubeObject {
   spec: FunctionV1alpha1Spec;
   status?: FunctionV1alpha1Status;

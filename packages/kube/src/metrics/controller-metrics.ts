@@ -38,34 +38,34 @@ const workBuckets = [0.001, 0.01, 0.1, 1, 10, 60, 600];
 export function prometheusMetrics(): PrometheusMetrics {
   const registry = new MetricsRegistry();
   defineProcessMetrics(registry);
-  const depth = registry.gauge({ name: "workqueue_depth", help: "Keys waiting." });
-  const adds = registry.counter({ name: "workqueue_adds_total", help: "Keys added." });
+  const depth = registry.gauge({ name: "workqueue_depth", help: "Keys that wait in the queue." });
+  const adds = registry.counter({ name: "workqueue_adds_total", help: "Keys added to the queue." });
   const retries = registry.counter({ name: "workqueue_retries_total", help: "Retries." });
   const waits = registry.histogram({
     name: "workqueue_queue_duration_seconds",
-    help: "How long keys waited.",
+    help: "Time that keys waited in the queue.",
     buckets: workBuckets,
   });
   const works = registry.histogram({
     name: "workqueue_work_duration_seconds",
-    help: "How long keys were worked on.",
+    help: "Processing time of keys.",
     buckets: workBuckets,
   });
   const passes = registry.counter({
     name: "controller_runtime_reconcile_total",
-    help: "Passes by their result.",
+    help: "Reconcile passes by result.",
   });
   const errors = registry.counter({
     name: "controller_runtime_reconcile_errors_total",
-    help: "Passes that ended in an error.",
+    help: "Reconcile passes that failed.",
   });
   const times = registry.histogram({
     name: "controller_runtime_reconcile_time_seconds",
-    help: "How long passes took.",
+    help: "Duration of reconcile passes.",
   });
   const workers = registry.gauge({
     name: "controller_runtime_active_workers",
-    help: "Passes under way.",
+    help: "Reconcile passes in progress.",
   });
   const requests = registry.counter({
     name: "rest_client_requests_total",
@@ -73,7 +73,7 @@ export function prometheusMetrics(): PrometheusMetrics {
   });
   const requestTimes = registry.histogram({
     name: "rest_client_request_duration_seconds",
-    help: "Until the head of the API server's answer, by verb.",
+    help: "Time until the API server's response headers, by verb.",
   });
   const leaders = registry.gauge({
     name: "leader_election_master_status",

@@ -51,7 +51,7 @@ describe("hot reload", () => {
     const reloadError = async () => (await send(url)).headers["x-function-reload-error"];
     await expect.poll(reloadError).toMatch(/^loading handler\.js: SyntaxError: /);
     expect(await ask(url)).toBe("good");
-    await expect.poll(stderr).toMatch(/handler\.js:1[^]*the last that could goes on serving/);
+    await expect.poll(stderr).toMatch(/handler\.js:1[^]*the previous version keeps serving/);
     writeFileSync(join(directory, "handler.js"), `exports.main = () => "better";`);
     await expect.poll(() => ask(url)).toBe("better");
     expect(await reloadError()).toBeUndefined();

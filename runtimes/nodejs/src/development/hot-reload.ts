@@ -39,7 +39,7 @@ async function reload(): Promise<void> {
   const failure = await outcome(next);
   if (isStopping) return void next.process.kill("SIGKILL");
   if (failure !== undefined) {
-    process.stderr.write("the new code cannot be loaded; the last that could goes on serving\n");
+    process.stderr.write("the new code cannot be loaded; the previous version keeps serving\n");
     return tell(current, { failed: failure });
   }
   const last = current;

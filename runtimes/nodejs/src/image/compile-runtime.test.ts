@@ -39,7 +39,7 @@ test("the bytecode is the same each time, and this Node.js takes it", async () =
   expect(once).toEqual(again);
   expect(startWith(once)).toMatchObject({
     isRejected: "false",
-    stderr: expect.stringContaining("there is no handler.js"),
+    stderr: expect.stringContaining("it has neither handler.js"),
   });
 });
 
@@ -56,7 +56,7 @@ test.each<{ what: string; isRejected: string; change: (bytes: Buffer) => Buffer 
   });
   expect(startWith(files)).toMatchObject({
     isRejected,
-    stderr: expect.stringContaining("there is no handler.js"),
+    stderr: expect.stringContaining("it has neither handler.js"),
   });
 });
 
@@ -68,12 +68,12 @@ function otherVersion(bytes: Buffer): Buffer {
 }
 
 test.each([
-  { what: "that is no Node.js", node: "/bin/false", reason: "it ended with code 1" },
-  { what: "that does nothing", node: "/bin/true", reason: "it has made none" },
+  { what: "that is no Node.js", node: "/bin/false", reason: "it failed with exit code 1" },
+  { what: "that does nothing", node: "/bin/true", reason: "it produced no bytecode" },
   { what: "that is not there", node: "/nowhere/node", reason: "spawn /nowhere/node ENOENT" },
 ])("a program $what compiles nothing, and it is said", async ({ node, reason }) => {
   await expect(compileRuntime(bundled, node)).rejects.toThrow(
-    `making the Node.js runtime's bytecode with ${node}: ${reason}`,
+    `compiling the Node.js runtime with ${node}: ${reason}`,
   );
 });
 

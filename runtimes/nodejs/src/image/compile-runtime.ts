@@ -25,7 +25,7 @@ export async function compileRuntime(
   try {
     return [...files, ...(await compile(files, node))];
   } catch (cause) {
-    throw new Error(`making the Node.js runtime's bytecode with ${node}: ${reasonOf(cause)}`, {
+    throw new Error(`compiling the Node.js runtime with ${node}: ${reasonOf(cause)}`, {
       cause,
     });
   }
@@ -34,9 +34,9 @@ export async function compileRuntime(
 /** The message of who ran the program repeats all of its text. */
 function reasonOf(cause: unknown): string {
   const { stderr = "", message, killed, code } = cause as ExecFileException;
-  if (killed) return `it takes more than ${timeoutMs / 1000} s`;
+  if (killed) return `it exceeded its time limit (${timeoutMs / 1000} s)`;
   const [line] = /^\w*Error\b.*$/m.exec(stderr) ?? [];
-  return line ?? (typeof code === "number" ? `it ended with code ${code}` : message);
+  return line ?? (typeof code === "number" ? `it failed with exit code ${code}` : message);
 }
 
 async function compile(files: readonly RuntimeFile[], node: string): Promise<RuntimeFile[]> {
@@ -53,7 +53,7 @@ async function compile(files: readonly RuntimeFile[], node: string): Promise<Run
     const options = { cwd: dir, env, timeout: timeoutMs, killSignal: "SIGKILL" as const };
     await promisify(execFile)(node, args, options);
     const made = readdirSync(dir).filter((name) => name.endsWith(".bytecode"));
-    if (made.length === 0) throw new Error("it has made none");
+    if (made.length === 0) throw new Error("it produced no bytecode");
     return made.map((name) => ({ path: name, content: readFileSync(path.join(dir, name)) }));
   } finally {
     rmSync(dir, { recursive: true, force: true });

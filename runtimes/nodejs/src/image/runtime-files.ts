@@ -53,6 +53,6 @@ async function bundle(name: string, options: Options = {}): Promise<Buffer> {
     ...options,
   });
   const [file] = outputFiles;
-  if (!file) throw new Error(`bundling ${name}: nothing came out`);
+  if (!file) throw new Error(`bundling ${name}: the bundler produced no output`);
   return Buffer.from(file.contents);
 }

@@ -38,10 +38,15 @@ test.each([
 });
 
 test.each([
-  ["another status", "HTTP/1.1 503 Busy\r\n\r\n", {}, "it answered 503"],
-  ["a redirection", "HTTP/1.1 301 -\r\nlocation: /\r\n\r\n", {}, "it answered 301"],
-  ["nothing", "", {}, "it closed the connection without an answer"],
-  ["what is no HTTP", "220 smtp\r\n", {}, "it closed the connection without an answer"],
+  ["another status", "HTTP/1.1 503 Busy\r\n\r\n", {}, "the server responded with status 503"],
+  [
+    "a redirection",
+    "HTTP/1.1 301 -\r\nlocation: /\r\n\r\n",
+    {},
+    "the server responded with status 301",
+  ],
+  ["nothing", "", {}, "the server closed the connection without a response"],
+  ["what is no HTTP", "220 smtp\r\n", {}, "the server closed the connection without a response"],
 ])("%s is failure", async (_name, answer, how, error) => {
   await expect(post(await startServer(answer, how), message)).rejects.toThrow(error);
 });
@@ -49,7 +54,7 @@ test.each([
 test("silence is failure, in time", async () => {
   const url = await startServer("", { keep: true });
   await expect(post(url, { ...message, timeoutMs: 200 })).rejects.toThrow(
-    "it did not answer in time",
+    "the server did not respond in time",
   );
 });
 

@@ -44,8 +44,8 @@ export class HttpPoster {
       outcome = await this.#exchange(new Connection(await open(this.#url)), message);
     const { code, failure } = outcome;
     if (code === undefined)
-      throw failure ?? new Error("it closed the connection without an answer");
-    if (code >= 300) throw new Error(`it answered ${code}`);
+      throw failure ?? new Error("the server closed the connection without a response");
+    if (code >= 300) throw new Error(`the server responded with status ${code}`);
   }
 
   async #exchange(connection: Connection, message: Message): Promise<Outcome> {
@@ -121,7 +121,7 @@ class Connection {
   #end(): void {
     const { code, isEmpty } = this.#answer;
     this.#socket.setTimeout(0).unref();
-    const silence = this.#isSilent ? new Error("it did not answer in time") : undefined;
+    const silence = this.#isSilent ? new Error("the server did not respond in time") : undefined;
     const failure = this.#failure ?? silence;
     this.#settle?.({ code, failure, isUnheard: isEmpty && !silence });
     this.#settle = undefined;

@@ -53,11 +53,12 @@ async function call(
 }
 
 function mistakeOf({ method, headers }: FunctionRequest): string | undefined {
-  if (headers.upgrade?.toLowerCase() !== "websocket") return "the only upgrade is to websocket";
-  if (method !== "GET") return "a WebSocket begins with GET";
-  if (headers["sec-websocket-version"] !== "13") return "the WebSocket version is not 13";
+  if (headers.upgrade?.toLowerCase() !== "websocket")
+    return "only upgrades to websocket are supported";
+  if (method !== "GET") return "a WebSocket handshake must be a GET request";
+  if (headers["sec-websocket-version"] !== "13") return "the WebSocket version must be 13";
   if (!/^[\w+/]{22}==$/.test(headers["sec-websocket-key"] ?? ""))
-    return "Sec-WebSocket-Key is missing, or none";
+    return "Sec-WebSocket-Key is missing or invalid";
   return undefined;
 }
 

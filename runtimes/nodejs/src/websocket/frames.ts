@@ -99,7 +99,7 @@ function check(first: number, second: number, length: number): void {
     throw new ProtocolError(1002, "a frame has an unknown opcode");
   if ((second & 0x80) === 0) throw new ProtocolError(1002, "a frame is not masked");
   if (opcode >= 8 && (length > 125 || (first & 0x80) === 0))
-    throw new ProtocolError(1002, "a control frame is too long, or in parts");
+    throw new ProtocolError(1002, "a control frame is too long or fragmented");
 }
 
 function unmasked(payload: Buffer, mask: Buffer): Buffer {

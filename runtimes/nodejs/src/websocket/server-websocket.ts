@@ -68,14 +68,18 @@ export class ServerWebSocket extends EventTarget {
     if (this.readyState !== ServerWebSocket.OPEN) return;
     if (typeof data === "string") this.#write(opcodes.text, Buffer.from(data));
     else if (isBytes(data)) this.#write(opcodes.binary, bytesOf(data));
-    else throw new TypeError(`sending to a WebSocket: it is a ${typeof data}, want text or bytes`);
+    else
+      throw new TypeError(
+        `sending to a WebSocket: a ${typeof data} was passed, but only text and bytes can be sent`,
+      );
     if (this.#unsent > limits.unsentBytes) this.#socket.destroy();
   }
 
   /** `code` is 1000, or 1001-1014 or 3000-4999; `reason` at most 123 bytes. */
   close(code = 1000, reason = ""): void {
     if (this.readyState !== ServerWebSocket.OPEN) return;
-    if (!isSendable(code)) throw new RangeError(`closing a WebSocket: ${code} is no close code`);
+    if (!isSendable(code))
+      throw new RangeError(`closing a WebSocket: ${code} is not a valid close code`);
     const text = Buffer.alloc(123);
     // Whole characters only: half of one is no text.
     const { written } = new TextEncoder().encodeInto(reason, text);
@@ -118,7 +122,7 @@ export class ServerWebSocket extends EventTarget {
     if (opcode === opcodes.close) return this.#acceptClose(payload);
     const isContinued = this.#messageOpcode !== 0;
     if ((opcode === opcodes.continuation) !== isContinued)
-      throw new ProtocolError(1002, "a message's parts are not in order");
+      throw new ProtocolError(1002, "a message's frames are out of order");
     if (!isContinued) this.#messageOpcode = opcode;
     this.#partsSize += payload.length;
     if (this.#partsSize > this.#limit || this.#parts.length > 10_000)
@@ -139,7 +143,7 @@ export class ServerWebSocket extends EventTarget {
     this.#parts = [];
     this.#partsSize = 0;
     this.#messageOpcode = 0;
-    if (isText && !isUtf8(bytes)) throw new ProtocolError(1007, "a text is not UTF-8");
+    if (isText && !isUtf8(bytes)) throw new ProtocolError(1007, "the text is not valid UTF-8");
     this.#emit("message", { data: isText ? bytes.toString() : bytes });
   }
 
@@ -147,8 +151,8 @@ export class ServerWebSocket extends EventTarget {
     const code = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
     const reason = payload.subarray(2);
     if (payload.length === 1 || (code !== 1005 && !isSendable(code)))
-      throw new ProtocolError(1002, "the close code is none");
-    if (!isUtf8(reason)) throw new ProtocolError(1007, "the close reason is not UTF-8");
+      throw new ProtocolError(1002, "the close code is invalid");
+    if (!isUtf8(reason)) throw new ProtocolError(1007, "the close reason is not valid UTF-8");
     this.#closed = { code, reason: reason.toString() };
     this.close(code === 1005 ? 1000 : code);
     this.#socket.end();

@@ -140,7 +140,7 @@ describe("a client that breaks the protocol", () => {
   test("or by the answer, when it is not let in", async () => {
     const { url } = await startFunction(`exports.websocket = () => {};`);
     const answer = await exchange(url, Buffer.from(head("upgrade: websocket\r\n")));
-    expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 [^]*the WebSocket version is not 13$/);
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 [^]*the WebSocket version must be 13$/);
   });
 
   test("message in parts with a ping in between is whole", async () => {
