@@ -1,5 +1,6 @@
 import {
   type ConditionType,
+  conditionTypes,
   type FunctionCondition,
   type FunctionStatus,
   type Reason,
@@ -49,10 +50,14 @@ export function observe(
       : [next, ...all.filter((each) => each !== previous)];
 }
 
-/** The conditions of `next` that tell something that `previous` did not; oldest first. */
+/**
+ * The conditions of `next` that tell something that `previous` did not; oldest first. Those of the health repeat what one of
+ * the others says.
+ */
 export function newsOf(previous: FunctionStatus, next: FunctionStatus): FunctionCondition[] {
-  return (next.conditions ?? []).toReversed().filter((condition) => {
-    const before = conditionOf(previous, condition.type);
+  const told = (next.conditions ?? []).filter(({ type }) => isOfContract(type));
+  return told.toReversed().filter((condition) => {
+    const before = getCondition(previous.conditions, condition.type);
     return !before || saysOtherThan(before, condition);
   });
 }
@@ -60,6 +65,10 @@ export function newsOf(previous: FunctionStatus, next: FunctionStatus): Function
 /** A message with what does no harm yet. */
 export function withWarnings(text: string, warnings: readonly (string | undefined)[]): string {
   return [text, ...warnings.filter(Boolean).map((warning) => `Warning: ${warning}`)].join(". ");
+}
+
+function isOfContract(type: string): boolean {
+  return (conditionTypes as readonly string[]).includes(type);
 }
 
 function saysOtherThan(a: FunctionCondition, b: FunctionCondition): boolean {

@@ -18,6 +18,7 @@ import {
 } from "@spry/kube";
 import { newsOf, observe } from "./conditions.ts";
 import { baseImageOf } from "./desired/build-job.ts";
+import { observeHealth } from "./health.ts";
 import { LatestFunctions } from "./latest-functions.ts";
 import { observeRollout, observeScale } from "./rollout.ts";
 import { type Deps, type Draft, type Outcome, type Stage } from "./stage.ts";
@@ -56,6 +57,7 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
       // Without a valid source there is nothing to wait for a build slot with.
       if (last.condition === "ConfigurationReady") deps.slots.leave(key);
       tell(draft, outcome, last, deps);
+      observeHealth(draft.status, stored.metadata.generation ?? 0, deps.clock);
       if (outcome.kind === "wait") result = recheck(outcome.recheckAfterMs);
     } catch (error) {
       // Until the next try, others may have the place in the queue.

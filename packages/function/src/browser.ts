@@ -15,7 +15,14 @@ export {
   type ScaleConfig,
   type SecretMount,
 } from "./types.ts";
-export { type ConditionType, conditionTypes, type Reason, statusOfReason } from "./conditions.ts";
+export {
+  type ConditionType,
+  conditionTypes,
+  type HealthConditionType,
+  healthConditionTypes,
+  type Reason,
+  statusOfReason,
+} from "./conditions.ts";
 export { functionCrd } from "./crd.ts";
 export { defaultFunction } from "./defaults.ts";
 export { type FieldError, validateFunction } from "./validate.ts";

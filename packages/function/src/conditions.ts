@@ -3,6 +3,16 @@ export const conditionTypes = ["ConfigurationReady", "BuildReady", "Running"] as
 
 export type ConditionType = (typeof conditionTypes)[number];
 
+/**
+ * Ours, for tools that wait for any kind of object: the abnormal-true conditions of kstatus, which Flux, Argo CD's health
+ * checks and `kubectl` plug-ins read. Each is there only while it is true: `Reconciling` while the Function is on its way
+ * to what is desired, `Stalled` when a person must change something first.
+ * https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+ */
+export const healthConditionTypes = ["Reconciling", "Stalled"] as const;
+
+export type HealthConditionType = (typeof healthConditionTypes)[number];
+
 /** Every reason, with the one status that it stands for. */
 export const statusOfReason = {
   InvalidFunctionSpec: "False",

@@ -12,7 +12,7 @@ import {
   string,
   stringMap,
 } from "./core-schemas.ts";
-import { conditionTypes } from "./conditions.ts";
+import { conditionTypes, healthConditionTypes } from "./conditions.ts";
 import { reservedEnvNames } from "./environment.ts";
 import { labelPrefix } from "./labels.ts";
 import { presets, type PresetKind } from "./presets.ts";
@@ -271,7 +271,7 @@ function statusSchema(): Schema {
     conditions: list(
       object(
         {
-          type: { ...string, enum: [...conditionTypes] },
+          type: { ...string, enum: [...conditionTypes, ...healthConditionTypes] },
           status: { ...string, enum: ["True", "False", "Unknown"] },
           reason: string,
           message: string,

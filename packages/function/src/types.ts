@@ -7,7 +7,7 @@ import {
   type Resource,
   type ResourceRequirements,
 } from "@spry/kube/browser";
-import { type ConditionType, type Reason } from "./conditions.ts";
+import { type ConditionType, type HealthConditionType, type Reason } from "./conditions.ts";
 
 /** `serverless.kyma-project.io/v1alpha2 Function`. */
 export interface Function extends KubeObject {
@@ -68,7 +68,7 @@ export interface SecretMount {
 }
 
 export interface FunctionCondition extends Condition {
-  type: ConditionType;
+  type: ConditionType | HealthConditionType;
   reason: Reason;
   message: string;
 }
