@@ -28,6 +28,7 @@ export {
   type CronJob,
   type CustomResourceDefinition,
   type Deployment,
+  type Endpoints,
   type EndpointSlice,
   type EnvVar,
   type Event,

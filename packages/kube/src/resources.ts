@@ -47,6 +47,7 @@ export type Job = WithMeta<batch.Job>;
 export type CronJob = WithMeta<batch.CronJob>;
 export type HorizontalPodAutoscaler = WithMeta<autoscaling.HorizontalPodAutoscaler>;
 export type EndpointSlice = WithMeta<discovery.EndpointSlice>;
+export type Endpoints = WithMeta<core.Endpoints>;
 export type PodDisruptionBudget = WithMeta<policy.PodDisruptionBudget>;
 export type NetworkPolicy = WithMeta<networking.NetworkPolicy>;
 export type Lease = WithMeta<coordination.Lease>;
@@ -84,6 +85,7 @@ export const resources = {
     "HorizontalPodAutoscaler",
     "horizontalpodautoscalers",
   ),
+  endpoints: resource<Endpoints>("v1", "Endpoints", "endpoints"),
   endpointSlices: resource<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
   resourceQuotas: resource<ResourceQuota>("v1", "ResourceQuota", "resourcequotas"),
   podDisruptionBudgets: resource<PodDisruptionBudget>(

@@ -53,6 +53,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     cronJobs: informer(resources.cronJobs),
     resourceQuotas: informer(resources.resourceQuotas),
     autoscalers: informer(resources.horizontalPodAutoscalers),
+    endpoints: informer(resources.endpoints),
     endpointSlices: informer(resources.endpointSlices, {
       indexes: { [byService]: (slice) => [serviceKeyOf(slice)] },
     }),

@@ -13,7 +13,9 @@ import { type ControllerContext, createCaches } from "./context.ts";
 import { createCronJobController } from "./cron-job/cron-job.ts";
 import { createDeploymentController } from "./deployment/deployment.ts";
 import { createDisruptionController } from "./disruption.ts";
-import { createEndpointSliceController } from "./endpoint-slice.ts";
+import { createEndpointSliceController } from "./endpoints/endpoint-slice.ts";
+import { createEndpointsController } from "./endpoints/endpoints.ts";
+import { createEndpointsMirroring } from "./endpoints/mirroring.ts";
 import { createGarbageCollector } from "./garbage-collector/garbage-collector.ts";
 import { createJobController } from "./job/job.ts";
 import { createNamespaceController } from "./namespace.ts";
@@ -52,6 +54,8 @@ export async function startControllers(options: ControllersOptions): Promise<voi
     createCronJobController(contextOf("cronjob-controller")),
     createDisruptionController(contextOf("controllermanager")),
     createEndpointSliceController(contextOf("endpoint-slice-controller")),
+    createEndpointsController(contextOf("endpoint-controller")),
+    createEndpointsMirroring(contextOf("endpoint-slice-mirroring-controller")),
     createAutoscaler(contextOf("horizontal-pod-autoscaler")),
     createNamespaceController(contextOf("namespace-controller")),
     createServiceAccountController(contextOf("serviceaccount-controller"), rootCa, rootCaMaps),
