@@ -10,6 +10,7 @@ import { GitHttpServer } from "../../packages/controller/src/testing/git-http-se
 import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
 import { type Answer, type CallOptions } from "../support/calls.ts";
 import { enginePlatform, onCluster } from "../support/engine.ts";
+import { allowGitServers } from "../support/git-addresses.ts";
 import { root } from "../support/platform.ts";
 
 const examples = path.join(root, "examples");
@@ -308,6 +309,7 @@ async function fromLocalRepository(): Promise<void> {
     root: repository.root,
     host: platform.hostAddress,
   });
+  await allowGitServers(platform, [platform.hostAddress]);
   const local = manifest.replace(/url: .*\/(.*\.git)/, `url: ${server.origin}/$1`);
   await platform.k("apply -f -", local);
   await platform.k("wait --for=condition=Running function/git-source --timeout=110s");

@@ -9,6 +9,7 @@ import {
   SshServer,
 } from "../../packages/controller/src/testing/ssh-server.ts";
 import { enginePlatform } from "../support/engine.ts";
+import { allowGitServers } from "../support/git-addresses.ts";
 import { contentOf } from "../support/files-below.ts";
 import { functionManifest } from "../support/platform.ts";
 
@@ -18,7 +19,9 @@ const repository = new TestRepository();
 let open: GitHttpServer;
 let closed: GitHttpServer;
 
-const platform = enginePlatform(async ({ hostAddress: host }) => {
+const platform = enginePlatform(async (started) => {
+  const host = started.hostAddress;
+  await allowGitServers(started, [host]);
   repository.commit({
     "functions/hello/handler.js": answering("one"),
     "functions/hello/package.json": "{}",
@@ -269,10 +272,10 @@ describe("what is wrong is said:", () => {
       /^Stop reconciliation, reason: reference not found: "nowhere"/,
     ],
     [
-      "a server that is not there",
-      { url: "http://127.0.0.1:9/shop.git" },
+      "a server of this platform",
+      { url: "http://127.0.0.2:9/shop.git" },
       "ConfigurationReady",
-      /^Sources update failed, reason: unable to access/,
+      /^Sources update failed, reason: source.gitRepository.url leads to an address that Functions are not fetched from/,
     ],
     [
       "a URL of this machine",

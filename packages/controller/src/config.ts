@@ -35,6 +35,11 @@ export interface ControllerConfig {
   plainRegistries?: readonly string[];
   /** How often the references of Git sources are checked, unless a Function says. Default 60. */
   gitCheckIntervalSeconds?: number;
+  /**
+   * Host names and networks of Git servers that are asked although they are on loopback, link-local or the platform's
+   * own addresses. Default none.
+   */
+  gitAllowedAddresses?: readonly string[];
   /** Git servers asked at a time. Default 4. */
   maxSimultaneousGitChecks?: number;
   /** A build that takes longer is ended and run again. Default 900. */
@@ -70,6 +75,7 @@ export function settingsOf(config: ControllerConfig): Settings {
     maxSimultaneousBuilds: 5,
     gitCheckIntervalSeconds: 60,
     maxSimultaneousGitChecks: 4,
+    gitAllowedAddresses: [],
     buildTimeoutSeconds: 900,
     jobTtlSeconds: 600,
     workers: 4,

@@ -12,7 +12,7 @@ let platform: TestPlatform;
 let repository: TestRepository;
 let server: GitHttpServer;
 beforeEach(async () => {
-  platform = await TestPlatform.start();
+  platform = await TestPlatform.start({ gitAllowedAddresses: ["127.0.0.0/8"] });
   repository = new TestRepository();
   repository.commit({ "handler.js": "one" });
   server = await GitHttpServer.start({ root: repository.root });
@@ -100,7 +100,7 @@ describe("a Function from Git", () => {
       "hello",
       "ConfigurationReady",
       "SourceUpdateFailed",
-      "unable to access",
+      "the Git server cannot be reached",
     );
     await platform.client.patch(functions, { namespace, name: "hello" }, { spec: { replicas: 2 } });
     await platform.until("two replicas", async () => {

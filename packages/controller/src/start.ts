@@ -59,7 +59,8 @@ export async function startFunctionController(options: FunctionControllerOptions
   removeAbandonedSessions();
   const surroundings = { ...process.env, ...settings.buildEnvironment };
   const commits = new CommitLookups({
-    resolve: (question) => resolveCommit(question, { surroundings, signal }),
+    resolve: (question) =>
+      resolveCommit(question, { surroundings, signal, allowed: settings.gitAllowedAddresses }),
     wake,
     clock,
     max: settings.maxSimultaneousGitChecks,

@@ -27,7 +27,7 @@ export function sourceFetcher(
     image: settings.builderImage,
     imagePullPolicy: "IfNotPresent",
     command: ["node", "/opt/spry/fetcher.cjs"],
-    args: fetcherArguments(fn, commit),
+    args: fetcherArguments(fn, settings, commit),
     env: env.filter(({ name }) => name !== "DOCKER_CONFIG"),
     resources,
     securityContext: containerSecurityContext,
@@ -56,7 +56,7 @@ export function gitVolumes(fn: Function): Volume[] {
  * Values are joined to their flags, so that none can be taken for a flag, and the folder comes
  * without its first slash, so that none can be taken for a path in the container.
  */
-function fetcherArguments(fn: Function, commit: string): string[] {
+function fetcherArguments(fn: Function, settings: Settings, commit: string): string[] {
   const { url = "", reference = "", baseDir = "", auth } = fn.spec.source.gitRepository ?? {};
   const flags: [flag: string, value: string][] = [
     ["url", url],
@@ -66,6 +66,7 @@ function fetcherArguments(fn: Function, commit: string): string[] {
     ["destination", paths.source],
     ["scratch", paths.scratch],
     ["handover", paths.handover],
+    ...settings.gitAllowedAddresses.map((each): [string, string] => ["allow", each]),
     ...(auth
       ? ([
           ["auth", auth.type],

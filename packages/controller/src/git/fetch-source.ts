@@ -4,10 +4,14 @@ import { GitError } from "./git-error.ts";
 import { gitTree } from "./monorepo/git-tree.ts";
 import { findMonorepo, type Monorepo } from "./monorepo/monorepo.ts";
 import { type CommitQuestion, commitIn, isRefName } from "./resolve-commit.ts";
-import { GitSession, type GitSessionOptions } from "./git-session.ts";
+import { type GitSession, type GitSessionOptions } from "./git-session.ts";
+import { withRedirects } from "./redirects.ts";
 import { parseRepositoryUrl } from "./repository-url.ts";
 
-export interface FetchRequest extends CommitQuestion, Omit<GitSessionOptions, "repository"> {
+export interface FetchRequest
+  extends CommitQuestion, Omit<GitSessionOptions, "repository" | "server"> {
+  /** Internal servers that may be asked nevertheless; see `locateServer`. */
+  allowed: readonly string[];
   /** Full id: this commit, and no other. */
   commit: string;
   /** Folder of the repository that is wanted, from its root. */
@@ -43,13 +47,23 @@ const maxNamesBytes = 16 * 1024 ** 2;
  * that refuse this are asked for more, down to everything.
  */
 export async function fetchSource(request: FetchRequest): Promise<FetchedSource> {
-  const { url, report = () => {}, timeoutMs = defaultTimeoutMs, signal } = request;
+  const { url } = request;
   const folder = normalBaseDir(request.baseDir);
   if (commitIn(request.commit) === undefined) {
     throw new GitError("unrecoverable", "the commit is no full commit id");
   }
-  const repository = parseRepositoryUrl(url);
-  using session = new GitSession({ ...request, repository });
+  return withRedirects(parseRepositoryUrl(url), request, (session, repository) =>
+    fetchFrom(request, repository.url, folder, session),
+  );
+}
+
+async function fetchFrom(
+  request: FetchRequest,
+  url: string,
+  folder: string,
+  session: GitSession,
+): Promise<FetchedSource> {
+  const { report = () => {}, timeoutMs = defaultTimeoutMs, signal } = request;
   const places = [
     session.directory,
     request.destination,
@@ -60,7 +74,7 @@ export async function fetchSource(request: FetchRequest): Promise<FetchedSource>
   for (const attempt of attemptsFor(request, folder)) {
     try {
       report(`fetching ${attempt.what}`);
-      return await checkOut(request, repository.url, folder, attempt, session, bounds);
+      return await checkOut(request, url, folder, attempt, session, bounds);
     } catch (error) {
       if (!(error instanceof GitError) || error.failure !== "refused") throw error;
       refusal = error;
@@ -198,6 +212,7 @@ interface Bounds extends Disposable {
   signal: AbortSignal;
   check(): void;
   timeoutMs: number;
+  overdue: string;
 }
 
 /** Ends what is under way when the directories grow beyond what they may. */
@@ -219,7 +234,8 @@ function boundsOf(
     look();
     signal.throwIfAborted();
   };
-  return { signal, check, timeoutMs, [Symbol.dispose]: () => clearInterval(timer) };
+  const overdue = `fetching took longer than ${timeoutMs / 1000} s`;
+  return { signal, check, timeoutMs, overdue, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Bytes of the few files that Git keeps; those that vanish meanwhile count nothing. */

@@ -55,9 +55,11 @@ function readRequest(): FetchRequest & { handover: string | undefined } {
       credentials: text,
       scratch: text,
       handover: text,
+      allow: { type: "string", multiple: true },
     },
   });
   const { url, commit, reference, destination, auth, credentials, scratch, handover } = values;
+  const { allow: allowed = [] } = values;
   const baseDir = values["base-dir"];
   if (!url || !commit || !baseDir || !destination) throw new Error(usage);
   return {
@@ -68,6 +70,7 @@ function readRequest(): FetchRequest & { handover: string | undefined } {
     destination,
     scratch: scratch !== undefined && existsSync(scratch) ? scratch : undefined,
     handover,
+    allowed,
     credentials: auth ? credentialsIn(auth, credentials ?? "") : undefined,
   };
 }

@@ -6,6 +6,8 @@ export type GitFailure =
   | "unrecoverable"
   /** The server refuses this way of asking; there may be another. */
   | "refused"
+  /** The server sends us elsewhere. */
+  | "redirected"
   /** Everything else: the next try may do better. */
   | "temporary";
 
@@ -31,6 +33,19 @@ const authorization = anyOf(
   /[Ii]nvalid (?:credentials|username or password)/,
 );
 const hostKey = anyOf(/Host key verification failed/, /REMOTE HOST IDENTIFICATION HAS CHANGED/);
+const redirected = /returned error: 30[12378]\b|unable to update url base from redirection/;
+/** Nothing that speaks Git answers: whether the port is closed, silent or another program's is not for all to know. */
+const unreachable = anyOf(
+  /[Ff]ailed to connect|[Cc]ouldn't connect|[Cc]onnection (?:refused|reset|closed|timed out)/,
+  /[Nn]o route to host|[Nn]etwork is unreachable|Operation timed out|timed out|too slow/,
+  /Empty reply|Received HTTP\/0\.9|[Uu]nsupported HTTP|[Ww]eird server reply|unexpected eof/,
+  /kex_exchange_identification|banner exchange|Connection to .* closed|wrong version number|packet length/,
+  /Recv failure|Send failure|transfer closed|not valid: is this a git repository/,
+  /gnutls_handshake|GnuTLS, handshake|SSL_connect|SSL connect error|SSL_ERROR|TLS connect error|unexpected TLS packet/,
+);
+/** In place of all that tells an open port from a closed one. */
+export const unreachableServer =
+  "the Git server cannot be reached, or what answers there is not a Git server: check the URL from a machine in the same network with git ls-remote";
 const outOfMemory = /[Oo]ut of memory|Cannot allocate memory|unable to create thread/;
 /** What a server says that sends any commit it has. */
 const absent = /not our ref ([0-9a-f]{40,64})/;
@@ -63,12 +78,18 @@ export function readFailure(stderr: string): { failure: GitFailure; message: str
       "the git server sends more than can be taken: it has too many references or files";
     return { failure: "temporary", message };
   }
+  if (redirected.test(stderr)) return { failure: "redirected", message: "the server redirects" };
+  if (unreachable.test(stderr)) return { failure: "temporary", message: unreachableServer };
   const missing = absent.exec(stderr)?.[1];
   if (missing) {
     const message = `commit ${missing} is not in the repository`;
     return { failure: "unrecoverable", message };
   }
   const message = meaningfulLines(stderr) || "git gave no reason";
+  // All that is left of a connection that ended without a word.
+  if (/^Could not read from remote repository\.?$/.test(message)) {
+    return { failure: "temporary", message: unreachableServer };
+  }
   return { failure: refusal.test(stderr) ? "refused" : "temporary", message };
 }
 
@@ -82,7 +103,7 @@ function meaningfulLines(stderr: string): string {
     .split("\n")
     // oxlint-disable-next-line no-control-regex -- exactly those are not to reach a terminal
     .map((line) => line.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ").trim())
-    .filter((line) => /^(?:fatal|error|remote|ssh|kex_exchange|git@)\b|^ssh: /.test(line))
+    .filter((line) => /^(?:fatal|error|ERROR|remote|ssh|kex_exchange|git@)\b|^ssh: /.test(line))
     .map((line) => line.replace(/^(?:fatal|error): /, ""))
     .filter(
       (line) => !/^Please make sure you have the correct access|^and the repository/.test(line),

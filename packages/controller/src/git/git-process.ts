@@ -1,11 +1,13 @@
 import { spawn } from "node:child_process";
-import { GitError, readFailure } from "./git-error.ts";
+import { GitError, readFailure, unreachableServer } from "./git-error.ts";
 
 export interface GitRun {
   cwd: string;
   /** All of it: nothing is inherited. */
   env: Record<string, string>;
   timeoutMs: number;
+  /** What is said when that has passed. */
+  overdue?: string;
   /** More than this is a failure. */
   maxOutputBytes?: number;
   /** Of address space, for each process; only where the system's shell can bound it. Default 2 GiB. */
@@ -49,7 +51,7 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
     };
     const onAbort = () => end(stopped(signal));
     const timer = setTimeout(() => {
-      end(new GitError("temporary", `the git server took longer than ${timeoutMs / 1000} s`));
+      end(new GitError("temporary", run.overdue ?? unreachableServer));
     }, timeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
 

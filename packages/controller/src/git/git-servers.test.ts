@@ -1,7 +1,8 @@
 /** Real servers, Git's own over HTTP and sshd: what is said of a reference, what is fetched. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { type AddressInfo, createServer } from "node:net";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GitHttpServer } from "../testing/git-http-server.ts";
@@ -9,10 +10,14 @@ import { TestRepository } from "../testing/git-repository.ts";
 import { createKeyPair, noSshReason, SshServer } from "../testing/ssh-server.ts";
 import { type GitCredentials } from "./credentials.ts";
 import { fetchSource, type FetchRequest } from "./fetch-source.ts";
-import { removeAbandonedSessions } from "./git-session.ts";
+import { unreachableServer } from "./git-error.ts";
+import { GitSession, removeAbandonedSessions } from "./git-session.ts";
+import { parseRepositoryUrl } from "./repository-url.ts";
 import { resolveCommit } from "./resolve-commit.ts";
 
 const login = { username: "ann", password: "p4ss w0rd'$(x)" };
+/** The servers of these tests are on this machine. */
+const allowed = ["127.0.0.0/8"];
 const basic: GitCredentials = { type: "basic", ...login };
 const repository = new TestRepository();
 const scratch = mkdtempSync(join(tmpdir(), "scratch-"));
@@ -52,7 +57,7 @@ function randomText(length: number): string {
 
 const urlOf = (server: GitHttpServer) => `${server.origin}/shop.git`;
 const resolve = (reference: string, url = urlOf(open), credentials?: GitCredentials) =>
-  resolveCommit({ url, reference, credentials }, {});
+  resolveCommit({ url, reference, credentials }, { allowed });
 
 describe("a reference is", () => {
   test.each([
@@ -118,7 +123,7 @@ describe("over HTTP, the server", () => {
     [
       "that is not there",
       () => "http://127.0.0.1:9/shop.git",
-      /unable to access|Failed to connect/,
+      /^the Git server cannot be reached, or what answers there is not a Git server/,
     ],
     ["that has no address", () => "https://git.invalid/shop.git", /Could not resolve host/],
   ])("%s is tried again", async (_, url, message) =>
@@ -197,7 +202,7 @@ describe("over HTTP, the server", () => {
     silent.intercept = () => true;
     const stop = new AbortController();
     const question = { url: urlOf(silent), reference: "main" };
-    const answer = resolveCommit(question, { signal: stop.signal });
+    const answer = resolveCommit(question, { signal: stop.signal, allowed });
     await expect.poll(() => silent.requests.length).toBe(1);
     stop.abort();
     await expect(answer).rejects.toThrow("git was stopped");
@@ -233,6 +238,7 @@ async function fetched(request: Partial<FetchRequest> = {}): Promise<Record<stri
     commit: commits.second,
     baseDir: "/",
     scratch,
+    allowed,
     ...request,
     destination,
   });
@@ -479,5 +485,156 @@ describe.skipIf(noSshReason)(`over SSH${noSshReason && ` (${noSshReason})`}`, ()
     await expect(resolve("main", url, wrong)).rejects.toThrow("host key is not among");
     const empty = keyOf(key, { knownHosts: "example.com ssh-ed25519 AAAA\n" });
     await expect(resolve("main", url, empty)).rejects.toThrow("host key is not among");
+  });
+});
+
+describe("a server that a tenant may not reach from here", () => {
+  const denied =
+    /^source\.gitRepository\.url leads to an address that Functions are not fetched from/;
+  const asked = (url: string, hosts: readonly string[] = []) =>
+    resolveCommit({ url, reference: "main" }, { allowed: hosts }).then(
+      () => "answered",
+      (error: Error) => error.message,
+    );
+
+  test.each([
+    "http://127.0.0.1",
+    "http://127.1",
+    "http://2130706433",
+    "http://0x7f000001",
+    "http://0177.0.0.1",
+    "http://127.255.255.254",
+    "http://0.0.0.0",
+    "http://localhost",
+    "http://LOCALHOST.",
+    "http://anything.localhost",
+    "http://[::1]",
+    "http://[::]",
+    "http://[::ffff:127.0.0.1]",
+    "http://[::ffff:7f00:1]",
+    "http://[0:0:0:0:0:ffff:127.0.0.1]",
+    "http://[::127.0.0.1]",
+    "http://[64:ff9b::7f00:1]",
+    "http://[2002:7f00:1::]",
+    "http://169.254.169.254",
+    "http://[::ffff:a9fe:a9fe]",
+    "http://[fe80::1]",
+    "https://127.0.0.1",
+    "ssh://git@127.0.0.1",
+    "ssh://git@2130706433",
+    "ssh://git@[::1]",
+    "ssh://git@[::ffff:127.0.0.1]",
+    "ssh://git@localhost",
+  ])("%s is refused before anything is connected to", async (base) => {
+    const before = open.requests.length;
+    const { port } = new URL(open.origin);
+    expect(await asked(`${base}:${port}/shop.git`)).toMatch(denied);
+    expect(open.requests).toHaveLength(before);
+  });
+
+  test("as an SSH address is refused, too", async () => {
+    for (const host of ["127.0.0.1", "localhost", "2130706433"]) {
+      expect(await asked(`git@${host}:shop.git`)).toMatch(denied);
+    }
+  });
+
+  test("is every address that this machine has", async () => {
+    const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+    for (const { address } of own) {
+      const host = address.includes(":") ? `[${address.replace(/%.*/, "")}]` : address;
+      expect(await asked(`http://${host}:9/shop.git`)).toMatch(denied);
+    }
+  });
+
+  test("cannot be reached by a redirect, from a server that may be asked", async () => {
+    await using sender = await GitHttpServer.start({ root: repository.root, host: "127.0.0.3" });
+    sender.intercept = (request, response) => {
+      response.writeHead(302, { location: `${open.origin}${request.url}` }).end();
+      return true;
+    };
+    const before = open.requests.length;
+    const url = `${sender.origin}/shop.git`;
+    expect(await asked(url, ["127.0.0.3"])).toMatch(denied);
+    expect(open.requests).toHaveLength(before);
+    const destination = join(scratch, "redirected");
+    const request = { url, reference: "main", commit: commits.second, baseDir: "/", scratch };
+    await expect(fetchSource({ ...request, destination, allowed: ["127.0.0.3"] })).rejects.toThrow(
+      denied,
+    );
+    expect(open.requests).toHaveLength(before);
+    // With both allowed, a repository that has moved is found.
+    expect(await resolveCommit({ url, reference: "main" }, { allowed: ["127.0.0.0/8"] })).toBe(
+      commits.second,
+    );
+    expect(Object.keys(await fetched({ url, allowed: ["127.0.0.0/8"] }))).toContain("handler.js");
+  });
+
+  test("that redirects without end, or to what is no repository, is given up", async () => {
+    await using sender = await GitHttpServer.start({ root: repository.root });
+    const location: { url: string } = { url: "" };
+    sender.intercept = (request, response) => {
+      response.writeHead(302, { location: location.url || `${request.url}` }).end();
+      return true;
+    };
+    const url = `${sender.origin}/shop.git`;
+    expect(await asked(url, ["127.0.0.1"])).toMatch(/redirects without end/);
+    location.url = "/login";
+    expect(await asked(url, ["127.0.0.1"])).toMatch(/redirects to what is not a repository/);
+    location.url = "file:///etc/info/refs";
+    expect(await asked(url, ["127.0.0.1"])).toMatch(/redirects to what is not a repository/);
+  });
+
+  test("is asked when the operator allows its name, its address or its network", async () => {
+    const { port } = new URL(open.origin);
+    expect(await asked(urlOf(open), ["127.0.0.1"])).toBe("answered");
+    expect(await asked(urlOf(open), ["10.0.0.0/8", "127.0.0.0/8"])).toBe("answered");
+    expect(await asked(`http://localhost:${port}/shop.git`, ["localhost"])).toBe("answered");
+    expect(await asked(urlOf(open), ["10.0.0.0/8", "git.example"])).toMatch(denied);
+  });
+
+  test("says the same whether its port is closed, silent, broken or another program's", async () => {
+    const say = (text: string | undefined) =>
+      createServer((socket) => {
+        socket.on("error", () => {});
+        if (text !== undefined) socket.end(text);
+      });
+    const servers = [
+      say(""),
+      say("SSH-2.0-OpenSSH_9.2\r\n"),
+      say("nonsense\r\n\r\n"),
+      say("220 mail ESMTP\r\n"),
+    ];
+    const ports = await Promise.all(
+      servers.map(
+        (server) =>
+          new Promise<number>((resolve) =>
+            server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)),
+          ),
+      ),
+    );
+    const messages = await Promise.all(
+      ["http", "https", "ssh"].flatMap((scheme) =>
+        [9, ...ports].map((port) => asked(`${scheme}://127.0.0.1:${port}/shop.git`, ["127.0.0.1"])),
+      ),
+    );
+    for (const server of servers) server.close();
+    expect([...new Set(messages)]).toEqual([unreachableServer]);
+  });
+
+  test("whose name changes its address meanwhile is asked where it was looked at", async () => {
+    // The name has another address now than when it was resolved: Git is sent to the first.
+    const repositoryUrl = parseRepositoryUrl(
+      `http://git.invalid:${new URL(open.origin).port}/shop.git`,
+    );
+    const server = {
+      host: "git.invalid",
+      port: Number(new URL(open.origin).port),
+      addresses: ["127.0.0.1"],
+    };
+    using session = new GitSession({ repository: repositoryUrl, server });
+    const names = await session.run(["ls-remote", "--", repositoryUrl.url, "refs/heads/main"], {
+      timeoutMs: 10_000,
+    });
+    expect(names).toContain(commits.second);
   });
 });

@@ -1,13 +1,17 @@
 import { lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GitCredentials, secretsOf } from "./credentials.ts";
 import { GitError } from "./git-error.ts";
+import { type GitServer } from "./git-server.ts";
 import { type GitRun, runGit } from "./git-process.ts";
 import { type RepositoryUrl } from "./repository-url.ts";
 
 export interface GitSessionOptions {
   repository: RepositoryUrl;
+  /** Where its server was found: Git asks there, and nowhere else. */
+  server: GitServer;
   credentials?: GitCredentials | undefined;
   /** Where its directory is made. Default: the system's temporary directory. */
   scratch?: string | undefined;
@@ -41,7 +45,7 @@ export class GitSession implements Disposable {
   readonly #env: Record<string, string>;
   readonly #secrets: readonly string[];
 
-  constructor({ repository, credentials, scratch, surroundings }: GitSessionOptions) {
+  constructor({ repository, server, credentials, scratch, surroundings }: GitSessionOptions) {
     assertFits(repository, credentials);
     this.directory = mkdtempSync(join(scratch ?? tmpdir(), `spry-git-${process.pid}-`));
     this.#secrets = secretsOf(credentials);
@@ -49,7 +53,7 @@ export class GitSession implements Disposable {
       this.#env = {
         ...pick(surroundings ?? process.env),
         ...this.#baseEnvironment(),
-        ...this.#ssh(credentials),
+        ...this.#ssh(server, credentials),
         ...configEnvironment([
           // No hooks, no helpers, nothing in the background, and nowhere but where we were sent.
           ["core.hooksPath", "/dev/null"],
@@ -59,7 +63,9 @@ export class GitSession implements Disposable {
           ["advice.detachedHead", "false"],
           ["submodule.recurse", "false"],
           ["protocol.version", "2"],
-          ["http.followRedirects", "initial"],
+          // Where it leads is looked at first: see redirects.ts.
+          ["http.followRedirects", "false"],
+          ...pinned(server),
           // What is larger goes through memory in pieces.
           ["core.bigFileThreshold", "16m"],
           ["pack.threads", "1"],
@@ -79,12 +85,17 @@ export class GitSession implements Disposable {
   /** Runs `git <args>`; see `runGit`. */
   run(
     args: readonly string[],
-    options: Pick<GitRun, "timeoutMs" | "maxOutputBytes" | "maxMemoryBytes" | "signal"> & {
+    options: Pick<
+      GitRun,
+      "timeoutMs" | "overdue" | "maxOutputBytes" | "maxMemoryBytes" | "signal"
+    > & {
       cwd?: string;
+      /** Besides what the session itself sets. */
+      env?: Record<string, string>;
     },
   ): Promise<string> {
-    const { cwd = this.directory, ...bounds } = options;
-    return runGit(args, { ...bounds, cwd, env: this.#env, secrets: this.#secrets });
+    const { cwd = this.directory, env = {}, ...bounds } = options;
+    return runGit(args, { ...bounds, cwd, env: { ...this.#env, ...env }, secrets: this.#secrets });
   }
 
   #baseEnvironment(): Record<string, string> {
@@ -114,7 +125,7 @@ export class GitSession implements Disposable {
     return [[`credential.${repository.origin}.helper`, helper]];
   }
 
-  #ssh(credentials: GitCredentials | undefined): Record<string, string> {
+  #ssh(server: GitServer, credentials: GitCredentials | undefined): Record<string, string> {
     const key = credentials?.type === "key" ? credentials : undefined;
     const knownHosts = this.#write("known_hosts", key?.knownHosts ?? "");
     const options: string[] = [
@@ -134,6 +145,7 @@ export class GitSession implements Disposable {
       "ConnectTimeout=15",
       "ServerAliveInterval=15",
       "LogLevel=ERROR",
+      ...sshPin(server),
     ];
     const flags = options.map((option) => `-o ${quoted(option)}`).join(" ");
     return { GIT_SSH_COMMAND: `ssh -F /dev/null ${flags}`, ...this.#passphrase(key?.passphrase) };
@@ -189,6 +201,19 @@ function assertFits({ transport }: RepositoryUrl, credentials: GitCredentials | 
     "unrecoverable",
     `${field}.auth.type ${credentials.type} needs ${needed} as ${field}.url`,
   );
+}
+
+/** curl asks its own list before any name server. */
+function pinned({ host, port, addresses }: GitServer): ConfigEntry[] {
+  if (addresses.length === 0 || isIP(host)) return [];
+  const list = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address));
+  return [["http.curloptResolve", `${host}:${port}:${list.join(",")}`]];
+}
+
+/** Host keys stay known by the name. */
+function sshPin({ host, port, addresses: [address] }: GitServer): string[] {
+  if (address === undefined || isIP(host)) return [];
+  return [`HostName=${address}`, `HostKeyAlias=${port === 22 ? host : `[${host}]:${port}`}`];
 }
 
 type ConfigEntry = [key: string, value: string];

@@ -16,7 +16,7 @@ describe("a repository's URL", () => {
     ["ssh://host/a/b.git", "ssh", "ssh://git@host/a/b.git", ""],
     ["ssh://git@[::1]:22/a", "ssh", "ssh://git@[::1]:22/a", ""],
   ])("%s is %s", (text, transport, url, origin) =>
-    expect(parseRepositoryUrl(text)).toEqual({ transport, url, origin }),
+    expect(parseRepositoryUrl(text)).toMatchObject({ transport, url, origin }),
   );
 
   test.each([

@@ -7,6 +7,9 @@ export interface RepositoryUrl {
   url: string;
   /** Of http: scheme, host and port, which is what credentials are for. */
   origin: string;
+  /** Lower case, without brackets and final dot. */
+  host: string;
+  port: number;
 }
 
 const userName = /^[\w.~+][\w.~+-]*$/;
@@ -25,7 +28,7 @@ export function parseRepositoryUrl(text: string): RepositoryUrl {
   if (scp && !text.includes("://")) {
     const [, user = "", host = ""] = scp;
     if (!userName.test(user) || !hostName.test(host)) throw refused("is no SSH address");
-    return { transport: "ssh", url: text, origin: "" };
+    return { transport: "ssh", url: text, origin: "", host: plainHost(host), port: 22 };
   }
   if (!URL.canParse(text)) throw refused("is neither an https URL nor an SSH address");
   const url = new URL(text);
@@ -33,7 +36,9 @@ export function parseRepositoryUrl(text: string): RepositoryUrl {
     throw refused("holds a password: put it into a Secret, and name that in auth.secretName");
   }
   if (url.protocol === "http:" || url.protocol === "https:") {
-    return { transport: "http", url: url.href, origin: `${url.protocol}//${url.host}` };
+    const port = Number(url.port) || (url.protocol === "http:" ? 80 : 443);
+    const origin = `${url.protocol}//${url.host}`;
+    return { transport: "http", url: url.href, origin, host: plainHost(url.hostname), port };
   }
   if (url.protocol !== "ssh:") {
     throw refused(`has the scheme ${url.protocol.slice(0, -1)}: use https or ssh`);
@@ -42,7 +47,15 @@ export function parseRepositoryUrl(text: string): RepositoryUrl {
   // The user is always git, unless the URL says otherwise.
   if (url.username === "") url.username = "git";
   if (!userName.test(url.username)) throw refused("has no valid user name");
-  return { transport: "ssh", url: url.href, origin: "" };
+  const port = Number(url.port) || 22;
+  return { transport: "ssh", url: url.href, origin: "", host: plainHost(url.hostname), port };
+}
+
+function plainHost(host: string): string {
+  return host
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, "$1")
+    .replace(/\.$/, "");
 }
 
 /** Without the URL itself: it may hold a password. */

@@ -1,6 +1,7 @@
 import { type GitCredentials } from "./credentials.ts";
 import { GitError } from "./git-error.ts";
-import { GitSession, type GitSessionOptions } from "./git-session.ts";
+import { type GitSessionOptions } from "./git-session.ts";
+import { withRedirects } from "./redirects.ts";
 import { parseRepositoryUrl } from "./repository-url.ts";
 
 /** Which commit is asked for. */
@@ -27,21 +28,31 @@ export function commitIn(reference: string): string | undefined {
  */
 export async function resolveCommit(
   { url, reference, credentials }: CommitQuestion,
-  options: Pick<GitSessionOptions, "surroundings"> & { signal?: AbortSignal | undefined },
+  options: Pick<GitSessionOptions, "surroundings"> & {
+    signal?: AbortSignal | undefined;
+    /** Internal servers that may be asked nevertheless; see `locateServer`. */
+    allowed: readonly string[];
+  },
 ): Promise<string> {
   const commit = commitIn(reference);
   if (commit !== undefined) return commit;
   const repository = parseRepositoryUrl(url);
   const refs = candidates(reference.trim());
-  const { signal, surroundings } = options;
-  using session = new GitSession({ repository, credentials, surroundings });
+  const { signal, surroundings, allowed } = options;
   // The server's other names (of pull requests, say) can be many; they are only asked for in full.
   const kinds = refs.some((ref) => !/^refs\/(?:heads|tags)\//.test(ref))
     ? []
     : ["--heads", "--tags"];
   const patterns = refs.flatMap((ref) => [ref, `${ref}^{}`]);
-  const args = ["ls-remote", "--quiet", ...kinds, "--", repository.url, ...patterns];
-  const found = readRefs(await session.run(args, { timeoutMs, maxMemoryBytes, signal }));
+  const bounds = { timeoutMs, maxMemoryBytes, signal };
+  const found = await withRedirects(
+    repository,
+    { credentials, surroundings, allowed, signal },
+    async (session, { url }) =>
+      readRefs(
+        await session.run(["ls-remote", "--quiet", ...kinds, "--", url, ...patterns], bounds),
+      ),
+  );
   for (const ref of refs) {
     const answer = found.get(`${ref}^{}`) ?? found.get(ref);
     if (answer !== undefined) return answer;

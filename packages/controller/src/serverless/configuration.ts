@@ -1,5 +1,6 @@
 import { presets } from "@spry/function";
 import { type ControllerConfig, settingsOf } from "../config.ts";
+import { allowedAddressProblem } from "../git/git-server.ts";
 import { readExecutorArguments } from "./executor-arguments.ts";
 import { type ServerlessSpec, type ServerlessStatus } from "./types.ts";
 
@@ -84,6 +85,11 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
   ] as const) {
     if (url && !isHttpUrl(url)) errors.push(`spec.${field}.endpoint: not an http(s) URL`);
   }
+  const gitAllowedAddresses = spec.gitAllowedAddresses ?? [];
+  for (const [i, entry] of gitAllowedAddresses.entries()) {
+    const problem = allowedAddressProblem(entry);
+    if (problem) errors.push(`spec.gitAllowedAddresses[${i}]: ${JSON.stringify(entry)} ${problem}`);
+  }
   if (errors.length > 0 || "error" in builder) return { errors };
   const { plainRegistries, withoutEffect } = builder;
   const config: ControllerConfig = {
@@ -91,6 +97,7 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
     ...(cpu === undefined ? {} : { targetCpuUtilization: cpu }),
     ...(builds === undefined ? {} : { maxSimultaneousBuilds: builds }),
     ...(requeueMs === undefined ? {} : { gitCheckIntervalSeconds: requeueMs / 1000 }),
+    ...(gitAllowedAddresses.length === 0 ? {} : { gitAllowedAddresses }),
     ...(pod === undefined ? {} : { defaultFunctionPreset: pod }),
     ...(build === undefined ? {} : { defaultBuildPreset: build }),
     ...(tracing ? { traceCollectorEndpoint: tracing } : {}),

@@ -70,6 +70,13 @@ function schema() {
           tracing: endpoint,
           eventing: endpoint,
           enableNetworkPolicies: { type: "boolean" },
+          gitAllowedAddresses: {
+            type: "array",
+            maxItems: 100,
+            items: { type: "string", maxLength: 253 },
+            description:
+              "Host names, IP addresses and networks (CIDR) of Git servers on loopback, link-local or the platform's own addresses that Functions may be fetched from.",
+          },
           ...sameTexts,
         },
       },

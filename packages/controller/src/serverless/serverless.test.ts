@@ -26,6 +26,10 @@ describe("a spec becomes the controller's configuration", () => {
     [{ tracing: { endpoint: "http://otel:4318" } }, { traceCollectorEndpoint: "http://otel:4318" }],
     [{ eventing: { endpoint: "http://events" } }, { publisherProxyAddress: "http://events" }],
     [
+      { gitAllowedAddresses: ["git.internal", "10.0.0.0/8", "fd00::/8", "127.0.0.1"] },
+      { gitAllowedAddresses: ["git.internal", "10.0.0.0/8", "fd00::/8", "127.0.0.1"] },
+    ],
+    [
       { functionBuildExecutorArgs: "--insecure,--insecure-registry=registry.example:5000" },
       { plainRegistries: ["registry.example:5000"] },
     ],
@@ -46,6 +50,9 @@ describe("a spec becomes the controller's configuration", () => {
     [{ logLevel: "loud" }, "spec.logLevel"],
     [{ logFormat: "xml" }, "spec.logFormat"],
     [{ tracing: { endpoint: "otel" } }, "spec.tracing.endpoint"],
+    [{ gitAllowedAddresses: ["a", "10.0.0.0/33"] }, 'spec.gitAllowedAddresses[1]: "10.0.0.0/33"'],
+    [{ gitAllowedAddresses: ["http://git"] }, "spec.gitAllowedAddresses[0]"],
+    [{ gitAllowedAddresses: ["127.1"] }, "spec.gitAllowedAddresses[0]"],
     [{ functionBuildExecutorArgs: "--target=x" }, 'unknown argument "--target=x"'],
     [{ functionBuildExecutorArgs: "--insecure-registry=$(X)" }, "unknown argument"],
     [{ functionBuildExecutorArgs: "--cache,".repeat(65) }, "more than 64 arguments"],

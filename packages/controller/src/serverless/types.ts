@@ -15,6 +15,8 @@ export interface ServerlessSpec {
   logLevel?: string;
   logFormat?: string;
   enableNetworkPolicies?: boolean;
+  /** Ours: host names and networks of Git servers that may be asked although they are this platform's or its machine's. */
+  gitAllowedAddresses?: string[];
 }
 
 export type ServerlessState = "Ready" | "Processing" | "Warning" | "Error" | "Deleting";

@@ -128,7 +128,13 @@ test.each(rows)("of a commit: $what", async ({ what, folder = "apps/fn", files, 
   const monorepo = join(destination, "../monorepo");
   rmSync(monorepo, { recursive: true, force: true });
   const request = { url: `${server.origin}/shop.git`, reference: commit, commit, baseDir: folder };
-  const fetched = await fetchSource({ ...request, destination, monorepo, scratch });
+  const fetched = await fetchSource({
+    ...request,
+    destination,
+    monorepo,
+    scratch,
+    allowed: ["127.0.0.1"],
+  });
   expect(fetched.monorepo).toEqual(found);
   if (there) expect(filesBelow(monorepo)).toEqual(there);
 });

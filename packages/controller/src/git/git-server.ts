@@ -1,0 +1,75 @@
+/**
+ * Where a Git server is, and whether it may be asked: whoever may create a Function chooses the URL, and the program that
+ * asks stands where its author does not. Names are resolved once, and Git is sent to what was looked at.
+ */
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { GitError } from "./git-error.ts";
+import { isInternal, isWithin, networkOf } from "./internal-addresses.ts";
+import { type RepositoryUrl } from "./repository-url.ts";
+
+export interface GitServer {
+  host: string;
+  port: number;
+  /** What the name was resolved to; empty where only a proxy can resolve it. */
+  addresses: readonly string[];
+}
+
+const denied =
+  "source.gitRepository.url leads to an address that Functions are not fetched from: loopback, link-local, " +
+  "or this platform itself; an operator can allow it by spec.gitAllowedAddresses of the Serverless object";
+
+/**
+ * Resolves the server's name. Throws a `GitError` when one of its addresses is internal and not among `allowed`, host
+ * names and networks as the `Serverless` object has them. Nothing has been connected to then.
+ */
+export async function locateServer(
+  { host, port }: RepositoryUrl,
+  allowed: readonly string[],
+  surroundings: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<GitServer> {
+  const addresses = await addressesOf(host, hasProxy(surroundings));
+  if (!isAllowed(host, addresses, allowed)) throw new GitError("temporary", denied);
+  return { host, port, addresses };
+}
+
+/** Why an entry of the operator's list cannot be used; undefined when it can. */
+export function allowedAddressProblem(entry: string): string | undefined {
+  const isName =
+    /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/i.test(
+      entry,
+    );
+  // What looks like an address must be one.
+  if (networkOf(entry) || (isName && !/^[\d.]+$/.test(entry))) return undefined;
+  return "is not a host name, an IP address or a network such as 10.0.0.0/8";
+}
+
+function isAllowed(
+  host: string,
+  addresses: readonly string[],
+  allowed: readonly string[],
+): boolean {
+  if (allowed.some((entry) => entry.toLowerCase() === host)) return true;
+  const networks = allowed.flatMap((entry) => networkOf(entry) ?? []);
+  // One internal address among others is enough: which of them is used is not for the name's owner to choose.
+  return addresses.every((address) => !isInternal(address) || isWithin(address, networks));
+}
+
+async function addressesOf(host: string, isProxied: boolean): Promise<string[]> {
+  if (isIP(host)) return [host];
+  // These never leave the machine, whatever a name server says (RFC 6761 section 6.3).
+  if (/(?:^|\.)localhost$/.test(host)) return ["127.0.0.1", "::1"];
+  try {
+    // By the system's resolver, which also reads addresses in other forms: 0177.1, 2130706433.
+    return (await lookup(host, { all: true })).map(({ address }) => address);
+  } catch (cause) {
+    if (isProxied) return [];
+    throw new GitError("temporary", `Could not resolve host: ${host}`, { cause });
+  }
+}
+
+function hasProxy(surroundings: Readonly<Record<string, string | undefined>>): boolean {
+  return ["http_proxy", "https_proxy", "all_proxy"].some(
+    (name) => surroundings[name] || surroundings[name.toUpperCase()],
+  );
+}
