@@ -76,7 +76,12 @@ test("between two steps timers and input come in, and requests take turns", asyn
 test.each([
   ["a creation", "POST", configMaps, "application/json"],
   ["an update", "PUT", `${configMaps}/first`, "application/json"],
-  ["an apply", "PATCH", `${configMaps}/first?fieldManager=f&force=true`, "application/apply-patch+yaml"],
+  [
+    "an apply",
+    "PATCH",
+    `${configMaps}/first?fieldManager=f&force=true`,
+    "application/apply-patch+yaml",
+  ],
 ])("%s of many fields lets others in", async (_, method, path, type) => {
   const fields = 40_000;
   await send("POST", configMaps, body("first", "a", fields));
@@ -91,7 +96,12 @@ test.each([
 test("what a patch adds counts, too", async () => {
   await send("POST", configMaps, body("grown", "a", 60_000));
   const patch = body("grown", "b", 60_000);
-  const { code, text } = await send("PATCH", `${configMaps}/grown`, patch, "application/merge-patch+json");
+  const { code, text } = await send(
+    "PATCH",
+    `${configMaps}/grown`,
+    patch,
+    "application/merge-patch+json",
+  );
   expect(text).toContain("more than 100000 fields");
   expect(code).toBe(413);
 });

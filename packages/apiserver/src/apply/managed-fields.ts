@@ -81,11 +81,7 @@ export function* stepsAfterUpdate(
 ): Generator<void, ManagedFieldsEntry[]> {
   const managers = managersOf(next, live);
   yield;
-  const { added, modified, removed } = yield* compareSteps(
-    live ?? blankOf(schema),
-    next,
-    schema,
-  );
+  const { added, modified, removed } = yield* compareSteps(live ?? blankOf(schema), next, schema);
   yield;
   const changed = managedPart(union(added, modified));
   const gone = managedPart(removed);
