@@ -12,6 +12,10 @@ const json = { "content-type": "application/json" };
 const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 const named = (rest: string) =>
   `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}${rest}}`;
+const wide = (fields: number) =>
+  JSON.stringify(
+    Object.fromEntries(Array.from({ length: fields }, (_, index) => [`k${index}`, ""])),
+  );
 const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 9 }, (_, i) => `${"bcdefghij"[i]}: &${"bcdefghij"[i]} [${Array(9).fill(`*${"abcdefghi"[i]}`).join(",")}]`).join("\n")}`;
 
 interface Row {
@@ -29,6 +33,12 @@ describe("a request that makes no sense is told so", () => {
     ["nested deeply", { body: named(`,"data":${deep(1000)}`) }, 400, "nested deeper"],
     ["too large", { body: named(`,"data":{"a":"${"x".repeat(3 << 20)}"}`) }, 413, "too large"],
     ["a prototype", { body: named(',"__proto__":{"a":1}') }, 400, "__proto__"],
+    [
+      "more fields than any cluster keeps",
+      { body: named(`,"data":${wide(100_000)}`) },
+      413,
+      "more than 100000 fields",
+    ],
     [
       "another kind",
       { body: '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}' },

@@ -4,7 +4,7 @@ import { plainFailure } from "../errors.ts";
 import { atOnce } from "../turns.ts";
 import { emptyForm } from "../schema/go-form.ts";
 import { type Schema } from "../schema/schema.ts";
-import { compare } from "./comparison.ts";
+import { compare, compareSteps } from "./comparison.ts";
 import {
   difference,
   equalSets,
@@ -81,7 +81,7 @@ export function* stepsAfterUpdate(
 ): Generator<void, ManagedFieldsEntry[]> {
   const managers = managersOf(next, live);
   yield;
-  const { added, modified, removed } = compare(live ?? blankOf(schema), next, schema);
+  const { added, modified, removed } = yield* compareSteps(live ?? blankOf(schema), next, schema);
   yield;
   const changed = managedPart(union(added, modified));
   const gone = managedPart(removed);
@@ -160,7 +160,7 @@ export function* applySteps(
   const object = copyOf(kept) as UnknownObject;
   yield;
 
-  const { added, modified, removed } = compare(base, object, schema);
+  const { added, modified, removed } = yield* compareSteps(base, object, schema);
   yield;
   const changed = managedPart(union(added, modified));
   yield;

@@ -61,13 +61,14 @@ export function modification(
   const duplicates = found.map((path) => (kind === "json" ? `json patch ${path}` : path));
   return (current) => {
     const next = patched(current, patch, kind, type);
-    // A strategic merge patch shows the patch, the others the object that it makes.
-    const shown = kind === "strategic" ? goText(patch) : JSON.stringify(next);
+    // A strategic merge patch shows the patch, the others the object that they make, unless that is large.
+    const made = kind === "strategic" || request.large ? undefined : JSON.stringify(next);
     try {
       if (kind === "strategic") checkConvertible(next, type.schema);
       request.warnings.push(...checkFields(type, next, mode, duplicates));
     } catch (error) {
       if (!(error instanceof DecodingError)) throw error;
+      const shown = made ?? goText(patch);
       const message = (kind !== "strategic" && problemInOrder(type, next)) || error.message;
       throw invalidObject("", "", "", (errors) => errors.invalid("patch", shown, message));
     }

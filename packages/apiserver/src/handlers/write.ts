@@ -6,6 +6,7 @@ import { type Engine, type ResourceRequest } from "../engine.ts";
 import { copyOf } from "../json-copy.ts";
 import { alreadyExists, badRequest, conflict, notFound, plainFailure } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
+import { checkShape } from "../http/request-body.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { validateMetadata } from "../resources/metadata.ts";
 import { completed, storable } from "../schema/complete-object.ts";
@@ -167,7 +168,12 @@ async function tryUpdate(
   const current = copyOf(old);
   if (request.large) await turn();
   let wanted = await update.modify(current);
-  if (request.large) await turn();
+  if (request.large) {
+    await turn();
+    // A patch may have added to what was there.
+    checkShape(wanted);
+    await turn();
+  }
   checkIdentity(request, wanted, old);
   keepSystemFields(type, wanted, old, update.subresource);
   wanted = completed(type, wanted);

@@ -12,6 +12,11 @@ export const maxBodyBytes = 3 * 1024 * 1024;
 const maxDepth = 256;
 /** YAML aliases can say in a line what takes gigabytes to write down. */
 const maxNodes = 500_000;
+/**
+ * Of all maps together. No real cluster keeps an object of so many fields either: with their managers it is more than the 1.5 MiB
+ * that etcd takes.
+ */
+const maxFields = 100_000;
 
 /** The body as text; throws a `StatusError` 413 when it is too long. */
 export async function readText(request: HttpRequest): Promise<string> {
@@ -120,23 +125,38 @@ function loadYaml(text: string): unknown {
   return load(text, { schema: JSON_SCHEMA });
 }
 
-/** Throws a `StatusError` 400 for a value of more depth, or more values, than a body may have. */
+/** Throws a `StatusError` 400 for a value of more depth, or more values, than a body may have; 413 for one of too many fields. */
 export function checkShape(root: unknown): void {
   let nodes = 0;
+  let fields = 0;
   const visit = (value: unknown, depth: number): void => {
     if (typeof value !== "object" || value === null) return;
     if (depth > maxDepth) throw badRequest(`the body is nested deeper than ${maxDepth} levels`);
     if (++nodes > maxNodes) throw badRequest(`the body has more than ${maxNodes} values`);
     if (Array.isArray(value)) for (const item of value) visit(item, depth + 1);
-    else {
-      for (const key of Object.keys(value)) {
-        // Assigning to it would change an object's prototype, not its data.
-        if (key === "__proto__") throw badRequest('the body has a field named "__proto__"');
-        visit((value as Record<string, unknown>)[key], depth + 1);
-      }
+    else visitFields(value as Record<string, unknown>, depth);
+  };
+  const visitFields = (map: Record<string, unknown>, depth: number) => {
+    const keys = Object.keys(map);
+    fields += keys.length;
+    if (fields > maxFields) throw tooManyFields();
+    for (const key of keys) {
+      // Assigning to it would change an object's prototype, not its data.
+      if (key === "__proto__") throw badRequest('the body has a field named "__proto__"');
+      const before = fields;
+      visit(map[key], depth + 1);
+      // They name the others again.
+      if (depth === 1 && key === "managedFields") fields = before;
     }
   };
   visit(root, 0);
+}
+
+function tooManyFields(): StatusError {
+  return new StatusError({
+    code: 413,
+    message: `Request entity too large: the object has more than ${maxFields} fields, the limit: keep its content in fewer, larger values`,
+  });
 }
 
 function tooLarge(): StatusError {

@@ -5,7 +5,8 @@ import { lists } from "./cel-libraries/lists.ts";
 import { network } from "./cel-libraries/network.ts";
 import { semver } from "./cel-libraries/semver.ts";
 import { sets } from "./cel-libraries/sets.ts";
-import { strings } from "./cel-libraries/strings.ts";
+import { chargeReplacement, strings } from "./cel-libraries/strings.ts";
+import { charge, meter } from "./cel-meter.ts";
 import { matchesOfGo, parseExpression } from "./cel-parsing.ts";
 import { goRegExp } from "./go-regexp.ts";
 import { addQuantities, parseQuantity, type Quantity } from "@spry/kube";
@@ -60,6 +61,7 @@ function register(environment: Environment): Environment {
   environment.registerType("kubernetes.URL", CelUrl);
   for (const library of [{ functions }, network, semver, format, sets, lists, strings])
     addLibrary(environment, library);
+  meter(environment);
   return environment;
 }
 
@@ -67,13 +69,9 @@ function ordered(a: unknown, b: unknown): boolean {
   return (a as number) <= (b as number);
 }
 
-/** What one call may cost (`PerCallLimit` of k8s.io/apiserver). */
-const maxCallCost = 1_000_000;
-
 /** Counts as cel-go does: a tenth for each character of the text, times a quarter for each of the pattern. */
 function checkCost(text: string, pattern: string): void {
-  const cost = Math.ceil((text.length + 1) * 0.1) * Math.ceil(pattern.length * 0.25);
-  if (cost > maxCallCost) throw new Error("operation cancelled: actual cost limit exceeded");
+  charge(Math.ceil((text.length + 1) * 0.1) * Math.ceil(pattern.length * 0.25));
 }
 
 function doesMatch(text: string, pattern: string): boolean {
@@ -226,7 +224,10 @@ const functions: [string, (...args: never[]) => unknown][] = [
   ],
   [
     "string.replace(string, string): string",
-    (text: string, from: string, to: string) => text.replaceAll(from, to),
+    (text: string, from: string, to: string) => {
+      chargeReplacement(text, from, to);
+      return text.replaceAll(from, to);
+    },
   ],
   ["string.trim(): string", (text: string) => text.trim()],
   [

@@ -4,6 +4,7 @@ import { type FieldErrors } from "../field-errors.ts";
 import { type CustomVersion } from "../resources/custom-version.ts";
 import { elementOf } from "../apply/typed-value.ts";
 import { parseRule } from "./cel-environment.ts";
+import { CostBudget, CostLimitError, evaluateMetered } from "./cel-meter.ts";
 import { identifierOf } from "./cel-identifiers.ts";
 import {
   fieldSchema,
@@ -19,20 +20,20 @@ interface CompiledRule {
   messageExpression: ParseResult | undefined;
   /** Only checked when there is a value to compare with. */
   isTransition: boolean;
-  /** How deeply comprehensions are nested: their cost is a power of the sizes of lists. */
-  loops: number;
 }
 
 /** By schema node, so that they live as long as the definition they come from. */
 const compiledRules = new WeakMap<Schema, CompiledRule[]>();
 const hasRulesBelow = new WeakMap<Schema, boolean>();
 
-/** Steps that one object's rules may take together; some tens of milliseconds. */
+/** What one object's rules may cost together, above a tenth of a second. Kubernetes, where others need not wait for it, allows twice as much. */
 const costBudget = 5_000_000;
 
 interface Run {
   errors: FieldErrors;
-  budget: number;
+  budget: CostBudget;
+  /** No more rules are evaluated. */
+  isOver: boolean;
   log: Logger;
 }
 
@@ -48,7 +49,8 @@ export function validateRules(
   log: Logger,
 ): void {
   if (!rulesBelow(custom.openApiSchema)) return;
-  visit(object, old, custom.openApiSchema, "", { errors, budget: costBudget, log }, true);
+  const run: Run = { errors, budget: new CostBudget(costBudget), isOver: false, log };
+  visit(object, old, custom.openApiSchema, "", run, true);
 }
 
 export function hasRules(custom: CustomVersion): boolean {
@@ -64,7 +66,13 @@ function visit(
   isRoot = false,
 ): void {
   if (value === null || value === undefined || !rulesBelow(schema)) return;
-  for (const compiled of rulesOf(schema)) check(compiled, value, old, schema, path, run, isRoot);
+  const rules = rulesOf(schema);
+  if (rules.length > 0) {
+    // One form for all of them: making it takes longer than most rules.
+    let context: Context | undefined;
+    const contextOf = () => (context ??= contextFor(value, old, schema, isRoot));
+    for (const compiled of rules) check(compiled, contextOf, value, old, schema, path, run);
+  }
   if (Array.isArray(value)) {
     const items = itemSchema(schema);
     if (!items) return;
@@ -88,46 +96,59 @@ function oldItems(old: unknown, schema: Schema): Map<string, unknown> | undefine
   return new Map(old.map((item) => [elementOf(item, schema), item]));
 }
 
+/** What a rule can name. */
+interface Context {
+  self: unknown;
+  oldSelf: unknown;
+}
+
+function contextFor(value: unknown, old: unknown, schema: Schema, isRoot: boolean): Context {
+  return {
+    self: celValue(value, schema, isRoot),
+    oldSelf: old === undefined ? undefined : celValue(old, schema, isRoot),
+  };
+}
+
 function check(
   compiled: CompiledRule,
+  contextOf: () => Context,
   value: unknown,
   old: unknown,
   schema: Schema,
   path: string,
   run: Run,
-  isRoot: boolean,
 ): void {
   const { rule, evaluate } = compiled;
   if (compiled.isTransition && old === undefined) return;
-  if (!evaluate || run.budget < 0) return;
-  const context = {
-    self: celValue(value, schema, isRoot),
-    oldSelf: old === undefined ? undefined : celValue(old, schema, isRoot),
-  };
-  run.budget -= longestList(value) ** compiled.loops;
-  if (run.budget < 0) {
-    run.errors.forbidden(
-      path || "<nil>",
-      "validation failed due to running out of cost budget, no further validation rules will be run",
-    );
-    return;
-  }
+  if (!evaluate || run.isOver) return;
+  const context = contextOf();
   try {
-    if (evaluate(context) === true) return;
-    report(rule, told(compiled, context, run), value, path, run.errors);
+    const isKept = evaluateMetered(evaluate, context, run.budget) === true;
+    if (!isKept) report(rule, told(compiled, context, run), value, path, run.errors);
   } catch (error) {
+    if (error instanceof CostLimitError) {
+      run.isOver = true;
+      const detail = `'${error.message}': no further validation rules will be run due to call cost exceeds limit for rule: ${rule.message?.trim() || rule.rule.trim()}`;
+      return run.errors.invalid(path || "<nil>", schema.type ?? "", detail);
+    }
     run.log.debug({ rule: rule.rule, path, error }, "CEL rule failed to evaluate");
     const cause = error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
     const detail = rule.message ?? `rule evaluation error: ${cause}`;
     report(rule, detail, value, path, run.errors);
   }
+  if (!run.budget.isSpent) return;
+  run.isOver = true;
+  run.errors.forbidden(
+    path || "<nil>",
+    "validation failed due to running out of cost budget, no further validation rules will be run",
+  );
 }
 
 function told(compiled: CompiledRule, context: object, run: Run): string {
   const { rule, messageExpression } = compiled;
   if (messageExpression) {
     try {
-      const message: unknown = messageExpression(context);
+      const message = evaluateMetered(messageExpression, context, run.budget);
       if (typeof message === "string" && message.trim() && !message.includes("\n")) return message;
     } catch (error) {
       run.log.debug({ rule: rule.rule, error }, "message expression failed to evaluate");
@@ -174,7 +195,6 @@ function compile(rule: ValidationRule): CompiledRule {
     evaluate,
     messageExpression: rule.messageExpression ? parsed(rule.messageExpression) : undefined,
     isTransition: evaluate !== undefined && mentions(evaluate.ast, "oldSelf"),
-    loops: evaluate ? nestedLoops(evaluate.ast) : 0,
   };
 }
 
@@ -232,30 +252,9 @@ function visibleAtRoot(key: string, schema: Schema | undefined, isRoot: boolean)
   return schema?.["x-kubernetes-preserve-unknown-fields"] === true || !schema?.properties;
 }
 
-/** The size of the largest list, map or text in a value; what one comprehension may go through. */
-export function longestList(value: unknown): number {
-  if (typeof value === "string") return Math.ceil(value.length / 100) || 1;
-  if (typeof value !== "object" || value === null) return 1;
-  const children = Object.values(value);
-  return children.reduce(
-    (longest: number, child) => Math.max(longest, longestList(child)),
-    Math.max(1, children.length),
-  );
-}
-
-const comprehensions = new Set(["all", "exists", "exists_one", "existsOne", "map", "filter"]);
-
 function children(node: unknown): ASTNode[] {
   if (Array.isArray(node)) return node.flatMap(children);
   return typeof node === "object" && node !== null && "op" in node ? [node as ASTNode] : [];
-}
-
-/** How deeply comprehensions are nested. */
-export function nestedLoops(node: ASTNode): number {
-  const below = children(node.args).map(nestedLoops);
-  const deepest = below.length > 0 ? Math.max(...below) : 0;
-  const isLoop = node.op === "rcall" && comprehensions.has(node.args[0]);
-  return deepest + (isLoop ? 1 : 0);
 }
 
 /** Whether an expression names a variable. */

@@ -1,27 +1,24 @@
 import { type ParseResult } from "@marcbachmann/cel-js";
 import { celEnvironment, parseRule } from "../../schema/cel-environment.ts";
 import { registerAuthorizer } from "./cel-authorizer.ts";
-import { longestList, mentions, nestedLoops } from "../../schema/cel-rules.ts";
+import { estimatedCost } from "../../schema/cel-estimate.ts";
+import { CostBudget, evaluateMetered } from "../../schema/cel-meter.ts";
+import { mentions } from "../../schema/cel-rules.ts";
 
 /** What an expression can name; values as CEL has them. */
 export type Bindings = Record<string, unknown>;
 
-/** Steps that the expressions of one webhook or policy may take together for a request. */
-export const costBudget = 5_000_000;
+/** What the expressions of one webhook or policy may cost together for a request; half of what Kubernetes allows, where others need not wait for it. */
+const costBudget = 5_000_000;
 
-export class Budget {
-  #left = costBudget;
-
-  /** False when it is spent. */
-  spend(cost: number): boolean {
-    this.#left -= cost;
-    return this.#left >= 0;
+export class Budget extends CostBudget {
+  constructor() {
+    super(costBudget);
   }
 }
 
 interface Compiled {
   evaluate: ParseResult;
-  loops: number;
 }
 
 let isReady = false;
@@ -42,8 +39,7 @@ function compile(expression: string): Compiled | Error {
     prepare();
     if (compiled.size >= maxCompiled) compiled.clear();
     try {
-      const evaluate = parseRule(expression);
-      found = { evaluate, loops: nestedLoops(evaluate.ast) };
+      found = { evaluate: parseRule(expression) };
     } catch (error) {
       found = error instanceof Error ? error : new Error(String(error));
     }
@@ -56,6 +52,12 @@ function compile(expression: string): Compiled | Error {
 export function syntaxProblem(expression: string): string | undefined {
   const found = compile(expression);
   return found instanceof Error ? firstLine(found) : undefined;
+}
+
+/** The steps that an expression takes at least where nothing is known of the objects that it will see; 0 for what is none. */
+export function costOf(expression: string): number {
+  const found = compile(expression);
+  return found instanceof Error ? 0 : estimatedCost(found.evaluate.ast);
 }
 
 /** Names whose members have types that only the original knows of. */
@@ -76,23 +78,18 @@ export function resultType(expression: string): string | undefined {
 export function evaluate(expression: string, bindings: Bindings, budget: Budget): unknown {
   const found = compile(expression);
   if (found instanceof Error) throw new Error(`compilation failed: ${firstLine(found)}`);
-  if (!budget.spend(found.loops === 0 ? 1 : longestBinding(bindings) ** found.loops)) {
+  if (budget.isSpent) {
     throw new Error(
       "validation failed due to running out of cost budget, no further validation rules will be run",
     );
   }
   try {
-    return found.evaluate(bindings);
+    return evaluateMetered(found.evaluate, bindings, budget);
   } catch (error) {
     throw new Error(`expression '${expression}' resulted in error: ${inWordsOfCel(error)}`, {
       cause: error,
     });
   }
-}
-
-function longestBinding(bindings: Bindings): number {
-  const { variables: _, authorizer: __, ...values } = bindings;
-  return Math.max(...Object.values(values).map(longestList));
 }
 
 function firstLine(error: Error): string {

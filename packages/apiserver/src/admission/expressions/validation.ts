@@ -1,7 +1,8 @@
 import { isLabelKey } from "@spry/kube";
 import { type FieldErrors } from "../../field-errors.ts";
 import { qualifiedNameDetail } from "../../resources/metadata.ts";
-import { resultType, syntaxProblem } from "./expression.ts";
+import { estimateLimit, exceededText } from "../../schema/cel-estimate.ts";
+import { costOf, resultType, syntaxProblem } from "./expression.ts";
 import { type MatchCondition } from "./match-conditions.ts";
 
 const maxConditions = 64;
@@ -35,6 +36,11 @@ export function validateExpression(
 ): void {
   const problem = syntaxProblem(expression);
   if (problem) return errors.invalid(path, expression, `compilation failed: ${problem}`);
+  const cost = costOf(expression);
+  if (cost > estimateLimit) {
+    const detail = exceededText("estimated expression cost", cost, estimateLimit);
+    return errors.forbidden(path, detail);
+  }
   const type = resultType(expression);
   if (type === undefined || types.length === 0 || types.includes(type)) return;
   const wanted = types.length === 1 ? types[0] : `one of [${types.join(" ")}]`;

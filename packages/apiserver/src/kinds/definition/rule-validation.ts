@@ -1,5 +1,12 @@
 import { type FieldErrors } from "../../field-errors.ts";
 import { parseRule } from "../../schema/cel-environment.ts";
+import {
+  estimatedCost,
+  estimateLimit,
+  exceededText,
+  totalEstimateLimit,
+  unboundedCount,
+} from "../../schema/cel-estimate.ts";
 import { undefinedFields } from "../../schema/cel-fields.ts";
 import { mentions } from "../../schema/cel-rules.ts";
 import { type Schema, type ValidationRule } from "../../schema/schema.ts";
@@ -12,31 +19,49 @@ const reasons = [
 ];
 const maxDepth = 64;
 
+/** Where a schema stands in that of the whole object. */
+interface Position {
+  isRoot: boolean;
+  depth: number;
+  /** The list or map within which values cannot be told from their earlier versions. */
+  uncorrelatable?: string | undefined;
+  /** How many values of the schema an object can have; undefined when a list or map around it has no bound. */
+  count: number | undefined;
+  /** Of all rules, as far as they have been seen. */
+  total: { cost: number };
+}
+
 /**
- * The CEL rules of a schema that is good otherwise: they can be parsed, and name fields that are there. Rules
- * of what cannot be told from its earlier version must not speak of that.
+ * The CEL rules of a schema that is good otherwise: they can be parsed, name fields that are there, and cost no more than they may.
+ * Rules of what cannot be told from its earlier version must not speak of that.
  */
-export function validateRules(
-  schema: Schema,
-  path: string,
-  errors: FieldErrors,
-  at: { isRoot: boolean; uncorrelatable?: string | undefined; depth: number } = {
-    isRoot: true,
-    depth: 0,
-  },
-): void {
+export function validateRules(schema: Schema, path: string, errors: FieldErrors): void {
+  const total = { cost: 0 };
+  validateBelow(schema, path, errors, { isRoot: true, depth: 0, count: 1, total });
+  if (total.cost <= totalEstimateLimit) return;
+  const what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+  errors.forbidden(path, exceededText(what, total.cost, totalEstimateLimit));
+}
+
+function validateBelow(schema: Schema, path: string, errors: FieldErrors, at: Position): void {
   if (at.depth > maxDepth) return;
-  const below = { isRoot: false, depth: at.depth + 1, uncorrelatable: at.uncorrelatable };
+  const below: Position = { ...at, isRoot: false, depth: at.depth + 1 };
+  const times = (bound: number | undefined) =>
+    at.count === undefined || bound === undefined ? undefined : at.count * bound;
   const isAtomic = schema["x-kubernetes-map-type"] === "atomic";
   const inMap = { ...below, uncorrelatable: at.uncorrelatable ?? (isAtomic ? path : undefined) };
   if (typeof schema.additionalProperties === "object")
-    validateRules(schema.additionalProperties, `${path}.additionalProperties`, errors, below);
+    validateBelow(schema.additionalProperties, `${path}.additionalProperties`, errors, {
+      ...below,
+      count: times(schema.maxProperties),
+    });
   for (const [key, child] of Object.entries(schema.properties ?? {}))
-    validateRules(child, `${path}.properties[${key}]`, errors, inMap);
+    validateBelow(child, `${path}.properties[${key}]`, errors, inMap);
   if (schema.items) {
     const hasKeys = schema["x-kubernetes-list-type"] === "map";
-    const inList = { ...below, uncorrelatable: at.uncorrelatable ?? (hasKeys ? undefined : path) };
-    validateRules(schema.items, `${path}.items`, errors, inList);
+    const uncorrelatable = at.uncorrelatable ?? (hasKeys ? undefined : path);
+    const inList = { ...below, uncorrelatable, count: times(schema.maxItems) };
+    validateBelow(schema.items, `${path}.items`, errors, inList);
   }
   const rules = schema["x-kubernetes-validations"] ?? [];
   const known = errors.all.length;
@@ -84,13 +109,20 @@ function validateExpressions(
   schema: Schema,
   path: string,
   errors: FieldErrors,
-  { isRoot, uncorrelatable }: { isRoot: boolean; uncorrelatable?: string | undefined },
+  { isRoot, uncorrelatable, count = unboundedCount(schema), total }: Position,
 ): void {
   for (const field of ["rule", "messageExpression"] as const) {
     const expression = rule[field];
     if (!expression) continue;
     const problem = problemOf(expression, schema, isRoot);
-    if (problem === undefined) continue;
+    if (problem === undefined) {
+      const cost = estimatedCost(parseRule(expression).ast, schema) * count;
+      total.cost += cost;
+      if (cost <= estimateLimit) continue;
+      const estimate = `estimated ${field} cost`;
+      errors.forbidden(`${path}.${field}`, exceededText(estimate, cost, estimateLimit));
+      continue;
+    }
     const what = field === "rule" ? "compilation" : "messageExpression compilation";
     errors.invalid(`${path}.${field}`, goForm(rule), `${what} failed: ${problem}`);
   }

@@ -1,5 +1,6 @@
 import { deepEqual } from "@spry/kube";
 import { Optional } from "@marcbachmann/cel-js";
+import { charge } from "../cel-meter.ts";
 import { CelNamespace, type Library } from "./library.ts";
 
 class ListNames extends CelNamespace {}
@@ -31,6 +32,7 @@ function range(count: bigint): bigint[] {
 }
 
 function distinct(list: List): unknown[] {
+  charge((list.length * list.length) / 2);
   return list.filter(
     (each, index) => list.findIndex((other) => other === each || deepEqual(other, each)) === index,
   );

@@ -1,4 +1,5 @@
 import { deepEqual } from "@spry/kube";
+import { charge } from "../cel-meter.ts";
 import { CelNamespace, type Library } from "./library.ts";
 
 class SetNames extends CelNamespace {}
@@ -10,6 +11,7 @@ function includes(list: List, item: unknown): boolean {
 }
 
 function contains(list: List, part: List): boolean {
+  charge(list.length * part.length);
   return part.every((each) => includes(list, each));
 }
 
@@ -28,7 +30,10 @@ export const sets: Library = {
     ],
     [
       "cel.SetNames.intersects(list, list): bool",
-      (_: SetNames, a: List, b: List) => a.some((each) => includes(b, each)),
+      (_: SetNames, a: List, b: List) => {
+        charge(a.length * b.length);
+        return a.some((each) => includes(b, each));
+      },
     ],
   ],
 };

@@ -1,8 +1,15 @@
+import { charge } from "../cel-meter.ts";
 import { CelNamespace, type Library } from "./library.ts";
 
 class StringNames extends CelNamespace {}
 
+/** A replacement can be longer than all it is made from. */
+export function chargeReplacement(text: string, from: string, to: string): void {
+  charge((text.length + (text.length / (from.length || 1)) * to.length) / 10);
+}
+
 function replaced(text: string, from: string, to: string, limit: bigint): string {
+  chargeReplacement(text, from, to);
   if (limit < 0n) return text.replaceAll(from, to);
   let left = limit;
   return text.replaceAll(from, (found) => (left-- > 0n ? to : found));
