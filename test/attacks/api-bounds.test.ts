@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => server.stop());
 
 const things = "/apis/example.com/v1/things";
-const schema = { "type": "object", "x-kubernetes-preserve-unknown-fields": true };
+const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
 async function defineThings(): Promise<void> {
   const { code, body } = await server.ask(

@@ -44,7 +44,9 @@ export class ApiServerProcess {
     return { ca: read("ca.crt"), cert: read("admin.crt"), key: read("admin.key") };
   }
 
-  get pid(): number { return this.#child.pid!; }
+  get pid(): number {
+    return this.#child.pid!;
+  }
   /** Resident memory, in MB. */
   get memory(): number {
     const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");

@@ -216,7 +216,9 @@ test("clients that do not read their watches of a large object hold it once, not
     const { code, body: text } = await ask(options, JSON.stringify(body));
     expect(code, text).toBeLessThan(300);
   };
-  const schema = { openAPIV3Schema: { "type": "object", "x-kubernetes-preserve-unknown-fields": true } };
+  const schema = {
+    openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+  };
   await send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
