@@ -40,8 +40,9 @@ const unrevised = [
   /^packages\/controller\/src\/(?:admission|serverless)\/[\w-]*registry[\w-]*\.ts$/,
 ];
 const revisedDocuments = [
-  "CONTRIBUTING.md",
-  "docs/{ARCHITECTURE,SCOPE,compatibility}.md",
+  "{CONTRIBUTING,README}.md",
+  "docs/{ARCHITECTURE,SCOPE,cluster,compatibility,real-apiserver,runtime-contract}.md",
+  "examples/*/README.md",
   "docs/rooms/*.md",
 ];
 

@@ -111,7 +111,7 @@ describe("spry build", () => {
     { args: ["nowhere", "-t", "a/b:1"], why: /nowhere is not a directory/ },
     {
       args: ["src", "-t", "a/b:1", "--runtime", "cobol"],
-      why: /no runtime cobol.*use one of nodejs/s,
+      why: /unknown runtime cobol.*use one of nodejs/s,
     },
     {
       args: ["src", "-t", "a/B:1"],

@@ -66,7 +66,17 @@ describe("a build", () => {
       "ran out of memory",
       jobOf(failed),
       [buildPodOf(ended(137, "", "OOMKilled"))],
-      { kind: "broke", message: "OOMKilled, exit code 137" },
+      {
+        kind: "broke",
+        message:
+          "build ran out of memory, choose a larger profile in spec.resourceConfiguration.build",
+      },
+    ],
+    [
+      "ran out of memory in the middle of its work",
+      jobOf(failed),
+      [buildPodOf(ended(137, "added 12 packages", "OOMKilled"))],
+      { kind: "broke", message: expect.stringMatching(/out of memory.*: added 12 packages$/) },
     ],
     [
       "took too long",

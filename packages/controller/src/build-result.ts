@@ -77,6 +77,11 @@ function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult 
   if (exitCode === refusedExitCode) {
     return { kind: "refused", message: tail(output) || "the builder reported no reason" };
   }
+  if (reason === "OOMKilled") {
+    const message =
+      "build ran out of memory, choose a larger profile in spec.resourceConfiguration.build";
+    return { kind: "broke", message: [message, tail(output)].filter(Boolean).join(": ") };
+  }
   return { kind: "broke", message: tail(output) || `${reason}, exit code ${exitCode}` };
 }
 

@@ -131,12 +131,16 @@ function validateSecretMounts({ secretMounts = [] }: FunctionSpec): FieldError[]
   return errors;
 }
 
+const keyRule =
+  "it must consist of at most 63 alphanumeric characters, '-', '_' or '.', and start and end with an " +
+  "alphanumeric character; a DNS domain and '/' may come first";
+
 function validateLabels({ labels = {} }: FunctionSpec): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => {
     const path = `spec.labels[${key}]`;
     const errors = validateDomain("Labels", path, key);
     if (!isLabelKey(key)) {
-      errors.push({ path, message: `spec.labels: ${key}. Err: not a valid label key` });
+      errors.push({ path, message: `spec.labels: ${key}. Err: not a valid label key: ${keyRule}` });
     }
     if (!isLabelValue(value)) {
       const message =
@@ -155,7 +159,7 @@ function validateAnnotations({ annotations = {} }: FunctionSpec): FieldError[] {
   const errors = Object.keys(annotations).flatMap((key) => {
     const path = `spec.annotations[${key}]`;
     const valid = isLabelKey(key.toLowerCase());
-    const message = `spec.annotations: ${key}. Err: not a valid annotation key`;
+    const message = `spec.annotations: ${key}. Err: not a valid annotation key: ${keyRule}`;
     return [...validateDomain("Annotations", path, key), ...(valid ? [] : [{ path, message }])];
   });
   const bytes = Object.entries(annotations)
