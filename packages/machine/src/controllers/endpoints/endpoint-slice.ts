@@ -53,7 +53,7 @@ function isManaged(slice: EndpointSlice): boolean {
 }
 
 async function reconcileService(context: ControllerContext, key: string): Promise<void> {
-  const { caches, client } = context;
+  const { caches } = context;
   const service = caches.services.get(key);
   const present = caches.endpointSlices.byIndex(byService, key).filter(isManaged);
   // Without a selector the slices belong to whoever writes them; with the Service gone, to the collector.
