@@ -63,6 +63,8 @@ export default defineConfig({
           exclude,
           setupFiles,
           globalSetup: "test/support/shared-installation.ts",
+          // On a cluster all files share one installation and its namespaces.
+          fileParallelism: process.env["SPRY_TEST_ENGINE"] !== "cluster",
           ...wholePlatforms,
         },
       },
