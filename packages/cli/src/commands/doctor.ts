@@ -9,7 +9,7 @@ import { UserError } from "../user-error.ts";
 export async function doctor(options: { dataDir: string }): Promise<void> {
   const root = path.resolve(options.dataDir);
   if (!existsSync(root)) {
-    throw new UserError(`there is no data directory ${root}`, "name it with --data-dir");
+    throw new UserError(`data directory ${root} does not exist`, "name it with --data-dir");
   }
   if (isRunning(root)) {
     throw new UserError(

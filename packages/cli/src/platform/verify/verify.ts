@@ -54,7 +54,7 @@ function* certificates({ pki }: Places): Generator<Finding> {
   if (!existsSync(path.join(pki, "ca.crt"))) return yield { what: "certificates: none yet" };
   const problems = names.flatMap((name): Finding[] => {
     const problem = certificateProblem(pki, name);
-    const wayOut = "it is issued anew at the next start";
+    const wayOut = "it is issued again at the next start";
     return problem === undefined ? [] : [{ what: `certificate ${name}`, problem, wayOut }];
   });
   yield* problems.length > 0 ? problems : [{ what: `certificates: ${names.length}` }];
