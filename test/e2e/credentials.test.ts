@@ -5,6 +5,7 @@ import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
 import { contentOf } from "../support/files-below.ts";
 import { canCompileFor, nativeSource, nativeWheel } from "../support/native-python.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
+import { ownSecrets, secretsInLogs } from "../support/secrets-in-logs.ts";
 import {
   type PrivateRegistry,
   startPrivateIndex,
@@ -21,7 +22,8 @@ const canCompile = interpreter !== undefined && canCompileFor(interpreter);
 /** Containers of `oci` have no compiler: there the package is compiled before. */
 const isCompiled = process.env["SPRY_TEST_SANDBOX"] === "oci";
 
-const platform = new Platform();
+/** What talks most says most. */
+const platform = new Platform({ env: { SPRY_LOG_LEVEL: "debug" } });
 const registries: PrivateRegistry[] = [];
 
 /** Looks for the files and variables that a build's credentials come from, where a script of a package would. */
@@ -140,6 +142,33 @@ describe("a login of a package registry", () => {
     expectNoTrace(platform.output, "the platform's own log");
     for (const file of platform.registryFiles())
       expectNoTrace(decompressed(contentOf(file)).toString("latin1"), file);
+  });
+
+  test("nor is any other secret in a log of the API, the gateway or a builder", async () => {
+    const bearer = (await platform.k("create token default")).trim();
+    const callers = { header: "caller-0f3a9c-header", cookie: "caller-77be21-cookie" };
+    const headers = {
+      authorization: `Bearer ${callers.header}`,
+      cookie: `session=${callers.cookie}`,
+    };
+    await platform.call("nobody.default", { headers });
+    await platform.call("nosy.default", { headers });
+    // Refused, with something to say about it.
+    await platform.kubectl(["--token", `${bearer}x`, "get", "pods"]);
+    await platform.kubectl(["--token", bearer, "get", "secrets", "-A"]);
+    const opaque = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "wrong name!" },
+      stringData: { key: "opaque-5d2e81-value" },
+    };
+    await platform.kubectl(["apply", "-f", "-"], JSON.stringify(opaque));
+    const secrets = [...traces, bearer, ...Object.values(callers), "opaque-5d2e81-value"];
+    const all = [...secrets, ...ownSecrets(platform.dataDir)];
+    expect(all.length).toBeGreaterThan(10);
+    expect(secretsInLogs(platform.dataDir, platform.output, all)).toEqual([]);
+    // It would be found: what was said of that Secret is there.
+    expect(secretsInLogs(platform.dataDir, platform.output, ["spry"])).not.toEqual([]);
   });
 });
 

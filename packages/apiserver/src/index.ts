@@ -5,4 +5,4 @@ export { type Listener, type ListenOptions } from "./http/listener.ts";
 
 /** The store of an API server that does not run. */
 export { DamagedStoreError } from "./store/damaged-store-error.ts";
-export { adoptRestoredStore, snapshotStore } from "./store/offline.ts";
+export { adoptRestoredStore, checkStore, snapshotStore } from "./store/offline.ts";

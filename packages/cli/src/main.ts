@@ -55,6 +55,7 @@ program
       .choices(sandboxKinds)
       .default("process"),
   )
+  .option("--verify", "check everything in the data directory first (see spry doctor)")
   .option("--no-example", "do not apply examples/hello at the first start")
   .action(async (options) => (await import("./commands/up.ts")).up(options));
 
@@ -63,6 +64,12 @@ program
   .description("stop the platform of a data directory, or end what it left running after a crash")
   .option("--data-dir <dir>", "the data directory", ".spry")
   .action(async (options) => (await import("./commands/down.ts")).down(options));
+
+program
+  .command("doctor")
+  .description("check everything in a data directory: objects, certificates, images by digest")
+  .option("--data-dir <dir>", "the data directory", ".spry")
+  .action(async (options) => (await import("./commands/doctor.ts")).doctor(options));
 
 program
   .command("backup [file]")

@@ -16,6 +16,7 @@ export { formatImageName, type ImageName, isLoopback, parseImageName } from "./i
 /** The server side of the OCI distribution specification. */
 export { createRegistry, type Registry, type RegistryOptions } from "./registry/registry.ts";
 export { type CleaningResult } from "./registry/cleaning.ts";
+export { damagedContent } from "./registry/damaged-content.ts";
 export { writeHtpasswd } from "./registry/htpasswd.ts";
 export { type ImagesInUse, type RetentionPolicy } from "./registry/retention.ts";
 

@@ -6,6 +6,7 @@ import { isNotFound } from "@spry/kube";
 import { urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { createLogger } from "../logger.ts";
+import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
@@ -24,6 +25,8 @@ export interface UpOptions {
   registryQuota: number;
   sandbox: SandboxKind;
   example: boolean;
+  /** Check the whole data directory before anything is started. */
+  verify?: boolean;
 }
 
 const exampleFile = path.resolve(import.meta.dirname, "../../../../examples/hello/function.yaml");
@@ -35,6 +38,12 @@ export async function up(options: UpOptions): Promise<void> {
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   console.log(`Spry ${version}: Functions on one machine\n`);
+  if (options.verify) {
+    await verifyAll(dataDir, (text) => console.log(text)).catch((error: unknown) => {
+      dataDir.unlock();
+      throw error;
+    });
+  }
   const interrupted = interruption();
   let platform: Platform | undefined;
   try {

@@ -27,6 +27,8 @@ export async function serveBlob(
     stores.blobs.touch(digest);
     stores.repositories.touchBlob(repository, digest);
   }
+  if (!(await stores.blobs.holds(digest)))
+    throw new RegistryFailure("BLOB_UNKNOWN", `blob ${digest} was damaged and has been removed`);
   const range = rangeIn(request.headers.range, size);
   const { start, end } = range ?? { start: 0, end: size - 1 };
   response.writeHead(range ? 206 : 200, {
@@ -38,7 +40,7 @@ export async function serveBlob(
     ...(range ? { "content-range": `bytes ${start}-${end}/${size}` } : {}),
   });
   if (request.method === "HEAD" || size === 0) response.end();
-  else if (size <= 64 * 1024) response.end(stores.blobs.read(digest).subarray(start, end + 1));
+  else if (size <= 64 * 1024) response.end(stores.blobs.read(digest)?.subarray(start, end + 1));
   // A client that goes away in the middle is no trouble of ours.
   else
     await pipeline(stores.blobs.stream(digest, { start, end }), response).catch(() =>
@@ -54,7 +56,8 @@ export async function startUpload(
   const { request, response, query, stores } = exchange;
   allowOnly(request.method, "POST");
   const mount = query.get("mount");
-  if (mount !== null && mountBlob(exchange, repository, digestIn(mount)))
+  const isWhole = mount !== null && (await stores.blobs.holds(digestIn(mount)));
+  if (isWhole && mountBlob(exchange, repository, digestIn(mount)))
     return created(exchange, repository, digestIn(mount));
 
   const digest = query.get("digest");

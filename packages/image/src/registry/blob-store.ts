@@ -1,18 +1,21 @@
-import { createReadStream, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { createReadStream, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Readable } from "node:stream";
 import { algorithmOf, type Digest, digestOfHex, hexOf } from "../digest.ts";
 import { type ImageIndex, type ImageManifest } from "../manifest.ts";
 import { type Clock } from "../clock.ts";
+import { type Logger, silentLogger } from "../log.ts";
 import { markAsUsed, moveDurably, writeDurably } from "./durable-file.ts";
 import { type StorageQuota } from "./storage-quota.ts";
 
 const algorithms = ["sha256", "sha512"] as const;
 
 /**
- * Content by digest, shared by all repositories: `<dir>/blobs/<algorithm>/<2 hex>/<hex>`. A file that
- * is there is whole and right: it was verified before it got its name.
+ * Content by digest, shared by all repositories: `<dir>/blobs/<algorithm>/<2 hex>/<hex>`. A file is verified before it
+ * gets its name, and again when it is first used after a start: disks and people shorten files. What is not what its
+ * digest says is removed, so that whoever needs it sends it again.
  */
 export class BlobStore {
   readonly #blobs: string;
@@ -21,9 +24,13 @@ export class BlobStore {
 
   readonly #quota: StorageQuota;
   readonly #clock: Clock;
+  readonly #log: Logger;
+  /** Sizes of files that have been read through since the start. */
+  readonly #verified = new Map<Digest, number>();
   #counting: Map<Digest, number> | undefined;
 
-  constructor(dir: string, quota: StorageQuota, clock: Clock) {
+  constructor(dir: string, quota: StorageQuota, clock: Clock, log: Logger = silentLogger) {
+    this.#log = log;
     this.#quota = quota;
     this.#clock = clock;
     this.#blobs = join(dir, "blobs");
@@ -45,6 +52,26 @@ export class BlobStore {
     return statSync(this.#fileOf(digest), { throwIfNoEntry: false })?.size;
   }
 
+  /** Whether the content is there and is what its digest says. Read through once, unless its size changes. */
+  async holds(digest: Digest): Promise<boolean> {
+    const size = this.sizeOf(digest);
+    if (size === undefined) return false;
+    if (this.#verified.get(digest) === size) return true;
+    const hash = createHash(algorithmOf(digest));
+    for await (const chunk of this.stream(digest)) hash.update(chunk as Buffer);
+    return this.#judge(digest, size, hash.digest("hex"));
+  }
+
+  #judge(digest: Digest, size: number, hex: string): boolean {
+    if (hex === hexOf(digest)) {
+      this.#verified.set(digest, size);
+      return true;
+    }
+    this.#log.error({ digest, size }, "removing damaged content: it has to be pushed again");
+    this.delete(digest);
+    return false;
+  }
+
   /** Counts anew what is there, while more comes in. */
   async count(): Promise<void> {
     const sizes = (this.#counting = new Map<Digest, number>());
@@ -54,6 +81,7 @@ export class BlobStore {
   }
 
   #added(digest: Digest, size: number): void {
+    this.#verified.set(digest, size);
     this.touch(digest);
     this.#counting?.set(digest, size);
     this.#quota.add(size);
@@ -61,13 +89,16 @@ export class BlobStore {
 
   /** A stored manifest, or undefined when its content is not there. */
   readManifest(digest: Digest): ImageManifest | ImageIndex | undefined {
-    if (this.sizeOf(digest) === undefined) return undefined;
-    return JSON.parse(this.read(digest).toString()) as ImageManifest | ImageIndex;
+    const content = this.read(digest);
+    return content && (JSON.parse(content.toString()) as ImageManifest | ImageIndex);
   }
 
-  /** The whole of a small blob. */
-  read(digest: Digest): Buffer {
-    return readFileSync(this.#fileOf(digest));
+  /** The whole of a small blob; undefined when it is not there, or not what its digest says. */
+  read(digest: Digest): Buffer | undefined {
+    if (this.sizeOf(digest) === undefined) return undefined;
+    const content = readFileSync(this.#fileOf(digest));
+    const hex = createHash(algorithmOf(digest)).update(content).digest("hex");
+    return this.#judge(digest, content.length, hex) ? content : undefined;
   }
 
   /** Bytes `start` to `end`, both included. */
@@ -78,7 +109,7 @@ export class BlobStore {
   /** Stores content whose digest has been verified. */
   async write(content: Uint8Array, digest: Digest): Promise<void> {
     const file = this.#fileOf(digest);
-    if (existsSync(file)) return this.touch(digest);
+    if (this.sizeOf(digest) === content.length) return this.touch(digest);
     await writeDurably(file, content, this.scratch);
     this.#added(digest, content.length);
   }
@@ -86,7 +117,8 @@ export class BlobStore {
   /** Takes over a finished file of the scratch directory whose digest has been verified. */
   async adopt(file: string, digest: Digest, size: number): Promise<void> {
     const target = this.#fileOf(digest);
-    if (existsSync(target)) {
+    // One of another size was shortened, and is replaced.
+    if (this.sizeOf(digest) === size) {
       this.touch(digest);
       rmSync(file, { force: true });
       return;
@@ -107,6 +139,7 @@ export class BlobStore {
 
   delete(digest: Digest): void {
     this.#counting?.delete(digest);
+    this.#verified.delete(digest);
     this.#quota.remove(this.sizeOf(digest) ?? 0);
     rmSync(this.#fileOf(digest), { force: true });
   }

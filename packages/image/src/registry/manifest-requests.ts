@@ -29,6 +29,11 @@ export async function serveManifest(exchange: Exchange, target: Target): Promise
   const { digest, mediaType } = find(exchange.stores, target);
   exchange.stores.repositories.touchManifest(target.repository, digest);
   const bytes = exchange.stores.blobs.read(digest);
+  if (!bytes)
+    throw new RegistryFailure(
+      "MANIFEST_UNKNOWN",
+      `manifest ${digest} was damaged and has been removed`,
+    );
   exchange.response.writeHead(200, {
     "content-type": mediaType,
     "content-length": bytes.length,

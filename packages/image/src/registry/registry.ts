@@ -52,7 +52,7 @@ export interface Registry {
 export function createRegistry(options: RegistryOptions): Registry {
   const { dir, clock = systemClock, log = silentLogger } = options;
   const quota = new StorageQuota(options.quotaBytes ?? 20 * 1024 ** 3, options.onPressure);
-  const blobs = new BlobStore(dir, quota, clock);
+  const blobs = new BlobStore(dir, quota, clock, log);
   const uploads = new Uploads(blobs, quota, {
     clock,
     sizeLimit: options.blobSizeLimit ?? 8 * 1024 ** 3,

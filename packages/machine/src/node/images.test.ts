@@ -1,5 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { ManualClock, silentLogger } from "@spry/kube";
 import { expect, test } from "vitest";
@@ -32,6 +40,36 @@ test("an image is found again by name and by digest, also after a restart", asyn
     config: { WorkingDir: "/app" },
   });
 });
+
+test.each<[string, (file: string) => void]>([
+  ["shortened", (file) => truncateSync(file, 10)],
+  ["removed", (file) => rmSync(file)],
+])(
+  "an image of which a file was %s is not used after a restart, but fetched again",
+  async (_, harm) => {
+    const { dir, registry, store, clock } = await openStore();
+    const layers = [dependencies, { "app/main.cjs": "module.exports = 1;" }];
+    const name = await registry.push("app:1", layers);
+    const other = await registry.push("other:1", [dependencies, { "app/main.cjs": "2" }]);
+    const { rootDir } = await store.pull(name);
+    await store.pull(other);
+    for (const file of ["app/main.cjs", "app/node_modules/big/data"]) {
+      const content = readFileSync(path.join(rootDir, file), "utf8");
+      harm(path.join(rootDir, file));
+      const later = new ImageStore({ dir, mirrors: registry.mirrors, clock, log: silentLogger });
+      await later.open();
+      expect(later.find(name)).toBeUndefined();
+      expect((await later.pull(name)).rootDir).toBe(rootDir);
+      expect(readFileSync(path.join(rootDir, file), "utf8")).toBe(content);
+      expect(later.find(name)).toBeDefined();
+    }
+    // What a container has left in an image does not make it another.
+    writeFileSync(path.join(rootDir, "app/more"), "");
+    const last = new ImageStore({ dir, mirrors: {}, clock, log: silentLogger });
+    await last.open();
+    expect(last.find(name)).toBeDefined();
+  },
+);
 
 test("an image that is pulled under many names at once is there under each", async () => {
   const { registry, store } = await openStore();

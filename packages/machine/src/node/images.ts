@@ -12,6 +12,7 @@ import {
 import { type Clock, type Logger } from "@spry/kube";
 import { type LocalImage } from "../sandbox/sandbox.ts";
 import { type PullCredentials } from "./pull-secrets.ts";
+import { firstDamagedFile, writeFileList } from "./file-list.ts";
 import { type UnpackedImage, unpackImageLayers } from "./image-layers.ts";
 
 export interface ImageStoreOptions {
@@ -32,6 +33,8 @@ interface StoredImage extends LocalImage, UnpackedImage {
   lastUsed: number;
 }
 
+/** Beside `config.json`: see file-list.ts. */
+const listName = "files.json";
 const unusedForMs = 24 * 3600 * 1000;
 
 /** The images on this machine: each unpacked once, by digest, and shared by all Pods. */
@@ -42,6 +45,8 @@ export class ImageStore {
   /** Image name → digest, as last pulled. */
   readonly #names = new Map<string, string>();
   readonly #pulls = new Map<string, Promise<LocalImage>>();
+  /** Images whose files have all been seen since the start. */
+  readonly #whole = new WeakSet<StoredImage>();
 
   constructor(options: ImageStoreOptions) {
     this.#options = options;
@@ -72,8 +77,30 @@ export class ImageStore {
   find(name: string): LocalImage | undefined {
     const digest = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
     const image = this.#images.get(digest ?? "") ?? this.#images.get(this.#names.get(name) ?? "");
-    if (image) image.lastUsed = this.#options.clock.now();
+    if (!image || !this.#isWhole(image)) return undefined;
+    image.lastUsed = this.#options.clock.now();
     return image;
+  }
+
+  /** Looked at once after a start. A damaged image makes room for another, which is fetched like one that was never here. */
+  #isWhole(image: StoredImage): boolean {
+    if (this.#whole.has(image)) return true;
+    const { digest, rootDir, base } = image;
+    const own = path.dirname(rootDir);
+    const file = firstDamagedFile(rootDir, path.join(own, listName));
+    if (file === undefined) {
+      this.#whole.add(image);
+      return true;
+    }
+    this.#options.log.error({ digest, file }, "an unpacked image is damaged, fetching it again");
+    for (const [name, each] of this.#images) if (each === image) this.#images.delete(name);
+    // Files of its shared layers are the same ones.
+    for (const dir of [own, ...(base ? [path.join(this.#options.dir, base)] : [])]) {
+      const aside = `${dir}.partial-${randomBytes(4).toString("hex")}`;
+      if (existsSync(dir)) renameSync(dir, aside);
+      void rm(aside, { recursive: true, force: true });
+    }
+    return false;
   }
 
   /** Asks the registry what the name means, and fetches what is missing. One pull per name at a time. */
@@ -117,6 +144,7 @@ export class ImageStore {
       const rootDir = path.join(partial, "rootfs");
       const unpacked = await unpackImageLayers(client, resolved, rootDir, images);
       const about: ImageRecord = { config, ...unpacked };
+      await writeFileList(rootDir, path.join(partial, listName));
       writeFileSync(path.join(partial, "config.json"), JSON.stringify(about));
       // Two names of one image may be pulled at the same time: then theirs is as good.
       await rename(partial, dir).catch((error: unknown) => {

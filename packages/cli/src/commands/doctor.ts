@@ -1,0 +1,47 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { isRunning, openDataDir } from "../platform/data-dir.ts";
+import { type Finding } from "../platform/verify/finding.ts";
+import { verify } from "../platform/verify/verify.ts";
+import { UserError } from "../user-error.ts";
+
+/** Checks a data directory that no platform uses. Throws when anything is wrong with it. */
+export async function doctor(options: { dataDir: string }): Promise<void> {
+  const root = path.resolve(options.dataDir);
+  if (!existsSync(root)) {
+    throw new UserError(`data directory ${root} does not exist`, "name it with --data-dir");
+  }
+  if (isRunning(root)) {
+    throw new UserError(
+      `a platform is running with the data directory ${root}`,
+      "stop it first (npx spry down): what is being written cannot be checked",
+    );
+  }
+  const dataDir = openDataDir(root);
+  try {
+    await verifyAll(dataDir, (line) => console.log(line));
+  } finally {
+    dataDir.unlock();
+  }
+}
+
+/** A line for each finding; a `UserError` at the end when there were problems. */
+export async function verifyAll(
+  dataDir: Parameters<typeof verify>[0],
+  report: (line: string) => void,
+): Promise<void> {
+  let problems = 0;
+  for await (const finding of verify(dataDir)) {
+    if (finding.problem !== undefined) problems++;
+    report(lineOf(finding));
+  }
+  if (problems > 0) {
+    const count = problems === 1 ? "1 problem" : `${problems} problems`;
+    throw new UserError(`the data directory ${dataDir.root} has ${count}, named above`);
+  }
+}
+
+function lineOf({ what, problem, wayOut }: Finding): string {
+  if (problem === undefined) return `  \u2714 ${what}`;
+  return `  \u2718 ${what}: ${problem}${wayOut ? `\n    ${wayOut}` : ""}`;
+}
