@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -51,6 +51,12 @@ export class ApiServerProcess {
   get memory(): number {
     const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
     return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024;
+  }
+
+  /** What its data directory takes, in bytes. */
+  get disk(): number {
+    const dir = path.join(this.directory, "data");
+    return readdirSync(dir).reduce((sum, name) => sum + statSync(path.join(dir, name)).size, 0);
   }
 
   ask(method: string, target: string, body?: unknown, type = "application/json"): Promise<Outcome> {

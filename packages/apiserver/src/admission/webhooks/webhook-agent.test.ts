@@ -18,13 +18,12 @@ const file = (name: string) => path.join(directory, name);
 const openssl = (...args: string[]) => execFileSync("openssl", args, { stdio: "ignore" });
 const bundle = (name: string) => readFileSync(file(`${name}.crt`)).toString("base64");
 
+const newKey = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes".split(" ");
+
 function authority(name: string, subject: string): void {
-  const extensions = ["-addext", "basicConstraints=critical,CA:TRUE"];
-  openssl(
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-    ...["-days", "2", "-subj", subject, "-keyout", file(`${name}.key`), "-out", file(`${name}.crt`)],
-    ...extensions,
-  );
+  const out = ["-keyout", file(`${name}.key`), "-out", file(`${name}.crt`), "-days", "2"];
+  const extension = ["-addext", "basicConstraints=critical,CA:TRUE"];
+  openssl("req", "-x509", ...newKey, "-subj", subject, ...out, ...extension);
 }
 
 interface Certificate {
@@ -40,15 +39,11 @@ function certificate(name: string, { subject, by, names, use }: Certificate): vo
     file(`${name}.ext`),
     `subjectAltName=${names ?? "IP:127.0.0.1"}\nextendedKeyUsage=${use ?? "serverAuth"}\nauthorityKeyIdentifier=none\n`,
   );
-  openssl(
-    ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject],
-    ...["-keyout", file(`${name}.key`), "-out", file(`${name}.csr`)],
-  );
-  openssl(
-    ...["x509", "-req", "-in", file(`${name}.csr`), "-CA", file(`${by}.crt`)],
-    ...["-CAkey", file(`${by}.key`), "-CAcreateserial", "-extfile", file(`${name}.ext`)],
-    ...["-out", file(`${name}.crt`), "-days", "2"],
-  );
+  const request = ["-keyout", file(`${name}.key`), "-out", file(`${name}.csr`)];
+  openssl("req", ...newKey, "-subj", subject, ...request);
+  const signer = ["-CA", file(`${by}.crt`), "-CAkey", file(`${by}.key`), "-CAcreateserial"];
+  const out = ["-extfile", file(`${name}.ext`), "-out", file(`${name}.crt`), "-days", "2"];
+  openssl("x509", "-req", "-in", file(`${name}.csr`), ...signer, ...out);
 }
 
 async function post(server: string, trusted: string): Promise<string> {
@@ -70,14 +65,17 @@ async function post(server: string, trusted: string): Promise<string> {
 
 async function serving(name: string): Promise<AddressInfo> {
   const key = readFileSync(file(`${name}.key`));
-  const server = createServer({ key, cert: readFileSync(file(`${name}.crt`)) }, (request, response) => {
-    let text = "";
-    request.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    request.on("end", () => {
-      received.push(text);
-      response.end("answer");
-    });
-  });
+  const server = createServer(
+    { key, cert: readFileSync(file(`${name}.crt`)) },
+    (request, response) => {
+      let text = "";
+      request.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      request.on("end", () => {
+        received.push(text);
+        response.end("answer");
+      });
+    },
+  );
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return server.address() as AddressInfo;

@@ -62,14 +62,15 @@ export class WebhookAgent extends Agent {
     // Extended uses, whatever the name.
     const uses = certificate.keyUsage as string[] | undefined;
     if (uses && !uses.some((use) => serverAuthentication.includes(use)))
-      return Object.assign(new Error("unsuitable certificate purpose"), { code: "INVALID_PURPOSE" });
+      return Object.assign(new Error("unsuitable certificate purpose"), {
+        code: "INVALID_PURPOSE",
+      });
     return checkServerIdentity(host, certificate.toLegacyObject()) ?? null;
   }
 }
 
 function certificatesOf(pem: string): X509Certificate[] {
-  const blocks =
-    pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return blocks.flatMap((block) => {
     try {
       return [new X509Certificate(block)];
