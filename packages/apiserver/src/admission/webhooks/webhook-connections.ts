@@ -6,7 +6,7 @@ import { type Store } from "../../store/store.ts";
 import { goNetworkError } from "./network-errors.ts";
 import { serviceAddress } from "./service-address.ts";
 import { WebhookAgent } from "./webhook-agent.ts";
-import { type ClientConfig } from "./webhook.ts";
+import { type ClientConfig } from "../../resources/webhook-client.ts";
 
 /** More than the largest object that can be stored, twice: the answer may hold an object. */
 const maxAnswerBytes = 8 * 1024 * 1024;
