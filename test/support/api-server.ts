@@ -5,6 +5,7 @@ import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect, type TLSSocket } from "node:tls";
+import { Worker } from "node:worker_threads";
 
 /** How a request ended, and how long it took. */
 export interface Outcome {
@@ -89,6 +90,21 @@ export class ApiServerProcess {
         body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body),
       );
     });
+  }
+
+  /** How long requests of another client take while something is under way: the slowest, in milliseconds. */
+  probe(): { stop(): Promise<number> } {
+    const worker = new Worker(new URL("api-probe.ts", import.meta.url), {
+      workerData: { port: this.#port, ...this.credentials },
+    });
+    const ended = once(worker, "message") as Promise<[number]>;
+    return {
+      async stop() {
+        worker.postMessage("stop");
+        const [slowest] = await ended;
+        return slowest;
+      },
+    };
   }
 
   /** A bare connection on which a GET has been sent: its reader decides what is read. */

@@ -35,7 +35,7 @@ interface Totals {
 
 /** Pages of 4 KiB. */
 const keptFreePages = 128;
-const maxPagesGivenBack = 256;
+const pagesGivenBack = 256;
 
 export const storeFile = (dataDir: string): string => path.join(dataDir, "state.db");
 
@@ -139,8 +139,10 @@ export class SqliteJournal {
   commit(changes: readonly Change[], revision: number): void {
     if (this.#failure) throw this.#failure;
     let { count, checksum } = this.#totals;
+    const removes = changes.some(({ put }) => !put);
     this.#database.exec("BEGIN IMMEDIATE");
     try {
+      const freeBefore = removes ? this.#free() : 0;
       for (const { previous, put } of changes) {
         if (previous) {
           count--;
@@ -156,7 +158,7 @@ export class SqliteJournal {
           this.#remove.run(previous.collection, previous.namespace, previous.name);
         }
       }
-      if (changes.some(({ put }) => !put)) this.#giveBackRoom();
+      if (removes) this.#giveBackRoom(freeBefore);
       const totals = { revision, count, checksum: checksum >>> 0 };
       this.#setTotals.run(totals.revision, totals.count, totals.checksum);
       this.#database.exec("COMMIT");
@@ -167,11 +169,16 @@ export class SqliteJournal {
     }
   }
 
-  /** What removals leave is used again; more than a little of it goes back to the system, a megabyte with each removal. */
-  #giveBackRoom(): void {
-    const pages = Number(this.#freePages.get()?.["freelist_count"] ?? 0);
-    const count = Math.min(pages - keptFreePages, maxPagesGivenBack);
+  /** What removals leave is used again; more than a little goes back to the system: what a commit has freed, and a part of what was left. */
+  #giveBackRoom(freeBefore: number): void {
+    const free = this.#free();
+    const freed = Math.max(free - freeBefore, 0);
+    const count = Math.min(free - keptFreePages, freed + pagesGivenBack);
     if (count > 0) this.#database.exec(`PRAGMA incremental_vacuum(${count})`);
+  }
+
+  #free(): number {
+    return Number(this.#freePages.get()?.["freelist_count"] ?? 0);
   }
 
   /** Resolves when all that was committed before is on disk. */
