@@ -2,7 +2,7 @@ import { type Clock, type Logger, type Transport } from "@spry/kube";
 import { type Admission } from "./admission/admission.ts";
 import { type Authenticator } from "./authentication/authenticator.ts";
 import { type Authorizer } from "./authorization/authorizer.ts";
-import { type ClusterAddresses } from "./kinds/cluster-addresses.ts";
+import { type ClusterAddresses } from "./kinds/service/cluster-addresses.ts";
 import { type Catalog } from "./resources/catalog.ts";
 import { type Conversions } from "./schema/conversion/conversions.ts";
 import { type Store } from "./store/store.ts";
