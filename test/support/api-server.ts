@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect, type TLSSocket } from "node:tls";
+import { Worker } from "node:worker_threads";
 
 /** How a request ended, and how long it took. */
 export interface Outcome {
@@ -53,6 +54,12 @@ export class ApiServerProcess {
     return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024;
   }
 
+  /** What its data directory takes, in bytes. */
+  get disk(): number {
+    const dir = path.join(this.directory, "data");
+    return readdirSync(dir).reduce((sum, name) => sum + statSync(path.join(dir, name)).size, 0);
+  }
+
   ask(method: string, target: string, body?: unknown, type = "application/json"): Promise<Outcome> {
     const start = performance.now();
     return new Promise((resolve, reject) => {
@@ -83,6 +90,21 @@ export class ApiServerProcess {
         body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body),
       );
     });
+  }
+
+  /** How long requests of another client take while something is under way: the slowest, in milliseconds. */
+  probe(): { stop(): Promise<number> } {
+    const worker = new Worker(new URL("api-probe.ts", import.meta.url), {
+      workerData: { port: this.#port, ...this.credentials },
+    });
+    const ended = once(worker, "message") as Promise<[number]>;
+    return {
+      async stop() {
+        worker.postMessage("stop");
+        const [slowest] = await ended;
+        return slowest;
+      },
+    };
   }
 
   /** A bare connection on which a GET has been sent: its reader decides what is read. */

@@ -1,6 +1,6 @@
 /** The embedded Kubernetes API server. */
 export { type ApiServer, type ApiServerOptions, createApiServer } from "./api-server.ts";
-export { type UserInfo } from "./engine.ts";
+export { type UserInfo } from "./request.ts";
 export { type Listener, type ListenOptions } from "./http/listener.ts";
 
 /** The store of an API server that does not run. */

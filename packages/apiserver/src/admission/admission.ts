@@ -1,6 +1,6 @@
 import { type Clock, type Logger, type UnknownObject } from "@spry/kube";
 import { admitServiceAccount } from "../authentication/service-account-admission.ts";
-import { type ResourceRequest } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { forbidden, notFound } from "../errors.ts";
 import { type Catalog } from "../resources/catalog.ts";
 import { type Conversions } from "../schema/conversion/conversions.ts";

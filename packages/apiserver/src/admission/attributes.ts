@@ -1,5 +1,5 @@
 import { type UnknownObject } from "@spry/kube";
-import { type ResourceRequest } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";

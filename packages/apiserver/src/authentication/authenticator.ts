@@ -2,7 +2,7 @@ import { type IncomingMessage } from "node:http";
 import { type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { StatusError } from "@spry/kube";
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { InvalidTokenError } from "./invalid-token-error.ts";
 import { type ServiceAccountTokens } from "./service-account-tokens.ts";
 

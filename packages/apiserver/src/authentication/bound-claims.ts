@@ -1,4 +1,4 @@
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { type Store } from "../store/store.ts";
 import { serviceAccountUser } from "./service-account-user.ts";

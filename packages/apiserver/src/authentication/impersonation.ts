@@ -1,5 +1,5 @@
 import { type Authorizer, denial } from "../authorization/authorizer.ts";
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { badRequest } from "../errors.ts";
 import { serviceAccountGroups, serviceAccountOf } from "./service-account-user.ts";
 

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { type Store } from "../store/store.ts";
 import { serviceAccountUser } from "./service-account-user.ts";
 import { InvalidTokenError } from "./invalid-token-error.ts";

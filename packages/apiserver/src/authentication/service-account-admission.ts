@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type Pod, type ServiceAccount, type UnknownObject, type Volume } from "@spry/kube";
-import { type ResourceRequest } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { forbidden } from "../errors.ts";
 import { type Store } from "../store/store.ts";
 

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { type Clock } from "@spry/kube";
 import { CompactSign, compactVerify } from "jose";
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { type Store } from "../store/store.ts";
 import { type BoundClaims, boundUser, isBound } from "./bound-claims.ts";
 import { InvalidTokenError } from "./invalid-token-error.ts";

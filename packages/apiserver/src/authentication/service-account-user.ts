@@ -1,4 +1,4 @@
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 
 const prefix = "system:serviceaccount:";
 

@@ -1,5 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest, conflict, notFound } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
 import { type ResourceType } from "../resources/resource-type.ts";

@@ -1,5 +1,5 @@
 /** Answers whether somebody may do something (`authorization.k8s.io/v1`); nothing is stored. */
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { badRequest } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
 import { type Question } from "../handlers/reviews.ts";

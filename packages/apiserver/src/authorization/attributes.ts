@@ -1,5 +1,5 @@
 import { parseFieldSelector } from "@spry/kube";
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { type RequestInfo } from "../http/request-info.ts";
 
 /** One wish of one user: what an authorizer decides about. */

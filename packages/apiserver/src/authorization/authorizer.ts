@@ -1,5 +1,5 @@
 import { StatusError } from "@spry/kube";
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { type Attributes } from "./attributes.ts";
 import { type PolicyRule, ruleAllows } from "./policy-rule.ts";
 import { type RuleResolver } from "./rule-resolver.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, isNotFound, type UnknownObject } from "@spry/kube";
-import { type ResourceRequest, type UserInfo } from "../engine.ts";
+import { type ResourceRequest, type UserInfo } from "../request.ts";
 import { forbidden, notFound } from "../errors.ts";
 import { administrators, type Authorizer } from "./authorizer.ts";
 import { type PolicyRule } from "./policy-rule.ts";

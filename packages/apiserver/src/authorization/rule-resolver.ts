@@ -1,5 +1,5 @@
 import { messageOf, StatusError } from "@spry/kube";
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { notFound } from "../errors.ts";
 import { type Store } from "../store/store.ts";
 import { type PolicyRule } from "./policy-rule.ts";

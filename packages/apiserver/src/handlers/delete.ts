@@ -1,6 +1,7 @@
 import { type UnknownObject } from "@spry/kube";
 import { timestampOf } from "../timestamp.ts";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest, conflict, invalidOptions, notFound } from "../errors.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { StaleWriteError } from "../store/store.ts";

@@ -12,7 +12,8 @@ import {
   timestamp,
   type UnknownObject,
 } from "@spry/kube";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest, forbidden, notFound } from "../errors.ts";
 import { checkPreconditions, deleteObject, type DeleteOptions } from "./delete.ts";
 import { placeOf, updateObject } from "./write.ts";

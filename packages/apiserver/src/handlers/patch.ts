@@ -4,7 +4,8 @@ import { applySteps, inconvertible, untypable, type Writer } from "../apply/mana
 import { typedProblem } from "../apply/typed-problem.ts";
 import { fieldsOf } from "../apply/typed-value.ts";
 import { type FieldSet } from "../apply/field-set.ts";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest, invalidObject, invalidOptions, notFound } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
 import { scanJson } from "../http/json-scanner.ts";

@@ -6,7 +6,8 @@ import {
   transportOrigin,
   type UnknownObject,
 } from "@spry/kube";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest, conflict, notFound, plainFailure } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";
 import { type HttpResponse } from "../http/message.ts";

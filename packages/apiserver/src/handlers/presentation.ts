@@ -1,5 +1,5 @@
 import { type UnknownObject } from "@spry/kube";
-import { type ResourceRequest } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest } from "../errors.ts";
 import { shown } from "../schema/conversion/conversions.ts";
 import { type Accepted } from "../http/negotiation.ts";

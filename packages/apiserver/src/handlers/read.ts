@@ -1,5 +1,6 @@
 import { isGone, StatusError } from "@spry/kube";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { notFound } from "../errors.ts";
 import { type HttpResponse } from "../http/message.ts";
 import { textResponse } from "../http/responses.ts";

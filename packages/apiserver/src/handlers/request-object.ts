@@ -1,5 +1,5 @@
 import { type StatusError, type UnknownObject } from "@spry/kube";
-import { type ResourceRequest } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest, invalidObject, invalidOptions } from "../errors.ts";
 import { type HttpRequest } from "../http/message.ts";
 import { readBody, type Wording } from "../http/request-body.ts";

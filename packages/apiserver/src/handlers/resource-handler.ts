@@ -1,7 +1,8 @@
 import { StatusError, type UnknownObject } from "@spry/kube";
 import { copyOf } from "../json-copy.ts";
 import { requestToken } from "../authentication/token-request.ts";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest, conflict, methodNotAllowed, notFound, unknownPath } from "../errors.ts";
 import { type HttpRequest, type HttpResponse } from "../http/message.ts";
 import { acceptedForm, mediaTypeOf } from "../http/negotiation.ts";

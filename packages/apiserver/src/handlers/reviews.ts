@@ -5,7 +5,8 @@ import {
   reviewOwnAccess,
   reviewOwnRules,
 } from "../authorization/access-reviews.ts";
-import { type Engine, type UserInfo } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 
 /** One review to answer: the body with its type, `metadata` and `spec` filled in. */
 export interface Question {

@@ -1,5 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { methodNotAllowed, notFound } from "../errors.ts";
 import { type HttpRequest, type HttpResponse } from "../http/message.ts";
 import { mediaTypeOf } from "../http/negotiation.ts";

@@ -6,7 +6,7 @@ import {
   parseFieldSelector,
   parseLabelSelector,
 } from "@spry/kube";
-import { type ResourceRequest } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest } from "../errors.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
 import { type StoredObject } from "../store/stored-object.ts";

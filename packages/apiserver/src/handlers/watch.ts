@@ -1,5 +1,6 @@
 import { messageOf, StatusError } from "@spry/kube";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { type HttpResponse } from "../http/message.ts";
 import { pacedResponse } from "../http/responses.ts";
 import { type StoreEvent } from "../store/event-log.ts";

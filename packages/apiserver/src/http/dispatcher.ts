@@ -3,7 +3,8 @@ import { type HeaderList, impersonated, impersonationOf } from "../authenticatio
 import { openIdDocument } from "../authentication/open-id.ts";
 import { attributesOf } from "../authorization/attributes.ts";
 import { Discovery } from "../discovery/discovery.ts";
-import { type Engine, type ResourceRequest, type UserInfo } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest, type UserInfo } from "../request.ts";
 import { badRequest, invalidOptions, methodNotAllowed, unknownPath } from "../errors.ts";
 import { handleResource } from "../handlers/resource-handler.ts";
 import { type ReviewKind, reviews } from "../handlers/reviews.ts";

@@ -6,7 +6,7 @@ import { type Duplex, Readable } from "node:stream";
 import { type Logger, messageOf, StatusError } from "@spry/kube";
 import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
-import { type UserInfo } from "../engine.ts";
+import { type UserInfo } from "../request.ts";
 import { type Dispatcher } from "./dispatcher.ts";
 import { ListText } from "./list-text.ts";
 import { type HttpBody, type HttpResponse, IncomingRequest, PacedBody } from "./message.ts";

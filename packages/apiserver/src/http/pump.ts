@@ -53,8 +53,11 @@ class Sender {
     this.#outgoing = outgoing;
     this.#sliceBytes = sliceBytes;
     this.#settle = settle;
-    outgoing.once("close", () => this.#finish());
-    source.attach({ ready: () => this.ready(), cut: () => outgoing.destroy() });
+  }
+
+  start(): void {
+    this.#outgoing.once("close", () => this.#finish());
+    this.#source.attach({ ready: () => this.ready(), cut: () => this.#outgoing.destroy() });
     this.ready();
   }
 
@@ -110,6 +113,6 @@ export function pumpInto(
       source.cancel();
       return resolve();
     }
-    new Sender(source, outgoing, sliceBytes, resolve);
+    new Sender(source, outgoing, sliceBytes, resolve).start();
   });
 }

@@ -5,13 +5,13 @@ import { type ByteSource } from "./byte-source.ts";
  * that the store has anyway.
  */
 export class TextSource implements ByteSource {
-  readonly #parts: Iterator<string, unknown>;
+  readonly #parts: Iterator<string, undefined>;
   #part = "";
   #at = 0;
   #isDone = false;
 
   constructor(parts: Iterable<string>) {
-    this.#parts = parts[Symbol.iterator]() as Iterator<string, unknown>;
+    this.#parts = parts[Symbol.iterator]() as Iterator<string, undefined>;
   }
 
   attach(): void {}
@@ -38,7 +38,7 @@ export class TextSource implements ByteSource {
       if (this.#isDone) return false;
       const { value, done } = this.#parts.next();
       this.#isDone = done === true;
-      this.#part = done ? "" : (value as string);
+      this.#part = value ?? "";
       this.#at = 0;
     }
     return true;

@@ -1,5 +1,5 @@
 import { type UnknownObject } from "@spry/kube";
-import { cpu } from "../kinds/autoscaler.ts";
+import { cpu } from "../kinds/autoscaler/strategy.ts";
 
 /** Versions of a built-in kind that are stored as another one. */
 export interface BuiltinConversion {

@@ -1,25 +1,26 @@
 import { type UnknownObject } from "@spry/kube";
 import { builtin, type BuiltinResource, type Schema } from "../schema/schema.ts";
-import { type ConversionWebhook } from "../schema/conversion/conversion-webhook.ts";
+import { type ConversionWebhook } from "./webhook-client.ts";
 import { conversions } from "./builtin-conversions.ts";
-import { strategies } from "./strategies.ts";
 import { type CustomVersion, type PrinterColumn, type ScalePaths } from "./custom-version.ts";
-import { groupVersionOf, type ResourceType } from "./resource-type.ts";
+import { groupVersionOf, type ResourceType, type Strategy } from "./resource-type.ts";
 
 /** Every resource that is served: the built-in ones, and those of CustomResourceDefinitions. */
 export class Catalog {
   readonly #types = new Map<string, ResourceType>();
   /** What is answered and not stored: described like the others, found by nobody who stores. */
-  readonly reviews: ResourceType[] = builtin.reviews.flatMap(({ group, version, resources }) =>
-    resources.map((resource) => builtinType(group, version, resource)),
-  );
+  readonly reviews: ResourceType[];
   /** Changes whenever the set of resources does; documents made from it are kept until then. */
   generation = 0;
 
-  constructor() {
-    for (const { group, version, resources } of builtin.groupVersions) {
-      for (const resource of resources) this.#add(builtinType(group, version, resource));
-    }
+  /** `strategies`: by kind, what built-in kinds do beyond being stored. */
+  constructor(strategies: Readonly<Record<string, Strategy>>) {
+    const typesOf = ({ group, version, resources }: (typeof builtin.groupVersions)[number]) =>
+      resources.map((resource) =>
+        builtinType(group, version, resource, strategies[resource.kind] ?? {}),
+      );
+    this.reviews = builtin.reviews.flatMap(typesOf);
+    for (const type of builtin.groupVersions.flatMap(typesOf)) this.#add(type);
   }
 
   find(group: string, version: string, plural: string): ResourceType | undefined {
@@ -57,7 +58,12 @@ export class Catalog {
   }
 }
 
-function builtinType(group: string, version: string, resource: BuiltinResource): ResourceType {
+function builtinType(
+  group: string,
+  version: string,
+  resource: BuiltinResource,
+  strategy: Strategy,
+): ResourceType {
   const { plural, singular, kind, namespaced, status, scale, definition } = resource;
   const conversion = conversions[`${groupVersionOf({ group, version })} ${kind}`];
   return {
@@ -75,7 +81,7 @@ function builtinType(group: string, version: string, resource: BuiltinResource):
     hasStatus: status,
     hasScale: scale,
     schema: builtin.definitions[definition] ?? {},
-    strategy: strategies[kind] ?? {},
+    strategy,
     ...(conversion && { convert: conversion }),
   };
 }

@@ -1,8 +1,8 @@
 import { type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../field-errors.ts";
-import { type ConversionWebhook } from "../schema/conversion/conversion-webhook.ts";
 import { type Schema } from "../schema/schema.ts";
 import { type CustomVersion } from "./custom-version.ts";
+import { type ConversionWebhook } from "./webhook-client.ts";
 
 /** What is known of a write while it is prepared. */
 export interface WriteContext {

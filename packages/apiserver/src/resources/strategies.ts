@@ -11,21 +11,23 @@ import {
   roleBindingStrategy,
   roleStrategy,
 } from "../authorization/role-strategies.ts";
-import { autoscalerStrategy } from "../kinds/autoscaler.ts";
-import { configMapStrategy } from "../kinds/config-map.ts";
-import { definitionStrategy } from "../kinds/custom-resource-definition.ts";
-import { claimStrategy } from "../kinds/claim.ts";
-import { disruptionBudgetStrategy } from "../kinds/disruption-budget.ts";
-import { eventStrategy } from "../kinds/event.ts";
-import { leaseStrategy } from "../kinds/lease.ts";
-import { endpointSliceStrategy, ingressStrategy, networkPolicyStrategy } from "../kinds/network.ts";
-import { cronJobStrategy, jobStrategy } from "../kinds/job.ts";
-import { namespaceStrategy } from "../kinds/namespace.ts";
-import { podStrategy } from "../kinds/pod.ts";
-import { secretStrategy } from "../kinds/secret.ts";
-import { serviceStrategy } from "../kinds/service.ts";
-import { webhookConfigurationStrategy } from "../kinds/webhook-configuration.ts";
-import { deploymentStrategy, replicaSetStrategy } from "../kinds/workload.ts";
+import { autoscalerStrategy } from "../kinds/autoscaler/strategy.ts";
+import { configMapStrategy } from "../kinds/config-map/strategy.ts";
+import { definitionStrategy } from "../kinds/definition/strategy.ts";
+import { claimStrategy } from "../kinds/claim/strategy.ts";
+import { disruptionBudgetStrategy } from "../kinds/disruption-budget/strategy.ts";
+import { eventStrategy } from "../kinds/event/strategy.ts";
+import { leaseStrategy } from "../kinds/lease/strategy.ts";
+import { endpointSliceStrategy } from "../kinds/endpoint-slice/strategy.ts";
+import { ingressStrategy } from "../kinds/ingress/strategy.ts";
+import { networkPolicyStrategy } from "../kinds/network-policy/strategy.ts";
+import { cronJobStrategy, jobStrategy } from "../kinds/job/strategy.ts";
+import { namespaceStrategy } from "../kinds/namespace/strategy.ts";
+import { podStrategy } from "../kinds/pod/strategy.ts";
+import { secretStrategy } from "../kinds/secret/strategy.ts";
+import { serviceStrategy } from "../kinds/service/strategy.ts";
+import { webhookConfigurationStrategy } from "../kinds/webhook-configuration/strategy.ts";
+import { deploymentStrategy, replicaSetStrategy } from "../kinds/workload/strategy.ts";
 import { type Strategy } from "./resource-type.ts";
 
 /** Kind → what it does beyond being stored. Kinds that are not here only are. */

@@ -2,12 +2,14 @@ import { type DatabaseSync } from "node:sqlite";
 import { StoredObject } from "./stored-object.ts";
 
 /** The version of the tables, in SQLite's `user_version`. */
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 
 /** Brings tables of an older version (0: none at all) to the present one, in one transaction. */
 export function migrate(database: DatabaseSync): void {
   const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
   if (version === schemaVersion) return;
+  // Room of what was removed can be given back bit by bit. Takes effect with the first table, or the VACUUM below.
+  database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   database.exec("BEGIN");
   if (version < 1) createTables(database);
   if (version < 2) addChecksums(database);

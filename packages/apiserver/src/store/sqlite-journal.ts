@@ -33,6 +33,10 @@ interface Totals {
   checksum: number;
 }
 
+/** Pages of 4 KiB. */
+const keptFreePages = 128;
+const pagesGivenBack = 256;
+
 export const storeFile = (dataDir: string): string => path.join(dataDir, "state.db");
 
 /**
@@ -53,6 +57,7 @@ export class SqliteJournal {
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
   readonly #setTotals: StatementSync;
+  readonly #freePages: StatementSync;
   #totals: Totals;
   readonly #mark: AcknowledgedMark | undefined;
   /** Of the log, once there is one to sync. */
@@ -85,6 +90,7 @@ export class SqliteJournal {
     this.#setTotals = this.#database.prepare(
       "UPDATE meta SET revision = ?, count = ?, checksum = ?",
     );
+    this.#freePages = this.#database.prepare("PRAGMA freelist_count");
     this.#totals = this.#reading(() => {
       const row = this.#database.prepare("SELECT revision, count, checksum FROM meta").get();
       if (!row) throw new DamagedStoreError(this.#file, "its table meta is empty");
@@ -133,8 +139,10 @@ export class SqliteJournal {
   commit(changes: readonly Change[], revision: number): void {
     if (this.#failure) throw this.#failure;
     let { count, checksum } = this.#totals;
+    const removes = changes.some(({ put }) => !put);
     this.#database.exec("BEGIN IMMEDIATE");
     try {
+      const freeBefore = removes ? this.#free() : 0;
       for (const { previous, put } of changes) {
         if (previous) {
           count--;
@@ -150,6 +158,7 @@ export class SqliteJournal {
           this.#remove.run(previous.collection, previous.namespace, previous.name);
         }
       }
+      if (removes) this.#giveBackRoom(freeBefore);
       const totals = { revision, count, checksum: checksum >>> 0 };
       this.#setTotals.run(totals.revision, totals.count, totals.checksum);
       this.#database.exec("COMMIT");
@@ -158,6 +167,18 @@ export class SqliteJournal {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       throw isFull(cause) ? noSpace(this.#file) : new Error("writing to the store", { cause });
     }
+  }
+
+  /** What removals leave is used again; more than a little goes back to the system: what a commit has freed, and a part of what was left. */
+  #giveBackRoom(freeBefore: number): void {
+    const free = this.#free();
+    const freed = Math.max(free - freeBefore, 0);
+    const count = Math.min(free - keptFreePages, freed + pagesGivenBack);
+    if (count > 0) this.#database.exec(`PRAGMA incremental_vacuum(${count})`);
+  }
+
+  #free(): number {
+    return Number(this.#freePages.get()?.["freelist_count"] ?? 0);
   }
 
   /** Resolves when all that was committed before is on disk. */

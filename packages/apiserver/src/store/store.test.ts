@@ -36,6 +36,27 @@ test("what is acknowledged is there after a start", async () => {
   expect(store.revision).toBe(revision);
 });
 
+test.each([
+  ["one by one", false],
+  ["together", true],
+])("room that objects took which were removed %s goes back to the system", async (_, together) => {
+  const size = () => fs.statSync(path.join(dataDir, "state.db")).size;
+  const pad = "x".repeat(20_000);
+  const puts = Array.from({ length: 500 }, (_, index) =>
+    store.put(place(`o${index}`), undefined, { ...object(`o${index}`), pad }),
+  );
+  const all = await Promise.all(puts);
+  await store.put(place("last"), undefined, object("last"));
+  const full = size();
+  if (together) await Promise.all(all.map((stored) => store.remove(stored)));
+  else for (const stored of all) await store.remove(stored);
+  await store.close();
+  expect(full).toBeGreaterThan(8_000_000);
+  expect(size()).toBeLessThan(1_000_000);
+  store = new Store(dataDir);
+  expect(store.list("/things")).toHaveLength(1);
+});
+
 test("a second engine on the same directory is refused", () => {
   expect(() => new Store(dataDir)).toThrow("is another engine running on it?");
 });

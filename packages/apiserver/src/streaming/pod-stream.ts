@@ -1,5 +1,6 @@
 import { type Pod, StatusError, transportOrigin } from "@spry/kube";
-import { type Engine, type ResourceRequest } from "../engine.ts";
+import { type Engine } from "../engine.ts";
+import { type ResourceRequest } from "../request.ts";
 import { badRequest, notFound, unknownPath } from "../errors.ts";
 import { containerOf, kubeletFailure } from "../handlers/pod-subresources.ts";
 import { placeOf } from "../handlers/write.ts";

@@ -131,6 +131,27 @@ test("an image that nobody has used for a day is removed, with the layers that o
   expect(readdirSync(dir).some((name) => name.startsWith("base-"))).toBe(false);
 });
 
+test("of images that nobody uses, the twenty that were used last stay for a day", async () => {
+  const { registry, store, clock } = await openStore();
+  const images = [];
+  for (let index = 0; index < 25; index++) {
+    images.push(
+      await store.pull(await registry.push(`edit:${index}`, { "app/main.cjs": `${index}` })),
+    );
+    await clock.advance(1000);
+  }
+  const [first] = images;
+  await store.removeUnused(new Set());
+  expect(images.every(({ rootDir }) => existsSync(rootDir))).toBe(true);
+  await clock.advance(120_000);
+  await store.removeUnused(new Set([first?.digest ?? ""]));
+  const left = images.map(({ rootDir }, index) => (existsSync(rootDir) ? index : -1));
+  expect(left.filter((index) => index >= 0)).toEqual([
+    0,
+    ...Array.from({ length: 20 }, (_, i) => i + 5),
+  ]);
+});
+
 test("an image that cannot be pulled leaves nothing behind", async () => {
   const { dir, store } = await openStore();
   await expect(store.pull(`${registryHost}/none:1`)).rejects.toThrow("none");

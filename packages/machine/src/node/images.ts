@@ -36,6 +36,10 @@ interface StoredImage extends LocalImage, UnpackedImage {
 /** Beside `config.json`: see file-list.ts. */
 const listName = "files.json";
 const unusedForMs = 24 * 3600 * 1000;
+/** Of those that were used more recently so many stay, for a rollback or a Function that goes from zero: each edit leaves one. */
+const maxUnused = 20;
+/** One that was just pulled may be for a Pod that is about to start. */
+const minUnusedMs = 120_000;
 
 /** The images on this machine: each unpacked once, by digest, and shared by all Pods. */
 export class ImageStore {
@@ -169,9 +173,15 @@ export class ImageStore {
     renameSync(`${file}.new`, file);
   }
 
-  /** Removes images that no Pod uses and that have not been used for a day. */
+  /** Removes images that no Pod uses: those that have not been used for a day, and all but the latest of the others. */
   async removeUnused(inUse: ReadonlySet<string>): Promise<void> {
-    await this.#remove(this.#unused(inUse, unusedForMs));
+    const oldest = this.#options.clock.now() - unusedForMs;
+    const latestFirst = this.#unused(inUse, minUnusedMs).toSorted(
+      (a, b) => b.lastUsed - a.lastUsed,
+    );
+    await this.#remove(
+      latestFirst.filter(({ lastUsed }, index) => index >= maxUnused || lastUsed <= oldest),
+    );
   }
 
   /**

@@ -60,7 +60,7 @@ export interface MachineNode {
 }
 
 /** As a kubelet's image garbage collection and eviction monitoring. */
-const imageSweepMs = 300_000;
+const imageSweepMs = 5 * 60_000;
 const evictionCheckMs = 10_000;
 const statusRenewMs = 300_000;
 /** A platform that is being stopped does not wait for a Pod's whole grace period. */

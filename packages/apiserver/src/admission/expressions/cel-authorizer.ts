@@ -1,7 +1,7 @@
 import { type Environment } from "@marcbachmann/cel-js";
 import { type Attributes, type ResourceAttributes } from "../../authorization/attributes.ts";
 import { type Decision } from "../../authorization/authorizer.ts";
-import { type UserInfo } from "../../engine.ts";
+import { type UserInfo } from "../../request.ts";
 import { type AdmissionAttributes, nameOf } from "../attributes.ts";
 
 /** Who says what a user may do. */

@@ -14,6 +14,7 @@ const certificateProblems: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT: "certificate signed by unknown authority",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "certificate signed by unknown authority",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "certificate signed by unknown authority",
+  INVALID_PURPOSE: "certificate specifies an incompatible key usage",
   CERT_HAS_EXPIRED: "certificate has expired or is not yet valid",
   CERT_NOT_YET_VALID: "certificate has expired or is not yet valid",
 };

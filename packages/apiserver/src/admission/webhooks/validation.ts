@@ -4,7 +4,8 @@ import { nameProblems } from "../../resources/metadata.ts";
 import { validateMatchConditions } from "../expressions/validation.ts";
 import { validateRule } from "../rule-validation.ts";
 import { validateSelector } from "../selector-validation.ts";
-import { type ClientConfig, type Webhook } from "./webhook.ts";
+import { type ClientConfig } from "../../resources/webhook-client.ts";
+import { type Webhook } from "./webhook.ts";
 
 const reviewVersions = ["v1", "v1beta1"];
 const form = "; desired format: https://host[/path]";

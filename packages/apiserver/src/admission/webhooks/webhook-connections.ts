@@ -5,7 +5,8 @@ import { type Clock } from "@spry/kube";
 import { type Store } from "../../store/store.ts";
 import { goNetworkError } from "./network-errors.ts";
 import { serviceAddress } from "./service-address.ts";
-import { type ClientConfig } from "./webhook.ts";
+import { WebhookAgent } from "./webhook-agent.ts";
+import { type ClientConfig } from "../../resources/webhook-client.ts";
 
 /** More than the largest object that can be stored, twice: the answer may hold an object. */
 const maxAnswerBytes = 8 * 1024 * 1024;
@@ -134,12 +135,14 @@ export class WebhookConnections {
     let agent = this.#agents.get(key);
     if (!agent) {
       if (this.#agents.size >= maxAgents) this.close();
-      agent = new Agent({
-        keepAlive: true,
-        maxFreeSockets: maxIdlePerHost,
-        // As in Go, each of its certificates is an anchor: controller-runtime's envtest puts the server's own there.
-        ...(caBundle && { ca: Buffer.from(caBundle, "base64"), allowPartialTrustChain: true }),
-      });
+      const options = { keepAlive: true, maxFreeSockets: maxIdlePerHost };
+      // As in Go, each certificate of the bundle is an anchor: controller-runtime's envtest puts the server's own there.
+      agent = caBundle
+        ? new WebhookAgent(
+            { ...options, allowPartialTrustChain: true },
+            Buffer.from(caBundle, "base64").toString("latin1"),
+          )
+        : new Agent(options);
       this.#agents.set(key, agent);
     }
     return agent;

@@ -38,6 +38,8 @@ export function patchedByWebhook(
 function operationsOf(patch: string): unknown[] {
   try {
     const operations = JSON.parse(Buffer.from(patch, "base64").toString()) as unknown;
+    // Go reads null as a list of nothing.
+    if (operations === null) return [];
     if (!Array.isArray(operations)) throw new Error("a JSON patch must be a list of operations");
     if (operations.length > maxPatchOperations) {
       throw new Error(`a JSON patch may have at most ${maxPatchOperations} operations`);

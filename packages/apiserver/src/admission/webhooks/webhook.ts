@@ -1,14 +1,8 @@
 import { type LabelSelector } from "@spry/kube";
+import { type ClientConfig } from "../../resources/webhook-client.ts";
 import { type Store } from "../../store/store.ts";
 import { type MatchCondition } from "../expressions/match-conditions.ts";
 import { type Rule } from "../matching.ts";
-
-/** `admissionregistration.k8s.io/v1 WebhookClientConfig`, and that of a CRD's conversion. */
-export interface ClientConfig {
-  url?: string;
-  caBundle?: string;
-  service?: { namespace: string; name: string; path?: string; port?: number };
-}
 
 /** One webhook of a Mutating- or ValidatingWebhookConfiguration, with the defaults in. */
 export interface Webhook {

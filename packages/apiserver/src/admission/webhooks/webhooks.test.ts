@@ -140,6 +140,14 @@ test("a mutating webhook changes the object before it is stored", async () => {
   expect(created.data).toEqual({ a: "1", b: "2" });
 });
 
+test("a patch of null means no change", async () => {
+  const none = Buffer.from("null").toString("base64");
+  answer = () => ({ allowed: true, patchType: "JSONPatch", patch: none });
+  await client.create(resources.mutatingWebhookConfigurations, configuration("Mutating") as never);
+  const created = await client.create(resources.configMaps, configMap("a"));
+  expect(created.data).toEqual({ a: "1" });
+});
+
 test("a validating webhook refuses in its own words, and sees old and new", async () => {
   await validating();
   await client.create(resources.configMaps, configMap("a"));

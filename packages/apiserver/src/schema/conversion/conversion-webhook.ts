@@ -1,14 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { type ObjectMeta, type UnknownObject } from "@spry/kube";
 import { ownMessageOf } from "../../errors.ts";
-import { type ClientConfig } from "../../admission/webhooks/webhook.ts";
+import { type ConversionWebhook } from "../../resources/webhook-client.ts";
 import { type WebhookConnections } from "../../admission/webhooks/webhook-connections.ts";
-
-/** `spec.conversion.webhook` of a CustomResourceDefinition. */
-export interface ConversionWebhook {
-  clientConfig: ClientConfig;
-  conversionReviewVersions: string[];
-}
 
 interface ConversionReview {
   apiVersion?: string;

@@ -3,7 +3,7 @@ import {
   validateReviewVersions,
 } from "../../admission/webhooks/validation.ts";
 import { type FieldErrors } from "../../field-errors.ts";
-import { type ConversionWebhook } from "./conversion-webhook.ts";
+import { type ConversionWebhook } from "../../resources/webhook-client.ts";
 
 const strategies = ["None", "Webhook"];
 
