@@ -29,6 +29,7 @@ const revisedRooms = [
   "packages/function/src/**/*.ts",
   "packages/kube/src/**/*.ts",
   "packages/controller/src/**/*.ts",
+  "packages/image/src/{*,builder/**/*}.ts",
   "packages/cli/src/*.ts",
   "packages/cli/src/{backup,commands}/**/*.ts",
   "runtimes/nodejs/src/**/*.ts",
