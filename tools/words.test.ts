@@ -42,9 +42,10 @@ const unrevised = [
 ];
 const revisedDocuments = [
   "{CONTRIBUTING,README}.md",
-  "docs/{ARCHITECTURE,SCOPE,cluster,compatibility,real-apiserver,runtime-contract}.md",
+  "docs/*.md",
   "examples/*/README.md",
-  "docs/rooms/*.md",
+  "docs/{adr,rooms}/*.md",
+  "runtimes/*/README.md",
 ];
 
 const filesOf = (patterns: string[]) =>
