@@ -29,6 +29,7 @@ const revisedRooms = [
   "packages/function/src/**/*.ts",
   "packages/kube/src/**/*.ts",
   "packages/controller/src/**/*.ts",
+  "packages/image/src/{*,builder/**/*}.ts",
   "packages/cli/src/*.ts",
   "packages/cli/src/{backup,commands}/**/*.ts",
   "runtimes/nodejs/src/**/*.ts",
@@ -41,9 +42,10 @@ const unrevised = [
 ];
 const revisedDocuments = [
   "{CONTRIBUTING,README}.md",
-  "docs/{ARCHITECTURE,SCOPE,cluster,compatibility,real-apiserver,runtime-contract}.md",
+  "docs/*.md",
   "examples/*/README.md",
-  "docs/rooms/*.md",
+  "docs/{adr,rooms}/*.md",
+  "runtimes/*/README.md",
 ];
 
 const filesOf = (patterns: string[]) =>

@@ -115,7 +115,7 @@ describe("spry build", () => {
     },
     {
       args: ["src", "-t", "a/B:1"],
-      why: /error: reading image name "a\/B:1": a repository has lower case letters.*\n$/,
+      why: /error: reading image name "a\/B:1": a repository name consists of lower case letters.*\n$/,
     },
     {
       args: ["src", "-t", "127.0.0.1:1/a:1"],

@@ -3,16 +3,16 @@ import { type ContainerStatus, controllerOf, type Job, type Pod } from "@spry/ku
 import { isFinished } from "./build-slots.ts";
 import { placementProblem } from "./pod-placement.ts";
 
-/** What became of a build. */
+/** The state of a build. */
 export type BuildResult =
   /**
-   * Not before its Pod runs is it `started`; `detail` says why it does not get on, if it does not.
+   * `started` once its Pod runs; `detail` is the reason why it makes no progress, if it does not.
    */
   | { kind: "running"; started: boolean; detail?: string }
   | { kind: "succeeded"; digest: string }
   /** The code or its dependencies are wrong: the same build would fail again. */
   | { kind: "refused"; message: string }
-  /** The surroundings failed: worth another try. */
+  /** The environment failed: another attempt may succeed. */
   | { kind: "broke"; message: string };
 
 /** The builder's exit code for mistakes in what it was given. */
@@ -21,8 +21,8 @@ const refusedExitCode = 1;
 const maxOutputLength = 1024;
 
 /**
- * Reads a build from its Job and that Job's Pod. The Pod tells more, and tells it earlier; the Job
- * decides where there is no Pod (evicted, deleted, out of time).
+ * Reads a build's state from its Job and the Job's Pod. The Pod has more details, and earlier; the Job
+ * decides if there is no Pod (evicted, deleted, over the time limit).
  */
 export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
   const pod = newest(pods.filter((each) => controllerOf(each)?.uid === job.metadata.uid));
@@ -39,7 +39,7 @@ export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
     const message = [pod.status.reason, pod.status.message].filter(Boolean).join(": ");
     return { kind: "broke", message: tail(message) || "the build Pod failed" };
   }
-  // The two watches are not in step: a Pod that is there will tell its end in a moment.
+  // The two watches are not synchronized: an existing Pod will report its end in a moment.
   if (pod || !isFinished(job)) return running(pod, container);
   const message = [failed?.reason, failed?.message].filter(Boolean).join(": ");
   return {

@@ -5,11 +5,11 @@ import { functionKeyOf } from "./caches.ts";
 export type JobCache = Pick<Informer<Job>, "list" | "onChange">;
 
 /**
- * At most `max` builds at a time, first come first served within a namespace. Between namespaces the
- * one with the fewest builds under way has its turn, of those the one whose last turn is longest
- * ago: nobody who applies hundreds of Functions keeps the others waiting. Builds under way are the unfinished Jobs that the cache shows, plus the places given away
- * whose Job the cache does not show yet. All of this is synchronous, so several workers cannot take
- * one place twice.
+ * At most `max` builds at a time, first come, first served within a namespace. Between namespaces the turn
+ * is that of the one with the fewest builds in progress, and of those the one whose last turn is longest ago:
+ * a user who applies hundreds of Functions does not make the others wait. Builds in progress are the
+ * unfinished Jobs in the cache, plus the places given away whose Job the cache does not show yet. All of
+ * this is synchronous, so several workers cannot take one place twice.
  */
 export class BuildSlots {
   readonly #max: number;
@@ -22,7 +22,7 @@ export class BuildSlots {
   readonly #lastTurn = new Map<string, number>();
   #turns = 0;
 
-  /** `wake` is told which Function may try again. */
+  /** `wake` is called with the Function that may try again. */
   constructor(max: number, jobs: JobCache, wake: (key: ObjectKey) => void) {
     this.#max = max;
     this.#jobs = jobs;
@@ -38,7 +38,7 @@ export class BuildSlots {
     for (const key of keys) this.#waiting.add(key);
   }
 
-  /** Takes a place, or a turn in the queue. Whoever has a place must create the Job or `leave`. */
+  /** Takes a place, or a turn in the queue. The holder of a place must create the Job or `leave`. */
   tryEnter(key: ObjectKey): boolean {
     if (this.#given.has(key)) return true;
     this.#waiting.add(key);

@@ -55,7 +55,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
   };
 }
 
-/** Of a Pod, which there are the most of: what tells the version that it runs, and how it fares. */
+/** Of a Pod, the most numerous kind: only what shows its version and its state. */
 function whatMattersOf({ metadata, spec, status }: Pod): Pod {
   const containers = (spec?.containers ?? [])
     .filter(({ name }) => name === names.container)

@@ -13,12 +13,12 @@ import {
 import { contains } from "./contains.ts";
 import { digestOf } from "./digest.ts";
 
-/** A child as it should be: complete, but for what makes it a child. */
+/** A desired child, without its owner and the digest. */
 export interface DesiredChild extends KubeObject {
   metadata: ObjectMeta & { name: string; namespace: string };
 }
 
-/** The name that a child needs belongs to an object that somebody else made. */
+/** The name that a child needs belongs to an object that this controller did not create. */
 export class ForeignObjectError extends Error {
   override readonly name = "ForeignObjectError";
 
@@ -30,15 +30,15 @@ export class ForeignObjectError extends Error {
   }
 }
 
-/** Whether somebody else's object, quota or policy stands in the way: time may change that. */
+/** Whether a foreign object, a quota or a policy blocks the write: that can change with time. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof ForeignObjectError || isForbidden(error);
 }
 
 /**
- * Makes the child what it should be. Nothing is written when it already is: its annotation says
- * that it was last written from the same wish, and it still contains that wish. The digest alone
- * would miss what others changed, the comparison alone what is no longer wished.
+ * Brings the child to its desired state. Nothing is written if it already is: its annotation says that
+ * it was last written from the same desired object, and it still contains that. The digest alone would
+ * miss what others changed, the comparison alone what is no longer desired.
  */
 export async function ensureChild<T extends KubeObject>(
   client: KubeClient,
@@ -48,7 +48,7 @@ export async function ensureChild<T extends KubeObject>(
 ): Promise<{ object: T; change: "none" | "created" | "updated" }> {
   const { resource } = informer;
   const { namespace, name } = desired.metadata;
-  const wish = stamped(desired, fn);
+  const complete = stamped(desired, fn);
   // Only children with our label are cached: what else has the name must not be overwritten.
   const observed =
     informer.get(`${namespace}/${name}`) ??
@@ -58,22 +58,22 @@ export async function ensureChild<T extends KubeObject>(
     throw new Error(`waiting for the deletion of the old ${resource.kind} ${name}`);
   }
   const last = observed?.metadata.annotations?.[annotations.desired];
-  if (observed && last === wish.metadata.annotations?.[annotations.desired]) {
-    if (contains(observed, wish)) return { object: observed, change: "none" };
+  if (observed && last === complete.metadata.annotations?.[annotations.desired]) {
+    if (contains(observed, complete)) return { object: observed, change: "none" };
   }
-  const object = await client.apply(resource, wish, { fieldManager: managedBy });
+  const object = await client.apply(resource, complete, { fieldManager: managedBy });
   return { object, change: observed ? "updated" : "created" };
 }
 
-/** Whether the child was last written from this wish. */
+/** Whether the child was last written from this desired object. */
 export function isFrom(observed: KubeObject | undefined, desired: KubeObject): boolean {
-  return observed?.metadata.annotations?.[annotations.desired] === digestOfWish(desired);
+  return observed?.metadata.annotations?.[annotations.desired] === digestOfDesired(desired);
 }
 
 const digests = new WeakMap<KubeObject, string>();
 
-/** Looked at more than once in a pass, and made once: what is wished is not changed any more. */
-function digestOfWish(desired: KubeObject): string {
+/** Needed several times in a pass, and computed once: a desired object does not change. */
+function digestOfDesired(desired: KubeObject): string {
   let digest = digests.get(desired);
   if (digest === undefined) digests.set(desired, (digest = digestOf(desired)));
   return digest;
@@ -81,7 +81,7 @@ function digestOfWish(desired: KubeObject): string {
 
 /** The child with its owner, and with the digest of what it should be. */
 export function stamped<T extends KubeObject>(desired: T, fn: Function): T {
-  const digest = digestOfWish(desired);
+  const digest = digestOfDesired(desired);
   return {
     ...desired,
     metadata: {

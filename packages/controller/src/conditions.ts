@@ -8,7 +8,7 @@ import {
 } from "@spry/function";
 import { type Clock, getCondition, timestamp } from "@spry/kube";
 
-/** What is said of a condition, and about which generation of the Function. */
+/** The state of a condition, and the generation of the Function that it is about. */
 export interface Observation {
   reason: Reason;
   message: string;
@@ -23,8 +23,8 @@ export function conditionOf(
 }
 
 /**
- * Says it. The condition that changed last comes first, as tools expect it; one about which nothing
- * new is said keeps its place. `lastTransitionTime` is that of the last change of status.
+ * Writes the condition. The one that changed last comes first, as tools expect; an unchanged one keeps
+ * its place. `lastTransitionTime` is the time of the last change of status.
  */
 export function observe(
   status: FunctionStatus,
@@ -51,18 +51,18 @@ export function observe(
 }
 
 /**
- * The conditions of `next` that tell something that `previous` did not; oldest first. Those of the health repeat what one of
- * the others says.
+ * The conditions of `next` that differ from those of `previous`; oldest first. Those of the health are left out: they
+ * repeat what one of the others reports.
  */
 export function newsOf(previous: FunctionStatus, next: FunctionStatus): FunctionCondition[] {
-  const told = (next.conditions ?? []).filter(({ type }) => isOfContract(type));
-  return told.toReversed().filter((condition) => {
+  const reported = (next.conditions ?? []).filter(({ type }) => isOfContract(type));
+  return reported.toReversed().filter((condition) => {
     const before = getCondition(previous.conditions, condition.type);
     return !before || saysOtherThan(before, condition);
   });
 }
 
-/** A message with what does no harm yet. */
+/** A message with warnings: what works, and needs attention. */
 export function withWarnings(text: string, warnings: readonly (string | undefined)[]): string {
   return [text, ...warnings.filter(Boolean).map((warning) => `Warning: ${warning}`)].join(". ");
 }

@@ -15,7 +15,7 @@ const buckets = [0.1, 0.3, 1, 3, 10, 30, 90, 300];
 interface Followed {
   uid: string;
   generation: number;
-  /** When this generation was made; of one that was there before us nobody knows. */
+  /** When this generation was created; unknown for one that existed before this process. */
   since: number | undefined;
   labels: Labels;
 }

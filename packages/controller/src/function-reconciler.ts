@@ -29,7 +29,7 @@ import { scaleWorkload } from "./stages/scale.ts";
 import { resolveSource } from "./stages/source.ts";
 import { validate } from "./stages/validate.ts";
 
-/** In this order; each relies on what the ones before it have done. */
+/** In this order: each relies on the results of those before it. */
 export const stages: readonly Stage[] = [
   validate,
   resolveSource,
@@ -45,7 +45,7 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
   return async (key, signal) => {
     const deps = { ...everything, client: boundTo(signal, everything.client) };
     const stored = latest.get(key);
-    // Owner references take the children along; there is nothing to clean up.
+    // The children are deleted through their owner references; there is nothing to clean up.
     if (!stored || stored.metadata.deletionTimestamp) return forget(key, deps);
     const startedAt = deps.clock.now();
     const draft = draftOf(key, stored);
@@ -56,7 +56,7 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
       const { outcome, last } = await runStages(draft, deps);
       // Without a valid source there is nothing to wait for a build slot with.
       if (last.condition === "ConfigurationReady") deps.slots.leave(key);
-      tell(draft, outcome, last, deps);
+      report(draft, outcome, last, deps);
       observeHealth(draft.status, stored.metadata.generation ?? 0, deps.clock);
       if (outcome.kind === "wait") result = recheck(outcome.recheckAfterMs);
     } catch (error) {
@@ -127,8 +127,8 @@ async function runStages(draft: Draft, deps: Deps): Promise<{ outcome: Outcome; 
   return { outcome, last };
 }
 
-/** The condition of the stage that ended the pass, and how the Deployment fares. */
-function tell(draft: Draft, outcome: Outcome, last: Stage, deps: Deps): void {
+/** The condition of the stage that ended the pass, and the Deployment's state. */
+function report(draft: Draft, outcome: Outcome, last: Stage, deps: Deps): void {
   observeScale(draft, deps);
   draft.status.observedGeneration = draft.fn.metadata.generation ?? 0;
   if (outcome.kind === "done") return observeRollout(draft, true, deps);

@@ -141,7 +141,7 @@ function isOurs(copy: KubeObject | undefined): copy is KubeObject {
   return copy?.metadata.annotations?.[annotations.desired] !== undefined && !isTheirs(copy);
 }
 
-/** A choice of registry is for all namespaces only when it says so; in the base namespace alone it is for nobody. */
+/** A choice of registry in the base namespace has an effect only with the label, and then for all namespaces. */
 function isHandedOut({ metadata }: KubeObject, name: string): boolean {
   return name !== names.remoteRegistrySecret || metadata.labels?.[labels.config] === "credentials";
 }

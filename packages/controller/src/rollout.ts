@@ -13,8 +13,8 @@ export function observeScale(draft: Draft, deps: Deps): void {
 }
 
 /**
- * Tells how the Deployment fares: the wished one if the pass got so far (`complete`), else the one
- * that is still there, because an edit is being built or cannot be.
+ * Reports the Deployment's state: the desired one's if the pass got so far (`complete`), otherwise that of the
+ * existing one, because an edit is being built or cannot be built.
  */
 export function observeRollout(draft: Draft, complete: boolean, deps: Deps): void {
   const { fn, status } = draft;
@@ -62,7 +62,7 @@ function judge(deployment: Deployment, problem: PodProblem | undefined): Finding
     const message = `Deployment ${name} failed${why || `: ${progressing.message}`}`;
     return { reason: "DeploymentFailed", message };
   }
-  // While old Pods serve, a new one that does not start is no failure of the whole.
+  // While old Pods serve, a new Pod that does not start is not a failure of the whole.
   if (available?.status !== "True" && problem?.fatal) {
     return { reason: "DeploymentFailed", message: `Deployment ${name} failed${why}` };
   }
@@ -79,7 +79,7 @@ function judge(deployment: Deployment, problem: PodProblem | undefined): Finding
   return { reason: "DeploymentWaiting", message: `Deployment ${name} is not ready yet${why}` };
 }
 
-/** What is wrong with the old code is no verdict on the new one while that is being built. */
+/** Problems of the old code say nothing about the new code while that is being built. */
 function duringBuild(found: Finding, draft: Draft): Finding {
   const building = conditionOf(draft.status, "BuildReady")?.status === "Unknown";
   if (!building || found.reason !== "DeploymentFailed") return found;

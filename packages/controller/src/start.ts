@@ -34,7 +34,7 @@ export interface FunctionControllerOptions {
   clock?: Clock;
   log?: Logger;
   metrics?: ControllerMetrics;
-  /** Is told of the control loop. */
+  /** Is given the control loop to watch. */
   liveness?: Liveness;
   signal: AbortSignal;
 }

@@ -7,7 +7,7 @@ import { packageSpec, undeclaredOf } from "./undeclared-packages.ts";
 
 /**
  * What determines a Function's image, as 64 hex digits: code, dependencies and runtime (or the
- * image that replaces it), and the packages that the build adds, as far as the object tells; of a Git
+ * image that replaces it), and the packages that the build adds, as far as they can be read from the object; of a Git
  * source its commit and folder; and what asks for a build of its own, if anything does. Neither the
  * Function's identity nor the base image's digest is part of it: a Function that comes back finds its
  * image, and a new base image alone rebuilds nothing.

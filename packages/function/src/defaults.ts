@@ -6,7 +6,7 @@ import { type Function, type FunctionSpec } from "./types.ts";
  * from outside of them: inside, it is a scaler's decision and stays.
  */
 export function defaultFunction(fn: Function): Function {
-  // What is no Function yet is for validation to refuse.
+  // Validation refuses what is not a Function.
   if (typeof fn.spec !== "object" || fn.spec === null || Array.isArray(fn.spec)) return fn;
   const spec: FunctionSpec = {
     ...fn.spec,
@@ -19,7 +19,7 @@ export function defaultFunction(fn: Function): Function {
 function replicasOf({ replicas = 1, scaleConfig }: FunctionSpec): number {
   if (!scaleConfig) return replicas;
   const { minReplicas, maxReplicas } = scaleConfig;
-  // Bounds that contradict each other are for validation to refuse.
+  // Validation refuses bounds that contradict each other.
   if (!(minReplicas <= maxReplicas)) return replicas;
   return Math.min(Math.max(replicas, minReplicas), maxReplicas);
 }

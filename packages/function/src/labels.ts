@@ -28,9 +28,9 @@ export const annotations = {
   continuousGitCheckout: `${labelPrefix}continuousGitCheckout`,
   /** Ours, on a Function: how often the Git reference is checked, as `30s`, `5m`, `1h` or `off`. */
   gitCheckInterval: `${labelPrefix}git-check-interval`,
-  /** Ours, on a Function: another text than before checks the Git reference at once. */
+  /** Ours, on a Function: a new value checks the Git reference at once. */
   gitCheck: `${labelPrefix}git-check`,
-  /** Ours, on a Function: another text than before builds anew, even the same source. */
+  /** Ours, on a Function: a new value builds again, even the same source. */
   rebuild: `${labelPrefix}rebuild`,
   istioProxyConfig: "proxy.istio.io/config",
   istioInject: "sidecar.istio.io/inject",
@@ -44,7 +44,7 @@ export const managedBy = "function-controller";
 /** The value of `managed-by` on copies that a person has taken over. */
 export const managedByUser = "user";
 
-/** The labels by which a Function's children are told apart from all else. */
+/** The labels that identify a Function's children. */
 export function labelsOf(fn: Function): Record<string, string> {
   return {
     [labels.functionName]: fn.metadata.name ?? "",

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 /** The longest name of a Service, a Pod's host name and a label value (RFC 1123 label). */
 const maxNameLength = 63;
 
-/** `<prefix><suffix>`, with the prefix cut and told apart by a digest where that is too long. */
+/** `<prefix><suffix>`; a prefix that is too long is cut, and a digest keeps it unique. */
 export function boundedName(prefix: string, suffix = ""): string {
   if (prefix.length + suffix.length <= maxNameLength) return prefix + suffix;
   const digest = createHash("sha256").update(prefix).digest("hex").slice(0, 8);

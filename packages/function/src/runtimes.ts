@@ -82,7 +82,7 @@ export function runtimeOf(fn: { spec: { runtime?: string } }): Runtime {
   return runtime;
 }
 
-/** What to tell somebody who still uses a deprecated runtime. */
+/** The warning for users of a deprecated runtime. */
 export function deprecationOf(runtime: Runtime): string | undefined {
   if (!runtime.deprecated) return undefined;
   return `runtime ${runtime.name} is deprecated and will be removed: use ${runtime.successor}`;

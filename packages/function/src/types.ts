@@ -99,9 +99,9 @@ export interface BuildStatus {
   key: string;
   /** By digest; set once the build has succeeded. */
   image?: string;
-  /** Builds of this key that the surroundings failed, in a row. */
+  /** Consecutive builds of this key that failed because of the environment. */
   failures?: number;
-  /** When a build that the surroundings failed is run again. */
+  /** When a build that failed because of the environment is run again. */
   retryAfter?: string;
 }
 

@@ -49,7 +49,7 @@ export function undeclaredPackages(text: string, manifests: () => readonly Decla
   return [...names].filter((name) => !declaring.some((each) => declares(each, name))).sort();
 }
 
-/** Of an inline Function; of a Git source only the builder can tell. */
+/** Those of an inline Function; for a Git source only the builder knows them. */
 export function undeclaredOf(fn: Function): string[] {
   const { inline } = fn.spec.source;
   if (!inline || runtimeOf(fn).language !== "nodejs") return [];

@@ -1,12 +1,12 @@
 import { type Schema } from "./core-schemas.ts";
 import { type FieldError } from "./validate.ts";
 
-/** More would help nobody. */
+/** More would not help the user. */
 const maxErrors = 20;
 
 /**
- * Where a value has not the types that the schema says, or lacks what must be there. Everything
- * else that a schema says is for the API server; this makes values safe to look into.
+ * Where a value differs from the schema's types or lacks required fields. The API server checks
+ * everything else; this makes it safe to read the value's fields.
  */
 export function validateShape(schema: Schema, value: unknown, path: string): FieldError[] {
   const wrong = typeError(schema, value);

@@ -66,7 +66,7 @@ export async function writeImageLayout(
 ): Promise<void> {
   await mkdir(join(dir, "blobs", "sha256"), { recursive: true });
   for (const { descriptor, body } of [...image.layers, configBlob(image)]) {
-    if (!body) throw new Error(`writing ${dir}: layer ${descriptor.digest} is nowhere to be had`);
+    if (!body) throw new Error(`writing ${dir}: layer ${descriptor.digest} is not available`);
     await writeBlob(dir, descriptor, body);
   }
   const entry = { mediaType: image.mediaType, digest: image.digest, size: image.bytes.length };
@@ -93,7 +93,9 @@ function chosen(
   if (reference !== undefined) {
     const named = manifests.find(({ annotations }) => annotations?.[refName] === reference);
     if (named) return named;
-    throw new Error(`no image ${reference}; there is ${names.join(", ") || "none with a name"}`);
+    throw new Error(
+      `image ${reference} not found; available: ${names.join(", ") || "none with a name"}`,
+    );
   }
   if (new Set(names).size > 1) throw new Error(`which image? There are ${names.join(", ")}`);
   return selectPlatform({ schemaVersion: 2, manifests }, platform);

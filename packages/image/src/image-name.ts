@@ -41,10 +41,12 @@ export function parseImageName(text: string): ImageName {
   const host = hasHost ? first : "docker.io";
   let repository = hasHost ? path.slice(slash + 1) : path;
   if (!hasHost && slash < 0) repository = `library/${repository}`;
-  if (!hostPattern.test(host)) throw fail(`${host} is no registry host`);
+  if (!hostPattern.test(host)) throw fail(`${host} is not a valid registry host`);
   if (!isRepository(repository))
-    throw fail("a repository has lower case letters, digits, and . _ - / between them");
-  if (tag !== undefined && !isTag(tag)) throw fail(`${JSON.stringify(tag)} is no tag`);
+    throw fail(
+      "a repository name consists of lower case letters, digits, and . _ - / between them",
+    );
+  if (tag !== undefined && !isTag(tag)) throw fail(`${JSON.stringify(tag)} is not a valid tag`);
   const name: ImageName = { host, repository };
   if (digestText !== undefined) name.digest = parseDigest(digestText);
   if (tag !== undefined) name.tag = tag;

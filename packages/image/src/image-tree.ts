@@ -88,7 +88,7 @@ export class ImageTree {
         continue;
       }
       if (!found) mkdirSync(file, { mode: 0o755 });
-      else if (!found.isDirectory()) throw new Error(`${next} is no directory`);
+      else if (!found.isDirectory()) throw new Error(`${next} is not a directory`);
       at = next;
     }
   }

@@ -96,6 +96,6 @@ export function selectPlatform(index: ImageIndex, platform: Platform): Descripto
   if (selected) return selected;
   const offered = images.map((e) => `${e.platform?.os}/${e.platform?.architecture}`).join(", ");
   throw new Error(
-    `no image for ${platform.os}/${platform.architecture}; there is ${offered || "none at all"}`,
+    `no image for ${platform.os}/${platform.architecture}; available: ${offered || "none"}`,
   );
 }

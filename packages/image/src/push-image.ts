@@ -48,7 +48,7 @@ export async function pushImage(
     if (await client.hasBlob(target, digest)) return;
     const body =
       layer.body ?? (source && { size, open: () => client.getBlob(source.name, { digest, size }) });
-    if (!body) throw new Error(`layer ${digest} is nowhere to be had`);
+    if (!body) throw new Error(`layer ${digest} is not available`);
     if (image.layers.includes(layer)) options.onSend?.(layer);
     await putBlob(client, target, digest, body);
     result.sentBytes += size;

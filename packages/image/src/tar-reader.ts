@@ -126,7 +126,7 @@ export class TarReader {
     const link = overrides.get("linkpath") ?? textIn(block, 157, 100);
     const size = overrides.has("size") ? Number(overrides.get("size")) : headerSize;
     if (!Number.isSafeInteger(size) || size < 0)
-      throw new Error(`${JSON.stringify(path)}: no valid size`);
+      throw new Error(`${JSON.stringify(path)}: invalid size`);
     const kind = typeOf(type, path);
     return {
       path,
@@ -174,7 +174,7 @@ function checkSum(block: Buffer): void {
   let sum = 8 * 0x20;
   for (let at = 0; at < blockSize; at++) if (at < 148 || at >= 156) sum += block[at] ?? 0;
   if (sum !== numberIn(block, 148, 8))
-    throw new Error("no tar archive, or a damaged one: wrong checksum");
+    throw new Error("not a tar archive, or a damaged one: wrong checksum");
 }
 
 function textIn(block: Buffer, start: number, length: number): string {
@@ -189,7 +189,8 @@ function numberIn(block: Buffer, start: number, length: number): number {
       .toString("latin1", start, start + length)
       .replace(/[\0 ]+$/, "")
       .trim();
-    if (!/^[0-7]*$/.test(digits)) throw new Error("no tar archive, or a damaged one: wrong number");
+    if (!/^[0-7]*$/.test(digits))
+      throw new Error("not a tar archive, or a damaged one: wrong number");
     return Number.parseInt(digits || "0", 8);
   }
   let value = (block[start] ?? 0) & 0x7f;

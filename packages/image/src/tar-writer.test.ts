@@ -58,11 +58,11 @@ describe("a layer's archive", () => {
 
   const refused = ["/a", "a/../b", "a//b", "./a", "", "a\0b", "a/"];
   test.each(refused)("has no place for the path %j", async (path) => {
-    await expect(createLayer([{ path, content: "" }])).rejects.toThrow(/no plain relative path/);
+    await expect(createLayer([{ path, content: "" }])).rejects.toThrow(/not a plain relative path/);
   });
 
   test("has no place for two files of one path", async () => {
     const file = { path: "a", content: "" };
-    await expect(createLayer([file, file])).rejects.toThrow(/a is there twice/);
+    await expect(createLayer([file, file])).rejects.toThrow(/a exists twice/);
   });
 });

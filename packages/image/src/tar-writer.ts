@@ -27,7 +27,7 @@ export function sortLayerFiles(files: readonly LayerFile[]): LayerFile[] {
   sorted.sort((a, b) => Buffer.compare(a.key, b.key));
   for (const [index, { entry }] of sorted.entries())
     if (entry.path === sorted[index - 1]?.entry.path)
-      throw new Error(`making a layer: ${entry.path} is there twice`);
+      throw new Error(`making a layer: ${entry.path} exists twice`);
   return sorted.map(({ entry }) => entry);
 }
 
@@ -39,7 +39,7 @@ function checkPath(path: string): string {
     parts.some((part) => ["", ".", ".."].includes(part))
   )
     throw new Error(
-      `making a layer: ${JSON.stringify(path.slice(0, 200))} is no plain relative path`,
+      `making a layer: ${JSON.stringify(path.slice(0, 200))} is not a plain relative path`,
     );
   return path;
 }

@@ -131,13 +131,13 @@ describe("a hostile layer", () => {
     {
       name: "a hard link to nothing",
       layer: [hardLink("a", "b")],
-      why: /linked to "b", which is no file/,
+      why: /linked to "b", which is not a file/,
     },
     { name: "a whiteout of the parent", layer: [file("a/.wh..")], why: /a whiteout of nothing/ },
     {
       name: "a file below a file",
       layer: [file("a", "1"), file("a/b", "2")],
-      why: /a is no directory/,
+      why: /a is not a directory/,
     },
     {
       name: "a ring of links",
@@ -240,7 +240,7 @@ describe("a hostile layer", () => {
       messagesOf(await unpackLayer(chunked(bytes), root, options).catch((error: unknown) => error));
     expect(await failing(tar.subarray(0, 1500))).toBe('the archive ends in the middle of "a"');
     expect(await failing(gzipSync(tar).subarray(0, 60))).toMatch(/unexpected end of file/);
-    expect(await failing(Buffer.alloc(2000, "no tar"))).toMatch(/no tar archive/);
+    expect(await failing(Buffer.alloc(2000, "no tar"))).toMatch(/not a tar archive/);
     expect(await failing(tar, { diffId: digestOf("other") })).toMatch(
       /which the configuration names/,
     );

@@ -154,7 +154,7 @@ class LayerUnpacker implements TarSink {
       const absolute = `/${source.parent}/${readlinkSync(source.file)}`;
       symlinkSync(this.#tree.confine(absolute, parent), file);
     } else if (found?.isFile()) linkSync(source.file, file);
-    else throw new Error(`linked to ${JSON.stringify(target)}, which is no file`);
+    else throw new Error(`linked to ${JSON.stringify(target)}, which is not a file`);
   }
 
   #hide(parent: string, name: string): void {

@@ -58,7 +58,7 @@ const defaultPageSize = 500;
 
 /**
  * A thin, typed Kubernetes client. Every failure is a `StatusError`, also when the server's answer
- * was no `Status` (a proxy's HTML page, say).
+ * was not a `Status` (a proxy's HTML page, for example).
  */
 export class KubeClient {
   readonly transport: Transport;

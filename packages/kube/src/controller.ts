@@ -15,7 +15,7 @@ export interface ReconcileResult {
 }
 
 /**
- * Brings one object's surroundings to what the object says. Level-based: it is handed a name, never
+ * Brings the world to the state that one object describes. Level-based: it is handed a name, never
  * an event, and works from the latest state. A thrown error is retried with backoff.
  */
 export type Reconcile = (key: ObjectKey, signal: AbortSignal) => Promise<ReconcileResult | void>;
@@ -175,7 +175,7 @@ export class Controller {
 
   #retry(key: ObjectKey, error: unknown): void {
     const retryMs = this.queue.retry(key);
-    // A conflict only says that somebody else was faster: the next pass sees their write.
+    // A conflict only means that another client was faster: the next pass sees its write.
     const level = isConflict(error) ? "debug" : "warn";
     const fields = { key, error: messageOf(error), retryMs };
     this.#log[level](fields, "reconciling failed, trying again");

@@ -25,7 +25,7 @@ export interface EventNote {
   message: string;
 }
 
-/** From so many different messages with one reason on, those of ten minutes are told as one Event (client-go's EventAggregator). */
+/** From this many different messages with one reason on, those of ten minutes become one Event (client-go's EventAggregator). */
 const maxSimilar = 10;
 const similarMs = 600_000;
 const combinedPrefix = "(combined from similar events): ";
@@ -43,9 +43,9 @@ interface Recorded {
 
 /** `core/v1 Event` validation allows no more. */
 const maxMessageBytes = 1024;
-/** Equal events told apart from new ones, and objects whose rate is known; oldest forgotten first. */
+/** How many known events and how many objects' rates are remembered; the oldest are forgotten first. */
 const maxRemembered = 4096;
-/** Events not yet written; more are dropped, because events must never hold up the work they tell of. */
+/** Events not yet written; more are dropped, because events must never delay the work that they report. */
 const maxPending = 1000;
 /** Per object, as in client-go: 25 at once, then one in five minutes. */
 const burstPerObject = 25;
@@ -72,7 +72,7 @@ export class EventRecorder {
     this.#log = (options.log ?? silentLogger).child({ recorder: options.component });
   }
 
-  /** Tells about an object that exists, or did (its uid is part of what is told). */
+  /** Records an event about an object that exists or existed (its uid is part of the event). */
   record(resource: Resource, object: KubeObject, note: EventNote): void {
     const bounded = { ...note, message: cut(note.message, maxMessageBytes) };
     if (this.#pending >= maxPending || !this.#bucketOf(object).tryTake()) {
@@ -141,7 +141,7 @@ export class EventRecorder {
     return {
       metadata: {
         // The name pattern of client-go. Two events of one recorder never share a stamp, but two
-        // recorders may tell of one object in the same millisecond: hence the random end.
+        // recorders may report on one object in the same millisecond: hence the random end.
         name: `${name.slice(0, 200)}.${this.#stamp().toString(16)}${randomBytes(2).toString("hex")}`,
         namespace: namespace ?? "default",
       },

@@ -128,7 +128,7 @@ class Server {
     return {
       ...(certificateAuthority ? { ca: certificateAuthority } : {}),
       rejectUnauthorized: insecureSkipTlsVerify !== true,
-      // An address is no name that a client may ask for (RFC 6066 section 3).
+      // A client must not request an address as a server name (RFC 6066 section 3).
       servername: tlsServerName ?? (isAddress ? "" : this.#host),
       minVersion: "TLSv1.2",
     };

@@ -106,7 +106,7 @@ function inClusterConfig(env: NodeJS.ProcessEnv, directory: string): ClusterConf
   };
 }
 
-/** Several files as one: whoever names something first defines it. */
+/** Several files merged into one: the first file that names something defines it. */
 function merge(paths: string[]): Merged {
   const merged: Merged = { clusters: new Map(), users: new Map(), contexts: new Map() };
   for (const path of paths) {

@@ -30,8 +30,8 @@ const jitterFactor = 1.2;
 /**
  * Waits until this candidate holds the Lease, then runs `lead` for as long as it does. Resolves when
  * `lead` ends, giving the Lease back: until then, also after the signal was aborted, it is renewed.
- * Rejects when the Lease was lost, which a process should take as its end. `lead` is told by its
- * signal and waited for, when the Lease was lost only as long as nobody else can lead.
+ * Rejects when the Lease was lost, after which a process should end. `lead` is notified by its signal and
+ * awaited; if the Lease was lost, only until another candidate can lead.
  *
  * What `lead` does goes through the client that it is given: its writes are refused from the renew
  * deadline on, so that a leader which was cut off or stood still writes nothing after its successor.
@@ -62,7 +62,7 @@ export async function runAsLeader(
     try {
       await leading;
     } finally {
-      // Only now: until `lead` had ended, nobody else was to start.
+      // Only now: no other candidate may start before `lead` has ended.
       await elector.release();
     }
   } finally {

@@ -3,7 +3,7 @@ const maxLineLength = 16 * 1024 * 1024;
 
 /**
  * Splits a byte stream at newlines; empty lines are passed over. An aborted signal cancels the
- * stream and ends the lines, also when whoever fills the stream does not watch the signal.
+ * stream and ends the lines, also when the source of the stream ignores the signal.
  */
 export async function* readLines(
   stream: ReadableStream<Uint8Array>,

@@ -15,7 +15,7 @@ export function withoutManagedFields(text: string): string {
     if (before !== comma && before !== brace) continue;
     const end = endOfList(text, at + member.length);
     if (end === undefined) break;
-    // One of the two commas beside it goes along.
+    // One of the two commas next to it is removed, too.
     const isFollowed = text.charCodeAt(end) === comma;
     kept.push(text.slice(from, !isFollowed && before === comma ? at - 1 : at));
     from = isFollowed ? end + 1 : end;

@@ -32,12 +32,12 @@ const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 const nanosPerUnit = 10n ** 9n;
 const largest = (2n ** 63n - 1n) * nanosPerUnit;
-/** Longer texts are no amounts, and would make the arithmetic below expensive. */
+/** Longer texts are not quantities, and would make the arithmetic below expensive. */
 const maxLength = 64;
 /** Beyond these powers of ten a number of at most `maxLength` digits is capped or a single nano. */
 const maxExponent = 100;
 
-/** Throws an Error that quotes the text when it is no quantity. */
+/** Throws an Error that quotes the text if it is not a valid quantity. */
 export function parseQuantity(text: string | number): Quantity {
   const written = String(text);
   const match = written.length <= maxLength ? grammar.exec(written) : null;

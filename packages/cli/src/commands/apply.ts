@@ -40,7 +40,7 @@ export async function apply(options: ApplyOptions): Promise<void> {
   }
 }
 
-/** The same rules that the server has, so that mistakes are told without a server. */
+/** The same rules that the server has, so that mistakes are reported without a server. */
 function checkFunction({ object, origin }: Manifest): void {
   const errors = validateFunction(defaultFunction(object as unknown as Function));
   if (errors.length === 0) return;

@@ -170,11 +170,11 @@ async function isRolledOut(client: KubeClient, namespace: string, name: string):
   if (failure?.status === "True") {
     throw new UserError(`Deployment ${namespace}/${name}: ${failure.message}`);
   }
-  const wished = spec?.replicas ?? 1;
+  const desired = spec?.replicas ?? 1;
   return (
     (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) &&
-    (status?.updatedReplicas ?? 0) >= wished &&
-    (status?.readyReplicas ?? 0) >= wished &&
-    (status?.replicas ?? 0) === wished
+    (status?.updatedReplicas ?? 0) >= desired &&
+    (status?.readyReplicas ?? 0) >= desired &&
+    (status?.replicas ?? 0) === desired
   );
 }

@@ -14,7 +14,7 @@ export interface RestoreOptions {
 
 /**
  * Puts a backup (`-`: standard input) in the place of a data directory, which must not be in use. All is checked
- * before anything is replaced; what was there is kept beside it.
+ * before anything is replaced; the previous content is kept next to it.
  */
 export async function restore(file: string, options: RestoreOptions): Promise<void> {
   const root = path.resolve(options.dataDir);
@@ -35,7 +35,7 @@ export async function restore(file: string, options: RestoreOptions): Promise<vo
   }
 }
 
-/** Nothing may run on the directory, what a crash left running included; what it holds is only replaced if that is wished. */
+/** Nothing may run on the directory, not even what a crash left; its content is replaced only with `--force`. */
 async function makeRoom(root: string, force: boolean): Promise<void> {
   if (isRunning(root)) {
     throw new UserError(

@@ -25,8 +25,8 @@ export interface UninstallOptions extends GlobalOptions {
 }
 
 /**
- * Removes an installation. While there are Functions it refuses, unless told what becomes of them: deleted with all
- * that belongs to them, or kept, and running on without anybody who looks after them.
+ * Removes an installation. While Functions exist it refuses, unless an option says what to do with them: delete them
+ * with all that belongs to them, or keep them running without a controller.
  */
 export async function uninstall(options: UninstallOptions): Promise<void> {
   const { client } = await connect(options);
@@ -51,7 +51,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   // Functions that are kept have their images in the registry: it stays, with what it needs.
   const staying = new Set(keep ? registryObjects(values).map(idOf) : []);
   const all = platformObjects(values).filter((object) => !staying.has(idOf(object)));
-  // First what asks the webhooks, so that nobody is refused because they are gone.
+  // First what calls the webhooks, so that no request fails because they have ended.
   const rights = all.filter(({ kind }) => isRight(kind)).toReversed();
   const others = all.filter(({ kind }) => !isRight(kind)).toReversed();
   for (const object of others) await deleteObject(client, object);

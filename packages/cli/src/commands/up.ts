@@ -75,7 +75,7 @@ export async function up(options: UpOptions): Promise<void> {
   process.exit(0);
 }
 
-/** A supervisor signals all processes of a group, npm among them, which passes it on: one wish, told twice. */
+/** A supervisor signals all processes of a group, and npm among them passes the signal on: it arrives twice. */
 const sameWishMs = 500;
 
 /** Resolves at the first SIGINT or SIGTERM; another one, later, ends the process at once. */
@@ -93,7 +93,7 @@ function interruption(): Promise<undefined> {
   });
 }
 
-/** An error that nobody expected is a bug: written down, said, and the end; a restart begins from the store. */
+/** An unexpected error is a bug: it is logged and printed, and the process ends; a restart begins from the store. */
 function dieLoudly(log: { error(fields: object, message: string): void }): void {
   const die = (error: unknown) => {
     log.error({ error }, "unexpected error, ending");

@@ -35,7 +35,7 @@ export function admissionConfigurations(
         {
           name: "mutating.secret.webhook.serverless.kyma-project.io",
           ...webhook(location, registrySecretPath),
-          // No other Secret is anybody's business here.
+          // Other Secrets are never sent to the webhook.
           objectSelector: { matchLabels: remoteRegistryLabel },
           rules: [ruleFor({ group: "", version: "v1", plural: "secrets" })],
         },
@@ -81,7 +81,7 @@ function webhook(location: WebhookLocation, path: string) {
   };
 }
 
-/** Not `functions/status`: the controller's reports need nobody's consent. */
+/** Not `functions/status`: the controller's status writes need no check. */
 function functionWebhook(location: WebhookLocation, path: string) {
   return { ...webhook(location, path), rules: [ruleFor(functions)] };
 }

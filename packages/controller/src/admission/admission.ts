@@ -30,7 +30,7 @@ const maxBodyLength = 8 * 1024 * 1024;
 const maxConversionLength = 64 * 1024 * 1024;
 
 /**
- * The webhooks: `fetch` answers an AdmissionReview v1 with an AdmissionReview v1, and a ConversionReview v1 likewise.
+ * The webhooks: `fetch` answers an AdmissionReview v1 with an AdmissionReview v1, and the same for ConversionReview v1.
  * The client reads the GitRepositories that a v1alpha1 Function names; without one there are no conversions.
  */
 export function createAdmission(

@@ -16,8 +16,9 @@ const dockerConfigKey = ".dockerconfigjson";
 const dockerConfigType = "kubernetes.io/dockerconfigjson";
 
 /**
- * The defaulting webhook for Secrets that choose a registry (docs/compatibility.md#registry-secret-webhook): from user, password and server it
- * makes the docker configuration by which builders push and nodes pull. One that says the same already stays as it is.
+ * The defaulting webhook for Secrets that choose a registry (docs/compatibility.md#registry-secret-webhook). From user,
+ * password and server it generates the docker configuration with which builders push and nodes pull; one that is
+ * already correct is left unchanged.
  */
 export function completeRegistrySecret(request: AdmissionRequest): AdmissionResponse {
   const { object, oldObject, operation } = request;

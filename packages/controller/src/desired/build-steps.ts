@@ -22,7 +22,7 @@ const secrets: VolumeMount[] = [
   { name: "credentials", mountPath: buildPaths.credentials, readOnly: true },
   { name: "registry-config", mountPath: buildPaths.packageRegistry, readOnly: true },
 ];
-/** What the steps tell each other: the one with foreign code may read it. */
+/** Data that the steps pass on: the one with foreign code can only read it. */
 const handover: VolumeMount = { name: "handover", mountPath: buildPaths.handover };
 const readHandover: VolumeMount = { ...handover, readOnly: true };
 

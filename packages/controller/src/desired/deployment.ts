@@ -106,7 +106,7 @@ function container(fn: Function, settings: Settings, inputs: DeploymentInputs): 
   };
 }
 
-/** Starting is asked about every second, and for 150 s; one missed answer takes nobody out. */
+/** The startup probe runs every second for up to 150 s; a single missed readiness probe has no effect. */
 function probes(): { startupProbe: Probe; readinessProbe: Probe; livenessProbe: Probe } {
   const httpGet = { path: "/healthz", port };
   return {

@@ -50,7 +50,7 @@ export async function imagesInUse(
   for (const image of [...Object.values(runtimeImages), ...Object.values(builderImages)])
     images.add(image);
   const repositories: string[] = [];
-  // One kind at a time: nobody waits for this, and others use the API server too.
+  // One kind at a time: nothing waits for this, and other clients use the API server, too.
   for (const kind of kindsWithImages) {
     for await (const object of everyOne(client, kind, signal)) {
       collectImages(object, images);

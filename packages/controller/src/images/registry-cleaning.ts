@@ -23,7 +23,7 @@ export interface RegistryCleaning {
 /** A registry that stays full is not cleaned all the time. */
 const pauseMs = 10_000;
 
-/** Has the registry cleaned now and then, and when it asks. A failure is told to the log, and tried again. */
+/** Cleans the registry at intervals and on its request. A failure is logged, and the cleaning is retried. */
 export function startRegistryCleaning(options: RegistryCleaningOptions): RegistryCleaning {
   const { client, config, clean, signal, clock = systemClock, log = silentLogger } = options;
   const intervalMs = options.intervalMs ?? 600_000;
@@ -49,7 +49,7 @@ export function startRegistryCleaning(options: RegistryCleaningOptions): Registr
     }
   }
 
-  /** Until the time is over or the end has come; if it may be cut short, also until somebody asks. */
+  /** Resolves after the time or at the end; if it can be cut short, also on request. */
   function waitFor(ms: number, mayBeCutShort: boolean): Promise<void> {
     return new Promise((resolve) => {
       const finish = () => {

@@ -47,7 +47,7 @@ export async function ensureRegistry(
     return configured;
   const address = valueOf(chosen, "registryAddress");
   const what = secretName ? `Secret ${secretName}` : "the internal registry";
-  // A warning in the contract (docs/compatibility.md#choosing-a-registry): the effective registry is another one than the object's.
+  // By the contract (docs/compatibility.md#choosing-a-registry): the registry in effect is not the object's.
   const warning = `Secret ${deps.namespace}/${name} chooses the registry ${address} for all namespaces, and spec.dockerRegistry ${what}: name that Secret there, or delete it`;
   return { ...configured, address, warnings: [...configured.warnings, warning] };
 }

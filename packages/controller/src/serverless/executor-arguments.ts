@@ -1,4 +1,4 @@
-/** The comma-separated list `functionBuildExecutorArgs`, as the builder reads it (docs/compatibility.md#executor-arguments). */
+/** Reads the list `functionBuildExecutorArgs` (docs/compatibility.md#executor-arguments). */
 
 export interface ExecutorArguments {
   /** Registries (`host:port`) that builders speak to without TLS. */
@@ -34,7 +34,7 @@ const ofDockerfiles = new Set([
 
 const maxArguments = 64;
 
-/** An argument that nobody knows is an `error`: a build that was told something it did not hear is a surprise. */
+/** An unknown argument is an `error`: silently ignoring it would surprise the operator. */
 export function readExecutorArguments(text: string): ExecutorArguments | { error: string } {
   const all = text
     .split(",")

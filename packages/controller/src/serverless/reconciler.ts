@@ -24,14 +24,14 @@ export interface ServerlessReconcilerDeps extends RegistryDeps {
   log: Logger;
 }
 
-/** What decides about new Functions is looked at again after this: how many there are, what a Secret holds. */
+/** After these times the number of Functions and the content of Secrets are checked again. */
 const lookAgainMs = 5_000;
 const secretCheckMs = 30_000;
 const releaseCheckMs = 500;
 
 type Verdict = Pick<Condition, "status" | "reason" | "message">;
 
-/** One pass over all Serverless objects: the served one takes effect, the others are told that they do not. */
+/** One pass over all Serverless objects: the served one takes effect, the status of the others says that they do not. */
 export function serverlessReconciler(
   deps: ServerlessReconcilerDeps,
 ): () => Promise<ReconcileResult> {
@@ -56,12 +56,12 @@ export function serverlessReconciler(
     const { name = "", namespace, finalizers = [], resourceVersion } = object.metadata;
     if (finalizers.includes(deletionHook) === present) return;
     const others = finalizers.filter((each) => each !== deletionHook);
-    const wished = present ? [...others, deletionHook] : others;
+    const desired = present ? [...others, deletionHook] : others;
     await client.patch(
       serverlesses,
       { name, namespace },
       {
-        metadata: { finalizers: wished, resourceVersion },
+        metadata: { finalizers: desired, resourceVersion },
       },
     );
   }

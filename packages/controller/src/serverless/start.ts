@@ -30,14 +30,14 @@ export interface ServerlessControllerOptions {
   clock?: Clock;
   log?: Logger;
   metrics?: ControllerMetrics;
-  /** Is told of the control loops. */
+  /** Is given the control loops to watch. */
   liveness?: Liveness;
   signal: AbortSignal;
 }
 
 /**
  * Keeps the Function Controller running under the configuration that the served Serverless object asks for, and
- * tells in its status what is in effect. A new configuration ends the passes under way and starts anew, from
+ * reports in its status what is in effect. A new configuration ends the current passes and starts again, from
  * nothing but the API. Rejects when the Function Controller fails. One instance at a time may run in a cluster.
  */
 export async function startServerlessController(

@@ -1,6 +1,6 @@
 /**
- * One try to build an image: a Job that is created, watched, and replaced when the surroundings
- * failed it. What has been tried is in `status.build`: a key without retry time and image, and
+ * One attempt to build an image: a Job that is created, watched, and replaced if the environment made it
+ * fail. `status.build` records the attempts: a key without retry time and image, together with
  * JobFailed, is a mistake in the source, which is not built again.
  */
 import { type BuildStatus, managedBy } from "@spry/function";
@@ -22,14 +22,14 @@ import { desiredBuildJob } from "../desired/build-job.ts";
 import { type ActiveRegistry } from "../registry.ts";
 import { type Deps, type Draft, type Outcome } from "../stage.ts";
 
-/** Somebody's quota or policy says no, and may say yes later. */
+/** A quota or policy refused it, and may allow it later. */
 const refusedRecheckMs = 30_000;
-/** A Job's Pod is there within moments; after this somebody is asked why it is not. */
+/** A Job's Pod exists within moments; after this time its Events are read for the reason. */
 const podPatienceMs = 3_000;
 const firstRetryMs = 5000;
 const lastRetryMs = 300_000;
 
-/** Creates the Job, if it is this Function's turn, and unless the last try forbids it. */
+/** Creates the Job, if it is this Function's turn, unless the last attempt rules it out. */
 export async function startAttempt(
   draft: Draft,
   key: string,
@@ -67,7 +67,7 @@ export async function startAttempt(
   return { kind: "wait", reason: "JobCreated", message: `Job ${job.metadata.name} created` };
 }
 
-/** Reads how the Job fares, and decides about another try. */
+/** Reads the Job's state, and decides about another attempt. */
 export async function followAttempt(
   draft: Draft,
   key: string,
@@ -79,7 +79,7 @@ export async function followAttempt(
   const result = buildResult(job, pods);
   const jobName = job.metadata.name ?? "";
   const foreign = !isControlledBy(job, draft.fn);
-  // A failure from before the Function came (back) to this source is no verdict on this try.
+  // A failure from before the Function came (back) to this source says nothing about this attempt.
   const stale = isFailure(result) && status.build?.key !== key;
   if (foreign || stale || job.metadata.deletionTimestamp) {
     return replaceJob(draft, job, deps);
@@ -103,7 +103,7 @@ export async function followAttempt(
   }
 }
 
-/** What keeps a Job from its Pod (a quota, a policy) is told by nothing but its Events. */
+/** What prevents a Job's Pod (a quota, a policy) is reported only by the Job's Events. */
 async function withoutPod(
   draft: Draft,
   job: Job,
@@ -124,7 +124,7 @@ async function withoutPod(
   return { ...outcome, recheckAfterMs: refusedRecheckMs };
 }
 
-/** Each try has a Pod name of its own: with it the text would be news every time. */
+/** Each attempt has another Pod name: with it, the message would change every time. */
 function nameless(message: string): string {
   return message
     .replace(/^Error creating: (?:pods "[^"]+" is forbidden: )?/, "")
@@ -147,7 +147,7 @@ function inProgress(
 
 const isFailure = ({ kind }: BuildResult) => kind === "refused" || kind === "broke";
 
-/** Waits its turn, longer each time, with the failed Job kept for its logs until then. */
+/** Waits, longer after each failure; the failed Job and its logs are kept until then. */
 async function tryAgain(
   draft: Draft,
   key: string,
@@ -170,12 +170,12 @@ async function tryAgain(
   return { kind: "wait", reason: "JobFailed", message: text, recheckAfterMs: pause };
 }
 
-/** Undefined: not to be tried again. */
+/** Undefined: no further attempt. */
 function retryInMs({ retryAfter }: BuildStatus, clock: Clock): number | undefined {
   return retryAfter === undefined ? undefined : Date.parse(retryAfter) - clock.now();
 }
 
-/** Deletes a Job that stands in the way of its successor; that it is gone brings the next pass. */
+/** Deletes a Job that blocks its successor; the end of the deletion triggers the next pass. */
 export async function replaceJob({ status }: Draft, job: Job, { client }: Deps): Promise<Outcome> {
   await deleteIfThere(client, resources.jobs, job);
   if (status.build) delete status.build.retryAfter;

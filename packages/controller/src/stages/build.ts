@@ -92,7 +92,7 @@ function knownImage(
 }
 
 /**
- * The stage's good end. That it has been told before shows in the status, and then stays as it is.
+ * The stage's success. If the status shows that it was reported before, the status is left unchanged.
  */
 function built(draft: Draft, key: string, image: string, deps: Deps): Outcome {
   const { status } = draft;

@@ -6,7 +6,7 @@ import { type Deps, done, type Draft, type Stage } from "../stage.ts";
 
 const refusedRecheckMs = 30_000;
 
-/** Runs the image. How the roll-out fares is told at the end of the pass. */
+/** Runs the image. The end of the pass reports the rollout's state. */
 export const deployWorkload: Stage = {
   name: "deploy",
   condition: "Running",
@@ -15,7 +15,7 @@ export const deployWorkload: Stage = {
     const { client, caches } = deps;
     const { fn } = draft;
     try {
-      const desired = await wishOf(draft, deps);
+      const desired = await desiredOf(draft, deps);
       draft.deployment = (await ensureChild(client, caches.deployments, fn, desired)).object;
       return done;
     } catch (error) {
@@ -33,10 +33,10 @@ export const deployWorkload: Stage = {
 };
 
 /**
- * The Deployment as it should be. One that was written when heaps were sized otherwise stays as it is until
- * something else about it changes: an upgrade rolls nothing out by itself (ADR 0003).
+ * The desired Deployment. One that was written by a version with other heap limits is left unchanged until
+ * something else about it changes: an upgrade of Spry alone causes no rollout (ADR 0003).
  */
-async function wishOf({ key, fn, image = "", buildKey = "" }: Draft, deps: Deps) {
+async function desiredOf({ key, fn, image = "", buildKey = "" }: Draft, deps: Deps) {
   const { caches, settings, references } = deps;
   const inputs = { image, buildKey, references: await references.digest(key, fn) };
   const desired = desiredDeployment(fn, settings, inputs);

@@ -1,7 +1,7 @@
 /**
- * The source stage of a Function from Git: which commit is its source now. The question is asked
- * beside the passes; until there is an answer, and while the server is out of reach, a commit that
- * is known from before stays the source, so that nothing else of the Function has to wait for Git.
+ * The source stage of a Function from Git: which commit is its source now. Lookups run outside of the
+ * passes; until one has a result, and while the server is unreachable, the last known commit stays the
+ * source, so that the rest of the Function does not have to wait for Git.
  */
 import {
   annotations,

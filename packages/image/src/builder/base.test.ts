@@ -65,7 +65,7 @@ describe("a base image", () => {
     expect(await serverOf(client, two.image)).toBe("// two");
     const fail = (base: string) => buildFunctionImage({ ...build, base }).catch(messageOf);
     expect(await fail(`oci:${dir}`)).toMatch(/which image\? There are one, two/);
-    expect(await fail(`oci:${dir}:three`)).toMatch(/no image three; there is one, two/);
+    expect(await fail(`oci:${dir}:three`)).toMatch(/image three not found; available: one, two/);
     expect(await fail(`oci:${dir}/none`)).toMatch(/ENOENT.*index\.json/);
   });
 
@@ -109,9 +109,7 @@ describe("a base image", () => {
   test("is not made of an interpreter that this machine has not", async () => {
     const { build } = await given({ "handler.py": "" });
     const built = buildFunctionImage({ ...build, base: "host:", runtime: "python399" });
-    await expect(built).rejects.toThrow(
-      /^base host: there is no python3\.99 on this machine's PATH/,
-    );
+    await expect(built).rejects.toThrow(/^base host: python3\.99 is not on this machine's PATH/);
   });
 
   test("is made of this machine's interpreter, and runs with nothing else around it", async () => {

@@ -104,7 +104,7 @@ describe("a build", () => {
       (error: unknown) => error,
     );
     expect(failure).not.toBeInstanceOf(UserError);
-    expect(messageOf(failure)).toContain(`not ${digest}`);
+    expect(messageOf(failure)).toContain(`instead of ${digest}`);
   });
 
   const mistakes: {
@@ -144,7 +144,7 @@ describe("a build", () => {
       name: "a link to nothing",
       files: { "a.js": "" },
       links: { "b.js": "c.js" },
-      why: "source: b.js is a link to nothing",
+      why: "source: b.js is a link whose target does not exist",
     },
     { name: "no files", files: {}, why: "source: no files" },
   ];

@@ -11,7 +11,7 @@ const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destina
   --registry-config DIR          directory with an .npmrc, or a pip.conf
   --scratch DIR                  directory for temporary files
   --step fetch|scripts|push      do this part alone; \`scripts\` needs no credentials
-  --handover DIR                 where one step tells the next what it has done`;
+  --handover DIR                 where a step leaves its results for the next one`;
 
 const steps = ["fetch", "scripts", "push"];
 

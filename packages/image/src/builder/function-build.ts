@@ -74,7 +74,7 @@ export class FunctionBuild {
     const build = new FunctionBuild(options, directory, files);
     if (options.sourceDigest !== undefined && options.sourceDigest !== build.#digest)
       throw new Error(
-        `reading the source: it is ${build.#digest} by now, not ${options.sourceDigest}`,
+        `reading the source: it has changed since the build was started (${build.#digest} instead of ${options.sourceDigest})`,
       );
     await build.#readDependencies(files);
     return build;

@@ -40,7 +40,7 @@ export function readSource(directory: string): SourceFile[] {
     const real = resolveInside(root, path);
     const found = statSync(real);
     if (!found.isFile())
-      throw new UserError(`source: ${path} is a link to something that is no file`);
+      throw new UserError(`source: ${path} is a link to something that is not a file`);
     size += found.size;
     if (size > limits.size)
       throw new UserError(`source: larger than ${limits.size / 1024 / 1024} MiB`);
@@ -59,7 +59,7 @@ function resolveInside(root: string, path: string): string {
   try {
     real = realpathSync(join(root, path));
   } catch {
-    throw new UserError(`source: ${path} is a link to nothing`);
+    throw new UserError(`source: ${path} is a link whose target does not exist`);
   }
   if (real.startsWith(root + sep)) return real;
   throw new UserError(`source: ${path} is a link that leaves the source`);

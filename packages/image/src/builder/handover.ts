@@ -35,6 +35,6 @@ export function readHandover(directory: string, shared: string): Handover | unde
   const handover = JSON.parse(text) as Handover;
   const found = join(shared, basename(handover.directory));
   if (!lstatSync(found).isDirectory())
-    throw new Error(`${found} is no directory any more: a script has replaced it`);
+    throw new Error(`${found} is no longer a directory: a script has replaced it`);
   return { ...handover, directory: found };
 }

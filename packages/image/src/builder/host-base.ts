@@ -86,7 +86,7 @@ async function addPython(files: Map<string, LayerFile>, version: string): Promis
   const ask = async (code: string) => (await run(python, ["-I", "-c", code])).stdout.trim();
   const found = await ask("import sys; print(sys._base_executable or sys.executable)").catch(() => {
     throw new UserError(
-      `base host: there is no ${python} on this machine's PATH: install it, or name a base image that has it`,
+      `base host: ${python} is not on this machine's PATH: install it, or specify a base image that has it`,
     );
   });
   const program = realpathSync(found);

@@ -92,7 +92,7 @@ export function runInstaller(
       watch.stop();
       const gib = (maxBytes / 1024 ** 3).toFixed(1);
       if (isTooLarge)
-        reject(new UserError(`dependencies: more than ${gib} GiB while they were installed`));
+        reject(new UserError(`dependencies: more than ${gib} GiB during the installation`));
       else resolve({ code: code ?? signal ?? "no code", output: withoutSecrets(output, secrets) });
     });
   });

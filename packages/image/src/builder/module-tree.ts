@@ -59,7 +59,7 @@ export function isDirectoryBelow(root: string, directory: string): boolean {
   const expected = join(realpathSync(root), relative(root, directory));
   if (real === expected && lstatSync(real).isDirectory()) return true;
   throw new UserError(
-    `dependencies: ${relative(root, directory)} is no directory any more: a script has replaced it`,
+    `dependencies: ${relative(root, directory)} is no longer a directory: a script has replaced it`,
   );
 }
 

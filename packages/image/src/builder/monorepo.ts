@@ -4,7 +4,7 @@ import { placesBelow, type PlaceOf } from "./module-tree.ts";
 
 /**
  * Npm packages that a Function's source depends on and that come from the same repository. In the image the
- * root's `node_modules` is beside the Function's folder, and the packages are in `workspaces` there, so that all find
+ * root's `node_modules` is next to the Function's folder, and the packages are in `workspaces` there, so that all find
  * each other as they do in the repository.
  */
 export interface Monorepo {
@@ -53,13 +53,13 @@ export function moduleDirectories(
   installed: string,
   functionDirectory: string,
 ): { directory: string; prefix: string }[] {
-  const beside = posix.dirname(functionDirectory);
+  const parent = posix.dirname(functionDirectory);
   const each = (path: string, place: string) => ({
     directory: join(installed, path, "node_modules"),
     prefix: `${place}/node_modules`,
   });
   return [
-    each("", beside),
+    each("", parent),
     each(folder, functionDirectory),
     ...packages.map((one) => each(one, placeOfPackage(one, functionDirectory))),
   ];
@@ -71,13 +71,13 @@ export function placesInImage(
   installed: string,
   functionDirectory: string,
 ): PlaceOf {
-  const beside = posix.dirname(functionDirectory);
+  const parent = posix.dirname(functionDirectory);
   const known = placesBelow([
     [join(installed, folder), functionDirectory],
     ...packages
       .toSorted((a, b) => b.length - a.length)
       .map((one) => [join(installed, one), placeOfPackage(one, functionDirectory)] as const),
-    [join(installed, "node_modules"), `${beside}/node_modules`],
+    [join(installed, "node_modules"), `${parent}/node_modules`],
   ]);
   const all = placesBelow([[installed, ""]]);
   return (file) => known(file) ?? (all(file) === undefined ? undefined : null);

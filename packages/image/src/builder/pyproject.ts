@@ -84,5 +84,5 @@ async function readProject(files: readonly SourceFile[], scratch: string): Promi
   if (code === 0) return JSON.parse(output) as Project;
   const message = shownLine(output.trim().split("\n").at(-1) ?? "");
   if (code === 1) throw new UserError(message);
-  throw new Error(`reading ${projectFile}: python3 ended with ${code}: ${message}`);
+  throw new Error(`reading ${projectFile}: python3 failed with exit code ${code}: ${message}`);
 }

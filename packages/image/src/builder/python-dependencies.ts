@@ -75,7 +75,7 @@ export function pythonDependencies(
     },
     read(directory) {
       const { target } = placesIn(directory);
-      if (!isDirectoryBelow(directory, target)) throw new Error(`there is no ${target}`);
+      if (!isDirectoryBelow(directory, target)) throw new Error(`${target} does not exist`);
       return { ...readModules(target, prefix), components: pythonComponents(target) };
     },
   };
@@ -137,6 +137,6 @@ async function compile(target: string, imagePath: string, home: string): Promise
   const { code, output } = await runInstaller("python3", args, { directory: target, home, env });
   if (typeof code === "string" || code > 1)
     throw new Error(
-      `compiling dependencies: python3 ended with ${code}: ${shownLine(output.trim())}`,
+      `compiling dependencies: python3 failed with exit code ${code}: ${shownLine(output.trim())}`,
     );
 }

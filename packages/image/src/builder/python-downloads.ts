@@ -28,7 +28,7 @@ export function noteOf(home: string): string | undefined {
   const file = join(home, firstFailure);
   if (!existsSync(file)) return undefined;
   return [
-    "note: with the login that is needed no code of packages is run, which could read it. Put a wheel into the index, or a source distribution with its PKG-INFO. With the login pip said:",
+    "note: the index needs a login, so no code of packages is run, which could read it. Add a wheel to the index, or a source distribution with its PKG-INFO. With the login, pip reported:",
     readFileSync(file, "utf8"),
   ].join("\n");
 }

@@ -115,7 +115,7 @@ describe("credentials", () => {
     vi.stubEnv("TEST_LOOT", build.npmConfig);
     const failure: unknown = await buildFunctionImage(build).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UserError);
-    expect(messageOf(failure)).toMatch(/node_modules\/thief\/loot\.txt holds a credential/);
+    expect(messageOf(failure)).toMatch(/node_modules\/thief\/loot\.txt contains a credential/);
     expect(existsSync(dir) ? everythingIn(dir) : "").not.toContain(token);
   });
 
@@ -194,7 +194,5 @@ test("an installation that fills the disk is ended, with a word to the author", 
     1024 * 1024,
   ).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(UserError);
-  expect(messageOf(failure)).toMatch(
-    /^dependencies: more than 0\.0 GiB while they were installed$/,
-  );
+  expect(messageOf(failure)).toMatch(/^dependencies: more than 0\.0 GiB during the installation$/);
 });

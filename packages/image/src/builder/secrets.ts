@@ -69,7 +69,7 @@ export function assertNoSecrets(files: readonly LayerFile[], secrets: readonly s
     );
     if (inName || ("file" in entry && holds(readSome(entry.file), wanted)))
       throw new UserError(
-        `dependencies: ${withoutSecrets(entry.path, secrets)} holds a credential of the package registry: it must not get into an image`,
+        `dependencies: ${withoutSecrets(entry.path, secrets)} contains a credential of the package registry, which must not get into an image`,
       );
   }
 }

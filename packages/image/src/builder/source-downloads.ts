@@ -74,5 +74,7 @@ async function buildRequirements(run: PipRun): Promise<Record<string, string[]>>
   const { code, output } = await runInstaller("python3", args, run);
   const last = output.trim().split("\n").at(-1) ?? "";
   if (code === 0) return JSON.parse(last) as Record<string, string[]>;
-  throw new Error(`reading source distributions: python3 ended with ${code}: ${shownLine(last)}`);
+  throw new Error(
+    `reading source distributions: python3 failed with exit code ${code}: ${shownLine(last)}`,
+  );
 }

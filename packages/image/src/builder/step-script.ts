@@ -10,7 +10,7 @@ made="\${SPRY_ROOT-}/workspace/handover/${madeFile}"
 if [ -f "$made" ] && IFS= read -r word < "$made"; then
   for step; do :; done
   if [ "$step" = push ]; then
-    echo "the image is there already: a step before has pushed it"
+    echo "the image exists already: an earlier step has pushed it"
     printf %s "$word" > "\${SPRY_TERMINATION_LOG:-/dev/termination-log}"
   fi
   exit

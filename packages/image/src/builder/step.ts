@@ -32,7 +32,7 @@ async function takeStep(
   if (step === undefined) return (await buildFunctionImage(options)).image;
   const build = await FunctionBuild.open(options, before?.directory ?? options.scratch);
   if (step === "scripts") {
-    if (!before) throw new Error(`there is nothing from the step before in ${handover}`);
+    if (!before) throw new Error(`the previous step left nothing in ${handover}`);
     await build.runScripts(before.fetched);
     return undefined;
   }

@@ -46,7 +46,7 @@ const prints = 'console.log(require("axios"));';
 const declaring = (dependencies: Record<string, string>, more = {}) =>
   JSON.stringify({ name: "fn", version: "1.0.0", dependencies, ...more });
 const added = (name: string, range: string) =>
-  `${name} is not among the Function's dependencies: added ${name}@${range}, as Kyma's images bring it; declare it to choose a version`;
+  `${name} is not among the Function's dependencies: added ${name}@${range}, as in Kyma's images; declare it to choose a version`;
 const addedAxios = added("axios", "^1.3.3");
 
 /** A lock file as npm writes it, of packages without dependencies. */

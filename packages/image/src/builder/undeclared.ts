@@ -59,7 +59,7 @@ export async function addUndeclared(
   }
   for (const name of missing)
     report(
-      `${name} is not among the Function's dependencies: added ${packageSpec(name)}, as Kyma's images bring it; declare it to choose a version`,
+      `${name} is not among the Function's dependencies: added ${packageSpec(name)}, as in Kyma's images; declare it to choose a version`,
     );
 }
 

@@ -126,7 +126,7 @@ describe("a registry client", () => {
     expect((await resolve("arm64")).config.architecture).toBe("arm64");
     expect((await resolve("amd64")).config.architecture).toBe("amd64");
     await expect(resolve("riscv64")).rejects.toThrow(
-      "no image for linux/riscv64; there is linux/amd64, linux/arm64",
+      "no image for linux/riscv64; available: linux/amd64, linux/arm64",
     );
   });
 

@@ -1,7 +1,7 @@
 import { defineProcessMetrics } from "./process-metrics.ts";
 import { MetricsRegistry } from "./registry.ts";
 
-/** What a work queue tells about itself. */
+/** A work queue's metrics. */
 export interface QueueMetrics {
   depth(keys: number): void;
   added(): void;
@@ -15,7 +15,7 @@ export type PassResult = "success" | "requeue_after" | "error" | "timeout";
 
 /** Where controllers report. A room that needs no metrics passes none and pays nothing. */
 export interface ControllerMetrics {
-  /** For what a controller has to tell besides. */
+  /** For a controller's additional metrics. */
   readonly registry: MetricsRegistry;
   queue(name: string): QueueMetrics;
   reconciled(controller: string, result: PassResult, seconds: number): void;

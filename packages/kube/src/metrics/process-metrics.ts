@@ -1,6 +1,6 @@
 import { type MetricsRegistry } from "./registry.ts";
 
-/** What every client library of Prometheus tells of its process, under the same names. */
+/** The process metrics of every Prometheus client library, under the same names. */
 export function defineProcessMetrics(registry: MetricsRegistry): void {
   const startedAt = Date.now() / 1000 - process.uptime();
   const gauge = (name: string, help: string, read: () => number) =>

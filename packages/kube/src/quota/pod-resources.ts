@@ -6,7 +6,7 @@ type SizedPodSpec = PodSpec & { resources?: Partial<Record<Side, Record<string, 
 
 /**
  * What a Pod asks for (`k8s.io/component-helpers/resource`): its containers and sidecars together, or its
- * largest init container beside the sidecars before it, whichever is more; Pod-level amounts replace them.
+ * largest init container together with the sidecars before it, whichever is more; Pod-level amounts replace them.
  */
 export function podAmounts(spec: SizedPodSpec | undefined, side: Side): Amounts {
   let total: Amounts = new Map();

@@ -3,7 +3,7 @@ import { addQuantities, formatQuantity, parseQuantity, type Quantity } from "../
 /** Amounts by resource name, read. */
 export type Amounts = ReadonlyMap<string, Quantity>;
 
-/** `core/v1 ResourceList` → amounts. Throws an Error for a text that is no quantity. */
+/** `core/v1 ResourceList` → amounts. Throws an Error for an invalid quantity. */
 export function amountsOf(
   list: Record<string, string | number> | undefined,
 ): Map<string, Quantity> {

@@ -19,13 +19,11 @@ export function assertAsPip(target: string, log: string, sources: PackageSources
   const directories = metadataDirectories(target);
   const names = new Set(directories.map((directory) => nameOf(directory)));
   if (!isWithoutConflict(log, names))
-    throw new NotForUv("newest versions exclude each other, and what to give up is pip's choice");
+    throw new NotForUv("the newest versions conflict, and pip decides which one to lower");
   for (const directory of directories) {
     const wanted = requirementsOf(target, directory);
     if (wanted.some(({ name, versions }) => names.has(name) && beforeRelease.test(versions)))
-      throw new NotForUv(
-        `${directory.replace(".dist-info", "")} asks for a version before a release`,
-      );
+      throw new NotForUv(`${directory.replace(".dist-info", "")} requires a pre-release version`);
   }
   assertNothingTwice(target, directories);
   assertOnePlace(directories, sources);

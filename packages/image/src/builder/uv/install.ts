@@ -36,7 +36,7 @@ export async function installWithUv(
   const sources = sourcesOf(settings);
   const plain = plainRequirements(requirements, sources);
   if (run.onlyWheels && plain.hasFormats)
-    throw new NotForUv("which packages are to be built from source is said in requirements");
+    throw new NotForUv("the requirements specify which packages are built from source");
   const directory = join(home, "requirements-for-uv");
   writeRequirements(plain, directory);
   const env = {
@@ -50,7 +50,7 @@ export async function installWithUv(
   const args = uvArguments(run, settings, sources, plain);
   try {
     const { code, output } = await runInstaller(uv, args, { ...run, directory, env });
-    if (code !== 0) throw new NotForUv(`uv ended with ${code}`);
+    if (code !== 0) throw new NotForUv(`uv failed with exit code ${code}`);
     assertAsPip(run.target, output, sources);
   } catch (error) {
     rmSync(run.target, { recursive: true, force: true });
@@ -77,7 +77,7 @@ function uvArguments(
   const formats = formatSettings.flatMap((name) => {
     const value = settings.get(name) ?? "";
     if (!/^[\w.,:-]*$/.test(value) || value.includes(":none:"))
-      throw new NotForUv(`uv has no equal of pip's setting ${name}`);
+      throw new NotForUv(`uv has no equivalent of pip's setting ${name}`);
     return value.split(",").flatMap((each) => (each ? [`--${name}`, each] : []));
   });
   return [

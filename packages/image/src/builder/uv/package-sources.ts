@@ -34,7 +34,7 @@ const yes = /^(?:1|y|yes|t|true|on)$/i;
 export function sourcesOf(settings: PipSettings): PackageSources {
   for (const name of settings.keys())
     if (!harmless.has(name) && !translated.has(name))
-      throw new NotForUv(`uv has no equal of pip's setting ${name}`);
+      throw new NotForUv(`uv has no equivalent of pip's setting ${name}`);
   const list = (name: string) => settings.get(name)?.split(/\s+/).filter(Boolean) ?? [];
   return {
     index: settings.get("index-url"),

@@ -39,7 +39,7 @@ export function plainRequirements(
       if (isKept || line === "--require-hashes") return isKept;
       // Where these stand in several files, it is their order that counts.
       if (path !== requirementsFile || !takeSource(line, sources))
-        throw new NotForUv(`uv has no equal of a line in ${path}`);
+        throw new NotForUv(`uv has no equivalent of a line in ${path}`);
       return false;
     });
     return { path, text: [...kept, ""].join("\n") };

@@ -77,7 +77,7 @@ test.each([
   "-i ${INDEX}",
   "a b c",
 ])("the requirement %s is left to pip", (line) => {
-  expect(() => plain(`${line}\n`)).toThrow(/uv has no equal of a line in requirements\.txt/);
+  expect(() => plain(`${line}\n`)).toThrow(/uv has no equivalent of a line in requirements\.txt/);
 });
 
 test("an index in an included file is left to pip: the order counts", () => {

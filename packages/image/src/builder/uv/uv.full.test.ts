@@ -74,7 +74,7 @@ function withUv(): void {
   vi.stubEnv("PATH", `${uv}${delimiter}${process.env["PATH"]}`);
 }
 
-/** A setting that changes nothing here, and that uv has no equal of. */
+/** A setting that changes nothing here, and that uv has no equivalent of. */
 function withPip(): void {
   vi.stubEnv("PIP_PREFER_BINARY", "1");
 }
@@ -105,7 +105,7 @@ describe.skipIf(!uv)("a build with uv (which is got from the package index)", ()
     expect(lines).toContain("installed with uv");
     withPip();
     expect(await imageOf(build, "pip")).toBe(image);
-    expect(lines).toContain(notForUv("uv has no equal of pip's setting prefer-binary"));
+    expect(lines).toContain(notForUv("uv has no equivalent of pip's setting prefer-binary"));
     expect(lines.join("\n")).not.toContain("secret-token");
   });
 
@@ -114,7 +114,7 @@ describe.skipIf(!uv)("a build with uv (which is got from the package index)", ()
     [
       "newest versions exclude each other",
       "beside\nchoosy\n",
-      "newest versions exclude each other, and what to give up is pip's choice",
+      "the newest versions conflict, and pip decides which one to lower",
     ],
     [
       "packages have the same file",
@@ -124,7 +124,7 @@ describe.skipIf(!uv)("a build with uv (which is got from the package index)", ()
     [
       "a package wants a version before a release",
       "early\n",
-      "early-1.0 asks for a version before a release",
+      "early-1.0 requires a pre-release version",
     ],
   ];
   test.each(different)("leaves it to pip where %s", async (_, text, words) => {
