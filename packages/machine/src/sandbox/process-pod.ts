@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, realpathSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import { type Clock } from "@spry/kube";
 import { type ServiceFiles } from "../network/service-files.ts";
+import { type Confinement } from "./confinement/confinement.ts";
+import { type Bind } from "./confinement/mount-table.ts";
 import { inClusterConfig } from "./in-cluster-config.ts";
 import { interpreterLabel, type Interpreters, interpretersIn } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
-import { ProcessContainer } from "./process-container.ts";
+import { type Launch, ProcessContainer } from "./process-container.ts";
 import { findByEnvironment, isAlive, signalProcess } from "./processes.ts";
 import {
   containerDir,
@@ -18,13 +20,20 @@ import {
   type ProcessRecord,
   writeRecord,
 } from "./records.ts";
-import { type ContainerSpec, type PodSandbox, type SandboxContainer } from "./sandbox.ts";
+import {
+  type ContainerSpec,
+  type Mount,
+  type PodSandbox,
+  type SandboxContainer,
+} from "./sandbox.ts";
 
 export interface ProcessPodOptions {
   record: PodRecord;
   dir: string;
   interpreters: Interpreters;
   services: ServiceFiles;
+  /** How its containers are kept apart; nothing where this machine has no means. */
+  confinement: Confinement | undefined;
   /** Otherwise all Pods share one address and its ports. */
   ownAddress: boolean;
   clock: Clock;
@@ -37,12 +46,15 @@ const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 export class ProcessPod implements PodSandbox {
   readonly ip: string;
   readonly dir: string;
+  readonly owner: { uid: number; gid: number } | undefined;
   readonly #options: ProcessPodOptions;
   readonly #running = new Map<string, ProcessContainer>();
 
   constructor(options: ProcessPodOptions) {
-    this.ip = options.record.ip;
+    const { confinement, record } = options;
+    this.ip = record.ip;
     this.dir = options.dir;
+    this.owner = confinement?.kind === "root" ? confinement.userOf(record.ip) : undefined;
     this.#options = options;
   }
 
@@ -52,7 +64,7 @@ export class ProcessPod implements PodSandbox {
     const root = path.join(dir, "root");
     await buildRootView(root, spec.image.rootDir, spec.mounts);
     const rewriter = new PathRewriter(spec.image.rootDir, spec.mounts);
-    const cwd = await this.#workingDir(spec, rewriter, root);
+    const cwd = await this.#workingDir(spec, rewriter, root, dir);
     const env = this.#environment(spec, rewriter, root);
     const kubeconfig = await inClusterConfig(dir, spec.mounts, env);
     if (kubeconfig) env["KUBECONFIG"] = kubeconfig;
@@ -68,6 +80,8 @@ export class ProcessPod implements PodSandbox {
       input: spec.stdin && { file: path.join(dir, "stdin"), mode: spec.stdin },
       exitFile: spec.keepExitCode ? left : undefined,
       tty: spec.tty,
+      hostName: spec.hostName,
+      confined: await this.#confine(spec, { root, cwd, kubeconfig, dir }),
     };
     const container = ProcessContainer.start(id, launch, this.#options.clock);
     if (container.pid > 0) {
@@ -81,11 +95,76 @@ export class ProcessPod implements PodSandbox {
         startedAt,
         cwd,
         env,
+        confined: launch.confined?.as,
       };
       writeRecord(processFile(this.dir, spec.name), record);
       this.#track(spec.name, container);
     }
     return container;
+  }
+
+  /** Binds, at their own places, what the container uses: all other files of the machine do not exist for it. */
+  async #confine(
+    spec: ContainerSpec,
+    {
+      root,
+      cwd,
+      kubeconfig,
+      dir,
+    }: { root: string; cwd: string; kubeconfig: string | undefined; dir: string },
+  ): Promise<Launch["confined"]> {
+    const { confinement, interpreters, services, record } = this.#options;
+    if (!confinement) return undefined;
+    const user = confinement.userOf(record.ip);
+    const scratch = ["tmp", "home"].map((name) => path.join(this.dir, name));
+    const isOwn = cwd === ownWorkingDir(dir);
+    if (isOwn) mkdirSync(cwd, { recursive: true, mode: 0o755 });
+    if (confinement.kind === "root")
+      for (const file of [
+        ...scratch,
+        spec.terminationLog,
+        ...(kubeconfig ? [kubeconfig] : []),
+        ...(isOwn ? [cwd] : []),
+      ])
+        chownSync(file, user.uid, user.gid);
+    const names = interpretersIn(spec.image.config.Labels?.[interpreterLabel]);
+    const files = (await Promise.all(names.map((name) => interpreters.filesOf(name)))).flat();
+    const read = [
+      root,
+      spec.image.rootDir,
+      services.dir,
+      ...files,
+      ...(kubeconfig ? [kubeconfig] : []),
+    ];
+    const write = [...scratch, ...(isOwn ? [cwd] : [])];
+    return {
+      by: confinement,
+      as: { kind: confinement.kind, ...user, jail: path.join(dir, "jail") },
+      binds: [
+        ...[...new Set(read.flatMap((file) => [file, realPath(file)]))].map((file) =>
+          bindOf(file, "read"),
+        ),
+        ...[...write, spec.terminationLog].map((file) => bindOf(file, "write")),
+        ...this.#volumeBinds(spec.mounts),
+      ],
+    };
+  }
+
+  /**
+   * Whole volumes, also where a part is mounted: a container that writes to one may put a link in the place of
+   * that part, which would be followed while it is bound.
+   */
+  #volumeBinds(mounts: readonly Mount[]): Bind[] {
+    const volumes = path.join(this.dir, "volumes");
+    const rootOf = (source: string) => {
+      const [name = "", ...below] = path.relative(volumes, source).split("/");
+      return name === ".." || below.length === 0 ? source : path.join(volumes, name);
+    };
+    const byRoot = Map.groupBy(mounts, ({ source }) => rootOf(source));
+    return [...byRoot].map(([file, parts]) => {
+      const isReadOnly = parts.every(({ readOnly }) => readOnly === true);
+      return bindOf(file, isReadOnly ? "read" : "write");
+    });
   }
 
   adopt(record: ProcessRecord): ProcessContainer {
@@ -111,13 +190,23 @@ export class ProcessPod implements PodSandbox {
   }
 
   /** The real working directory; one that neither image nor mounts have is made, as runtimes do. */
-  async #workingDir(spec: ContainerSpec, rewriter: PathRewriter, root: string): Promise<string> {
+  async #workingDir(
+    spec: ContainerSpec,
+    rewriter: PathRewriter,
+    root: string,
+    dir: string,
+  ): Promise<string> {
     const wanted = spec.workingDir || spec.image.config.WorkingDir || "/";
     const real = rewriter.realPath(wanted);
     if (real !== undefined && existsSync(real)) return real;
-    const dir = path.join(root, path.posix.normalize(`/${wanted}`));
-    await mkdir(dir, { recursive: true });
-    return dir;
+    if (this.#options.confinement) {
+      // Made by the container's own user: links in a volume may lead anywhere.
+      const isInVolume = real !== undefined && real.startsWith(`${this.dir}/volumes/`);
+      return isInVolume ? real : ownWorkingDir(dir);
+    }
+    const made = path.join(root, path.posix.normalize(`/${wanted}`));
+    await mkdir(made, { recursive: true });
+    return made;
   }
 
   /** Exactly what image and Pod say, and the few variables that every container of this sandbox has. */
@@ -151,6 +240,21 @@ export class ProcessPod implements PodSandbox {
     // A process that is being killed may still be writing.
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     this.#options.onClose();
+  }
+}
+
+/** Where a container works whose own directory is neither in its image nor in a volume. */
+const ownWorkingDir = (containerDir: string): string => path.join(containerDir, "work");
+
+function bindOf(file: string, access: Bind["access"]): Bind {
+  return { path: file, source: realPath(file), access };
+}
+
+function realPath(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
   }
 }
 

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { type Confined } from "./confinement/confinement.ts";
 import { type PodIdentity } from "./sandbox.ts";
 
 /**
@@ -8,6 +9,7 @@ import { type PodIdentity } from "./sandbox.ts";
  *     <dataDir>/pods/<uid>/pod.json                       PodRecord
  *     <dataDir>/pods/<uid>/containers/<name>/process.json ProcessRecord
  *     <dataDir>/pods/<uid>/containers/<name>/exit-code    written by the process's shell, if it has one
+ *     <dataDir>/pods/<uid>/containers/<name>/jail/        the container's own root directory, where it is kept apart
  */
 export interface PodRecord extends PodIdentity {
   ip: string;
@@ -26,6 +28,8 @@ export interface ProcessRecord {
   startedAt: number;
   cwd: string;
   env: Record<string, string>;
+  /** How it is kept apart; nothing where it is not. */
+  confined?: Confined | undefined;
 }
 
 export const podsDir = (dataDir: string): string => path.join(dataDir, "pods");

@@ -59,6 +59,8 @@ export async function openOciSandbox(options: OciSandboxOptions): Promise<Sandbo
 
 class OciSandbox implements Sandbox {
   readonly name = "oci";
+  readonly isolation =
+    "each container has its own root file system, namespaces, limits and system call filter, and shares this machine's kernel";
   readonly #dataDir: string;
   readonly #log: Logger;
   readonly #addresses: AddressPool;
@@ -90,11 +92,16 @@ class OciSandbox implements Sandbox {
     this.#surroundings = surroundingsOf(this.#dataDir, runtimeOf(options.runtime), clock);
   }
 
+  get runtimeVersion(): string {
+    return `oci://${path.basename(this.#surroundings.runtime.file)}`;
+  }
+
   get annotations(): Record<string, string> {
     const network = this.#network
       ? `own: every Pod has a network namespace and an address of ${this.#network.pods.block.cidr}; NetworkPolicies are kept`
       : `shared: every Pod has a loopback address of its own on this machine, Services are not known by name, and NetworkPolicies are not kept, because ${this.#withoutNetwork}`;
     return {
+      "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits": "enforced: containers run in cgroups of their own",
       "node.spry.io/network": network,
     };
