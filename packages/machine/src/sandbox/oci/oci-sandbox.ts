@@ -41,7 +41,7 @@ import { killStrayRuntimes, removeStrayContainers, surroundingsOf } from "./stra
 import { runTrial } from "./trial.ts";
 
 export interface OciSandboxOptions extends SandboxOptions {
-  /** The runtime's program; by default the runc on the `PATH`. */
+  /** The runtime's program; by default the runc, or else the crun, on the `PATH`. */
   runtime?: string | undefined;
 }
 
@@ -50,8 +50,8 @@ export interface OciSandboxOptions extends SandboxOptions {
  * where that does not work.
  */
 export async function openOciSandbox(options: OciSandboxOptions): Promise<Sandbox> {
-  if (process.platform !== "linux") throw new Error("containers need Linux");
-  if (process.getuid?.() !== 0) throw new Error("containers need root");
+  if (process.platform !== "linux") throw new Error("it needs Linux");
+  if (process.getuid?.() !== 0) throw new Error("it needs root");
   const sandbox = new OciSandbox(options);
   await sandbox.try();
   return sandbox;
@@ -290,7 +290,7 @@ class OciSandbox implements Sandbox {
 function runtimeOf(given: string | undefined): string {
   const file = given ?? findRuntime();
   if (file === undefined || !existsSync(file))
-    throw new Error("there is no OCI runtime on the PATH: install runc, or use --sandbox process");
+    throw new Error("it needs runc or crun: apt install runc");
   return file;
 }
 
