@@ -99,6 +99,7 @@ export function ociSpecOf(options: OciSpecOptions): OciSpec {
       },
       noNewPrivileges: isolation?.allowPrivilegeEscalation === false,
       oomScoreAdj: oomScore,
+      rlimits: [{ type: "RLIMIT_CORE", hard: 0, soft: 0 }],
     },
     mounts: [
       ...options.rootMounts,
