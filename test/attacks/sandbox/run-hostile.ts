@@ -95,7 +95,7 @@ function specOf(name: string, place: PodSandbox, image: LocalImage): ContainerSp
     dataDir: directory,
     pods: path.join(dataDir, "pods"),
     uid: path.basename(place.dir),
-    backwards: [...secret].reverse().join(""),
+    backwards: Array.from(secret).reverse().join(""),
     victimMark: "victim.cjs",
     victimFile: path.join(dataDir, "pods", "victim-1111", "volumes", "own", "secret"),
     processes: name === "attacker" ? [process.pid, victimPid()] : [],

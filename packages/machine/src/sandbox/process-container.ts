@@ -1,15 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import {
-  closeSync,
-  existsSync,
-  fchownSync,
-  openSync,
-  readFileSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fchownSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { constants } from "node:os";
-import path from "node:path";
 import { type Readable, type Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { type Clock, messageOf, sleep } from "@spry/kube";
@@ -320,7 +311,8 @@ export class ProcessContainer implements SandboxContainer {
 }
 
 async function drained({ stdout, stderr }: ExecProcess): Promise<void> {
-  const ends = [stdout, stderr].map((stream) => stream && finished(stream, { writable: false }));
+  const streams = [stdout, stderr].filter((stream) => stream !== undefined);
+  const ends = streams.map((stream) => finished(stream, { writable: false }));
   await Promise.allSettled(ends);
 }
 

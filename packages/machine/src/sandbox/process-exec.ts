@@ -22,7 +22,7 @@ export interface ExecPlace {
    * The command that runs another one within the container, where that is kept apart, and its environment; or why
    * there is none.
    */
-  within?(argv: readonly string[]): { argv: string[]; env: Record<string, string> } | string;
+  within?: (argv: readonly string[]) => { argv: string[]; env: Record<string, string> } | string;
 }
 
 /** Runs a command beside a container's program, as a session of its own. */

@@ -87,16 +87,15 @@ export class Confinement {
     const isRoot = this.kind === "root";
     return [
       unshare,
-      ...(isRoot ? [] : ["--user", "--map-current-user", "--keep-caps"]),
-      ...["--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child"],
+      ...words(isRoot ? "" : "--user --map-current-user --keep-caps"),
       // What is unmounted on the machine must not be held here.
-      ...["--propagation", "slave"],
-      ...[sh, "-c", prepare, "sh", mount, table, isRoot ? program.hostName : ""],
+      ...words("--mount --pid --ipc --uts --fork --kill-child --propagation slave"),
+      ...command(sh, "-c", prepare, "sh", mount, table, isRoot ? program.hostName : ""),
       isRoot || countsByNamespace() ? String(maxProcesses) : "",
-      ...[unshare, `--root=${root}`],
+      ...command(unshare, `--root=${root}`),
       ...withoutRights(confined, this.#tools),
-      ...["--pdeathsig", "KILL"],
-      ...[sh, startFile, "run", program.cwd, ...program.argv],
+      ...words("--pdeathsig KILL"),
+      ...command(sh, startFile, "run", program.cwd, ...program.argv),
     ];
   }
 
@@ -127,22 +126,26 @@ export function joinCommand(
   const tools = findTools();
   return [
     tools.nsenter,
-    ...(confined.kind === "root" ? [] : ["--user", "--preserve-credentials"]),
-    ...[`--target=${target}`, "--mount", "--pid", "--ipc", "--uts", "--root", "--wd"],
+    ...words(confined.kind === "root" ? "" : "--user --preserve-credentials"),
+    `--target=${target}`,
+    ...words("--mount --pid --ipc --uts --root --wd"),
     ...withoutRights(confined, tools),
-    ...[tools.sh, startFile, "exec", cwd, ...argv],
+    ...command(tools.sh, startFile, "exec", cwd, ...argv),
   ];
 }
 
 function withoutRights({ kind, uid, gid }: Confined, { setpriv }: Tools): string[] {
-  const user = [`--reuid=${uid}`, `--regid=${gid}`, "--clear-groups"];
+  const user = `--reuid=${uid} --regid=${gid} --clear-groups`;
   return [
     setpriv,
-    "--no-new-privs",
-    ...["--inh-caps=-all", "--bounding-set=-all"],
-    ...(kind === "root" ? user : ["--ambient-caps=-all"]),
+    ...words("--no-new-privs --inh-caps=-all --bounding-set=-all"),
+    ...words(kind === "root" ? user : "--ambient-caps=-all"),
   ];
 }
+
+const words = (text: string): string[] => text.split(" ").filter(Boolean);
+/** Helpers follow each other; so they do in the list. */
+const command = (...argv: string[]): string[] => argv;
 
 const rootOf = ({ jail }: Confined): string => path.join(jail, "root");
 

@@ -5,8 +5,16 @@ import { type Bind } from "./mount-table.ts";
 
 /** Programs and libraries. Homes, `/var`, `/run`, `/opt`, `/srv` and all else are not shown. */
 const systemDirs = [
-  ...["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr"],
-  ...["nix/store", "gnu/store", "var/lib/ca-certificates"],
+  "bin",
+  "sbin",
+  "lib",
+  "lib32",
+  "lib64",
+  "libx32",
+  "usr",
+  "nix/store",
+  "gnu/store",
+  "var/lib/ca-certificates",
 ].map((name) => `/${name}`);
 
 /** What programs look up: names, certificates, time zones, how libraries are found. */
