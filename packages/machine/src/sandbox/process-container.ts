@@ -2,8 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, fchownSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { type Readable, type Writable } from "node:stream";
-import { finished } from "node:stream/promises";
-import { type Clock, messageOf, sleep } from "@spry/kube";
+import { type Clock, sleep } from "@spry/kube";
 import {
   type Confined,
   type Confinement,
@@ -15,9 +14,11 @@ import { type Bind } from "./confinement/mount-table.ts";
 import { ContainerInput, type InputMode } from "./container-input.ts";
 import { deferredExec } from "./deferred-exec.ts";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
+import { resultOf } from "./exec-result.ts";
 import { isOnPath } from "./programs.ts";
 import { execInProcessSandbox, type ExecPlace } from "./process-exec.ts";
 import { isAlive, readStat, signalGroup, signalGroupOf, signalProcess } from "./processes.ts";
+import { readySignal } from "./ready-signal.ts";
 import { type ProcessRecord } from "./records.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "./sandbox.ts";
 import {
@@ -32,9 +33,8 @@ import {
 } from "./terminal.ts";
 
 const adoptedPollMs = 500;
-const maxExecOutput = 10 * 1024;
-/** What a command has written before its end is in its pipes. */
-const lastOutputMs = 1000;
+/** The program's parent ends right after it. */
+const endMs = 1000;
 const startMs = 5000;
 const startPollMs = 5;
 
@@ -223,7 +223,7 @@ export class ProcessContainer implements SandboxContainer {
       signalProcess(first, "SIGKILL");
     }
     // What the program's parent would still have to do, it need not.
-    if (signal === "SIGKILL") this.#clock.after(lastOutputMs, () => this.#end());
+    if (signal === "SIGKILL") this.#clock.after(endMs, () => this.#end());
     return true;
   }
 
@@ -238,28 +238,8 @@ export class ProcessContainer implements SandboxContainer {
     return { exitCode: 128 + constants.signals[signal], signal, finishedAt };
   }
 
-  async exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
-    const exec = this.execStreams({ argv, stdin: false, tty: false });
-    let [output, timedOut] = ["", false];
-    for (const stream of [exec.stdout, exec.stderr])
-      stream?.on("data", (chunk: Buffer) => {
-        if (output.length < maxExecOutput) output += chunk.toString();
-      });
-    // One that ignores SIGTERM would hold up the end of its Pod.
-    const cancel = this.#clock.after(timeoutMs, () => {
-      timedOut = true;
-      exec.kill();
-    });
-    try {
-      const { exitCode } = await exec.exited;
-      await Promise.race([drained(exec), sleep(this.#clock, lastOutputMs)]);
-      if (timedOut) return { exitCode: -1, output: `timed out after ${timeoutMs} ms` };
-      return { exitCode, output: output.slice(0, maxExecOutput) };
-    } catch (error) {
-      return { exitCode: 126, output: messageOf(error) };
-    } finally {
-      cancel();
-    }
+  exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
+    return resultOf(this.execStreams({ argv, stdin: false, tty: false }), timeoutMs, this.#clock);
   }
 
   openStdin(): Writable | undefined {
@@ -308,25 +288,6 @@ export class ProcessContainer implements SandboxContainer {
     for (let left = startMs; left > 0 && !this.#isOver && !this.#execPlace(); left -= startPollMs)
       await sleep(this.#clock, startPollMs);
   }
-}
-
-async function drained({ stdout, stderr }: ExecProcess): Promise<void> {
-  const streams = [stdout, stderr].filter((stream) => stream !== undefined);
-  const ends = streams.map((stream) => finished(stream, { writable: false }));
-  await Promise.allSettled(ends);
-}
-
-function readySignal(pipe: Readable): Promise<void> {
-  return new Promise((resolve) => {
-    let text = "";
-    pipe.on("data", (chunk: Buffer) => {
-      text = (text + chunk.toString("latin1")).slice(-64);
-      if (text.includes("ready\n")) resolve();
-    });
-    pipe.on("error", () => {});
-    // Otherwise the pipe alone would keep this program alive.
-    (pipe as Readable & { unref?: () => void }).unref?.();
-  });
 }
 
 /** What the shell around a program has left; undefined when there is nothing. */

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { chownSync, existsSync, mkdirSync, realpathSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
-import { type Clock } from "@spry/kube";
+import { type Clock, sleep } from "@spry/kube";
 import { type ServiceFiles } from "../network/service-files.ts";
 import { type Confinement } from "./confinement/confinement.ts";
-import { type Bind } from "./confinement/mount-table.ts";
+import { bindsOf, volumeBinds } from "./confinement/container-binds.ts";
 import { inClusterConfig } from "./in-cluster-config.ts";
 import { interpreterLabel, type Interpreters, interpretersIn } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
@@ -20,12 +20,7 @@ import {
   type ProcessRecord,
   writeRecord,
 } from "./records.ts";
-import {
-  type ContainerSpec,
-  type Mount,
-  type PodSandbox,
-  type SandboxContainer,
-} from "./sandbox.ts";
+import { type ContainerSpec, type PodSandbox, type SandboxContainer } from "./sandbox.ts";
 
 export interface ProcessPodOptions {
   record: PodRecord;
@@ -40,6 +35,8 @@ export interface ProcessPodOptions {
   onClose: () => void;
 }
 
+/** The kernel ends a killed process within this time, if nothing holds it. */
+const endMs = 5_000;
 const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** A Pod whose containers are plain processes of this machine. */
@@ -103,68 +100,32 @@ export class ProcessPod implements PodSandbox {
     return container;
   }
 
-  /** Binds, at their own places, what the container uses: all other files of the machine do not exist for it. */
+  /** Shows the container, at their own places, what it uses: all other files of the machine do not exist for it. */
   async #confine(
     spec: ContainerSpec,
-    {
-      root,
-      cwd,
-      kubeconfig,
-      dir,
-    }: { root: string; cwd: string; kubeconfig: string | undefined; dir: string },
+    made: { root: string; cwd: string; kubeconfig: string | undefined; dir: string },
   ): Promise<Launch["confined"]> {
     const { confinement, interpreters, services, record } = this.#options;
     if (!confinement) return undefined;
-    const user = confinement.userOf(record.ip);
-    const scratch = ["tmp", "home"].map((name) => path.join(this.dir, name));
+    const { root, cwd, kubeconfig, dir } = made;
     const isOwn = cwd === ownWorkingDir(dir);
     if (isOwn) mkdirSync(cwd, { recursive: true, mode: 0o755 });
-    if (confinement.kind === "root")
-      for (const file of [
-        ...scratch,
-        spec.terminationLog,
-        ...(kubeconfig ? [kubeconfig] : []),
-        ...(isOwn ? [cwd] : []),
-      ])
-        chownSync(file, user.uid, user.gid);
+    const user = confinement.userOf(record.ip);
+    const scratch = [path.join(this.dir, "tmp"), path.join(this.dir, "home")];
+    const write = [...scratch, spec.terminationLog, ...(isOwn ? [cwd] : [])];
+    const own = kubeconfig === undefined ? [] : [kubeconfig];
+    if (this.owner) for (const file of [...write, ...own]) chownSync(file, user.uid, user.gid);
     const names = interpretersIn(spec.image.config.Labels?.[interpreterLabel]);
-    const files = (await Promise.all(names.map((name) => interpreters.filesOf(name)))).flat();
-    const read = [
-      root,
-      spec.image.rootDir,
-      services.dir,
-      ...files,
-      ...(kubeconfig ? [kubeconfig] : []),
-    ];
-    const write = [...scratch, ...(isOwn ? [cwd] : [])];
+    const files = await Promise.all(names.map((name) => interpreters.filesOf(name)));
+    const read = [root, spec.image.rootDir, services.dir, ...own, ...files.flat()];
     return {
       by: confinement,
       as: { kind: confinement.kind, ...user, jail: path.join(dir, "jail") },
       binds: [
-        ...[...new Set(read.flatMap((file) => [file, realPath(file)]))].map((file) =>
-          bindOf(file, "read"),
-        ),
-        ...[...write, spec.terminationLog].map((file) => bindOf(file, "write")),
-        ...this.#volumeBinds(spec.mounts),
+        ...bindsOf({ read, write }),
+        ...volumeBinds(path.join(this.dir, "volumes"), spec.mounts),
       ],
     };
-  }
-
-  /**
-   * Whole volumes, also where a part is mounted: a container that writes to one may put a link in the place of
-   * that part, which would be followed while it is bound.
-   */
-  #volumeBinds(mounts: readonly Mount[]): Bind[] {
-    const volumes = path.join(this.dir, "volumes");
-    const rootOf = (source: string) => {
-      const [name = "", ...below] = path.relative(volumes, source).split("/");
-      return name === ".." || below.length === 0 ? source : path.join(volumes, name);
-    };
-    const byRoot = Map.groupBy(mounts, ({ source }) => rootOf(source));
-    return [...byRoot].map(([file, parts]) => {
-      const isReadOnly = parts.every(({ readOnly }) => readOnly === true);
-      return bindOf(file, isReadOnly ? "read" : "write");
-    });
   }
 
   adopt(record: ProcessRecord): ProcessContainer {
@@ -234,7 +195,12 @@ export class ProcessPod implements PodSandbox {
   }
 
   async close(): Promise<void> {
-    for (const { container } of this.running()) container.kill("SIGKILL");
+    const running = this.running().map(({ container }) => container);
+    for (const container of running) container.kill("SIGKILL");
+    // One that still runs could put links in the place of what is being removed.
+    const { clock } = this.#options;
+    const ends = Promise.all(running.map(({ exited }) => exited));
+    if (this.owner) await Promise.race([ends, sleep(clock, endMs)]);
     for (const { pid } of await findByEnvironment(`SPRY_ROOT=${this.dir}/`))
       signalProcess(pid, "SIGKILL");
     // A process that is being killed may still be writing.
@@ -245,18 +211,6 @@ export class ProcessPod implements PodSandbox {
 
 /** Where a container works whose own directory is neither in its image nor in a volume. */
 const ownWorkingDir = (containerDir: string): string => path.join(containerDir, "work");
-
-function bindOf(file: string, access: Bind["access"]): Bind {
-  return { path: file, source: realPath(file), access };
-}
-
-function realPath(file: string): string {
-  try {
-    return realpathSync(file);
-  } catch {
-    return file;
-  }
-}
 
 /** Where Pods share one address, says which port is taken instead of letting the program fail. */
 function assertFree(port: number): Promise<void> {

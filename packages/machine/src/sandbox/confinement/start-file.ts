@@ -31,7 +31,7 @@ export function startScript(env: Readonly<Record<string, string>>): string {
     `[ "$how" = run ] || exec ${program}`,
     // Shells say on their standard error which signal has ended a program; that is not for the log.
     "exec 9>&2 2>/dev/null",
-    `${program} 2>&9 9>&-`,
+    `(exec ${program} 2>&9 9>&-)`,
     "exit $?",
     "",
   ].join("\n");
