@@ -216,3 +216,32 @@ test("Pods are measured at once when the disk fills fast, and otherwise every te
   await manager.checkLimits();
   expect(state.evicted).toHaveLength(2);
 });
+
+test("a Pod that fills its disk is ended within seconds, and told why", async () => {
+  const { client, registry } = await startMachine();
+  const image = await registry.push("filler:1", { "app/x": "" });
+  const name = "filler";
+  await client.create(resources.pods, {
+    metadata: { namespace: "default", name },
+    spec: {
+      volumes: [{ name: "scratch", emptyDir: { sizeLimit: "1Mi" } }],
+      containers: [
+        {
+          name: "main",
+          image,
+          command: ["sh", "-c", `head -c 160000000 /dev/zero > "$FILE/x"; sleep 60`],
+          env: [{ name: "FILE", value: "/scratch" }],
+          volumeMounts: [{ name: "scratch", mountPath: "/scratch" }],
+        },
+      ],
+    },
+  });
+  await eventually(async () => {
+    const { status } = await client.get(resources.pods, { namespace: "default", name });
+    expect(status).toMatchObject({
+      phase: "Failed",
+      reason: "Evicted",
+      message: 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". ',
+    });
+  });
+});
