@@ -6,7 +6,7 @@ import path from "node:path";
 import { type Clock, sleep } from "@spry/kube";
 import { type ServiceFiles } from "../network/service-files.ts";
 import { type Confinement } from "./confinement/confinement.ts";
-import { bindsOf, volumeBinds } from "./confinement/container-binds.ts";
+import { bindsOf, sharedScratch, volumeBinds } from "./confinement/container-binds.ts";
 import { inClusterConfig } from "./in-cluster-config.ts";
 import { interpreterLabel, type Interpreters, interpretersIn } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
@@ -37,6 +37,8 @@ export interface ProcessPodOptions {
 
 /** The kernel ends a killed process within this time, if nothing holds it. */
 const endMs = 5_000;
+/** Of a Pod, for its containers to write to: `TMPDIR`, `HOME`, and what stands for /dev/shm. */
+export const scratchDirs = ["tmp", "home", "shm"];
 const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** A Pod whose containers are plain processes of this machine. */
@@ -111,7 +113,7 @@ export class ProcessPod implements PodSandbox {
     const isOwn = cwd === ownWorkingDir(dir);
     if (isOwn) mkdirSync(cwd, { recursive: true, mode: 0o755 });
     const user = confinement.userOf(record.ip);
-    const scratch = [path.join(this.dir, "tmp"), path.join(this.dir, "home")];
+    const scratch = scratchDirs.map((name) => path.join(this.dir, name));
     const write = [...scratch, spec.terminationLog, ...(isOwn ? [cwd] : [])];
     const own = kubeconfig === undefined ? [] : [kubeconfig];
     if (this.owner) for (const file of [...write, ...own]) chownSync(file, user.uid, user.gid);
@@ -120,9 +122,10 @@ export class ProcessPod implements PodSandbox {
     const read = [root, spec.image.rootDir, services.dir, ...own, ...files.flat()];
     return {
       by: confinement,
-      as: { kind: confinement.kind, ...user, jail: path.join(dir, "jail") },
+      as: { kind: confinement.kind, ...user, jail: confinement.jails.of(record.uid, spec.name) },
       binds: [
         ...bindsOf({ read, write }),
+        ...sharedScratch(this.dir),
         ...volumeBinds(path.join(this.dir, "volumes"), spec.mounts),
       ],
     };
@@ -198,11 +201,12 @@ export class ProcessPod implements PodSandbox {
     const running = this.running().map(({ container }) => container);
     for (const container of running) container.kill("SIGKILL");
     // One that still runs could put links in the place of what is being removed.
-    const { clock } = this.#options;
+    const { clock, confinement, record } = this.#options;
     const ends = Promise.all(running.map(({ exited }) => exited));
     if (this.owner) await Promise.race([ends, sleep(clock, endMs)]);
     for (const { pid } of await findByEnvironment(`SPRY_ROOT=${this.dir}/`))
       signalProcess(pid, "SIGKILL");
+    confinement?.jails.remove(record.uid);
     // A process that is being killed may still be writing.
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     this.#options.onClose();

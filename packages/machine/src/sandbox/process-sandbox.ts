@@ -8,11 +8,12 @@ import { AddressPool } from "./addresses.ts";
 import { type Confinement } from "./confinement/confinement.ts";
 import { isolationOf, nameOf } from "./confinement/description.ts";
 import { withoutCoreDumps } from "./confinement/core-dumps.ts";
+import { Jails } from "./confinement/jails.ts";
 import { findConfinement } from "./confinement/trial.ts";
 import { interpreterLabel, Interpreters, interpretersIn } from "./interpreters.ts";
 import { removeOciContainers } from "./oci/strays.ts";
 import { readExit } from "./process-container.ts";
-import { ProcessPod } from "./process-pod.ts";
+import { ProcessPod, scratchDirs } from "./process-pod.ts";
 import {
   findByEnvironment,
   isAlive,
@@ -121,6 +122,7 @@ class ProcessSandbox implements Sandbox {
     });
     this.#hasRecovered = true;
     await this.#endStrays();
+    new Jails(this.#dataDir).removeAllBut(new Set(recovered.map(({ uid }) => uid)));
     this.#services.prepare();
     // So that the first Pod need not wait for it.
     await this.#interpreters.ensure(Interpreters.own, () => {});
@@ -158,8 +160,8 @@ class ProcessSandbox implements Sandbox {
     const { uid, namespace, name } = pod;
     const record: PodRecord = { uid, namespace, name, ip: this.#addresses.take() };
     const dir = podDir(this.#dataDir, pod.uid);
-    mkdirSync(path.join(dir, "tmp"), { recursive: true, mode: 0o700 });
-    mkdirSync(path.join(dir, "home"), { recursive: true, mode: 0o700 });
+    for (const scratch of scratchDirs)
+      mkdirSync(path.join(dir, scratch), { recursive: true, mode: 0o700 });
     writeRecord(podFile(dir), record);
     return Promise.resolve(this.#add(record));
   }

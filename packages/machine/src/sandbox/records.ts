@@ -9,7 +9,6 @@ import { type PodIdentity } from "./sandbox.ts";
  *     <dataDir>/pods/<uid>/pod.json                       PodRecord
  *     <dataDir>/pods/<uid>/containers/<name>/process.json ProcessRecord
  *     <dataDir>/pods/<uid>/containers/<name>/exit-code    written by the process's shell, if it has one
- *     <dataDir>/pods/<uid>/containers/<name>/jail/        the container's own root directory, where it is kept apart
  */
 export interface PodRecord extends PodIdentity {
   ip: string;

@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { release } from "node:os";
 import path from "node:path";
+import { Jails } from "./jails.ts";
 import { type Bind, mountTable } from "./mount-table.ts";
 import { startFile, startScript } from "./start-file.ts";
 import { systemView, writeRoot } from "./system-view.ts";
@@ -15,7 +16,7 @@ export interface Confined {
   /** Whom it runs as. */
   uid: number;
   gid: number;
-  /** Its root directory. */
+  /** The directory with its root directory, and what goes with that. */
   jail: string;
 }
 
@@ -56,10 +57,12 @@ export class Confinement {
   readonly kind: ConfinementKind;
   readonly #tools: Tools;
   readonly #system = systemView();
+  readonly jails: Jails;
 
-  constructor(kind: ConfinementKind) {
+  constructor(kind: ConfinementKind, dataDir: string) {
     this.kind = kind;
     this.#tools = findTools();
+    this.jails = new Jails(dataDir);
   }
 
   /** A Pod's address is its own, and so is the user that is made from it. */

@@ -18,6 +18,16 @@ export function bindsOf({
   ];
 }
 
+/** Where programs write without having asked: on the disk, where it counts as what the Pod has written. */
+export function sharedScratch(podDir: string): Bind[] {
+  const tmp = path.join(podDir, "tmp");
+  return [
+    { path: "/tmp", source: tmp, access: "write", isOptional: true },
+    { path: "/var/tmp", source: tmp, access: "write", isOptional: true },
+    { path: "/dev/shm", source: path.join(podDir, "shm"), access: "write" },
+  ];
+}
+
 /**
  * Whole volumes, also where a part is mounted: a container that writes to one may put a link in the place of that
  * part, which would be followed while it is bound.

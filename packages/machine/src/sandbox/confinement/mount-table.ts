@@ -7,6 +7,8 @@ export interface Bind {
   source?: string;
   /** `device`: readable and writable as the machine's own device is. */
   access: "read" | "write" | "device";
+  /** Not mounted where something else has to be mounted below. */
+  isOptional?: boolean;
 }
 
 const options = {
@@ -28,6 +30,7 @@ export function mountTable(root: string, wanted: readonly Bind[]): string {
     const source = bind.source ?? bind.path;
     const stats = statSync(source, { throwIfNoEntry: false });
     if (!stats) continue;
+    if (bind.isOptional && wanted.some((each) => each.path.startsWith(`${bind.path}/`))) continue;
     const above = mounted.findLast((each) => isWithin(bind.path, each.path));
     const isShown = above !== undefined && shows(above, bind.path, source);
     if (isShown && bind.access === "read" && above.access === "read") continue;

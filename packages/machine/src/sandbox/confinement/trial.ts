@@ -26,7 +26,7 @@ export async function findConfinement(dataDir: string): Promise<Confinement | st
   mkdirSync(dataDir, { recursive: true });
   const dir = mkdtempSync(path.join(dataDir, "trial-"));
   try {
-    const confinement = new Confinement(isRoot ? "root" : "user");
+    const confinement = new Confinement(isRoot ? "root" : "user", dataDir);
     await tryIt(confinement, dir);
     return confinement;
   } catch (error) {
@@ -40,12 +40,18 @@ async function tryIt(confinement: Confinement, dir: string): Promise<void> {
   const secret = path.join(dir, "secret");
   writeFileSync(secret, "", { mode: 0o600 });
   const user = confinement.userOf("127.0.0.1");
-  const confined: Confined = { kind: confinement.kind, ...user, jail: path.join(dir, "jail") };
+  const uid = path.basename(dir);
+  const jail = confinement.jails.of(uid, "trial");
+  const confined: Confined = { kind: confinement.kind, ...user, jail };
   const argv = ["/bin/sh", "-c", check, "sh", secret];
   const program = { argv, env: {}, cwd: "/", hostName: "trial" };
   const [file = "", ...args] = confinement.command(confined, program, []);
   const options = { cwd: "/", env: helperEnvironment(dir), timeout: timeoutMs };
-  await promisify(execFile)(file, args, { ...options, killSignal: "SIGKILL" });
+  try {
+    await promisify(execFile)(file, args, { ...options, killSignal: "SIGKILL" });
+  } finally {
+    confinement.jails.remove(uid);
+  }
 }
 
 function whyOf(error: unknown, isRoot: boolean): string {
