@@ -28,11 +28,11 @@ const statusOf = (name) =>
 const limitOf = (name) =>
   new RegExp(`^${name}\\s+(\\S+)`, "m").exec(fs.readFileSync("/proc/self/limits", "utf8"))?.[1];
 
-/** How many more processes there can be, up to so many; they end by themselves. */
+/** How many more processes there can be, up to so many; they end with the container. */
 function bomb(most) {
-  const script = `i=0; while [ $i -lt ${most} ]; do sleep 3 & i=$((i+1)); done; echo $i`;
+  const script = `i=0; while [ $i -lt ${most} ]; do sleep 120 & i=$((i+1)); done; echo $i`;
   const { stdout } = spawnSync("sh", ["-c", script], {
-    timeout: 20_000,
+    timeout: 60_000,
     stdio: ["ignore", "pipe", "ignore"],
   });
   const all = Number(String(stdout).trim());

@@ -1,5 +1,5 @@
 /** What an interpreter consists of on this machine, for containers that see nothing else of it. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
 import { sharedLibrariesOf } from "@spry/image";
 import { findPython } from "./python-installations.ts";
@@ -9,7 +9,8 @@ export async function interpreterFiles(name: string, bin: string): Promise<strin
   const dir = path.dirname(bin);
   const [, version] = /^python@(.+)$/.exec(name) ?? [];
   if (version === undefined) {
-    const program = path.join(bin, "node");
+    // In the directory is a link to it.
+    const program = path.resolve(bin, readlinkSync(path.join(bin, "node")));
     return [dir, ...(await programFiles(program))];
   }
   const python = await findPython(version);

@@ -113,10 +113,10 @@ export class ProcessPod implements PodSandbox {
     const isOwn = cwd === ownWorkingDir(dir);
     if (isOwn) mkdirSync(cwd, { recursive: true, mode: 0o755 });
     const user = confinement.userOf(record.ip);
-    const scratch = scratchDirs.map((name) => path.join(this.dir, name));
-    const write = [...scratch, spec.terminationLog, ...(isOwn ? [cwd] : [])];
+    const [tmp = "", home = "", shm = ""] = scratchDirs.map((name) => path.join(this.dir, name));
+    const write = [tmp, home, spec.terminationLog, ...(isOwn ? [cwd] : [])];
     const own = kubeconfig === undefined ? [] : [kubeconfig];
-    if (this.owner) for (const file of [...write, ...own]) chownSync(file, user.uid, user.gid);
+    if (this.owner) for (const file of [...write, shm, ...own]) chownSync(file, user.uid, user.gid);
     const names = interpretersIn(spec.image.config.Labels?.[interpreterLabel]);
     const files = await Promise.all(names.map((name) => interpreters.filesOf(name)));
     const read = [root, spec.image.rootDir, services.dir, ...own, ...files.flat()];

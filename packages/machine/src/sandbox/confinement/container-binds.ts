@@ -23,7 +23,6 @@ export function sharedScratch(podDir: string): Bind[] {
   const tmp = path.join(podDir, "tmp");
   return [
     { path: "/tmp", source: tmp, access: "write", isOptional: true },
-    { path: "/var/tmp", source: tmp, access: "write", isOptional: true },
     { path: "/dev/shm", source: path.join(podDir, "shm"), access: "write" },
   ];
 }

@@ -33,6 +33,8 @@ export function mountTable(root: string, wanted: readonly Bind[]): string {
     if (bind.isOptional && wanted.some((each) => each.path.startsWith(`${bind.path}/`))) continue;
     const above = mounted.findLast((each) => isWithin(bind.path, each.path));
     const isShown = above !== undefined && shows(above, bind.path, source);
+    // A place within what is mounted can be no other: it may be a link, which would be followed on the machine.
+    if (above !== undefined && !isShown) continue;
     if (isShown && bind.access === "read" && above.access === "read") continue;
     if (above?.path === bind.path && above.access === bind.access) continue;
     const target = root + bind.path;

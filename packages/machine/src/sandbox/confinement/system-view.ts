@@ -1,4 +1,11 @@
-import { lstatSync, mkdirSync, readlinkSync, realpathSync, symlinkSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  symlinkSync,
+} from "node:fs";
 import { chmodSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type Bind } from "./mount-table.ts";
@@ -17,15 +24,19 @@ const systemDirs = [
   "var/lib/ca-certificates",
 ].map((name) => `/${name}`);
 
-/** What programs look up: names, certificates, time zones, how libraries are found. */
-const settings = (
-  "alternatives ca-certificates crypto-policies gai.conf host.conf hosts ld.so.cache ld.so.conf ld.so.conf.d " +
-  "locale.alias localtime mime.types nsswitch.conf pki protocols resolv.conf services ssl terminfo timezone"
-)
-  .split(" ")
-  .map((name) => `/etc/${name}`);
+/** What programs look up: names, certificates. Mounted, because it changes, or because it is large. */
+const settings = "alternatives crypto-policies hosts pki resolv.conf ssl".split(" ").map(inEtc);
+/** Small files that stay as they are: each mount costs a start a third of a millisecond. */
+const copied =
+  "gai.conf host.conf ld.so.cache locale.alias localtime mime.types nsswitch.conf protocols services timezone"
+    .split(" ")
+    .map(inEtc);
 
-const devices = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
+function inEtc(name: string): string {
+  return `/etc/${name}`;
+}
+
+const devices = ["null", "zero", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
 
 const deviceLinks: Record<string, string> = {
   fd: "/proc/self/fd",
@@ -39,6 +50,8 @@ export interface SystemView {
   binds: readonly Bind[];
   /** Path → where the link leads. */
   links: ReadonlyMap<string, string>;
+  /** Path → content. */
+  files: ReadonlyMap<string, Buffer>;
 }
 
 export function systemView(): SystemView {
@@ -52,7 +65,20 @@ export function systemView(): SystemView {
       links.set(file, readlinkSync(file));
     else if (real !== undefined) binds.push({ path: file, source: real, access: "read" });
   }
-  return { binds, links };
+  const files = new Map<string, Buffer>();
+  for (const file of copied) {
+    const content = contentOf(file);
+    if (content !== undefined) files.set(file, content);
+  }
+  return { binds, links, files };
+}
+
+function contentOf(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Undefined for a link that leads nowhere. */
@@ -72,7 +98,9 @@ export function writeRoot(
 ): void {
   for (const name of ["", "etc", "dev", "proc", "run", "var"])
     directory(path.join(root, name), 0o755);
-  for (const name of ["tmp", "var/tmp", "dev/shm"]) directory(path.join(root, name), 0o1777);
+  for (const name of ["tmp", "dev/shm"]) directory(path.join(root, name), 0o1777);
+  symlinkSync("/tmp", path.join(root, "var/tmp"));
+  for (const [name, content] of view.files) file(root + name, content);
   for (const [file, target] of [...view.links, ...Object.entries(deviceLinks).map(inDev)]) {
     mkdirSync(path.dirname(root + file), { recursive: true, mode: 0o755 });
     symlinkSync(target, root + file);
@@ -91,7 +119,7 @@ function directory(dir: string, mode: number): void {
   chmodSync(dir, mode);
 }
 
-function file(name: string, text: string): void {
+function file(name: string, text: string | Buffer): void {
   writeFileSync(name, text);
   chmodSync(name, 0o644);
 }
