@@ -11,6 +11,7 @@ import {
   startPrivateIndex,
   startPrivateNpm,
 } from "../support/private-registries.ts";
+import { testedSandbox } from "../support/host-address.ts";
 
 const token = "npm_Zx81Qspectrum48k";
 const password = "s3cret%2Fpa55word";
@@ -20,7 +21,7 @@ const interpreter = (await findPython("3.12"))?.executable;
 const python = interpreter ? "python312" : undefined;
 const canCompile = interpreter !== undefined && canCompileFor(interpreter);
 /** Containers of `oci` have no compiler: there the package is compiled before. */
-const isCompiled = process.env["SPRY_TEST_SANDBOX"] === "oci";
+const isCompiled = testedSandbox() === "oci";
 
 /** What talks most says most. */
 const platform = new Platform({ env: { SPRY_LOG_LEVEL: "debug" } });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findPython } from "@spry/machine";
 import { functionManifest, Platform } from "../support/platform.ts";
+import { testedSandbox } from "../support/host-address.ts";
 
 const platform = new Platform();
 const python = (await findPython("3.12")) ? "3.12" : undefined;
@@ -202,7 +203,7 @@ describe.skipIf(!python)(python ? "Python" : "skipped: Python 3.12 is not on thi
   });
 });
 
-const isOci = process.env["SPRY_TEST_SANDBOX"] === "oci";
+const isOci = testedSandbox() === "oci";
 
 describe.skipIf(!isOci)(
   isOci ? "NetworkPolicies" : "skipped: only oci keeps NetworkPolicies",

@@ -5,6 +5,7 @@ import {
   startDockerRegistry,
 } from "../support/docker-registry.ts";
 import { functionManifest, pause, Platform } from "../support/platform.ts";
+import { testedSandbox } from "../support/host-address.ts";
 
 describe("a registry with a small quota", () => {
   const quota = 8 * 1024 * 1024;
@@ -49,7 +50,7 @@ describe("a registry with a small quota", () => {
 });
 
 // Without TLS it is spoken to on loopback only, and in oci a Pod's loopback is its own.
-const unreachable = !hasDockerRegistry || process.env["SPRY_TEST_SANDBOX"] === "oci";
+const unreachable = !hasDockerRegistry || testedSandbox() === "oci";
 
 describe.skipIf(unreachable)("another registry (needs Debian's docker-registry)", () => {
   const platform = new Platform({ args: ["--no-example"] });

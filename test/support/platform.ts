@@ -171,7 +171,7 @@ export class Platform {
   }
 }
 
-/** `SPRY_TEST_SANDBOX=oci` runs every test of a whole platform in that sandbox. */
+/** `SPRY_TEST_SANDBOX` names the sandbox of every test of a whole platform; without it, the platform chooses. */
 function sandboxArguments(): string[] {
   const kind = process.env["SPRY_TEST_SANDBOX"];
   return kind ? [`--sandbox=${kind}`] : [];

@@ -51,9 +51,12 @@ program
       .default(bytes("20Gi"), "20Gi"),
   )
   .addOption(
-    new Option("--sandbox <kind>", "how Functions run: as plain processes, or in OCI containers")
+    new Option(
+      "--sandbox <kind>",
+      "how Functions run: in OCI containers, or as processes; auto takes the stronger one that works here",
+    )
       .choices(sandboxKinds)
-      .default("process"),
+      .default("auto"),
   )
   .option("--verify", "check everything in the data directory first (see spry doctor)")
   .option("--no-example", "do not apply examples/hello at the first start")

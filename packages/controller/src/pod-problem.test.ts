@@ -95,6 +95,23 @@ describe("Pods that do not get ready", () => {
       { fatal: false, message: "the Pod cannot be scheduled: 0/1 nodes" },
     ],
     [
+      "was evicted",
+      podOf(
+        { state: { terminated: { exitCode: 137, reason: "Error" } } },
+        {
+          status: {
+            phase: "Failed",
+            reason: "Evicted",
+            message: 'Usage of EmptyDir volume "tmp" exceeds the limit "1Mi". ',
+          },
+        },
+      ),
+      {
+        fatal: true,
+        message: 'Pod evicted: Usage of EmptyDir volume "tmp" exceeds the limit "1Mi".',
+      },
+    ],
+    [
       "is going away",
       podOf(
         { state: { terminated: crash } },

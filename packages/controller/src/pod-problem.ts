@@ -44,6 +44,9 @@ function isMadeFrom(template: PodTemplateSpec, pod: Pod): boolean {
 }
 
 function problemOf(pod: Pod): PodProblem | undefined {
+  // How its containers ended says only that they were ended.
+  if (pod.status?.reason === "Evicted")
+    return { fatal: true, message: `Pod evicted: ${pod.status.message?.trim() ?? ""}` };
   for (const status of pod.status?.containerStatuses ?? []) {
     if (status.ready) continue;
     const problem = crashOf(status) ?? waitOf(status);

@@ -55,6 +55,7 @@ export async function up(options: UpOptions): Promise<void> {
     line("Kubernetes API", apiServer);
     line("Image registry", registry);
     line("Gateway", gateway);
+    line("Sandbox", platform.sandbox);
     const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
     const seconds = ((performance.now() - begin) / 1000).toFixed(1);

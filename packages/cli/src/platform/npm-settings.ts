@@ -26,7 +26,8 @@ const carried = new Set([
 /** Asks this machine's npm for its settings and writes those to the file. Never fails: builds then use npm's defaults. */
 export async function writeNpmSettings(file: string, log: Logger): Promise<void> {
   try {
-    writeAtomically(file, npmrcOf(await settings()), 0o600);
+    // Read by builds, which run as other users; the data directory itself is open to none.
+    writeAtomically(file, npmrcOf(await settings()), 0o644);
   } catch (error) {
     log.warn({ error: messageOf(error) }, "this machine's npm settings could not be read");
   }

@@ -37,7 +37,7 @@ export function writePipSettings(file: string, log: Logger): void {
         texts.map((each) => readFileSync(each, "utf8")),
         process.env,
       ),
-      0o600,
+      0o644,
     );
   } catch (error) {
     log.warn({ error: messageOf(error) }, "this machine's pip settings could not be read");

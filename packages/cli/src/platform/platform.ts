@@ -84,6 +84,8 @@ export interface Endpoints {
 export interface Platform {
   readonly endpoints: Endpoints;
   readonly client: KubeClient;
+  /** Which sandbox has been chosen, what it keeps apart, and why there is no stronger one: a sentence. */
+  readonly sandbox: string;
   /** Ends everything in good order, Functions included. */
   stop(): Promise<void>;
 }
@@ -139,7 +141,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
     const npmConfig = path.join(dataDir.root, "npmrc");
     const pipConfig = path.join(dataDir.root, "pip.conf");
-    const sandbox = await openSandbox(options.sandbox, {
+    const { sandbox, sentence } = await openSandbox(options.sandbox, {
       dataDir: dataDir.node,
       npmCli: npmCli(),
       npmConfig,
@@ -291,7 +293,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       }),
       0o600,
     );
-    return { endpoints, client, stop };
+    return { endpoints, client, sandbox: sentence, stop };
   } catch (error) {
     running.abort();
     await stop();

@@ -1,5 +1,5 @@
 import { type Logger, messageOf } from "@spry/kube";
-import { openOciSandbox, processSandbox, type Sandbox } from "@spry/machine";
+import { openOciSandbox, openProcessSandbox, type Sandbox } from "@spry/machine";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 
@@ -11,19 +11,36 @@ export interface SandboxSettings {
   log: Logger;
 }
 
-/** How Pods run on this machine: as it was asked for, or (`auto`) in containers where they can be had. */
-export async function openSandbox(kind: SandboxKind, settings: SandboxSettings): Promise<Sandbox> {
-  if (kind === "process") return processSandbox(settings);
+/** A sandbox, and what a person should know of the choice: one sentence. */
+export interface ChosenSandbox {
+  sandbox: Sandbox;
+  sentence: string;
+}
+
+/** How Pods run on this machine: as it was asked for, or (`auto`) in the strongest way that works here. Each is tried. */
+export async function openSandbox(
+  kind: SandboxKind,
+  settings: SandboxSettings,
+): Promise<ChosenSandbox> {
+  if (kind === "process") return chosen(await openProcessSandbox(settings), "");
   try {
-    return await openOciSandbox(settings);
+    return chosen(await openOciSandbox(settings), "");
   } catch (error) {
     const why = messageOf(error);
     if (kind === "oci")
       throw new UserError(
         `containers cannot be run here: ${why}`,
-        "run as root on Linux with runc installed, or use --sandbox process",
+        "run as root on Linux with runc or crun installed, or use --sandbox process",
       );
     settings.log.info({ why }, "using the process sandbox");
-    return processSandbox(settings);
+    return chosen(
+      await openProcessSandbox(settings),
+      `oci, which is stronger, is not used: ${why}`,
+    );
   }
+}
+
+function chosen(sandbox: Sandbox, whyNotStronger: string): ChosenSandbox {
+  const more = whyNotStronger === "" ? "" : ` (${whyNotStronger})`;
+  return { sandbox, sentence: `${sandbox.name}: ${sandbox.isolation}${more}` };
 }

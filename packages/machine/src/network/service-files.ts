@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type ServiceView } from "./cluster-view.ts";
@@ -33,6 +33,11 @@ export class ServiceFiles {
   /** What is in which file; "" where that is not known. */
   #written: Map<string, string> | undefined;
 
+  /** With all views and the hook of Node.js; every user may read it. */
+  get dir(): string {
+    return this.#dir;
+  }
+
   constructor(dataDir: string) {
     this.#dir = path.join(dataDir, "services");
   }
@@ -50,7 +55,8 @@ export class ServiceFiles {
 
   /** Puts the hook of Node.js there; to be called before the first process is started. */
   prepare(): void {
-    mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+    mkdirSync(this.#dir, { recursive: true });
+    chmodSync(this.#dir, 0o755);
     const hook = path.join(this.#dir, "service-names.cjs");
     // Processes of an earlier platform may be loading the old one.
     copyFileSync(path.join(hooks, "service-names.cjs"), `${hook}.new`);

@@ -5,6 +5,7 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -66,3 +67,14 @@ describe("after a writer that was killed", () => {
     }
   });
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  "files belong to whom they are for, and stay closed to others",
+  async () => {
+    const dir = path.join(temporaryDirectory(), "v");
+    const secret = new Map([["a", { content: Buffer.from("1"), mode: 0o400 }]]);
+    await writeAtomicDirectory(dir, secret, { uid: 2_013_265_921, gid: 2_013_265_921 });
+    const { uid, gid, mode } = statSync(path.join(dir, "a"));
+    expect([uid, gid, mode & 0o777]).toEqual([2_013_265_921, 2_013_265_921, 0o400]);
+  },
+);

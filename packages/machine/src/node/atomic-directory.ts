@@ -16,23 +16,30 @@ import path from "node:path";
 /** A file's content and mode, by its path within the directory. */
 export type Files = ReadonlyMap<string, { content: Buffer; mode: number }>;
 
+/** Whose the files are; without a group, this program's own. */
+export interface FileOwner {
+  uid?: number | undefined;
+  gid?: number | undefined;
+  isShared?: boolean;
+}
+
 /**
  * Writes files so that a reader sees all of the old ones or all of the new ones, in Kubernetes' way
  * (`pkg/volume/util/atomic_writer.go`): the files are in `..<stamp>/`, `..data` links there, and the
- * visible names link through `..data`. Returns whether anything changed. A group that is named may
- * read every file, whatever its mode. Whatever a writer that was killed has left is put right.
+ * visible names link through `..data`. Returns whether anything changed. A group that shares the files may
+ * read each, whatever its mode. Whatever a writer that was killed has left is put right.
  */
 export async function writeAtomicDirectory(
   dir: string,
   files: Files,
-  group?: number,
+  owner: FileOwner = {},
 ): Promise<boolean> {
   await mkdir(dir, { recursive: true, mode: 0o755 });
   const data = path.join(dir, dataName);
   let current = await readlink(data).catch(() => undefined);
   const isCurrent = current !== undefined && (await isSame(path.join(dir, current), files));
   if (!isCurrent) {
-    current = await writeFiles(dir, files, group);
+    current = await writeFiles(dir, files, owner);
     const next = `${data}_tmp`;
     await rm(next, { force: true });
     await symlink(current, next);
@@ -49,15 +56,16 @@ export async function writeAtomicDirectory(
 const dataName = "..data";
 
 /** Beside those that are read now; the name of their directory. */
-async function writeFiles(dir: string, files: Files, group?: number): Promise<string> {
+async function writeFiles(dir: string, files: Files, owner: FileOwner): Promise<string> {
+  const { uid = 0, gid, isShared = false } = owner;
   const stamp = `..${Date.now().toString(36)}_${randomBytes(4).toString("hex")}`;
   for (const [name, { content, mode }] of files) {
     const file = path.join(dir, stamp, name);
     await mkdir(path.dirname(file), { recursive: true, mode: 0o755 });
     await writeFile(file, content, { mode });
-    if (group === undefined) continue;
-    await chown(file, 0, group);
-    await chmod(file, mode | 0o440);
+    if (gid === undefined) continue;
+    await chown(file, uid, gid);
+    if (isShared) await chmod(file, mode | 0o440);
   }
   if (files.size === 0) await mkdir(path.join(dir, stamp), { mode: 0o755 });
   return stamp;

@@ -1,5 +1,4 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, type Container, type ContainerStatus, messageOf, type Pod } from "@spry/kube";
 import { type InputMode } from "../sandbox/container-input.ts";
@@ -11,7 +10,7 @@ import {
 } from "../sandbox/sandbox.ts";
 import { Backoff } from "./backoff.ts";
 import { argvOf, environmentOf, expand, type PodObjects, type PodPlace } from "./environment.ts";
-import { LogFile, readTail } from "./log-file.ts";
+import { floodWords, LogFile, readHead, readTail } from "./log-file.ts";
 import { isolationOf } from "./isolation.ts";
 import { runHook } from "./lifecycle-hooks.ts";
 import { isSidecar } from "./pod-status.ts";
@@ -33,6 +32,7 @@ export interface ContainerRunOptions {
 }
 
 const maxTerminationMessage = 4096;
+const floodGraceSeconds = 1;
 const maxLogMessage = { lines: 80, bytes: 2048 };
 /** After a preStop hook that took all of the grace period (minimumGracePeriodInSeconds of the kubelet). */
 const leastGraceMs = 2_000;
@@ -60,6 +60,8 @@ export class ContainerRun {
   #process: SandboxContainer | undefined;
   #probes: ContainerProbes | undefined;
   #log: LogFile | undefined;
+  /** Why the present run is being ended, if its log is. */
+  #flooded: string | undefined;
   #stopping: Promise<void> | undefined;
   /** Resolves when the end of the present run is in the state. */
   #ended: Promise<void> = Promise.resolve();
@@ -281,7 +283,8 @@ export class ContainerRun {
     const startedAt = timeOf(process.startedAt);
     this.#state = { running: { startedAt: startedAt } };
     this.#log = new LogFile(files.logFile, this.#clock);
-    this.#log.open();
+    this.#flooded = undefined;
+    this.#log.open(() => this.#onFlood());
     this.#probes = new ContainerProbes(
       {
         ip: sandbox.ip,
@@ -309,6 +312,13 @@ export class ContainerRun {
     if (before !== `${this.#started}/${this.#ready}`) this.#wake();
   }
 
+  /** What it has written over and over helps nobody; the next run may do better, after a pause. */
+  #onFlood(): void {
+    this.#flooded = `Container ${this.name} wrote ${floodWords}`;
+    this.#note("Warning", "LogFlood", this.#flooded);
+    this.#unhealthy?.(`${this.#flooded}, will be restarted`, floodGraceSeconds);
+  }
+
   #onProbeFailure(kind: ProbeKind, message: string): void {
     const name = kind[0]?.toUpperCase() + kind.slice(1);
     this.#note("Warning", "Unhealthy", `${name} probe failed: ${message}`);
@@ -332,7 +342,8 @@ export class ContainerRun {
   ): Promise<void> {
     this.#probes?.stop();
     this.#ready = false;
-    const message = exit.message ?? (await this.#terminationMessage(exit.exitCode, files));
+    const message =
+      this.#flooded ?? exit.message ?? (await this.#terminationMessage(exit.exitCode, files));
     if (this.#process !== process) return;
     this.#log?.close();
     this.#process = undefined;
@@ -354,9 +365,9 @@ export class ContainerRun {
     exitCode: number,
     { logFile, terminationLog }: { logFile: string; terminationLog: string },
   ): Promise<string> {
-    const text = await readFile(terminationLog, "utf8").catch(() => "");
+    const text = await readHead(terminationLog, maxTerminationMessage).catch(() => "");
     const wantsLog = this.spec.terminationMessagePolicy === "FallbackToLogsOnError";
-    if (text || !wantsLog || exitCode === 0) return text.slice(0, maxTerminationMessage);
+    if (text || !wantsLog || exitCode === 0) return text;
     return readTail(logFile, maxLogMessage.lines, maxLogMessage.bytes).catch(() => "");
   }
 

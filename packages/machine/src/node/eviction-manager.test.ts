@@ -32,8 +32,10 @@ async function watchedDisk() {
     clock,
     log: silentLogger,
   });
+  const podDirs: string[] = [];
   const addPod = (name: string, bytes: number, spec: Partial<Pod["spec"]> = {}) => {
     const sandbox = { dir: temporaryDirectory() };
+    podDirs.push(sandbox.dir);
     const container = path.join(sandbox.dir, "containers", "main");
     mkdirSync(container, { recursive: true });
     writeFileSync(path.join(container, "0.log"), "x".repeat(bytes));
@@ -49,7 +51,7 @@ async function watchedDisk() {
     pods.push({ pod, sandbox, evict });
   };
   const pull = async (name: string) => images.pull(await registry.push(name, { a: name }));
-  return { state, manager, clock, inUse, addPod, pull };
+  return { state, manager, clock, inUse, addPod, pull, podDirs };
 }
 
 test.each([
@@ -162,5 +164,84 @@ test("a Pod is evicted as a kubelet does it, and others wait or are rejected", a
     expect((await statusOf("waiting"))?.conditions).toContainEqual(
       expect.objectContaining({ type: "PodScheduled", status: "False", reason: "Unschedulable" }),
     );
+  });
+});
+
+test.each([
+  {
+    name: "more than the limit of its containers",
+    spec: {
+      containers: [{ name: "main", resources: { limits: { "ephemeral-storage": "64Ki" } } }],
+    },
+    why: "Pod ephemeral local storage usage exceeds the total limit of containers 64Ki. ",
+  },
+  {
+    name: "more than the limit of one container",
+    spec: {
+      containers: [
+        { name: "main", resources: { limits: { "ephemeral-storage": "64Ki" } } },
+        { name: "other", resources: { limits: { "ephemeral-storage": "1Mi" } } },
+      ],
+    },
+    why: 'Container main exceeded its local ephemeral storage limit "64Ki". ',
+  },
+  {
+    name: "more than a volume's size limit",
+    spec: { volumes: [{ name: "scratch", emptyDir: { sizeLimit: "64Ki" } }] },
+    why: 'Usage of EmptyDir volume "scratch" exceeds the limit "64Ki". ',
+  },
+  { name: "less than Pods without a limit may", spec: {}, why: undefined },
+])("a Pod that has written $name is given up, or not", async ({ spec, why }) => {
+  const { state, manager, addPod, podDirs } = await watchedDisk();
+  addPod("writer", 100_000, spec);
+  const volume = path.join(podDirs[0] ?? "", "volumes", "scratch");
+  mkdirSync(volume, { recursive: true });
+  writeFileSync(path.join(volume, "file"), "x".repeat(100_000));
+  await manager.checkLimits();
+  expect(state.evicted).toEqual(why === undefined ? [] : [`writer: ${why}`]);
+});
+
+test("Pods are measured at once when the disk fills fast, and otherwise every ten seconds", async () => {
+  const { state, manager, clock, addPod } = await watchedDisk();
+  await manager.checkLimits();
+  const limits = { "ephemeral-storage": "64Ki" };
+  addPod("slow", 100_000, { containers: [{ name: "main", resources: { limits } }] });
+  await manager.checkLimits();
+  expect(state.evicted).toHaveLength(0);
+  state.space = disk(48);
+  await manager.checkLimits();
+  expect(state.evicted).toHaveLength(1);
+  addPod("later", 100_000, { containers: [{ name: "main", resources: { limits } }] });
+  await clock.advance(10_000);
+  await manager.checkLimits();
+  expect(state.evicted).toHaveLength(2);
+});
+
+test("a Pod that fills its disk is ended within seconds, and told why", async () => {
+  const { client, registry } = await startMachine();
+  const image = await registry.push("filler:1", { "app/x": "" });
+  const name = "filler";
+  await client.create(resources.pods, {
+    metadata: { namespace: "default", name },
+    spec: {
+      volumes: [{ name: "scratch", emptyDir: { sizeLimit: "1Mi" } }],
+      containers: [
+        {
+          name: "main",
+          image,
+          command: ["sh", "-c", `head -c 160000000 /dev/zero > "$FILE/x"; sleep 60`],
+          env: [{ name: "FILE", value: "/scratch" }],
+          volumeMounts: [{ name: "scratch", mountPath: "/scratch" }],
+        },
+      ],
+    },
+  });
+  await eventually(async () => {
+    const { status } = await client.get(resources.pods, { namespace: "default", name });
+    expect(status).toMatchObject({
+      phase: "Failed",
+      reason: "Evicted",
+      message: 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". ',
+    });
   });
 });

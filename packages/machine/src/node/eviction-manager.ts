@@ -1,14 +1,8 @@
 import path from "node:path";
-import {
-  type Clock,
-  formatQuantity,
-  type Logger,
-  parseQuantity,
-  type Pod,
-  quantityValue,
-} from "@spry/kube";
+import { type Clock, type Logger, type Pod, quantityValue } from "@spry/kube";
 import { directoryBytes, type DiskSpace, type MeasureDisk } from "./disk-space.ts";
 import { type ImageStore } from "./images.ts";
+import { exceededStorage, quantity } from "./storage-limits.ts";
 
 /** A Pod on this machine that can be given up. */
 export interface EvictablePod {
@@ -37,6 +31,10 @@ const imageGc = { high: 0.85, low: 0.8, minAgeMs: 120_000 };
 const leastFree = { part: 0.05, bytes: 1024 ** 3 };
 /** `evictionPressureTransitionPeriod`: so long no new Pod comes after the disk has been too full. */
 const transitionMs = 300_000;
+/** As much has been written since the last look: Pods are looked at now. */
+const fastGrowth = 128 * 1024 ** 2;
+/** Otherwise so often. */
+const limitsMs = 10_000;
 /** `system-cluster-critical`: never evicted. */
 const criticalPriority = 2_000_000_000;
 
@@ -49,6 +47,8 @@ export class EvictionManager {
   readonly #options: EvictionManagerOptions;
   /** When there was too little room last. */
   #lastMet: number | undefined;
+  #availableBefore = Number.POSITIVE_INFINITY;
+  #limitsAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: EvictionManagerOptions) {
     this.#options = options;
@@ -92,6 +92,24 @@ export class EvictionManager {
     } else if (this.#lastMet !== undefined && clock.now() - this.#lastMet >= transitionMs) {
       this.#lastMet = undefined;
       onChange();
+    }
+  }
+
+  /**
+   * Gives up the Pods that have written more than they may. To be called often: all of them are measured only every
+   * ten seconds, or when the disk fills fast.
+   */
+  async checkLimits(): Promise<void> {
+    const { available } = await this.#measure();
+    const grown = this.#availableBefore - available;
+    this.#availableBefore = available;
+    const now = this.#options.clock.now();
+    if (grown < fastGrowth && now - this.#limitsAt < limitsMs) return;
+    this.#limitsAt = now;
+    for (const each of this.#options.pods()) {
+      if (!each.sandbox || !isRunning(each.pod)) continue;
+      const why = await exceededStorage(each.pod, each.sandbox.dir);
+      if (why !== undefined) each.evict(why);
     }
   }
 
@@ -155,11 +173,9 @@ const isMet = (space: DiskSpace): boolean => space.available < thresholdOf(space
 
 const isCritical = ({ spec }: Pod): boolean => (spec?.priority ?? 0) >= criticalPriority;
 
-function isActive(pod: Pod): boolean {
-  const isOver = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
-  return !isOver && !pod.metadata.deletionTimestamp && !isCritical(pod);
-}
+const isActive = (pod: Pod): boolean => isRunning(pod) && !isCritical(pod);
 
-function quantity(bytes: number): string {
-  return formatQuantity({ ...parseQuantity(String(bytes)), format: "BinarySI" });
+function isRunning(pod: Pod): boolean {
+  const isOver = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+  return !isOver && !pod.metadata.deletionTimestamp;
 }

@@ -15,6 +15,9 @@ import { type Clock } from "@spry/kube";
 
 /** `containerLogMaxSize` and `containerLogMaxFiles` of a kubelet. */
 const defaultLimits = { bytes: 10 * 1024 * 1024, files: 5 };
+/** More than this within that time is no log that anybody reads, and keeps a disk busy. */
+const defaultFlood = { bytes: 200 * 1024 * 1024, ms: 10_000 };
+export const floodWords = "more than 200 MiB of log within 10 s";
 const maxMarks = 4096;
 const markIntervalMs = 50;
 const copyBytes = 256 * 1024;
@@ -47,11 +50,16 @@ export class LogFile {
   #stopWatching: () => void = () => {};
   #pending = false;
   #isRotating = false;
+  readonly #flood: typeof defaultFlood;
+  #onFlood: () => void = () => {};
+  /** Where the log was when the present count of what is written began. */
+  #counted = { offset: 0, at: Number.NEGATIVE_INFINITY };
   /** Readers and a rotation's moves take turns. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(file: string, clock: Clock, limits = defaultLimits) {
+  constructor(file: string, clock: Clock, limits = defaultLimits, flood = defaultFlood) {
     this.file = file;
+    this.#flood = flood;
     this.#clock = clock;
     this.#limits = limits;
     for (let age = limits.files - 1; age > 0; age--) {
@@ -70,8 +78,9 @@ export class LogFile {
     return `${this.file}.${age}`;
   }
 
-  /** Watches the file (which must exist) until `close`. */
-  open(): void {
+  /** Watches the file (which must exist) until `close`; `onFlood` is called once if it grows too fast. */
+  open(onFlood: () => void = () => {}): void {
+    this.#onFlood = onFlood;
     try {
       const watcher = watch(this.file, { persistent: false }, () => this.#onChange());
       watcher.on("error", () => this.close());
@@ -139,11 +148,20 @@ export class LogFile {
     if (this.#isRotating) return;
     const { size } = await stat(this.file);
     const offset = this.#base + size;
+    this.#count(offset);
     if (offset > (this.#marks.at(-1)?.offset ?? 0))
       this.#marks.push({ offset, at: this.#clock.now() });
     // Bounded: every second mark of an old time is as good.
     if (this.#marks.length > maxMarks) this.#marks = this.#marks.filter((_, i) => i % 2 === 1);
     if (size > this.#limits.bytes && !this.#isRotating) await this.#rotate(size);
+  }
+
+  #count(offset: number): void {
+    const now = this.#clock.now();
+    if (now - this.#counted.at > this.#flood.ms) this.#counted = { offset, at: now };
+    if (offset - this.#counted.offset <= this.#flood.bytes) return;
+    this.#counted = { offset: Number.POSITIVE_INFINITY, at: Number.POSITIVE_INFINITY };
+    this.#onFlood();
   }
 
   async #rotate(size: number): Promise<void> {
@@ -217,6 +235,11 @@ async function readRange(file: string, start: number, length: number): Promise<B
   } finally {
     await handle.close();
   }
+}
+
+/** The beginning of a file, however long it is. */
+export async function readHead(file: string, bytes: number): Promise<string> {
+  return (await readRange(file, 0, bytes)).toString();
 }
 
 /** The end of a file: at most so many lines and bytes. */

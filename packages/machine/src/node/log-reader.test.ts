@@ -1,6 +1,6 @@
 import { appendFileSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { systemClock } from "@spry/kube";
+import { ManualClock, systemClock } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { temporaryDirectory } from "../testing.ts";
 import { LogFile } from "./log-file.ts";
@@ -101,4 +101,25 @@ test("a log that grows is rotated and bounded, and who follows it misses no line
   expect(await textOf(log, { tailLines: 20 })).toBe(lines.slice(-20).join(""));
   expect(readdirSync(path.dirname(file)).toSorted()).toEqual(["0.log", "0.log.1", "0.log.2"]);
   log.close();
+});
+
+test.each([
+  { name: "a log that grows too fast is told of once", gapMs: 0, floods: 1 },
+  { name: "one that takes its time is not", gapMs: 11_000, floods: 0 },
+])("$name", async ({ gapMs, floods }) => {
+  const clock = new ManualClock();
+  const file = path.join(temporaryDirectory(), "0.log");
+  writeFileSync(file, "");
+  let told = 0;
+  const limits = { bytes: 1_000_000, files: 3 };
+  const log = new LogFile(file, clock, limits, { bytes: 1000, ms: 10_000 });
+  log.open(() => told++);
+  for (let i = 0; i < 4; i++) {
+    appendFileSync(file, "x".repeat(600));
+    await clock.advance(Math.max(gapMs, 60));
+    // What was written is seen by looking at the file.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  log.close();
+  expect(told).toBe(floods);
 });

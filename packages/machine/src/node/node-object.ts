@@ -131,7 +131,7 @@ function nodeStatus(
     nodeInfo: {
       architecture: architectures[process.arch] ?? process.arch,
       bootID: bootId(),
-      containerRuntimeVersion: `spry://${process.versions.node}`,
+      containerRuntimeVersion: sandbox.runtimeVersion,
       kernelVersion: release(),
       kubeProxyVersion: "",
       kubeletVersion: "v1.34.0-spry",

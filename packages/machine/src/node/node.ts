@@ -62,6 +62,7 @@ export interface MachineNode {
 /** As a kubelet's image garbage collection and eviction monitoring. */
 const imageSweepMs = 5 * 60_000;
 const evictionCheckMs = 10_000;
+const storageCheckMs = 1_000;
 const statusRenewMs = 300_000;
 /** A platform that is being stopped does not wait for a Pod's whole grace period. */
 const stopCapMs = 5_000;
@@ -157,6 +158,7 @@ class NodeAgent implements MachineNode {
       this.#every(statusRenewMs, end, () => this.#register()),
       this.#every(imageSweepMs, end, () => this.#evictions.collectImages()),
       this.#every(evictionCheckMs, end, () => this.#evictions.check()),
+      this.#every(storageCheckMs, end, () => this.#evictions.checkLimits()),
     ]);
   }
 

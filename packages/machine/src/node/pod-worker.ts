@@ -320,10 +320,8 @@ export class PodWorker {
     this.#volumesWritten = true;
     const running = this.#containers.some(({ isRunning }) => isRunning);
     try {
-      await writeVolumes(this.#pod, place.dir, objects, {
-        ...this.#options.place,
-        podIp: place.ip,
-      });
+      const at = { ...this.#options.place, podIp: place.ip };
+      await writeVolumes(this.#pod, place.dir, objects, at, place.owner);
       this.#wakeAfter(this.#tokens.msUntilRefresh);
       return true;
     } catch (error) {

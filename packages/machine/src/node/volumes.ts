@@ -35,6 +35,7 @@ export async function writeVolumes(
   podDir: string,
   objects: PodObjects,
   place: PodPlace,
+  owner?: { uid: number; gid: number },
 ): Promise<void> {
   // Only root can give files away; without it there is one user anyway.
   const group = process.getuid?.() === 0 ? pod.spec?.securityContext?.fsGroup : undefined;
@@ -42,7 +43,12 @@ export async function writeVolumes(
     const dir = volumeDir(podDir, volume.name);
     try {
       if (volume.emptyDir) await makeEmptyDirectory(dir, group);
-      else await writeAtomicDirectory(dir, await filesOf(pod, volume, objects, place), group);
+      else
+        await writeAtomicDirectory(dir, await filesOf(pod, volume, objects, place), {
+          uid: owner?.uid,
+          gid: group ?? owner?.gid,
+          isShared: group !== undefined,
+        });
     } catch (error) {
       if (!(error instanceof VolumeError || error instanceof ContainerConfigError)) throw error;
       throw new VolumeError(

@@ -5,6 +5,7 @@ import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises
 import path from "node:path";
 import { type Logger } from "@spry/kube";
 import { fetchPython } from "./fetch-python.ts";
+import { interpreterFiles, settingsFiles } from "./interpreter-files.ts";
 import { findPython } from "./python-installations.ts";
 import { linkPython } from "./python-interpreter.ts";
 
@@ -41,6 +42,7 @@ export class Interpreters {
   readonly #options: InterpretersOptions;
   readonly #under = new Map<string, Promise<string>>();
   readonly #ready = new Map<string, string>();
+  readonly #files = new Map<string, Promise<string[]>>();
 
   constructor(options: InterpretersOptions) {
     this.#options = options;
@@ -49,6 +51,17 @@ export class Interpreters {
   /** The `bin` directory if it has been made ready by `ensure`. */
   binOf(name: string): string | undefined {
     return this.#ready.get(name);
+  }
+
+  /** Everything on this machine that an interpreter is made of, and what npm and pip need; it has been made ready. */
+  async filesOf(name: string): Promise<string[]> {
+    const bin = this.#ready.get(name);
+    if (bin === undefined) return [];
+    const files = this.#files.get(name) ?? interpreterFiles(name, bin);
+    this.#files.set(name, files);
+    const { npmCli, npmConfig, pipConfig } = this.#options;
+    const npm = npmCli === undefined ? [] : [path.dirname(path.dirname(npmCli))];
+    return [...(await files), ...npm, ...settingsFiles([npmConfig, pipConfig])];
   }
 
   /** Makes the interpreter ready; a second caller waits for the first one's work. */

@@ -1,16 +1,29 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, fchownSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { constants } from "node:os";
-import path from "node:path";
 import { type Readable, type Writable } from "node:stream";
-import { type Clock } from "@spry/kube";
+import { type Clock, sleep } from "@spry/kube";
+import {
+  type Confined,
+  type Confinement,
+  helperEnvironment,
+  isInside,
+  joinCommand,
+} from "./confinement/confinement.ts";
+import { type Bind } from "./confinement/mount-table.ts";
 import { ContainerInput, type InputMode } from "./container-input.ts";
+import { deferredExec } from "./deferred-exec.ts";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
-import { execInProcessSandbox } from "./process-exec.ts";
-import { isAlive, readStat, signalGroup, signalGroupOf } from "./processes.ts";
+import { resultOf } from "./exec-result.ts";
+import { isOnPath } from "./programs.ts";
+import { execInProcessSandbox, type ExecPlace } from "./process-exec.ts";
+import { isAlive, readStat, signalGroup, signalGroupOf, signalProcess } from "./processes.ts";
+import { readySignal } from "./ready-signal.ts";
 import { type ProcessRecord } from "./records.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "./sandbox.ts";
 import {
+  childrenOf,
+  firstOfNamespace,
   hasTerminals,
   noTerminal,
   resizeTerminal,
@@ -20,7 +33,10 @@ import {
 } from "./terminal.ts";
 
 const adoptedPollMs = 500;
-const maxExecOutput = 10 * 1024;
+/** The program's parent ends right after it. */
+const endMs = 1000;
+const startMs = 5000;
+const startPollMs = 5;
 
 export interface Launch {
   argv: readonly string[];
@@ -32,6 +48,9 @@ export interface Launch {
   /** Where the exit code is to be left for a later agent. */
   exitFile?: string | undefined;
   tty?: boolean | undefined;
+  hostName: string;
+  /** How it is kept apart, and what it sees of the machine. */
+  confined?: { by: Confinement; as: Confined; binds: readonly Bind[] } | undefined;
 }
 
 /**
@@ -52,6 +71,9 @@ export class ProcessContainer implements SandboxContainer {
   readonly #clock: Clock;
   readonly #input: ContainerInput | undefined;
   readonly #surroundings: { cwd: string; env: Record<string, string> };
+  readonly #confined: Confined | undefined;
+  /** The signal that it would have ended by, if it were an ordinary process. */
+  #endedFor: NodeJS.Signals | undefined;
   /** Nothing of it is left, and its number may be somebody else's. */
   #isOver = false;
 
@@ -69,9 +91,10 @@ export class ProcessContainer implements SandboxContainer {
     this.startTicks = record.startTicks;
     this.startedAt = record.startedAt;
     this.#surroundings = { cwd: record.cwd, env: record.env };
-    this.exited = exited;
+    this.#confined = record.confined;
+    this.exited = exited.then((exit) => this.#bySignal(exit));
     this.ready = ready;
-    void exited.then(() => (this.#isOver = true));
+    void this.exited.then(() => (this.#isOver = true));
   }
 
   /**
@@ -79,21 +102,36 @@ export class ProcessContainer implements SandboxContainer {
    * outlive this program. A program that cannot be started is a container that has exited.
    */
   static start(id: string, launch: Launch, clock: Clock): ProcessContainer {
-    const { cwd, logFile, exitFile, tty = false } = launch;
-    const env = tty ? { TERM: "xterm", ...launch.env } : launch.env;
+    const { cwd, logFile, exitFile, tty = false, confined } = launch;
+    const env: Record<string, string> = {
+      ...(tty && { TERM: "xterm" }),
+      ...launch.env,
+      SPRY_READY_FD: "3",
+    };
     const isThere = isOnPath(launch.argv[0] ?? "", env["PATH"] ?? "");
+    if (confined && !isThere) return ProcessContainer.#notThere(id, launch, clock);
+    const { argv: program, hostName } = launch;
+    const inside = confined?.by.command(
+      confined.as,
+      { argv: program, env, cwd, hostName },
+      confined.binds,
+    );
     const onTerminal = tty && isThere && hasTerminals();
-    const own = onTerminal ? terminalCommand(launch.argv) : launch.argv;
+    const own = onTerminal ? terminalCommand(inside ?? program) : (inside ?? program);
     const wrapped = exitFile !== undefined && isThere;
     const argv = wrapped ? ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...own] : own;
     const stdin = launch.input && ContainerInput.create(launch.input.file, launch.input.mode);
     const log = openSync(logFile, "a", 0o600);
     if (tty && isThere && !onTerminal) writeSync(log, noTerminal);
+    if (confined?.as.kind === "root")
+      // Opened once more by its name, `/dev/stdout`, a file has to be the user's.
+      for (const fd of [log, ...(stdin ? [stdin.descriptor] : [])])
+        fchownSync(fd, confined.as.uid, confined.as.gid);
     let child: ChildProcess;
     try {
       child = spawn(argv[0] ?? "", argv.slice(1), {
-        cwd,
-        env: { ...env, SPRY_READY_FD: "3" },
+        cwd: confined ? "/" : cwd,
+        env: confined ? helperEnvironment(env["SPRY_ROOT"] ?? "") : env,
         detached: true,
         stdio: [stdin?.descriptor ?? "ignore", log, log, "pipe"],
       });
@@ -115,7 +153,16 @@ export class ProcessContainer implements SandboxContainer {
       });
     });
     child.unref();
-    const record = { id, pid, startTicks, startedAt: clock.now(), cwd, env };
+    const as = confined?.as;
+    const record = {
+      id,
+      pid,
+      startTicks,
+      startedAt: clock.now(),
+      cwd,
+      env: launch.env,
+      confined: as,
+    };
     return new ProcessContainer(
       record,
       exited,
@@ -142,32 +189,57 @@ export class ProcessContainer implements SandboxContainer {
     return new ProcessContainer(record, exited, new Promise(() => {}), clock);
   }
 
+  static #notThere(
+    id: string,
+    { argv, cwd, env, logFile }: Launch,
+    clock: Clock,
+  ): ProcessContainer {
+    const [program = ""] = argv;
+    closeSync(openSync(logFile, "a", 0o600));
+    const exit = startError(program, Object.assign(new Error(program), { code: "ENOENT" }), clock);
+    const record = { id, pid: 0, startTicks: 0, startedAt: clock.now(), cwd, env };
+    return new ProcessContainer(record, Promise.resolve(exit), new Promise(() => {}), clock);
+  }
+
   kill(signal: NodeJS.Signals): void {
     if (this.#isOver) return;
+    if (this.#confined && this.#signalInside(signal)) return;
     // On a terminal the program has a session of its own; its parent would give it two seconds only.
     const sessions = terminalSessions(this.pid);
     for (const pid of sessions) signalGroup(pid, signal);
     if (sessions.length === 0 || signal === "SIGKILL") signalGroupOf(this, signal);
   }
 
+  /** Returns whether there is something inside to be signalled. */
+  #signalInside(signal: NodeJS.Signals): boolean {
+    const first = firstOfNamespace(this.pid);
+    if (first === undefined) return false;
+    // Others that its parent has are orphans, and came later.
+    const [program] = this.#confined && isInside(this.#confined, first) ? childrenOf(first) : [];
+    if (program !== undefined) signalProcess(program, signal);
+    else {
+      // Helpers are at work, which do not pass signals on.
+      this.#endedFor ??= signal;
+      signalProcess(first, "SIGKILL");
+    }
+    // What the program's parent would still have to do, it need not.
+    if (signal === "SIGKILL") this.#clock.after(endMs, () => this.#end());
+    return true;
+  }
+
+  #end(): void {
+    if (!this.#isOver) signalGroupOf(this, "SIGKILL");
+  }
+
+  #bySignal(exit: ExitStatus): ExitStatus {
+    const signal = this.#endedFor;
+    if (signal === undefined || exit.exitCode === 0 || exit.reason) return exit;
+    const { finishedAt } = exit;
+    return { exitCode: 128 + constants.signals[signal], signal, finishedAt };
+  }
+
   exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
-    return new Promise((resolve) => {
-      const options = {
-        ...this.#surroundings,
-        timeout: timeoutMs,
-        // One that ignores SIGTERM would hold up the end of its Pod.
-        killSignal: "SIGKILL" as const,
-        maxBuffer: maxExecOutput,
-      };
-      const child = execFile(argv[0] ?? "", argv.slice(1), options, (error, stdout, stderr) => {
-        const output = (stdout + stderr).slice(0, maxExecOutput);
-        if (!error) resolve({ exitCode: 0, output });
-        else if (child.killed) resolve({ exitCode: -1, output: `timed out after ${timeoutMs} ms` });
-        else if (typeof error.code === "number") resolve({ exitCode: error.code, output });
-        else resolve({ exitCode: 126, output: error.message });
-      });
-      child.stdin?.end();
-    });
+    return resultOf(this.execStreams({ argv, stdin: false, tty: false }), timeoutMs, this.#clock);
   }
 
   openStdin(): Writable | undefined {
@@ -179,24 +251,43 @@ export class ProcessContainer implements SandboxContainer {
   }
 
   execStreams(command: ExecCommand): ExecProcess {
-    const exec = execInProcessSandbox(command, this.#surroundings, this.#clock);
+    const place = this.#execPlace();
+    const begin = (at: ExecPlace) => execInProcessSandbox(command, at, this.#clock);
+    const exec = place
+      ? begin(place)
+      : deferredExec(
+          this.#started().then(() => begin(this.#execPlace() ?? this.#noPlace)),
+          command,
+        );
     // Its container's end is its own.
     void this.exited.then(() => exec.kill());
     return exec;
   }
-}
 
-function readySignal(pipe: Readable): Promise<void> {
-  return new Promise((resolve) => {
-    let text = "";
-    pipe.on("data", (chunk: Buffer) => {
-      text = (text + chunk.toString("latin1")).slice(-64);
-      if (text.includes("ready\n")) resolve();
+  /** Where a command is run beside the program; undefined as long as only helpers run. */
+  #execPlace(): ExecPlace | undefined {
+    const { cwd, env } = this.#surroundings;
+    const confined = this.#confined;
+    if (!confined) return { cwd, env };
+    const target = firstOfNamespace(this.pid);
+    if (target === undefined || !isInside(confined, target)) return undefined;
+    const helpers = helperEnvironment(env["SPRY_ROOT"] ?? "");
+    const within = (argv: readonly string[]) => ({
+      argv: joinCommand(confined, target, { argv, cwd }),
+      env: helpers,
     });
-    pipe.on("error", () => {});
-    // Otherwise the pipe alone would keep this program alive.
-    (pipe as Readable & { unref?: () => void }).unref?.();
-  });
+    return { cwd, env, within };
+  }
+
+  get #noPlace(): ExecPlace {
+    return { ...this.#surroundings, within: () => "the container is not running" };
+  }
+
+  /** Helpers have made its place, or not in time. */
+  async #started(): Promise<void> {
+    for (let left = startMs; left > 0 && !this.#isOver && !this.#execPlace(); left -= startPollMs)
+      await sleep(this.#clock, startPollMs);
+  }
 }
 
 /** What the shell around a program has left; undefined when there is nothing. */
@@ -217,11 +308,6 @@ function unknownExit(clock: Clock): ExitStatus {
     reason: "ContainerStatusUnknown",
     message: "The process had been taken over from an earlier agent; its exit code is not known",
   };
-}
-
-function isOnPath(program: string, searchPath: string): boolean {
-  if (program.includes("/")) return existsSync(program);
-  return searchPath.split(":").some((dir) => existsSync(path.join(dir, program)));
 }
 
 function exitStatus(code: number | null, signal: NodeJS.Signals | null, clock: Clock): ExitStatus {

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
-import { PassThrough, type Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 import { realArguments } from "./exec-arguments.ts";
+import { isOnPath } from "./programs.ts";
 import { signalGroup } from "./processes.ts";
 import {
   childrenOf,
@@ -13,19 +14,35 @@ import {
   terminalCommand,
 } from "./terminal.ts";
 
-/** Runs a command in a container's surroundings, as a session of its own. */
+/** Where commands are run, and with what environment. */
+export interface ExecPlace {
+  cwd: string;
+  env: Record<string, string>;
+  /**
+   * The command that runs another one within the container, where that is kept apart, and its environment; or why
+   * there is none.
+   */
+  within?: (argv: readonly string[]) => { argv: string[]; env: Record<string, string> } | string;
+}
+
+/** Runs a command beside a container's program, as a session of its own. */
 export function execInProcessSandbox(
   command: ExecCommand,
-  surroundings: { cwd: string; env: Record<string, string> },
+  { cwd, env, within }: ExecPlace,
   clock: Clock,
 ): ExecProcess {
-  const { cwd, env } = surroundings;
-  const argv = realArguments(command.argv, env["SPRY_ROOT"] ?? "");
+  const real = realArguments(command.argv, env["SPRY_ROOT"] ?? "");
+  const own = command.tty && within && !env["TERM"] ? ["env", "TERM=xterm", ...real] : real;
+  const wanted = real[0] ?? "";
+  const inside = within?.(own);
+  if (typeof inside === "string") return notStarted(`exec: ${inside}`);
+  if (inside && !isOnPath(wanted, env["PATH"] ?? "")) return notStarted(notFound(wanted));
+  const argv = inside?.argv ?? own;
   const onTerminal = command.tty && hasTerminals();
   const [program = "", ...args] = onTerminal ? terminalCommand(argv) : argv;
   const child = spawn(program, args, {
-    cwd,
-    env: command.tty ? { TERM: "xterm", ...env } : env,
+    cwd: inside ? "/" : cwd,
+    env: inside?.env ?? (command.tty ? { TERM: "xterm", ...env } : env),
     detached: true,
     stdio: [command.stdin ? "pipe" : "ignore", "pipe", "pipe"],
   });
@@ -51,12 +68,26 @@ export function execInProcessSandbox(
   };
 }
 
+function notFound(program: string): string {
+  return `exec: ${JSON.stringify(program)}: executable file not found in $PATH`;
+}
+
+function notStarted(why: string): ExecProcess {
+  const nothing = () => Readable.from([]);
+  const exited = Promise.reject<{ exitCode: number }>(new Error(why));
+  exited.catch(() => {});
+  return { stdout: nothing(), stderr: nothing(), exited, resize() {}, kill() {} };
+}
+
 function exitOf(child: ChildProcess, program: string): Promise<{ exitCode: number }> {
   return new Promise((resolve, reject) => {
     child.once("error", (error: NodeJS.ErrnoException) => {
       if (child.pid !== undefined) return;
-      const why = error.code === "ENOENT" ? "executable file not found in $PATH" : error.message;
-      reject(new Error(`exec: ${JSON.stringify(program)}: ${why}`, { cause: error }));
+      const why =
+        error.code === "ENOENT"
+          ? notFound(program)
+          : `exec: ${JSON.stringify(program)}: ${error.message}`;
+      reject(new Error(why, { cause: error }));
     });
     child.once("exit", (code, signal) => {
       // What it has left in the background would hold its streams open for ever.

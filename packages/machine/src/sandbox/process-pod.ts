@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
-import { type Clock } from "@spry/kube";
+import { type Clock, sleep } from "@spry/kube";
 import { type ServiceFiles } from "../network/service-files.ts";
+import { type Confinement } from "./confinement/confinement.ts";
+import { bindsOf, sharedScratch, volumeBinds } from "./confinement/container-binds.ts";
 import { inClusterConfig } from "./in-cluster-config.ts";
 import { interpreterLabel, type Interpreters, interpretersIn } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
-import { ProcessContainer } from "./process-container.ts";
+import { type Launch, ProcessContainer } from "./process-container.ts";
 import { findByEnvironment, isAlive, signalProcess } from "./processes.ts";
 import {
   containerDir,
@@ -25,24 +27,33 @@ export interface ProcessPodOptions {
   dir: string;
   interpreters: Interpreters;
   services: ServiceFiles;
+  /** How its containers are kept apart; nothing where this machine has no means. */
+  confinement: Confinement | undefined;
   /** Otherwise all Pods share one address and its ports. */
   ownAddress: boolean;
   clock: Clock;
   onClose: () => void;
 }
 
+/** The kernel ends a killed process within this time, if nothing holds it. */
+const endMs = 5_000;
+/** Of a Pod, for its containers to write to: `TMPDIR`, `HOME`, and what stands for /dev/shm. */
+export const scratchDirs = ["tmp", "home", "shm"];
 const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** A Pod whose containers are plain processes of this machine. */
 export class ProcessPod implements PodSandbox {
   readonly ip: string;
   readonly dir: string;
+  readonly owner: { uid: number; gid: number } | undefined;
   readonly #options: ProcessPodOptions;
   readonly #running = new Map<string, ProcessContainer>();
 
   constructor(options: ProcessPodOptions) {
-    this.ip = options.record.ip;
+    const { confinement, record } = options;
+    this.ip = record.ip;
     this.dir = options.dir;
+    this.owner = confinement?.kind === "root" ? confinement.userOf(record.ip) : undefined;
     this.#options = options;
   }
 
@@ -52,7 +63,7 @@ export class ProcessPod implements PodSandbox {
     const root = path.join(dir, "root");
     await buildRootView(root, spec.image.rootDir, spec.mounts);
     const rewriter = new PathRewriter(spec.image.rootDir, spec.mounts);
-    const cwd = await this.#workingDir(spec, rewriter, root);
+    const cwd = await this.#workingDir(spec, rewriter, root, dir);
     const env = this.#environment(spec, rewriter, root);
     const kubeconfig = await inClusterConfig(dir, spec.mounts, env);
     if (kubeconfig) env["KUBECONFIG"] = kubeconfig;
@@ -68,6 +79,8 @@ export class ProcessPod implements PodSandbox {
       input: spec.stdin && { file: path.join(dir, "stdin"), mode: spec.stdin },
       exitFile: spec.keepExitCode ? left : undefined,
       tty: spec.tty,
+      hostName: spec.hostName,
+      confined: await this.#confine(spec, { root, cwd, kubeconfig, dir }),
     };
     const container = ProcessContainer.start(id, launch, this.#options.clock);
     if (container.pid > 0) {
@@ -81,11 +94,41 @@ export class ProcessPod implements PodSandbox {
         startedAt,
         cwd,
         env,
+        confined: launch.confined?.as,
       };
       writeRecord(processFile(this.dir, spec.name), record);
       this.#track(spec.name, container);
     }
     return container;
+  }
+
+  /** Shows the container, at their own places, what it uses: all other files of the machine do not exist for it. */
+  async #confine(
+    spec: ContainerSpec,
+    made: { root: string; cwd: string; kubeconfig: string | undefined; dir: string },
+  ): Promise<Launch["confined"]> {
+    const { confinement, interpreters, services, record } = this.#options;
+    if (!confinement) return undefined;
+    const { root, cwd, kubeconfig, dir } = made;
+    const isOwn = cwd === ownWorkingDir(dir);
+    if (isOwn) mkdirSync(cwd, { recursive: true, mode: 0o755 });
+    const user = confinement.userOf(record.ip);
+    const [tmp = "", home = "", shm = ""] = scratchDirs.map((name) => path.join(this.dir, name));
+    const write = [tmp, home, spec.terminationLog, ...(isOwn ? [cwd] : [])];
+    const own = kubeconfig === undefined ? [] : [kubeconfig];
+    if (this.owner) for (const file of [...write, shm, ...own]) chownSync(file, user.uid, user.gid);
+    const names = interpretersIn(spec.image.config.Labels?.[interpreterLabel]);
+    const files = await Promise.all(names.map((name) => interpreters.filesOf(name)));
+    const read = [root, spec.image.rootDir, services.dir, ...own, ...files.flat()];
+    return {
+      by: confinement,
+      as: { kind: confinement.kind, ...user, jail: confinement.jails.of(record.uid, spec.name) },
+      binds: [
+        ...bindsOf({ read, write }),
+        ...sharedScratch(this.dir),
+        ...volumeBinds(path.join(this.dir, "volumes"), spec.mounts),
+      ],
+    };
   }
 
   adopt(record: ProcessRecord): ProcessContainer {
@@ -111,13 +154,23 @@ export class ProcessPod implements PodSandbox {
   }
 
   /** The real working directory; one that neither image nor mounts have is made, as runtimes do. */
-  async #workingDir(spec: ContainerSpec, rewriter: PathRewriter, root: string): Promise<string> {
+  async #workingDir(
+    spec: ContainerSpec,
+    rewriter: PathRewriter,
+    root: string,
+    dir: string,
+  ): Promise<string> {
     const wanted = spec.workingDir || spec.image.config.WorkingDir || "/";
     const real = rewriter.realPath(wanted);
     if (real !== undefined && existsSync(real)) return real;
-    const dir = path.join(root, path.posix.normalize(`/${wanted}`));
-    await mkdir(dir, { recursive: true });
-    return dir;
+    if (this.#options.confinement) {
+      // Made by the container's own user: links in a volume may lead anywhere.
+      const isInVolume = real !== undefined && real.startsWith(`${this.dir}/volumes/`);
+      return isInVolume ? real : ownWorkingDir(dir);
+    }
+    const made = path.join(root, path.posix.normalize(`/${wanted}`));
+    await mkdir(made, { recursive: true });
+    return made;
   }
 
   /** Exactly what image and Pod say, and the few variables that every container of this sandbox has. */
@@ -145,14 +198,23 @@ export class ProcessPod implements PodSandbox {
   }
 
   async close(): Promise<void> {
-    for (const { container } of this.running()) container.kill("SIGKILL");
+    const running = this.running().map(({ container }) => container);
+    for (const container of running) container.kill("SIGKILL");
+    // One that still runs could put links in the place of what is being removed.
+    const { clock, confinement, record } = this.#options;
+    const ends = Promise.all(running.map(({ exited }) => exited));
+    if (this.owner) await Promise.race([ends, sleep(clock, endMs)]);
     for (const { pid } of await findByEnvironment(`SPRY_ROOT=${this.dir}/`))
       signalProcess(pid, "SIGKILL");
+    confinement?.jails.remove(record.uid);
     // A process that is being killed may still be writing.
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     this.#options.onClose();
   }
 }
+
+/** Where a container works whose own directory is neither in its image nor in a volume. */
+const ownWorkingDir = (containerDir: string): string => path.join(containerDir, "work");
 
 /** Where Pods share one address, says which port is taken instead of letting the program fail. */
 function assertFree(port: number): Promise<void> {

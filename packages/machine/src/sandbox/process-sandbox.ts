@@ -1,14 +1,19 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
 import { type ClusterView } from "../network/cluster-view.ts";
 import { PodNetwork } from "../network/pods/pod-network.ts";
 import { ServiceFiles } from "../network/service-files.ts";
 import { AddressPool } from "./addresses.ts";
+import { type Confinement } from "./confinement/confinement.ts";
+import { isolationOf, nameOf } from "./confinement/description.ts";
+import { withoutCoreDumps } from "./confinement/core-dumps.ts";
+import { Jails } from "./confinement/jails.ts";
+import { findConfinement } from "./confinement/trial.ts";
 import { interpreterLabel, Interpreters, interpretersIn } from "./interpreters.ts";
 import { removeOciContainers } from "./oci/strays.ts";
 import { readExit } from "./process-container.ts";
-import { ProcessPod } from "./process-pod.ts";
+import { ProcessPod, scratchDirs } from "./process-pod.ts";
 import {
   findByEnvironment,
   isAlive,
@@ -44,15 +49,30 @@ import {
  * on any system, without privileges. What the image says about paths is kept up by rewriting them.
  */
 export function processSandbox(options: SandboxOptions): Sandbox {
-  return new ProcessSandbox(options);
+  return new ProcessSandbox(options, "it was not asked for");
+}
+
+/**
+ * The same with containers kept apart as far as this machine has the means, which are tried here. Containers that an
+ * earlier platform has started go on as they are.
+ */
+export async function openProcessSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { dataDir, log = silentLogger } = options;
+  mkdirSync(dataDir, { recursive: true });
+  const found = await findConfinement(path.resolve(dataDir));
+  if (typeof found === "string") log.warn({ why: found }, "Pods are not kept apart");
+  else await withoutCoreDumps();
+  // What is unpacked and written for Pods has to be readable for their users; the data directory itself is not.
+  if (typeof found !== "string" && found.kind === "root") process.umask(0o022);
+  return new ProcessSandbox({ ...options, dataDir: realpathSync(dataDir) }, found);
 }
 
 class ProcessSandbox implements Sandbox {
   readonly name = "process";
-  readonly annotations = {
-    "node.spry.io/resource-limits":
-      "not enforced: the process sandbox runs containers as plain processes of the platform's user",
-  };
+  readonly runtimeVersion: string;
+  readonly isolation: string;
+  readonly annotations: Record<string, string>;
+  readonly #confinement: Confinement | undefined;
   readonly #dataDir: string;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -62,8 +82,17 @@ class ProcessSandbox implements Sandbox {
   readonly #pods = new Map<string, ProcessPod>();
   #hasRecovered = false;
 
-  constructor(options: SandboxOptions) {
+  /** Without a confinement, why there is none. */
+  constructor(options: SandboxOptions, confinement: Confinement | string) {
     const { dataDir, clock = systemClock, log = silentLogger } = options;
+    this.#confinement = typeof confinement === "string" ? undefined : confinement;
+    this.runtimeVersion = `process://${nameOf(confinement)}`;
+    this.isolation = isolationOf(confinement);
+    this.annotations = {
+      "node.spry.io/isolation": this.isolation,
+      "node.spry.io/resource-limits":
+        "not enforced: the process sandbox knows no limits of processor time and memory",
+    };
     const { npmCli, npmConfig, pipConfig } = options;
     this.#dataDir = path.resolve(dataDir);
     this.#clock = clock;
@@ -93,6 +122,7 @@ class ProcessSandbox implements Sandbox {
     });
     this.#hasRecovered = true;
     await this.#endStrays();
+    new Jails(this.#dataDir).removeAllBut(new Set(recovered.map(({ uid }) => uid)));
     this.#services.prepare();
     // So that the first Pod need not wait for it.
     await this.#interpreters.ensure(Interpreters.own, () => {});
@@ -130,8 +160,8 @@ class ProcessSandbox implements Sandbox {
     const { uid, namespace, name } = pod;
     const record: PodRecord = { uid, namespace, name, ip: this.#addresses.take() };
     const dir = podDir(this.#dataDir, pod.uid);
-    mkdirSync(path.join(dir, "tmp"), { recursive: true, mode: 0o700 });
-    mkdirSync(path.join(dir, "home"), { recursive: true, mode: 0o700 });
+    for (const scratch of scratchDirs)
+      mkdirSync(path.join(dir, scratch), { recursive: true, mode: 0o700 });
     writeRecord(podFile(dir), record);
     return Promise.resolve(this.#add(record));
   }
@@ -144,6 +174,7 @@ class ProcessSandbox implements Sandbox {
       dir,
       interpreters: this.#interpreters,
       services: this.#services,
+      confinement: this.#confinement,
       ownAddress: this.#addresses.distinct,
       clock: this.#clock,
       onClose: () => {

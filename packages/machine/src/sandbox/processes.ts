@@ -63,6 +63,17 @@ export async function findByEnvironment(prefix: string): Promise<{ pid: number; 
   return found.flat();
 }
 
+/** The number that a process has in the innermost PID namespace it is in; undefined where it is in none but ours. */
+export function innerPid(pid: number): number | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "latin1");
+    const [, ...inner] = (/^NSpid:\t(.*)$/m.exec(status)?.[1] ?? "").split("\t").map(Number);
+    return inner.at(-1);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Resident memory in bytes. */
 export async function readMemory(pid: number): Promise<number> {
   try {

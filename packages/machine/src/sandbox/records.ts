@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { type Confined } from "./confinement/confinement.ts";
 import { type PodIdentity } from "./sandbox.ts";
 
 /**
@@ -26,6 +27,8 @@ export interface ProcessRecord {
   startedAt: number;
   cwd: string;
   env: Record<string, string>;
+  /** How it is kept apart; nothing where it is not. */
+  confined?: Confined | undefined;
 }
 
 export const podsDir = (dataDir: string): string => path.join(dataDir, "pods");

@@ -12,6 +12,10 @@ import { type TerminalSize } from "./terminal.ts";
 export interface Sandbox {
   /** Shown on the Node as the label `node.spry.io/sandbox`. */
   readonly name: string;
+  /** For the Node's `containerRuntimeVersion`: `process://namespaces`. */
+  readonly runtimeVersion: string;
+  /** What is kept apart and what is not, a plain sentence for a person. */
+  readonly isolation: string;
   /** What a person should know about this kind of sandbox, for the Node's annotations. */
   readonly annotations: Record<string, string>;
   /**
@@ -71,6 +75,8 @@ export interface PodSandbox {
   readonly ip: string;
   /** Volumes, logs and scratch of the Pod. Removed by `close`. */
   readonly dir: string;
+  /** Whom files in volumes are to belong to, where containers run as another user than the platform. */
+  readonly owner?: { uid: number; gid: number } | undefined;
   start(spec: ContainerSpec): Promise<SandboxContainer>;
   /** Ends every process that is left, removes the directory and gives the address back. */
   close(): Promise<void>;

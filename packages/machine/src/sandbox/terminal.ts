@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { type Clock } from "@spry/kube";
+import { innerPid } from "./processes.ts";
 
 /** From util-linux: runs a command on a terminal of its own. A terminal needs a native call. */
 const scriptProgram = "/usr/bin/script";
@@ -61,6 +62,15 @@ function terminalOf(pid: number): string | undefined {
 /** Children, and theirs: between may be a shell that waits for an exit code. */
 function descendantsOf(pid: number): number[] {
   return childrenOf(pid).flatMap((child) => [child, ...childrenOf(child)]);
+}
+
+/** The first process of a PID namespace among those a process has started, or they. */
+export function firstOfNamespace(ancestor: number): number | undefined {
+  for (const child of childrenOf(ancestor)) {
+    const first = innerPid(child) === 1 ? child : firstOfNamespace(child);
+    if (first !== undefined) return first;
+  }
+  return undefined;
 }
 
 export function childrenOf(pid: number): number[] {

@@ -51,6 +51,15 @@ export class BaseRoots {
     return this.#ready.get(interpreter);
   }
 
+  /** Where its parts are that lie below one of these directories of a container. */
+  async partsBelow(interpreter: string, dirs: readonly string[]): Promise<string[]> {
+    const names = interpretersIn(interpreter);
+    const files = await Promise.all(names.map((name) => this.#interpreters.filesOf(name)));
+    const base = this.#ready.get(interpreter) ?? "";
+    const isBelow = (file: string) => dirs.some((dir) => file.startsWith(`${dir}/`));
+    return [...new Set(files.flat())].filter((file) => isBelow(file) && existsSync(base + file));
+  }
+
   ensure(interpreter: string, progress: (message: string) => void): Promise<string> {
     const ready = this.#ready.get(interpreter);
     if (ready !== undefined) return Promise.resolve(ready);

@@ -9,6 +9,7 @@ import { type ExecCommand, type ExecProcess } from "../exec-process.ts";
 import { readExit } from "../process-container.ts";
 import { execInProcessSandbox } from "../process-exec.ts";
 import { isAlive, readStat, signalProcess } from "../processes.ts";
+import { readySignal } from "../ready-signal.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "../sandbox.ts";
 import { resizeTerminal, type TerminalSize } from "../terminal.ts";
 import { type OciRecord } from "./oci-records.ts";
@@ -17,7 +18,6 @@ import {
   type OciLaunch,
   type OciSurroundings,
   readPid,
-  readySignal,
   runtimePath,
   spawnRuntime,
   startError,

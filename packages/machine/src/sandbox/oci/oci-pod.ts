@@ -97,6 +97,14 @@ export class OciPod implements PodSandbox {
     // Written by the container's own user.
     chownSync(spec.terminationLog, user.uid, user.gid);
     const rootMounts = await prepareRoot({ bundle, imageRoot: rootDir, base, overlay });
+    const volumes = volumeMounts(spec.mounts, this.dir);
+    const destinations = volumes.map(({ destination }) => destination);
+    const parts =
+      interpreter !== undefined && base !== undefined
+        ? await bases.partsBelow(interpreter, destinations)
+        : [];
+    // An interpreter of the machine's /tmp is there, too, where a volume is mounted at /tmp.
+    const hidden = parts.map((file) => bindMount(`${base}${file}`, file, true));
     const termination = spec.mounts.find(({ source }) => source === spec.terminationLog);
     const oci = ociSpecOf({
       spec,
@@ -104,7 +112,7 @@ export class OciPod implements PodSandbox {
       rootMounts,
       cgroupMounts: cgroups.mounts(id),
       hostMounts: await this.#hostMounts(base !== undefined),
-      volumeMounts: volumeMounts(spec.mounts, this.dir),
+      volumeMounts: [...volumes, ...hidden],
       cgroupsPath: cgroups.pathOf(id),
       cgroupVersion: cgroups.version,
       networkNamespace,

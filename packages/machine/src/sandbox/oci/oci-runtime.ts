@@ -68,7 +68,8 @@ export function findRuntime(searchPath = process.env["PATH"] ?? ""): string | un
     "/usr/sbin",
     "/usr/local/sbin",
   ];
-  return dirs.map((dir) => path.join(dir, "runc")).find(isExecutable);
+  const candidates = ["runc", "crun"].flatMap((name) => dirs.map((dir) => path.join(dir, name)));
+  return candidates.find(isExecutable);
 }
 
 function isExecutable(file: string): boolean {

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { type ContainerConfig } from "@spry/image";
 import { eventually, temporaryDirectory } from "../../testing.ts";
 import { isAlive } from "../processes.ts";
-import { pythonVersions } from "../python-installations.ts";
+import { findPython, pythonVersions } from "../python-installations.ts";
 import { listNames } from "../records.ts";
 import {
   type ContainerSpec,
@@ -413,6 +413,33 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     const argv = ["sh", "-c", "python3 /app/main.py && pip --version"];
     const { output } = await runOnce({}, { image, argv });
     expect(output).toContain(`[${version?.replace(".", ", ")}]\npip `);
+  });
+
+  test("a Python below /tmp is there although a volume is mounted at /tmp", async (context) => {
+    // Another than the test before has made ready.
+    const version = pythonVersions().find((each) => Number(each.slice(2)) >= 9);
+    const found = version && (await findPython(version));
+    if (!found || found.prefix.startsWith("/usr")) context.skip("it needs a Python of a directory");
+    const { prefix = "" } = found || {};
+    const copy = path.join(temporaryDirectory(), "python");
+    execFileSync("cp", ["-al", prefix, copy]);
+    const before = process.env["PATH"];
+    process.env["PATH"] = `${copy}/bin:${before}`;
+    onTestFinished(() => void (process.env["PATH"] = before));
+    const Labels = { "io.spry.interpreter": `python@${version}` };
+    const image = imageWith({ "app/main.py": "import json, sys; print(sys.prefix)" }, { Labels });
+    await sandbox.prepare(image, () => {});
+    const place = await sandbox.openPod({ ...pod, uid: `${pod.uid.slice(0, -3)}902` });
+    onTestFinished(() => place.close());
+    const volume = path.join(place.dir, "volumes", "tmp");
+    mkdirSync(volume, { recursive: true, mode: 0o777 });
+    const spec = specFor(place.dir, image, {
+      argv: ["python3", "-c", "import json, sys; print(sys.base_prefix)"],
+    });
+    const mounts = [...spec.mounts, { mountPath: "/tmp", source: volume }];
+    const container = await place.start({ ...spec, mounts });
+    await container.exited;
+    expect(readFileSync(spec.logFile, "utf8")).toBe(`${copy}\n`);
   });
 
   test("an image with a root file system of its own is used as it is", async () => {

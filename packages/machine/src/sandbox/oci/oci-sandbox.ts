@@ -41,7 +41,7 @@ import { killStrayRuntimes, removeStrayContainers, surroundingsOf } from "./stra
 import { runTrial } from "./trial.ts";
 
 export interface OciSandboxOptions extends SandboxOptions {
-  /** The runtime's program; by default the runc on the `PATH`. */
+  /** The runtime's program; by default the runc, or else the crun, on the `PATH`. */
   runtime?: string | undefined;
 }
 
@@ -50,8 +50,8 @@ export interface OciSandboxOptions extends SandboxOptions {
  * where that does not work.
  */
 export async function openOciSandbox(options: OciSandboxOptions): Promise<Sandbox> {
-  if (process.platform !== "linux") throw new Error("containers need Linux");
-  if (process.getuid?.() !== 0) throw new Error("containers need root");
+  if (process.platform !== "linux") throw new Error("it needs Linux");
+  if (process.getuid?.() !== 0) throw new Error("it needs root");
   const sandbox = new OciSandbox(options);
   await sandbox.try();
   return sandbox;
@@ -59,6 +59,8 @@ export async function openOciSandbox(options: OciSandboxOptions): Promise<Sandbo
 
 class OciSandbox implements Sandbox {
   readonly name = "oci";
+  readonly isolation =
+    "each container has its own root file system, namespaces, limits and system call filter, and shares this machine's kernel";
   readonly #dataDir: string;
   readonly #log: Logger;
   readonly #addresses: AddressPool;
@@ -90,11 +92,16 @@ class OciSandbox implements Sandbox {
     this.#surroundings = surroundingsOf(this.#dataDir, runtimeOf(options.runtime), clock);
   }
 
+  get runtimeVersion(): string {
+    return `oci://${path.basename(this.#surroundings.runtime.file)}`;
+  }
+
   get annotations(): Record<string, string> {
     const network = this.#network
       ? `own: every Pod has a network namespace and an address of ${this.#network.pods.block.cidr}; NetworkPolicies are kept`
       : `shared: every Pod has a loopback address of its own on this machine, Services are not known by name, and NetworkPolicies are not kept, because ${this.#withoutNetwork}`;
     return {
+      "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits": "enforced: containers run in cgroups of their own",
       "node.spry.io/network": network,
     };
@@ -283,7 +290,7 @@ class OciSandbox implements Sandbox {
 function runtimeOf(given: string | undefined): string {
   const file = given ?? findRuntime();
   if (file === undefined || !existsSync(file))
-    throw new Error("there is no OCI runtime on the PATH: install runc, or use --sandbox process");
+    throw new Error("it needs runc or crun: apt install runc");
   return file;
 }
 

@@ -58,7 +58,8 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 const cpuPeriodUs = 100_000;
 /** Less than this the kernel does not take. */
 const minCpuQuotaUs = 1000;
-const maxProcesses = 4096;
+/** A Function's process has a dozen threads, which count; an installation of packages runs a few dozen processes. */
+const maxProcesses = 1024;
 /** When the machine itself is out of memory, containers go before the platform does. */
 const oomScore = 500;
 
@@ -98,6 +99,7 @@ export function ociSpecOf(options: OciSpecOptions): OciSpec {
       },
       noNewPrivileges: isolation?.allowPrivilegeEscalation === false,
       oomScoreAdj: oomScore,
+      rlimits: [{ type: "RLIMIT_CORE", hard: 0, soft: 0 }],
     },
     mounts: [
       ...options.rootMounts,

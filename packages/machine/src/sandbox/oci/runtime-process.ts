@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { type Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
 import { ContainerInput, type InputMode } from "../container-input.ts";
 import { type ExitStatus } from "../sandbox.ts";
@@ -96,20 +95,6 @@ export function readPid(file: string): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Resolves when the program has written its word. */
-export function readySignal(pipe: Readable): Promise<void> {
-  return new Promise((resolve) => {
-    let text = "";
-    pipe.on("data", (chunk: Buffer) => {
-      text = (text + chunk.toString("latin1")).slice(-64);
-      if (text.includes("ready\n")) resolve();
-    });
-    pipe.on("error", () => {});
-    // Otherwise the pipe alone would keep this program alive.
-    (pipe as Readable & { unref?: () => void }).unref?.();
-  });
 }
 
 /** The runtime's last error, for example `exec: "x": executable file not found in $PATH`. */

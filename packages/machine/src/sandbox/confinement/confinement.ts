@@ -1,0 +1,165 @@
+import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { release } from "node:os";
+import path from "node:path";
+import { Jails } from "./jails.ts";
+import { type Bind, mountTable } from "./mount-table.ts";
+import { startFile, startScript } from "./start-file.ts";
+import { systemView, writeRoot } from "./system-view.ts";
+import { findTools, type Tools } from "./tools.ts";
+
+/** `root`: by root's rights, each Pod as a user of its own. `user`: in user namespaces, as the platform's user. */
+export type ConfinementKind = "root" | "user";
+
+/** A container that is kept apart, as a record has it. */
+export interface Confined {
+  kind: ConfinementKind;
+  /** Whom it runs as. */
+  uid: number;
+  gid: number;
+  /** The directory with its root directory, and what goes with that. */
+  jail: string;
+}
+
+/** Users 0x78000000 to 0x78ffffff, which no system gives to people, services or containers. */
+const firstUser = 0x7800_0000;
+/** As many as in containers of an OCI runtime. */
+const maxProcesses = 1024;
+const maxFiles = 65_536;
+/** Of the helpers; programs get their own. */
+const helperPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/**
+ * Runs as the first process of the namespaces: makes the container's root directory whole, sets limits, and goes
+ * on as the next helper. `ulimit -u` is `-p` in some shells.
+ */
+const prepare = `
+"$1" -n -i -a -T "$2" || { echo "the container's file system could not be mounted" >&2; exit 125; }
+[ -z "$3" ] || echo "$3" > /proc/sys/kernel/hostname
+ulimit -c 0
+ulimit -n ${maxFiles} 2>/dev/null
+[ -z "$4" ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" 2>/dev/null
+shift 4
+exec "$@"`;
+
+export interface Program {
+  argv: readonly string[];
+  env: Readonly<Record<string, string>>;
+  cwd: string;
+  hostName: string;
+}
+
+/**
+ * Keeps plain processes apart with namespaces of Linux, by programs of util-linux: a root directory with nothing of
+ * the machine but programs and libraries, only the container's own processes, no rights of root
+ * ([adr/0014](../../../../../docs/adr/0014-hardened-processes.md)).
+ */
+export class Confinement {
+  readonly kind: ConfinementKind;
+  readonly #tools: Tools;
+  readonly #system = systemView();
+  readonly jails: Jails;
+
+  constructor(kind: ConfinementKind, dataDir: string) {
+    this.kind = kind;
+    this.#tools = findTools();
+    this.jails = new Jails(dataDir);
+  }
+
+  /** A Pod's address is its own, and so is the user that is made from it. */
+  userOf(ip: string): { uid: number; gid: number } {
+    if (this.kind === "user") return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+    const [, b = 0, c = 0, d = 0] = ip.split(".").map(Number);
+    const uid = firstUser + b * 65_536 + c * 256 + d;
+    return { uid, gid: uid };
+  }
+
+  /** Makes the container's root directory, and returns the command that runs the program in it. */
+  command(confined: Confined, program: Program, binds: readonly Bind[]): string[] {
+    const { jail, uid, gid } = confined;
+    rmSync(jail, { recursive: true, force: true });
+    mkdirSync(jail, { recursive: true });
+    const root = rootOf(confined);
+    writeRoot(root, this.#system, { uid, gid });
+    const table = path.join(jail, "fstab");
+    // What lies behind a link is there by its real name.
+    const links = [...this.#system.links.keys()];
+    const real = binds.filter((bind) => !links.some((link) => bind.path.startsWith(`${link}/`)));
+    writeFileSync(table, mountTable(root, [...this.#system.binds, ...real]));
+    this.#writeStart(root + startFile, startScript(program.env), confined);
+    const { sh, unshare, mount } = this.#tools;
+    const isRoot = this.kind === "root";
+    return [
+      unshare,
+      ...words(isRoot ? "" : "--user --map-current-user --keep-caps"),
+      // What is unmounted on the machine must not be held here.
+      ...words("--mount --pid --ipc --uts --fork --kill-child --propagation slave"),
+      ...command(sh, "-c", prepare, "sh", mount, table, isRoot ? program.hostName : ""),
+      isRoot || countsByNamespace() ? String(maxProcesses) : "",
+      ...command(unshare, `--root=${root}`),
+      ...withoutRights(confined, this.#tools),
+      ...words("--pdeathsig KILL"),
+      ...command(sh, startFile, "run", program.cwd, ...program.argv),
+    ];
+  }
+
+  #writeStart(file: string, text: string, { kind, uid, gid }: Confined): void {
+    // It holds the environment, with its secrets.
+    writeFileSync(file, text, { mode: 0o400 });
+    chmodSync(file, 0o400);
+    if (kind === "root") chownSync(file, uid, gid);
+  }
+}
+
+/** Whether the container's first process is in its root directory already: before, it is a helper with privileges. */
+export function isInside(confined: Confined, target: number): boolean {
+  try {
+    const [there, own] = [statSync(`/proc/${target}/root/`), statSync(rootOf(confined))];
+    return there.ino === own.ino && there.dev === own.dev;
+  } catch {
+    return false;
+  }
+}
+
+/** The command that runs another program in a container, which has this first process. */
+export function joinCommand(
+  confined: Confined,
+  target: number,
+  { argv, cwd }: Pick<Program, "argv" | "cwd">,
+): string[] {
+  const tools = findTools();
+  return [
+    tools.nsenter,
+    ...words(confined.kind === "root" ? "" : "--user --preserve-credentials"),
+    `--target=${target}`,
+    ...words("--mount --pid --ipc --uts --root --wd"),
+    ...withoutRights(confined, tools),
+    ...command(tools.sh, startFile, "exec", cwd, ...argv),
+  ];
+}
+
+function withoutRights({ kind, uid, gid }: Confined, { setpriv }: Tools): string[] {
+  const user = `--reuid=${uid} --regid=${gid} --clear-groups`;
+  return [
+    setpriv,
+    ...words("--no-new-privs --inh-caps=-all --bounding-set=-all"),
+    ...words(kind === "root" ? user : "--ambient-caps=-all"),
+  ];
+}
+
+const words = (text: string): string[] => text.split(" ").filter(Boolean);
+/** Helpers follow each other; so they do in the list. */
+const command = (...argv: string[]): string[] => argv;
+
+const rootOf = ({ jail }: Confined): string => path.join(jail, "root");
+
+/** What the helpers see. Strays are found by `SPRY_ROOT`. */
+export const helperEnvironment = (root: string): Record<string, string> => ({
+  PATH: helperPath,
+  SPRY_ROOT: root,
+});
+
+/** Before Linux 5.14 the limit is on all that the user runs on the machine, in whatever namespace. */
+function countsByNamespace(): boolean {
+  const [major = 0, minor = 0] = release().split(".").map(Number);
+  return major > 5 || (major === 5 && minor >= 14);
+}

@@ -1,0 +1,29 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+
+/** Programs of util-linux and the shell, by their absolute paths: what a Pod says of `PATH` is not heeded by them. */
+export interface Tools {
+  sh: string;
+  unshare: string;
+  mount: string;
+  setpriv: string;
+  nsenter: string;
+}
+
+const dirs = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+
+/** Throws, naming what is missing. */
+export function findTools(): Tools {
+  const find = (name: string): string => {
+    const file = dirs.map((dir) => path.join(dir, name)).find(existsSync);
+    if (file === undefined) throw new Error(`${name} is missing: install util-linux`);
+    return file;
+  };
+  return {
+    sh: "/bin/sh",
+    unshare: find("unshare"),
+    mount: find("mount"),
+    setpriv: find("setpriv"),
+    nsenter: find("nsenter"),
+  };
+}
