@@ -44,14 +44,12 @@ test.skipIf(reason !== undefined)(
     // Another start on that disk says so in one sentence.
     const { code, stderr } = await run(process.execPath, [
       path.join(root, "tools/spry.mjs"),
-      ...[
-        "up",
-        "--data-dir",
-        path.join(disk, "other"),
-        "--api-port=0",
-        "--gateway-port=0",
-        "--registry-port=0",
-      ],
+      "up",
+      "--data-dir",
+      path.join(disk, "other"),
+      "--api-port=0",
+      "--gateway-port=0",
+      "--registry-port=0",
     ]);
     expect([code, stderr]).toEqual([
       1,
