@@ -123,7 +123,7 @@ export class ApiServerProcess {
   async stop(): Promise<void> {
     this.#agent?.destroy();
     const ended = once(this.#child, "exit");
-    this.#child.stdin?.end();
+    this.#child.kill("SIGKILL");
     await ended;
     rmSync(this.directory, { recursive: true });
   }
