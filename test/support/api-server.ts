@@ -100,6 +100,7 @@ export class ApiServerProcess {
     const ended = once(worker, "message") as Promise<[number]>;
     return {
       async stop() {
+        // oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
         worker.postMessage("stop");
         const [slowest] = await ended;
         return slowest;
