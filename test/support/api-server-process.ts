@@ -1,4 +1,4 @@
-/** Program: an API server on a directory with its certificates (ca, server: `.crt`, `.key`). Says its port; ends with its standard input. */
+/** Program: an API server on a directory with its certificates (ca, server: `.crt`, `.key`). Says its port. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { createApiServer } from "@spry/apiserver";
@@ -14,4 +14,5 @@ const { port } = await server.listen({
   clientCa: read("ca.crt"),
 });
 console.log(port);
-process.stdin.on("end", () => void server.close().then(() => process.exit(0))).resume();
+// With whoever started it.
+process.stdin.on("end", () => process.exit(0)).resume();

@@ -100,6 +100,7 @@ export class ApiServerProcess {
     const ended = once(worker, "message") as Promise<[number]>;
     return {
       async stop() {
+        // oxlint-disable-next-line require-post-message-target-origin -- a thread, not a window
         worker.postMessage("stop");
         const [slowest] = await ended;
         return slowest;
@@ -123,7 +124,7 @@ export class ApiServerProcess {
   async stop(): Promise<void> {
     this.#agent?.destroy();
     const ended = once(this.#child, "exit");
-    this.#child.stdin?.end();
+    this.#child.kill("SIGKILL");
     await ended;
     rmSync(this.directory, { recursive: true });
   }

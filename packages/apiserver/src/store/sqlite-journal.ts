@@ -139,10 +139,8 @@ export class SqliteJournal {
   commit(changes: readonly Change[], revision: number): void {
     if (this.#failure) throw this.#failure;
     let { count, checksum } = this.#totals;
-    const removes = changes.some(({ put }) => !put);
     this.#database.exec("BEGIN IMMEDIATE");
     try {
-      const freeBefore = removes ? this.#free() : 0;
       for (const { previous, put } of changes) {
         if (previous) {
           count--;
@@ -158,7 +156,6 @@ export class SqliteJournal {
           this.#remove.run(previous.collection, previous.namespace, previous.name);
         }
       }
-      if (removes) this.#giveBackRoom(freeBefore);
       const totals = { revision, count, checksum: checksum >>> 0 };
       this.#setTotals.run(totals.revision, totals.count, totals.checksum);
       this.#database.exec("COMMIT");
@@ -169,16 +166,17 @@ export class SqliteJournal {
     }
   }
 
-  /** What removals leave is used again; more than a little goes back to the system: what a commit has freed, and a part of what was left. */
-  #giveBackRoom(freeBefore: number): void {
-    const free = this.#free();
-    const freed = Math.max(free - freeBefore, 0);
-    const count = Math.min(free - keptFreePages, freed + pagesGivenBack);
-    if (count > 0) this.#database.exec(`PRAGMA incremental_vacuum(${count})`);
-  }
-
-  #free(): number {
-    return Number(this.#freePages.get()?.["freelist_count"] ?? 0);
+  /**
+   * What removals leave is used again; more than a little of it goes back to the system, some at a time: moving pages fills the log.
+   * All that was committed must be on disk. Returns whether there is more to give back.
+   */
+  giveBackRoom(): boolean {
+    if (this.#failure) return false;
+    const free = Number(this.#freePages.get()?.["freelist_count"] ?? 0) - keptFreePages;
+    if (free <= 0) return false;
+    this.#database.exec(`PRAGMA incremental_vacuum(${Math.min(free, pagesGivenBack)})`);
+    this.syncNow();
+    return free > pagesGivenBack;
   }
 
   /** Resolves when all that was committed before is on disk. */

@@ -23,6 +23,8 @@ interface Collection {
   log: EventLog;
 }
 
+const tidyAfterMs = 100;
+
 interface PendingWrite {
   change: Change;
   previous: StoredObject | undefined;
@@ -49,6 +51,7 @@ export class Store {
   /** In the journal, perhaps not yet on disk. */
   #syncing: PendingWrite[] = [];
   #isScheduled = false;
+  #tidying: NodeJS.Timeout | undefined;
   /** They want to see what is on disk, and nothing else. */
   #readers: (() => void)[] = [];
 
@@ -195,7 +198,10 @@ export class Store {
   }
 
   async close(): Promise<void> {
-    await this.read(() => this.#journal.close());
+    await this.read(() => {
+      clearTimeout(this.#tidying);
+      this.#journal.close();
+    });
   }
 
   #expect({ collection, namespace, name }: Place, previous: StoredObject | undefined): void {
@@ -285,7 +291,22 @@ export class Store {
       const { log } = this.#collection(current.collection);
       log.append({ type, revision: current.revision, current, previous });
       write.resolve(current);
+      if (type === "DELETED") this.#tidyLater();
     }
+  }
+
+  /** Gives room that removals have left back to the system, bit by bit, in moments when nobody writes. */
+  #tidyLater(): void {
+    if (this.#tidying) return;
+    this.#tidying = setTimeout(() => {
+      this.#tidying = undefined;
+      this.read(() => this.#journal.giveBackRoom()).then(
+        (isMore) => isMore && this.#tidyLater(),
+        // A disk that is full or has failed: what writes say of it is enough.
+        () => {},
+      );
+    }, tidyAfterMs);
+    this.#tidying.unref();
   }
 
   #fail(writes: readonly PendingWrite[], error: unknown): void {
