@@ -22,7 +22,7 @@ const slackSeconds = 300;
 const rememberedLimit = 1000;
 
 export class BuildLogins {
-  /** Jobs whose Secret is there. Of others, somebody may have been killed in between. */
+  /** Jobs whose Secret exists. For others, an earlier controller may have been killed before it created one. */
   readonly #made = new Set<string>();
 
   /** A name for the Secret of a Job that is to be made; undefined where builds use the namespace's own login. */
@@ -39,7 +39,7 @@ export class BuildLogins {
 
   /**
    * Makes the Secret of a Job that has been made, which goes with it; its Pod waits for the Secret. Returns why it cannot be made,
-   * where somebody's quota or policy says no.
+   * where a quota or policy refuses it.
    */
   async ensure(draft: Draft, job: Job, deps: Deps): Promise<string | undefined> {
     const { name: jobName = "", uid = "", annotations: marks } = job.metadata;

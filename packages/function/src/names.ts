@@ -24,14 +24,14 @@ export const names = {
     boundedName(functionName, `-build-${buildKey.slice(0, 10)}`),
   /** The first part of the names of a namespace's repositories in the platform's own registry. */
   repositories: (namespace: string) =>
-    // No namespace has a dot in its name, so this one is nobody else's.
+    // A namespace's name has no dot, so this part belongs to no other one.
     namespace === platformRepositories ? `${namespace}.namespace` : namespace,
   /** The repository of a Function's image in the platform's own registry. */
   repository: (namespace: string, functionName: string) =>
     `${names.repositories(namespace)}/${functionName}`,
   /** Where a namespace's builds keep dependency layers there, a repository for each runtime. */
   dependencyCaches: (namespace: string) => `${names.repositories(namespace)}/dependencies.cache`,
-  /** The same two in somebody else's registry, where the contract and limits on depth decide about names. */
+  /** The same two in an external registry, where the contract and limits on depth decide about names. */
   externalRepository: (namespace: string, functionName: string) => `${namespace}-${functionName}`,
   externalDependencyCache: (namespace: string, runtime: string) =>
     `spry-cache/${namespace}-${runtime}`,

@@ -91,7 +91,7 @@ async function ensureConfigured(
   return { address: made.address, warnings, watched: true };
 }
 
-/** By a list: it takes no other right than what tells of new namespaces. */
+/** By a list, which needs no right that the controller does not have already. */
 async function baseNamespace({ client, namespace }: RegistryDeps) {
   const fieldSelector = `metadata.name=${namespace}`;
   const { items } = await client.list(resources.namespaces, { fieldSelector });

@@ -71,7 +71,7 @@ export async function startAttempt(
     }
   }
   status.build = unfinished(key, earlier);
-  // What stands in the way of that is told by the next pass.
+  // If that is refused, the next pass reports why.
   if (created) await deps.buildLogins.ensure(draft, created, deps);
   return { kind: "wait", reason: "JobCreated", message: `Job ${job.metadata.name} created` };
 }
@@ -114,7 +114,7 @@ export async function followAttempt(
       return tryAgain(draft, key, job, result.message, deps);
     case "running":
       status.build = unfinished(key, status.build);
-      // It may have been made by somebody who was ended before the rest was done.
+      // An earlier controller may have been killed between Job and Secret.
       const detail = result.started ? undefined : await deps.buildLogins.ensure(draft, job, deps);
       if (detail)
         return {

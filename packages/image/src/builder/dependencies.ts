@@ -102,7 +102,7 @@ function dependencyKey({ installation, runtime, platform }: DependencyRequest): 
   return createHash("sha256").update(JSON.stringify(input)).digest("hex").slice(0, 40);
 }
 
-/** Where dependency layers go when nobody says it: beside the image, where who may push the one may push the other. */
+/** Where dependency layers go by default: next to the image, where a login that may push the one may push the other. */
 export function defaultCache(destination: string): string {
   const { host, repository } = parseImageName(destination);
   return `${host}/${repository}.cache`;

@@ -213,7 +213,7 @@ export class FunctionBuild {
     const { client, destination, previousImage, report = () => {} } = this.#options;
     const found = await findDependencyLayer(client, request);
     if (!found) return undefined;
-    // The Function has had these dependencies before: then nobody has another layer for it.
+    // The Function has had these dependencies before: another layer for them is not to be trusted.
     const before =
       set === "runtime" && (await knownLayer(client, destination, previousImage, found.key));
     if (before && before !== found.layer.descriptor.digest) {

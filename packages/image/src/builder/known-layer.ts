@@ -1,5 +1,5 @@
 /**
- * Which layer with its dependencies a Function's image has, told by the image itself. The cache that layers are reused from is
+ * Which layer with its dependencies a Function's image has, as the image itself says. The cache that layers are reused from is
  * shared by the builds of a namespace; an image is its Function's own, and named by digest.
  */
 import { type RegistryClient } from "../client/registry-client.ts";

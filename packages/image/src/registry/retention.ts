@@ -42,7 +42,7 @@ interface Entry extends Removable {
 /**
  * What of a repository may go. Only repositories of Spry's own naming are looked at: `<namespace>/<function>`
  * with build keys as tags, `spry/…` with what builds start from, `<namespace>/dependencies.cache/…` with dependency
- * layers. What anybody else has pushed is theirs.
+ * layers. What users have pushed is theirs.
  */
 export function removableManifests(
   stores: Stores,
@@ -56,7 +56,7 @@ export function removableManifests(
   const entries = entriesOf(stores, repository);
   const isOurs = (tag: string) => buildKeyPattern.test(tag) || subjectOfTag(tag) !== undefined;
   const isFunction = inUse.functions.includes(repository);
-  // Of that name there is no Function, and its tags are not a builder's: somebody's own image.
+  // Of that name there is no Function, and its tags are not a builder's: a user's own image.
   const isForeign = kind === "function" && !isFunction;
   if (isForeign && !entries.every(({ tags }) => tags.every(isOurs))) return [];
   const references = new Set(inUse.references);

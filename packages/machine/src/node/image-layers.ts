@@ -35,7 +35,7 @@ export async function unpackImageLayers(
     await mkdir(dir, { mode: 0o755 });
     return { size: await unpackRange(client, image, dir, 0, layers.length) };
   }
-  // Of one registry: it lets nobody name a layer that it would not give them. Another could name any.
+  // Of one registry: it takes no manifest with layers that its sender could not pull. Another registry could name any.
   const id = createHash("sha256")
     .update([image.name.host, ...lower.map(({ digest }) => digest)].join())
     .digest("hex");

@@ -132,7 +132,7 @@ export class ImageStore {
 
   /**
    * Asks the registry what the name means, and fetches what is missing. One pull per name and namespace at a time. That the
-   * registry gives it is remembered beside the image.
+   * registry gives it is remembered next to the image.
    */
   pull(name: string, puller: Puller): Promise<LocalImage> {
     const key = `${puller.namespaceUid} ${name}`;
@@ -155,8 +155,8 @@ export class ImageStore {
     let image = this.#images.get(resolved.digest);
     if (!image) image = await this.#unpack(resolved, client, withUser(undefined, user));
     else {
-      // The platform's own gives nobody a name for what is not theirs. Any other can say of any digest that it has it: then it
-      // has to show it.
+      // The platform's own serves only what was pushed there in full. Any other can claim to have any digest: it has to send
+      // the content.
       if (!mirror && image.host !== name.host) await readLayers(resolved, client);
       this.#addUser(image, user);
     }
@@ -169,7 +169,7 @@ export class ImageStore {
     image.pulledBy = record;
   }
 
-  /** Digests of images for whom nobody has asked: an earlier version kept no records. */
+  /** Digests of images without a record: an earlier version kept none. */
   withoutRecord(): Set<string> {
     const images = [...this.#images.values()].filter(({ pulledBy }) => !pulledBy);
     return new Set(images.map(({ digest }) => digest));

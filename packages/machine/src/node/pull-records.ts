@@ -11,7 +11,7 @@ export interface PullRecord {
 
 const fileName = "pulled-by.json";
 
-/** What stands beside an unpacked image; undefined for one of a version that kept no such records. */
+/** What stands next to an unpacked image; undefined for one of a version that kept no such records. */
 export function readPullRecord(imageDir: string): PullRecord | undefined {
   try {
     return JSON.parse(readFileSync(path.join(imageDir, fileName), "utf8")) as PullRecord;
@@ -20,7 +20,7 @@ export function readPullRecord(imageDir: string): PullRecord | undefined {
   }
 }
 
-/** Whoever reads it sees the old one or the new one. */
+/** A reader sees the old record or the new one. */
 export function writePullRecord(imageDir: string, record: PullRecord): void {
   const file = path.join(imageDir, fileName);
   writeFileSync(`${file}.new`, JSON.stringify(record));

@@ -137,6 +137,15 @@ test("an upload is its repository's: with its id alone there is no way to it", a
     ).toBe("404 BLOB_UPLOAD_UNKNOWN");
 });
 
+test("uploads that one namespace leaves open do not keep another out", async () => {
+  const { as } = await start();
+  const open = async (login: Login, repository: string) =>
+    (await as(login).send("POST", `${repository}/blobs/uploads/`)).status;
+  for (let count = 0; count < 64; count++) expect(await open(shop, `shop/f${count}`)).toBe(202);
+  expect(await open(shop, "shop/hello")).toBe(429);
+  expect(await open(bank, "bank/vault")).toBe(202);
+});
+
 test("another's blob is not mounted, by its name or by nobody's, and not named in a manifest", async () => {
   const { as } = await start();
   const secret = Buffer.from("of the bank");

@@ -9,7 +9,7 @@ export type Grant =
   | { for: "platform" }
   /** A node by itself, for Pods that bring no login: what the platform has made. */
   | { for: "node" }
-  /** Whoever may read a namespace's Secrets. The uid tells it from an earlier namespace of that name. */
+  /** Users who may read a namespace's Secrets. The uid distinguishes it from an earlier namespace of that name. */
   | { for: "namespace"; namespace: string; uid: string }
   | BuildGrant;
 

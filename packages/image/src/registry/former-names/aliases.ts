@@ -25,7 +25,7 @@ export class Aliases {
     return now ?? repository;
   }
 
-  /** The same references (`<repository>@<digest>`, `<repository>:<tag>`), and beside them those by today's names. */
+  /** The same references (`<repository>@<digest>`, `<repository>:<tag>`), and those by today's names. */
   withToday(references: readonly string[]): string[] {
     return references.flatMap((reference) => {
       const repository = repositoryOf(reference);

@@ -50,7 +50,7 @@ export async function moveOver(
     const formers = [...owners.keys()].filter((former) => all.includes(former));
     await aliases.add(new Map(formers.map((former) => [former, todayOf(former)])));
     for (const repository of all)
-      // Anybody with the one login of then could have put these there.
+      // Every user of the one login of then could have put these there.
       if (repository.includes("/dependencies.cache/")) await repositories.removeBelow(repository);
     for (const former of formers) {
       const [first, ...others] = owners.get(former) ?? [];
@@ -106,7 +106,7 @@ async function copyImage(
   }
 }
 
-/** Dependency layers that images of a namespace already have stay at hand for its builds; all others are made anew. */
+/** Dependency layers that images of a namespace already have stay at hand for its builds; all others are made again. */
 async function keepDependencies(
   stores: Stores,
   all: readonly string[],
