@@ -177,6 +177,25 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
     expect(await metrics()).toMatch(/^spry_registry_cleanings_total\{result="error"\} 0$/m);
   });
 
+  test("a namespace's login is good for its own images, and deletes none", async () => {
+    const { url } = await ownRegistry();
+    const target = { namespace, name: names.registrySecret };
+    const { data } = await cluster.client.get(resources.secrets, target);
+    const pair = `${decode(data?.["username"])}:${decode(data?.["password"])}`;
+    const headers = { authorization: `Basic ${encode(pair)}` };
+    const status = async (method: string, where: string) =>
+      (await fetch(`${url}/v2/${where}`, { method, headers })).status;
+    const digest = (await imageOf("inline")).split("@")[1];
+    expect(await status("GET", `${namespace}/inline/manifests/${digest}`)).toBe(200);
+    expect(await status("DELETE", `${namespace}/inline/manifests/${digest}`)).toBe(403);
+    for (const [method, where] of [
+      ["GET", `${system}/inline/manifests/${digest}`],
+      ["POST", `${namespace}-other/inline/blobs/uploads/`],
+      ["GET", `${namespace}-inline/manifests/${digest}`],
+    ] as const)
+      expect(`${where} ${await status(method, where)}`).toBe(`${where} 403`);
+  });
+
   const label = "serverless.kyma-project.io";
   /** By the contract, in the base namespace for the whole cluster, elsewhere for that namespace. */
   const choose = async (where: string, labels: Record<string, string>) => {
