@@ -23,7 +23,7 @@ const table: Record<string, Room> = {
   "packages/function": { rooms: ["@spry/kube"], dependencies: {} },
   "packages/image": {
     rooms: ["@spry/function"],
-    dependencies: { bcryptjs: "checks the registry's passwords, of which it keeps only hashes" },
+    dependencies: {},
   },
   "packages/apiserver": {
     rooms: ["@spry/kube"],

@@ -6,8 +6,10 @@ import path from "node:path";
 import { type Serverless, serverlesses } from "@spry/controller";
 import { type Function, functions, names } from "@spry/function";
 import { getCondition, type Namespace, resources, type Secret } from "@spry/kube";
+import { createLogins } from "@spry/image";
 import { findPython } from "@spry/machine";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { registryKeyName } from "../../packages/cli/src/in-cluster/registry-key.ts";
 import { registryName, registryRules } from "../../packages/cli/src/install/registry.ts";
 import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
 import { startPythonIndex } from "../../packages/image/src/testing/python-index.ts";
@@ -81,11 +83,10 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
   const plainRegistries = () => [cluster.imageRegistry, otherHost];
   /** Its user, and where this machine reaches it. */
   const ownRegistry = async () => {
-    const { data } = await cluster.client.get(resources.secrets, {
-      namespace: system,
-      name: names.registrySecret,
-    });
-    const pair = `${decode(data?.["username"])}:${decode(data?.["password"])}`;
+    const target = { namespace: system, name: registryKeyName };
+    const { data } = await cluster.client.get(resources.secrets, target);
+    const { username, password } = createLogins(decode(data?.["key"])).platform();
+    const pair = `${username}:${password}`;
     const url = `http://${cluster.nodeAddress}:32137`;
     return { url, headers: { authorization: `Basic ${encode(pair)}` } };
   };
@@ -156,7 +157,7 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
   test("what belonged to a Function goes with it, and what others need stays", async () => {
     const { url, headers } = await ownRegistry();
     const tags = async (name: string) => {
-      const answer = await fetch(`${url}/v2/${namespace}-${name}/tags/list`, { headers });
+      const answer = await fetch(`${url}/v2/${namespace}/${name}/tags/list`, { headers });
       return answer.ok ? ((await answer.json()) as { tags: string[] }).tags.length : 0;
     };
     expect(await tags("npm")).toBeGreaterThan(0);
@@ -176,6 +177,25 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
     expect(await metrics()).toMatch(/^spry_registry_cleanings_total\{result="error"\} 0$/m);
   });
 
+  test("a namespace's login is good for its own images, and deletes none", async () => {
+    const { url } = await ownRegistry();
+    const target = { namespace, name: names.registrySecret };
+    const { data } = await cluster.client.get(resources.secrets, target);
+    const pair = `${decode(data?.["username"])}:${decode(data?.["password"])}`;
+    const headers = { authorization: `Basic ${encode(pair)}` };
+    const status = async (method: string, where: string) =>
+      (await fetch(`${url}/v2/${where}`, { method, headers })).status;
+    const digest = (await imageOf("inline")).split("@")[1];
+    expect(await status("GET", `${namespace}/inline/manifests/${digest}`)).toBe(200);
+    expect(await status("DELETE", `${namespace}/inline/manifests/${digest}`)).toBe(403);
+    for (const [method, where] of [
+      ["GET", `${system}/inline/manifests/${digest}`],
+      ["POST", `${namespace}-other/inline/blobs/uploads/`],
+      ["GET", `${namespace}-inline/manifests/${digest}`],
+    ] as const)
+      expect(`${where} ${await status(method, where)}`).toBe(`${where} 403`);
+  });
+
   const label = "serverless.kyma-project.io";
   /** By the contract, in the base namespace for the whole cluster, elsewhere for that namespace. */
   const choose = async (where: string, labels: Record<string, string>) => {
@@ -193,9 +213,10 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
   };
   /** Runs from there. */
   const settled = async (name: string, address: string) => {
+    const repository = address === otherHost ? `${namespace}-${name}` : `${namespace}/${name}`;
     await expect
       .poll(() => imageOf(name), patience)
-      .toMatch(new RegExp(`^${address}/${namespace}-${name}@sha256:`));
+      .toMatch(new RegExp(`^${address}/${repository}@sha256:`));
     await cluster.untilRunning(namespace, name);
   };
 

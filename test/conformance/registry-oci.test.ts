@@ -6,8 +6,9 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createRegistry, writeHtpasswd } from "@spry/image";
+import { createRegistry } from "@spry/image";
 import { expect, onTestFinished, test } from "vitest";
+import { onlyLogin } from "../../packages/image/src/testing/only-login.ts";
 
 const suite = process.env["OCI_CONFORMANCE"] ?? "";
 
@@ -18,9 +19,8 @@ test.skipIf(!suite)(
     const dir = mkdtempSync(path.join(tmpdir(), "spry-oci-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
     const credentials = { username: "somebody", password: "secret" };
-    const htpasswd = path.join(dir, "htpasswd");
-    await writeHtpasswd(htpasswd, credentials);
-    const registry = createRegistry({ dir: path.join(dir, "registry"), htpasswd });
+    const logins = onlyLogin(credentials);
+    const registry = createRegistry({ dir: path.join(dir, "registry"), logins });
     onTestFinished(() => registry.close());
     const server = await registry.listen({ host: "127.0.0.1", port: 0 });
     onTestFinished(() => server.close());

@@ -15,9 +15,9 @@ import {
   readCertificates,
   readDockerConfig,
   RegistryClient,
-  writeHtpasswd,
 } from "@spry/image";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { onlyLogin } from "../../packages/image/src/testing/only-login.ts";
 import { hasDockerRegistry, startDockerRegistry } from "../support/docker-registry.ts";
 
 const user = { username: "somebody", password: "a secret: with a colon" };
@@ -93,9 +93,8 @@ describe.skipIf(!hasDockerRegistry)("with docker-registry (needs Debian's docker
 describe.skipIf(!hasSkopeo)("with skopeo (needs Debian's skopeo)", () => {
   test("our images are inspected and copied, and images are pushed to us", async () => {
     const dir = scratch();
-    const htpasswd = path.join(dir, "htpasswd");
-    await writeHtpasswd(htpasswd, user);
-    const registry = createRegistry({ dir: path.join(dir, "registry"), htpasswd });
+    const logins = onlyLogin(user);
+    const registry = createRegistry({ dir: path.join(dir, "registry"), logins });
     onTestFinished(() => registry.close());
     const server = await registry.listen({ host: "127.0.0.1", port: 0 });
     onTestFinished(() => server.close());

@@ -47,7 +47,7 @@ describe("a Function's life", () => {
     const image = await platform.k(
       `get deployments ${labels} -o jsonpath={.items[0].spec.template.spec.containers[0].image}`,
     );
-    expect(image).toMatch(/\/default-life@sha256:[0-9a-f]{64}$/);
+    expect(image).toMatch(/\/default\/life@sha256:[0-9a-f]{64}$/);
     const selector = JSON.parse(await platform.k("get service life -o jsonpath={.spec.selector}"));
     expect(Object.keys(selector).sort()).toEqual([
       "serverless.kyma-project.io/function-name",

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   type DockerRegistry,
@@ -20,13 +22,10 @@ describe("a registry with a small quota", () => {
 
   test("a build that does not fit says so in the Function's status, and goes on when there is room", async () => {
     const { registry } = platform.endpoints;
-    const secret = JSON.parse(
-      await platform.k(
-        "get secret serverless-registry-config-default -n kyma-system -o jsonpath={.data}",
-      ),
+    const { username, password } = JSON.parse(
+      readFileSync(path.join(platform.dataDir, "registry.json"), "utf8"),
     ) as { username: string; password: string };
-    const plain = (text: string) => Buffer.from(text, "base64").toString();
-    const pair = `${plain(secret.username)}:${plain(secret.password)}`;
+    const pair = `${username}:${password}`;
     const headers = { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
     const metrics = await (await fetch(`${registry}/metrics`, { headers })).text();
     const used = Number(/^spry_registry_storage_bytes (\d+)$/m.exec(metrics)?.[1]);
@@ -69,7 +68,7 @@ describe.skipIf(unreachable)("another registry (needs Debian's docker-registry)"
   const settledOn = async (name: string, address: string) => {
     await expect
       .poll(() => imageOf(name), { timeout: 60_000, interval: 100 })
-      .toMatch(new RegExp(`^${address}/default-${name}@sha256:`));
+      .toMatch(new RegExp(`^${address}${name}@sha256:`));
     await platform.k(`rollout status deployment/${name} --timeout=60s`);
   };
 
@@ -118,7 +117,7 @@ describe.skipIf(unreachable)("another registry (needs Debian's docker-registry)"
       platform.k("apply -f -", JSON.stringify({ ...secret, stringData: lacking })),
     ).rejects.toThrow("data[password]: a Secret with the label");
     await platform.k("apply -f -", JSON.stringify(secret));
-    for (const name of functions) await settledOn(name, other.host);
+    for (const name of functions) await settledOn(name, `${other.host}/default-`);
     // With dependencies, whose layer goes there too, and asked for with the Secret's credentials.
     await platform.k(
       "apply -f -",
@@ -126,13 +125,14 @@ describe.skipIf(unreachable)("another registry (needs Debian's docker-registry)"
         dependencies: JSON.stringify({ dependencies: { "is-number": "7.0.0" } }),
       }),
     );
-    await settledOn("born", other.host);
+    await settledOn("born", `${other.host}/default-`);
     await platform.callUntil("born.default", ({ body }) => body === "true");
     await platform.k("scale function one --replicas=2");
     await platform.k("wait --for=jsonpath={.status.replicas}=2 function/one --timeout=60s");
-    await settledOn("one", other.host);
+    await settledOn("one", `${other.host}/default-`);
     await platform.k("delete secret serverless-registry-config -n kyma-system");
-    for (const name of [...functions, "born"]) await settledOn(name, "registry.spry.localhost");
+    for (const name of [...functions, "born"])
+      await settledOn(name, "registry.spry.localhost/default/");
     loaded.abort();
     await Promise.all(load);
     expect(failed).toEqual([]);

@@ -3,8 +3,8 @@ import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { writeHtpasswd } from "@spry/image";
 import { freePort } from "@spry/test-kit";
+import { hash } from "bcryptjs";
 import { pause } from "./platform.ts";
 
 export const hasDockerRegistry = spawnSync("docker-registry", ["--version"]).status === 0;
@@ -24,7 +24,7 @@ export async function startDockerRegistry(options: {
 }): Promise<DockerRegistry> {
   const dir = mkdtempSync(path.join(tmpdir(), "docker-registry-"));
   const at = (name: string) => path.join(dir, name);
-  await writeHtpasswd(at("htpasswd"), options);
+  writeFileSync(at("htpasswd"), `${options.username}:${await hash(options.password, 5)}\n`);
   const tls = options.tls ? certificate(dir) : undefined;
   const port = await freePort();
   const config = {

@@ -3,7 +3,8 @@ import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { connect, createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createRegistry, writeHtpasswd } from "@spry/image";
+import { createRegistry } from "@spry/image";
+import { onlyLogin } from "../../packages/image/src/testing/only-login.ts";
 import { type KubeClient, type KubeObject, type Resource } from "@spry/kube";
 import { type Function } from "@spry/function";
 import { read } from "../../tools/real-apiserver/cluster.ts";
@@ -54,11 +55,9 @@ export class InstalledCluster {
   ): Promise<void> {
     const { moreImages = [], login } = options;
     await this.#cluster.start({ node: true });
-    const htpasswd = path.join(this.#scratch, "htpasswd");
-    if (login) await writeHtpasswd(htpasswd, login);
     const registry = createRegistry({
       dir: path.join(this.#scratch, "registry"),
-      ...(login ? { htpasswd } : {}),
+      ...(login ? { logins: onlyLogin(login) } : {}),
     });
     const server = await registry.listen({ host: this.hostAddress, port: 0 });
     this.#servers.push(server, registry);

@@ -13,6 +13,8 @@ const main = path.join(root, "tools/spry.mjs");
 
 export interface StartOptions {
   dataDir?: string;
+  /** Another checkout than this one, of an earlier version. */
+  checkout?: string;
   args?: string[];
   env?: NodeJS.ProcessEnv;
   /** Of the user and the group that it runs as; its data directory must be theirs. */
@@ -35,11 +37,11 @@ export class Platform {
   async start(): Promise<number> {
     const begin = performance.now();
     rmSync(path.join(this.dataDir, "endpoints.json"), { force: true });
-    const { args = ["--no-example"], uid } = this.#options;
+    const { args = ["--no-example"], uid, checkout = root } = this.#options;
     const child = spawn(
       process.execPath,
       [
-        main,
+        path.join(checkout, "tools/spry.mjs"),
         "up",
         "--data-dir",
         this.dataDir,

@@ -21,6 +21,12 @@ export function previousVersion(): string | undefined {
   return git("rev-parse", "--verify", `${wished ?? tag() ?? `HEAD~${commitsAgo}`}^{commit}`);
 }
 
+/** The last commit without this file; undefined where there is no history of it. */
+export function versionBefore(file: string): string | undefined {
+  const added = git("log", "--diff-filter=A", "--format=%H", "-1", "--", file);
+  return added ? git("rev-parse", "--verify", `${added}^^{commit}`) : undefined;
+}
+
 export const whyNoPrevious = (): string | undefined =>
   previousVersion() ? undefined : "there is no history to take an earlier version from";
 

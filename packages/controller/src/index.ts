@@ -10,7 +10,11 @@ export {
 export { type Configuration, type LogFormat } from "./serverless/configuration.ts";
 export { Liveness } from "./serverless/liveness.ts";
 export { serverlessCrd } from "./serverless/crd.ts";
-export { internalRegistrySecret, type RegistryAccess } from "./serverless/registry-secret.ts";
+export {
+  internalRegistrySecret,
+  type RegistryAccess,
+  type RegistryLogins,
+} from "./serverless/registry-secret.ts";
 export {
   deletionHook,
   type Serverless,
@@ -33,6 +37,7 @@ export {
 export {
   type ImagesInUse,
   imagesInUse,
+  imageUses,
   kindsWithImages,
   type PlatformImages,
 } from "./images/images-in-use.ts";

@@ -17,12 +17,15 @@ import { deleteIfThere } from "./children.ts";
 import { type Settings } from "./config.ts";
 import { contains } from "./contains.ts";
 import { digestOf } from "./digest.ts";
+import { copyForNamespace, type RegistryAccess } from "./serverless/registry-secret.ts";
 import { holdBack } from "./registry-finalizer.ts";
 
 export interface PropagationOptions {
   client: KubeClient;
   caches: Caches;
   settings: Settings;
+  /** The platform's own, where each namespace has a login of its own. */
+  registry?: RegistryAccess | undefined;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
@@ -34,7 +37,7 @@ export interface PropagationOptions {
  * alone.
  */
 export function createPropagation(options: PropagationOptions): Controller {
-  const { client, caches, settings, ...telling } = options;
+  const { client, caches, settings, registry, ...telling } = options;
   const { namespaces, serviceAccounts } = caches;
   const secrets: [string, Informer<Secret>][] = [
     [names.registrySecret, caches.registrySecrets],
@@ -60,6 +63,10 @@ export function createPropagation(options: PropagationOptions): Controller {
       const namespace = namespaces.get(name);
       if (!namespace || isTerminating(namespace) || excluded.has(name)) return;
       const copying = { client, baseNamespace, namespace: name };
+      const copyOfSecret = (model: Secret): Secret => {
+        const of = { namespace: name, uid: namespace.metadata.uid ?? "" };
+        return { metadata: {}, ...copyForNamespace(model, of, registry) };
+      };
       for (const [secretName, informer] of secrets)
         await ensureCopy(informer, secretName, copyOfSecret, copying);
       await ensureCopy(serviceAccounts, names.serviceAccount, copyOfAccount, copying);
@@ -148,10 +155,6 @@ function isHandedOut({ metadata }: KubeObject, name: string): boolean {
 
 function labelsOfModel({ metadata }: KubeObject): { labels?: Record<string, string> } {
   return metadata.labels ? { labels: metadata.labels } : {};
-}
-
-function copyOfSecret({ type, data }: Secret): Secret {
-  return { metadata: {}, ...(type ? { type } : {}), ...(data ? { data } : {}) };
 }
 
 function copyOfAccount(model: ServiceAccount): ServiceAccount {

@@ -64,6 +64,25 @@ function addressesOf(secret: Secret | undefined): RegistryAddresses | undefined 
   return push && pull ? { push, pull, isInternal } : undefined;
 }
 
+/** The repository of a Function's image, below the registry's address. */
+export function repositoryIn(
+  { isInternal }: RegistryAddresses,
+  namespace: string,
+  name: string,
+): string {
+  return isInternal ? names.repository(namespace, name) : names.externalRepository(namespace, name);
+}
+
+/** The repository of a namespace's dependency layers for a runtime, below the registry's address. */
+export function dependencyCacheIn(
+  { isInternal }: RegistryAddresses,
+  namespace: string,
+  runtime: string,
+): string {
+  if (!isInternal) return names.externalDependencyCache(namespace, runtime);
+  return `${names.dependencyCaches(namespace)}/${runtime}`;
+}
+
 /** The name by which a builder reaches an image that nodes know by its pull address. */
 export function pushNameOf(image: string, registry: ActiveRegistry): string {
   const known = [registry, ...registry.others].find(({ pull }) => image.startsWith(`${pull}/`));

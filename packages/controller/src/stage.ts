@@ -11,6 +11,7 @@ import {
   type Logger,
   type ObjectKey,
 } from "@spry/kube";
+import { type BuildLogins } from "./build-login.ts";
 import { type BuildSlots } from "./build-slots.ts";
 import { type Caches } from "./caches.ts";
 import { type Settings } from "./config.ts";
@@ -18,6 +19,7 @@ import { type FunctionMetrics } from "./function-metrics.ts";
 import { type CommitLookups } from "./git/commit-lookups.ts";
 import { type LostImages } from "./lost-images.ts";
 import { type ReferencedObjects } from "./referenced-objects.ts";
+import { type RegistryAccess } from "./serverless/registry-secret.ts";
 
 /** How a stage ended. With a reason, the stage's condition says so; its status follows from it. */
 export type Outcome =
@@ -64,6 +66,9 @@ export interface Deps {
   readonly references: ReferencedObjects;
   readonly commits: CommitLookups;
   readonly lost: LostImages;
+  readonly buildLogins: BuildLogins;
+  /** The platform's own, when it has one. */
+  readonly registry: RegistryAccess | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: FunctionMetrics;

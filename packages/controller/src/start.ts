@@ -15,6 +15,7 @@ import {
   silentLogger,
   systemClock,
 } from "@spry/kube";
+import { BuildLogins } from "./build-login.ts";
 import { BuildSlots } from "./build-slots.ts";
 import { type Caches, createCaches, functionKeyOf } from "./caches.ts";
 import { type ControllerConfig, settingsOf } from "./config.ts";
@@ -26,11 +27,14 @@ import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";
 import { LostImages } from "./lost-images.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
+import { type RegistryAccess } from "./serverless/registry-secret.ts";
 import { type Liveness } from "./serverless/liveness.ts";
 
 export interface FunctionControllerOptions {
   client: KubeClient;
   config: ControllerConfig;
+  /** The platform's own registry, when it has one. */
+  internalRegistry?: RegistryAccess | undefined;
   clock?: Clock;
   log?: Logger;
   metrics?: ControllerMetrics;
@@ -45,11 +49,12 @@ export interface FunctionControllerOptions {
  */
 export async function startFunctionController(options: FunctionControllerOptions): Promise<void> {
   const { client, metrics, signal, clock = systemClock, log = silentLogger } = options;
+  const { internalRegistry: registry } = options;
   const telling = { clock, log, ...(metrics ? { metrics } : {}) };
   const settings = settingsOf(options.config);
   const caches = createCaches(client, clock, log);
   const running = Object.values(caches).map((informer) => informer.run(signal));
-  const propagation = createPropagation({ client, caches, settings, ...telling });
+  const propagation = createPropagation({ client, caches, settings, registry, ...telling });
 
   // The reconciler's parts wake Functions, and the controller that is woken needs the reconciler.
   const wake = (key: ObjectKey) => controller.enqueue(key);
@@ -66,7 +71,8 @@ export async function startFunctionController(options: FunctionControllerOptions
     max: settings.maxSimultaneousGitChecks,
   });
   const lost = new LostImages(clock);
-  const deps = { client, settings, caches, slots, references, commits, lost, clock, log };
+  const parts = { slots, references, commits, lost, buildLogins: new BuildLogins() };
+  const deps = { client, settings, caches, registry, ...parts, clock, log };
   const own = metrics ? { metrics: FunctionMetrics.of(metrics.registry) } : {};
   const controller = new Controller({
     name: functions.plural,

@@ -5,4 +5,4 @@ export * from "./browser.ts";
 
 // What takes a digest.
 export { buildKey } from "./build-key.ts";
-export { boundedName, names } from "./names.ts";
+export { boundedName, names, platformRepositories } from "./names.ts";

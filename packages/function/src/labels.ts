@@ -22,6 +22,8 @@ export const annotations = {
   buildKey: `${labelPrefix}build-key`,
   /** Ours, on Jobs: the pull address of the registry that the image goes to. */
   registry: `${labelPrefix}registry`,
+  /** Ours, on Jobs: the Secret with what the build is at the platform's own registry. */
+  registryLogin: `${labelPrefix}registry-login`,
   /** Ours, on Pods: digest of the Secrets and ConfigMaps that the Function refers to. */
   references: `${labelPrefix}references`,
   /** On a Function: "true" checks the Git reference as often as is allowed. */

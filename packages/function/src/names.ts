@@ -11,6 +11,9 @@ export function boundedName(prefix: string, suffix = ""): string {
   return `${kept.replace(/[^a-z0-9]+$/, "")}-${digest}${suffix}`;
 }
 
+/** What builds start from is in repositories below this, in the platform's own registry. */
+export const platformRepositories = "spry";
+
 /** The names of a Function's children and of the objects that they refer to (docs/compatibility.md#names). */
 export const names = {
   configMap: (functionName: string) => functionName,
@@ -19,8 +22,19 @@ export const names = {
   autoscaler: (functionName: string) => functionName,
   buildJob: (functionName: string, buildKey: string) =>
     boundedName(functionName, `-build-${buildKey.slice(0, 10)}`),
-  /** The repository of a Function's image, below the registry's address. */
-  repository: (namespace: string, functionName: string) => `${namespace}-${functionName}`,
+  /** The first part of the names of a namespace's repositories in the platform's own registry. */
+  repositories: (namespace: string) =>
+    // A namespace's name has no dot, so this part belongs to no other one.
+    namespace === platformRepositories ? `${namespace}.namespace` : namespace,
+  /** The repository of a Function's image in the platform's own registry. */
+  repository: (namespace: string, functionName: string) =>
+    `${names.repositories(namespace)}/${functionName}`,
+  /** Where a namespace's builds keep dependency layers there, a repository for each runtime. */
+  dependencyCaches: (namespace: string) => `${names.repositories(namespace)}/dependencies.cache`,
+  /** The same two in an external registry, where the contract and limits on depth decide about names. */
+  externalRepository: (namespace: string, functionName: string) => `${namespace}-${functionName}`,
+  externalDependencyCache: (namespace: string, runtime: string) =>
+    `spry-cache/${namespace}-${runtime}`,
   /**
    * A volume for a Secret: its name where that is possible (volumes take only short, plain names).
    */

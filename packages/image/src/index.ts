@@ -17,7 +17,10 @@ export { formatImageName, type ImageName, isLoopback, parseImageName } from "./i
 export { createRegistry, type Registry, type RegistryOptions } from "./registry/registry.ts";
 export { type CleaningResult } from "./registry/cleaning.ts";
 export { damagedContent } from "./registry/damaged-content.ts";
-export { writeHtpasswd } from "./registry/htpasswd.ts";
+export { type BuildGrant, type Grant } from "./registry/access/grants.ts";
+export { createLogins, type Login, type Logins } from "./registry/access/logins.ts";
+export { type Tenants } from "./registry/access/tenants.ts";
+export { type FormerUses } from "./registry/former-names/move-over.ts";
 export { type ImagesInUse, type RetentionPolicy } from "./registry/retention.ts";
 
 /** The client side. */

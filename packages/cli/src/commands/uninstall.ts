@@ -11,7 +11,7 @@ import { controllerLabels, webhookObjects } from "../install/controller.ts";
 import { defaultValues, withEverything } from "../install/values.ts";
 import { definitionObjects, platformObjects } from "../install/objects.ts";
 import { commonLabels, type InstalledObject } from "../install/parts.ts";
-import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
+import { registryKeyName } from "../in-cluster/registry-key.ts";
 import { webhookSecretName } from "../in-cluster/webhook-certificate.ts";
 import { registryObjects } from "../install/registry.ts";
 import { resourceOf } from "../manifests.ts";
@@ -65,7 +65,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   // It may have put one in order a moment before.
   for (const object of webhookObjects(namespace)) await deleteObject(client, object);
   await releaseRegistrySecrets(client, namespace);
-  const made = keep ? [webhookSecretName] : [webhookSecretName, registryCredentialsName];
+  const made = keep ? [webhookSecretName] : [webhookSecretName, registryKeyName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });
   if (keep) await endConversion(client);
   else {

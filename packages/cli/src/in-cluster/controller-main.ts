@@ -10,6 +10,7 @@ import {
   type ControllerConfig,
 } from "@spry/controller";
 import { defaultPresetsForNodes } from "@spry/function";
+import { createLogins } from "@spry/image";
 import {
   httpsTransport,
   Informer,
@@ -25,7 +26,7 @@ import {
 import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
 import { installedImages } from "./installed-images.ts";
-import { ensureRegistryCredentials } from "./registry-credentials.ts";
+import { ensureRegistryKey } from "./registry-key.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
 import { startPushServer } from "../push-server.ts";
 import { startStatusServer } from "../status-server.ts";
@@ -119,7 +120,7 @@ async function lead(options: {
 }): Promise<void> {
   const { client, environment, signal, ...rest } = options;
   const { namespace, registry } = environment;
-  const access = { ...registry, ...(await ensureRegistryCredentials(client, namespace)) };
+  const access = { ...registry, logins: createLogins(await ensureRegistryKey(client, namespace)) };
   await Promise.all([
     keepWebhooks({ client, namespace, log, signal }),
     startServerlessController({ client, ...rest, internalRegistry: access, log, signal }),

@@ -1,14 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { defaultCleaning, registryEnvironment } from "./registry-environment.ts";
 
-const needed = { REGISTRY_USERNAME: "u", REGISTRY_PASSWORD: "p" };
+const needed = { REGISTRY_KEY: "k" };
 
 describe("what the registry's Pod says", () => {
   test("has defaults, and leaves a tenth of the volume for what is on the way", () => {
     expect(registryEnvironment({ ...needed, REGISTRY_VOLUME_SIZE: "10Gi" })).toEqual({
       dir: "/var/lib/registry",
-      username: "u",
-      password: "p",
+      key: "k",
       quotaBytes: 9 * 1024 ** 3,
       images: {},
       cleaning: defaultCleaning,
@@ -24,8 +23,7 @@ describe("what the registry's Pod says", () => {
   });
 
   test.each([
-    [{}, "REGISTRY_USERNAME is not set"],
-    [{ REGISTRY_USERNAME: "u" }, "REGISTRY_PASSWORD is not set"],
+    [{}, "REGISTRY_KEY is not set"],
     [{ ...needed, SPRY_IMAGES: "[]" }, "SPRY_IMAGES must be a JSON object"],
     [{ ...needed, REGISTRY_CLEANING: "no" }, "REGISTRY_CLEANING is no JSON object"],
     [{ ...needed, REGISTRY_CLEANING: "1" }, "REGISTRY_CLEANING is no JSON object"],

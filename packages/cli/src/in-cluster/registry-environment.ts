@@ -6,9 +6,8 @@ import { mapIn, textIn } from "./environment.ts";
 export interface RegistryEnvironment {
   /** Where images are kept. */
   dir: string;
-  /** The one user. */
-  username: string;
-  password: string;
+  /** What logins are signed with. */
+  key: string;
   /** Bytes that may be stored; undefined when nobody has said how large the volume is. */
   quotaBytes: number | undefined;
   /** By the names of `npm run images`: what builds start from is in use. */
@@ -50,8 +49,7 @@ export function registryEnvironment(env: NodeJS.ProcessEnv): RegistryEnvironment
   const volume = env["REGISTRY_VOLUME_SIZE"];
   return {
     dir: env["REGISTRY_DIR"] ?? "/var/lib/registry",
-    username: textIn(env, "REGISTRY_USERNAME", "a Secret has it"),
-    password: textIn(env, "REGISTRY_PASSWORD", "a Secret has it"),
+    key: textIn(env, "REGISTRY_KEY", "a Secret has it"),
     quotaBytes: volume ? Math.floor(quantityValue(volume) * quotaShare) : undefined,
     images: mapIn(env, "SPRY_IMAGES"),
     cleaning: cleaningIn(env["REGISTRY_CLEANING"] || "{}"),

@@ -1,13 +1,12 @@
 /**
  * Program: the registry in a cluster. Everyone must log in; what nothing in the cluster refers to any more is removed,
- * as on one machine. Its ServiceAccount may list what names images, and nothing else.
+ * as on one machine. Its ServiceAccount may list what names images, get Jobs and namespaces, and nothing else.
  */
-import path from "node:path";
-import { tmpdir } from "node:os";
-import { startRegistryCleaning } from "@spry/controller";
-import { createRegistry, writeHtpasswd } from "@spry/image";
+import { imageUses, startRegistryCleaning } from "@spry/controller";
+import { createLogins, createRegistry } from "@spry/image";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
+import { tenantsOf } from "../registry-tenants.ts";
 import { startStatusServer } from "../status-server.ts";
 import { installedImages } from "./installed-images.ts";
 import { runProgram, untilAborted } from "./program.ts";
@@ -18,15 +17,15 @@ const ports = { registry: 5000, metrics: 5001 };
 const day = 24 * 3_600_000;
 
 void runProgram(log, async (signal) => {
-  const { dir, username, password, quotaBytes, images, cleaning } = registryEnvironment(
-    process.env,
-  );
-  const htpasswd = path.join(tmpdir(), "htpasswd");
-  await writeHtpasswd(htpasswd, { username, password });
+  const { dir, key, quotaBytes, images, cleaning } = registryEnvironment(process.env);
+  const client = new KubeClient(httpsTransport(loadKubeconfig()), {
+    fieldManager: "spry-registry",
+  });
   let requestCleaning = () => {};
   const registry = createRegistry({
     dir,
-    htpasswd,
+    logins: createLogins(key),
+    tenants: tenantsOf(client),
     ...(quotaBytes === undefined ? {} : { quotaBytes }),
     onPressure: () => requestCleaning(),
     retention: {
@@ -36,13 +35,15 @@ void runProgram(log, async (signal) => {
     },
     log,
   });
+  const repositories = await registry.moveOver(() => imageUses(client));
+  if (repositories > 0) log.info({ repositories }, "gave images the names of their namespaces");
   const server = await registry.listen({ host: "0.0.0.0", port: ports.registry });
   const metrics = { render: () => registry.metrics() };
   const status = await startStatusServer({ port: ports.metrics, isReady: () => true, metrics });
   log.info({ port: server.port }, "the registry listens");
 
   const keeping = startRegistryCleaning({
-    client: new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry-registry" }),
+    client,
     config: installedImages(images),
     clean: (inUse) => registry.clean(inUse),
     intervalMs: cleaning.intervalSeconds * 1000,

@@ -1,7 +1,7 @@
 /** The registry in the cluster: pushed to by its Service, pulled from by a port of every node (docs/compatibility.md#internal-registry). */
 import { kindsWithImages } from "@spry/controller";
-import { registryCredentialsName } from "../in-cluster/registry-credentials.ts";
-import { type Rule } from "./access.ts";
+import { registryKeyName } from "../in-cluster/registry-key.ts";
+import { type Rule, rule } from "./access.ts";
 import {
   containerSecurityContext,
   type InstalledObject,
@@ -16,12 +16,12 @@ const port = 5000;
 const metricsPort = 5001;
 const rbac = "rbac.authorization.k8s.io/v1";
 
-/** In the whole cluster: what anything there refers to stays in the registry. */
-export const registryRules: Rule[] = kindsWithImages.map(({ group, plural }) => ({
-  apiGroups: [group],
-  resources: [plural],
-  verbs: ["list"],
-}));
+/** In the whole cluster: what anything there refers to stays in the registry, and whose time is over is not let in. */
+export const registryRules: Rule[] = [
+  ...kindsWithImages.map(({ group, plural }) => rule(group, [plural], "list")),
+  rule("", ["namespaces"], "get"),
+  rule("batch", ["jobs"], "get"),
+];
 
 export function registryAddresses({ namespace, registry }: InstallValues): {
   pushAddress: string;
@@ -92,10 +92,7 @@ export function registryObjects(values: InstallValues): InstalledObject[] {
 }
 
 function deployment(values: InstallValues) {
-  const credential = (name: string, key: string) => ({
-    name,
-    valueFrom: { secretKeyRef: { name: registryCredentialsName, key } },
-  });
+  const key = { name: registryKeyName, key: "key" };
   return {
     replicas: 1,
     selector: { matchLabels: registryLabels },
@@ -124,8 +121,7 @@ function deployment(values: InstallValues) {
               { name: "REGISTRY_CLEANING", value: JSON.stringify(values.registry.cleaning) },
               { name: "SPRY_IMAGES", value: JSON.stringify(values.images) },
               // The controller makes the Secret; until then the Pod waits.
-              credential("REGISTRY_USERNAME", "username"),
-              credential("REGISTRY_PASSWORD", "password"),
+              { name: "REGISTRY_KEY", valueFrom: { secretKeyRef: key } },
             ],
             ports: [
               { name: "http", containerPort: port },

@@ -113,20 +113,25 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const kubelet = (name: string): Transport | undefined => nodes.get(name)?.kubelet;
 
     const issued = ensureCertificates(dataDir.pki);
-    const [certificates, api, ownRegistry] = await Promise.all([
+    const [certificates, api] = await Promise.all([
       issued,
       openApiServer(dataDir, {
         log: log.child({ room: "apiserver" }),
         kubelet,
         rootCa: issued.then(({ ca }) => ca),
       }),
-      openRegistry(dataDir, {
-        quotaBytes: options.registryQuota,
-        log: log.child({ room: "registry" }),
-      }),
     ]);
-    teardown.push(() => ownRegistry.close());
     teardown.push(() => api.close());
+    const client = new KubeClient(api.transport(), { fieldManager: "spry" });
+    const clientOf = ({ name, groups }: Identity) =>
+      new KubeClient(api.transport({ name, groups }), { fieldManager: "spry" });
+    const ownRegistry = await openRegistry(dataDir, {
+      client: clientOf(registryIdentity),
+      administrator: client,
+      quotaBytes: options.registryQuota,
+      log: log.child({ room: "registry" }),
+    });
+    teardown.push(() => ownRegistry.close());
 
     const [apiListener, registry] = await Promise.all([
       occupying("API server", options.apiPort, "--api-port", (port) =>
@@ -150,19 +155,17 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     });
     teardown.push(() => sandbox.close());
 
-    const client = new KubeClient(api.transport(), { fieldManager: "spry" });
-    const clientOf = ({ name, groups }: Identity) =>
-      new KubeClient(api.transport({ name, groups }), { fieldManager: "spry" });
     const controllerClient = clientOf(controllerIdentity);
     const apiServer = `https://${host}:${apiListener.port}`;
     const registryUrl = `http://${host}:${registry.port}`;
     const access: RegistryAccess = {
-      ...ownRegistry.user,
+      logins: ownRegistry.logins,
       pullAddress,
       // A Pod with a network of its own finds the registry under the same name elsewhere.
       pushAddress: `${sandbox.hostAddress === host ? host : pullAddress}:${registry.port}`,
     };
-    const mirror = { url: registryUrl, ...ownRegistry.user };
+    const { logins } = ownRegistry;
+    const own = { url: registryUrl, ...logins.platform() };
     await Promise.all([sandbox.offer(registry.port), sandbox.offer(apiListener.port)]);
 
     // The gateway is another process: it starts while everything else here is prepared.
@@ -190,7 +193,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       return process;
     };
     const imagesMade = ensureSystemImages(
-      new RegistryClient({ resolve: (name) => (name === pullAddress ? mirror : undefined) }),
+      new RegistryClient({ resolve: (name) => (name === pullAddress ? own : undefined) }),
       { pullAddress, scratch: path.join(dataDir.root, "scratch"), log },
     );
     const [gateway, images] = await settled(startGateway(), imagesMade);
@@ -224,7 +227,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       name: nodeName,
       dataDir: dataDir.node,
       sandbox,
-      mirrors: { [pullAddress]: mirror },
+      mirrors: { [pullAddress]: { url: registryUrl, ...logins.node() } },
       apiServer: { host, port: apiListener.port },
       log: log.child({ room: "node" }),
     });
@@ -255,7 +258,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log,
         signal: running.signal,
       }),
-      ownRegistry.keepClean({ client: clientOf(registryIdentity), config, signal: running.signal }),
+      ownRegistry.keepClean({ config, signal: running.signal }),
       node.run(running.signal),
     ];
     teardown.push(async () => {

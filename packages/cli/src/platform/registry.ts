@@ -1,50 +1,60 @@
-/** The platform's own registry: its user, its place on disk, and that it does not fill up. */
+/** The platform's own registry: its key, its place on disk, and that it does not fill up. */
 import { randomBytes } from "node:crypto";
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import path from "node:path";
-import { type ControllerConfig, startRegistryCleaning } from "@spry/controller";
-import { createRegistry, writeHtpasswd } from "@spry/image";
+import { type ControllerConfig, imageUses, startRegistryCleaning } from "@spry/controller";
+import { createLogins, createRegistry, type Logins } from "@spry/image";
 import { type KubeClient, type Logger } from "@spry/kube";
+import { tenantsOf } from "../registry-tenants.ts";
 import { type DataDir, readJson, writeAtomically } from "./data-dir.ts";
 
-export interface RegistryUser {
-  username: string;
-  password: string;
-}
-
 export interface EmbeddedRegistry {
-  /** Its only user. */
-  readonly user: RegistryUser;
+  /** Makes logins: the platform's own, and those of nodes, namespaces and builds. */
+  readonly logins: Logins;
   listen(o: { host: string; port: number }): Promise<{ port: number; close(): Promise<void> }>;
   /** Begins to remove what the cluster no longer needs; resolves when the signal is aborted. */
-  keepClean(o: {
-    client: KubeClient;
-    config: ControllerConfig;
-    signal: AbortSignal;
-  }): Promise<void>;
+  keepClean(o: { config: ControllerConfig; signal: AbortSignal }): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Of `registry.json`: the platform's own login is there for people, who may do everything with it. */
+interface RegistryFile {
+  username: string;
+  password: string;
+  /** What all logins are signed with. */
+  key: string;
 }
 
 export async function openRegistry(
   dataDir: DataDir,
-  { quotaBytes, log }: { quotaBytes: number; log: Logger },
+  options: {
+    /** With the registry's own rights. */
+    client: KubeClient;
+    /** Asked what uses the images of an earlier version: that version's data do not know of those rights. */
+    administrator: KubeClient;
+    quotaBytes: number;
+    log: Logger;
+  },
 ): Promise<EmbeddedRegistry> {
-  const htpasswd = path.join(dataDir.registry, "htpasswd");
-  const user = await ensureUser(path.join(dataDir.root, "registry.json"), htpasswd);
+  const { client, administrator, quotaBytes, log } = options;
+  const logins = createLogins(ensureKey(dataDir));
   let requestCleaning = () => {};
   const registry = createRegistry({
     dir: dataDir.registry,
-    htpasswd,
+    logins,
+    tenants: tenantsOf(client),
     quotaBytes,
     onPressure: () => requestCleaning(),
     log,
   });
+  const repositories = await registry.moveOver(() => imageUses(administrator));
+  if (repositories > 0) log.info({ repositories }, "gave images the names of their namespaces");
   return {
-    user,
+    logins,
     listen: (o) => registry.listen(o),
     keepClean(o) {
       const clean = registry.clean.bind(registry);
-      const cleaning = startRegistryCleaning({ ...o, clean, log });
+      const cleaning = startRegistryCleaning({ ...o, client, clean, log });
       requestCleaning = () => cleaning.request();
       return cleaning.ended;
     },
@@ -52,20 +62,14 @@ export async function openRegistry(
   };
 }
 
-/** Made once and kept with the data: the password for the platform, and its hash for the registry. */
-async function ensureUser(file: string, htpasswd: string): Promise<RegistryUser> {
-  const known = readJson<RegistryUser>(file);
-  if (known) {
-    if (!existsSync(htpasswd)) await writeHtpasswd(htpasswd, known);
-    return known;
-  }
-  const made = {
-    username: randomBytes(10).toString("hex"),
-    password: randomBytes(20).toString("hex"),
-  };
-  // In this order: whatever happens in between, the hash fits the password that is kept.
-  rmSync(htpasswd, { force: true });
+/** Made once and kept with the data. Earlier versions had one password for all, which is good for nothing any more. */
+function ensureKey(dataDir: DataDir): string {
+  const file = path.join(dataDir.root, "registry.json");
+  const known = readJson<Partial<RegistryFile>>(file)?.key;
+  if (known !== undefined) return known;
+  const key = randomBytes(32).toString("hex");
+  const made: RegistryFile = { ...createLogins(key).platform(), key };
   writeAtomically(file, JSON.stringify(made), 0o600);
-  await writeHtpasswd(htpasswd, made);
-  return made;
+  rmSync(path.join(dataDir.registry, "htpasswd"), { force: true });
+  return key;
 }

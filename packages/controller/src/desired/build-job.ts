@@ -11,7 +11,7 @@ import {
 import { type Container, type Job, type Volume } from "@spry/kube";
 import { type DesiredChild } from "../children.ts";
 import { type Settings } from "../config.ts";
-import { type ActiveRegistry, pushNameOf } from "../registry.ts";
+import { type ActiveRegistry, dependencyCacheIn, pushNameOf, repositoryIn } from "../registry.ts";
 import { buildPaths, mayRunForeignCode, pushMounts, stepsBefore } from "./build-steps.ts";
 import { gitVolumes, sourceFetcher } from "./source-fetcher.ts";
 import { containerSecurityContext, podSecurityContext } from "./security.ts";
@@ -21,6 +21,10 @@ export interface BuildJobInputs {
   /** Of a Git source. */
   commit?: string | undefined;
   registry: ActiveRegistry;
+  /** Digest of the image before, in the same repository. */
+  previousImage?: string | undefined;
+  /** What the build is at the platform's own registry, where it is not simply its namespace. */
+  loginSecret?: string | undefined;
 }
 
 /**
@@ -47,6 +51,7 @@ export function desiredBuildJob(
       annotations: {
         [annotations.buildKey]: inputs.buildKey,
         [annotations.registry]: inputs.registry.pull,
+        ...(inputs.loginSecret ? { [annotations.registryLogin]: inputs.loginSecret } : {}),
       },
     },
     spec: {
@@ -68,7 +73,7 @@ export function desiredBuildJob(
           securityContext: podSecurityContext,
           ...(before.length > 0 && { initContainers: before }),
           containers: [builder],
-          volumes: [...sourceVolumes(fn), ...volumes(inputs.registry)],
+          volumes: [...sourceVolumes(fn), ...volumes(inputs)],
         },
       },
     },
@@ -108,7 +113,7 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
   const { buildKey, registry } = inputs;
   const runtime = runtimeOf(fn).name;
   const base = baseImageOf(fn, settings) ?? "";
-  const repository = `${registry.push}/${names.repository(namespace, name)}`;
+  const repository = `${registry.push}/${repositoryIn(registry, namespace, name)}`;
   return [
     ["--source", buildPaths.source],
     ["--runtime", runtime],
@@ -116,8 +121,9 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
     ["--base-name", base],
     ["--title", name],
     ["--destination", `${repository}:${buildKey}`],
-    ["--dependency-cache", `${registry.push}/spry-cache/${runtime}`],
+    ["--dependency-cache", `${registry.push}/${dependencyCacheIn(registry, namespace, runtime)}`],
     ...plainRegistries(settings, registry).map((host) => ["--plain-registry", host]),
+    ...(inputs.previousImage ? [["--previous-image", inputs.previousImage]] : []),
     ...sourceArguments(fn, inputs.commit),
   ].flat();
 }
@@ -167,9 +173,9 @@ function sourceVolumes(fn: Function): Volume[] {
   return [{ name: "sources", configMap: { name, items } }];
 }
 
-function volumes({ secretName }: ActiveRegistry): Volume[] {
+function volumes({ registry, loginSecret }: BuildJobInputs): Volume[] {
   return [
-    { name: "credentials", projected: { sources: credentialSources(secretName) } },
+    { name: "credentials", projected: { sources: credentialSources(registry, loginSecret) } },
     {
       name: "registry-config",
       secret: { secretName: names.packageRegistrySecret, optional: true },
@@ -184,14 +190,17 @@ function volumes({ secretName }: ActiveRegistry): Volume[] {
  * A docker configuration directory: who we are where the image goes to, the certificate of its authority if
  * it has one of its own, and who we are where builds start from.
  */
-function credentialSources(name: string) {
+function credentialSources({ secretName, isInternal }: ActiveRegistry, login?: string) {
   const key = ".dockerconfigjson";
-  const own = names.internalRegistrySecret;
+  const name = login && isInternal ? login : secretName;
+  const internal = login ?? names.internalRegistrySecret;
   return [
     { secret: { name, items: [{ key, path: "config.json" }] } },
-    { secret: { name, optional: true, items: [{ key: "ca.crt", path: "ca.crt" }] } },
-    ...(name === own
+    { secret: { name: secretName, optional: true, items: [{ key: "ca.crt", path: "ca.crt" }] } },
+    ...(name === internal
       ? []
-      : [{ secret: { name: own, optional: true, items: [{ key, path: "internal.json" }] } }]),
+      : [
+          { secret: { name: internal, optional: !login, items: [{ key, path: "internal.json" }] } },
+        ]),
   ];
 }

@@ -185,8 +185,8 @@ describe("the build Job", () => {
       "--step": "push",
       "--title": "hello",
       "--base": "push.example:5000/spry/nodejs24:1",
-      "--destination": "push.example:5000/shop-hello:0123456789abcdef",
-      "--dependency-cache": "push.example:5000/spry-cache/nodejs24",
+      "--destination": "push.example:5000/shop/hello:0123456789abcdef",
+      "--dependency-cache": "push.example:5000/shop/dependencies.cache/nodejs24",
       "--plain-registry": "push.example:5000",
       "--source-digest": `sha256:${sha256(sums)}`,
     });

@@ -102,7 +102,7 @@ test.each(rows)("$what is in use", async ({ resource, object, is }) => {
   await client.create(resource, { ...object, metadata });
   const found = await imagesInUse(client, settings);
   expect(found.references).toContain(is);
-  expect(found.functions).toEqual(resource === functions ? ["shop-hello"] : []);
+  expect(found.functions).toEqual(resource === functions ? ["shop/hello"] : []);
 });
 
 test("a finished build's image and what builds start from are in use", async () => {

@@ -61,6 +61,28 @@ export async function imagesInUse(
   return { references: [...images].flatMap(referencesOf), functions: repositories };
 }
 
+/** Who uses what, namespace by namespace: for a registry whose repositories are to get the names of today. */
+export async function imageUses(client: KubeClient): Promise<{
+  functions: { namespace: string; name: string }[];
+  references: { namespace: string; reference: string }[];
+}> {
+  const owners: { namespace: string; name: string }[] = [];
+  const images = new Map<string, Set<string>>();
+  for (const kind of kindsWithImages) {
+    for await (const object of everyOne(client, kind, undefined)) {
+      const { namespace = "", name = "" } = object.metadata;
+      const used = images.get(namespace) ?? new Set();
+      images.set(namespace, used);
+      collectImages(object, used);
+      if (kind === functions) owners.push({ namespace, name });
+    }
+  }
+  const references = [...images].flatMap(([namespace, used]) =>
+    [...used].flatMap(referencesOf).map((reference) => ({ namespace, reference })),
+  );
+  return { functions: owners, references };
+}
+
 async function* everyOne(
   client: KubeClient,
   kind: Resource,

@@ -6,11 +6,12 @@ import { settings } from "../testing/objects.ts";
 import { ensureRegistry } from "./ensure-registry.ts";
 
 const namespace = "kyma-system";
+const login = { username: "u", password: "p" };
+const logins = { namespace: () => login, build: () => login };
 const internalRegistry = {
   pushAddress: "push:5000",
   pullAddress: "localhost:32137",
-  username: "u",
-  password: "p",
+  logins,
 };
 const encode = (text: string) => Buffer.from(text).toString("base64");
 

@@ -63,7 +63,7 @@ async function ensureConfigured(
   const watched = (deps.base.imagePullSecrets ?? []).length > 0;
   if (internalRegistry) {
     // Of its own, because what builds start from stays there whatever registry is in force.
-    const secret = internalRegistrySecret(namespace, internalRegistry, auths);
+    const secret = internalRegistrySecret(await baseNamespace(deps), internalRegistry, auths);
     const metadata = { ...secret.metadata, name: names.internalRegistrySecret };
     await ensureSecret(deps, { ...secret, metadata });
   }
@@ -72,7 +72,8 @@ async function ensureConfigured(
     // Without a word about it, what somebody has put there is theirs.
     const theirs = enableInternal === undefined ? await externalDefault(deps) : undefined;
     if (theirs !== undefined) return { address: theirs, warnings, watched };
-    await ensureSecret(deps, internalRegistrySecret(namespace, internalRegistry));
+    const secret = internalRegistrySecret(await baseNamespace(deps), internalRegistry);
+    await ensureSecret(deps, secret);
     if (secretName)
       warnings.push(
         `the internal registry is used, Secret ${secretName} is not: spec.dockerRegistry names both`,
@@ -88,6 +89,13 @@ async function ensureConfigured(
   if ("error" in made) return { error: `spec.dockerRegistry: ${made.error}` };
   await ensureSecret(deps, made.secret);
   return { address: made.address, warnings, watched: true };
+}
+
+/** By a list, which needs no right that the controller does not have already. */
+async function baseNamespace({ client, namespace }: RegistryDeps) {
+  const fieldSelector = `metadata.name=${namespace}`;
+  const { items } = await client.list(resources.namespaces, { fieldSelector });
+  return { namespace, uid: items[0]?.metadata.uid ?? "" };
 }
 
 /**

@@ -1,14 +1,36 @@
 import { names } from "@spry/function";
 import { type Secret } from "@spry/kube";
 
-/** Whom a registry lets in, and where it is. */
+export interface Login {
+  username: string;
+  password: string;
+}
+
+/** Where the platform's own registry is, and who makes logins there. */
 export interface RegistryAccess {
   /** Host (and port) that the builder pushes to. */
   pushAddress: string;
   /** Host in the names of images; nodes know where that is. */
   pullAddress: string;
-  username: string;
-  password: string;
+  logins: RegistryLogins;
+}
+
+/** Each login is good for its purpose alone, and the same purpose gives the same one. */
+export interface RegistryLogins {
+  /** The repositories of a namespace: pull and push. */
+  namespace(of: { namespace: string; uid: string }): Login;
+  /** One build: its Function's repository and the namespace's dependency layers, as long as its Job goes on. */
+  build(of: {
+    namespace: string;
+    /** Of the namespace. */
+    uid: string;
+    function: string;
+    job: { name: string; uid: string };
+    /** Milliseconds since the epoch. */
+    expiresAt: number;
+    /** Repository to pull a base image from, if that is one of the namespace's own. */
+    base?: string | undefined;
+  }): Login;
 }
 
 /** The `auths` of a docker configuration, by registry. */
@@ -26,26 +48,51 @@ export function authsIn(secret: Secret | undefined): Auths | undefined {
 }
 
 /**
- * The Secret that every namespace gets (docs/compatibility.md#registry-secret), for the platform's registry; `others`
- * are logins for further registries.
+ * The Secret of a namespace (docs/compatibility.md#registry-secret), for the platform's registry; `others` are logins for further registries.
  */
 export function internalRegistrySecret(
-  namespace: string,
+  { namespace, uid }: { namespace: string; uid: string },
   registry: RegistryAccess,
   others: Auths = {},
 ): Secret {
-  const { username, password, pushAddress, pullAddress } = registry;
-  const auth = authOf(username, password);
+  const { pushAddress, pullAddress, logins } = registry;
+  const login = logins.namespace({ namespace, uid });
   return secretOf(namespace, {
-    username,
-    password,
+    ...login,
     isInternal: "true",
     pullRegAddr: pullAddress,
     pushRegAddr: pushAddress,
-    ".dockerconfigjson": JSON.stringify({
-      auths: { ...others, [pushAddress]: auth, [pullAddress]: auth },
-    }),
+    ".dockerconfigjson": JSON.stringify({ auths: { ...others, ...authsOf(registry, login) } }),
   });
+}
+
+/** Who we are at the registry of our own, by whichever address. */
+export function authsOf({ pushAddress, pullAddress }: RegistryAccess, login: Login): Auths {
+  const auth = authOf(login.username, login.password);
+  return { [pushAddress]: auth, [pullAddress]: auth };
+}
+
+/** What a namespace gets of the base namespace's Secret: for the registry of our own a login of its own. */
+export function copyForNamespace(
+  { type, data }: Secret,
+  of: { namespace: string; uid: string },
+  registry: RegistryAccess | undefined,
+): Pick<Secret, "type" | "data"> {
+  const isOwn =
+    registry &&
+    decoded(data, "isInternal") === "true" &&
+    decoded(data, "pushRegAddr") === registry.pushAddress;
+  const own =
+    isOwn &&
+    internalRegistrySecret(of, registry, authsIn({ metadata: {}, ...(data ? { data } : {}) }));
+  return {
+    ...(type ? { type } : {}),
+    ...(data ? { data: { ...data, ...(own ? own.data : {}) } } : {}),
+  };
+}
+
+function decoded(data: Secret["data"], key: string): string {
+  return Buffer.from(data?.[key] ?? "", "base64").toString();
 }
 
 const required = ["registryAddress", "serverAddress"] as const;

@@ -11,7 +11,9 @@ import { deletionHook, type Serverless, serverlesses, type ServerlessSpec } from
 
 const base = settings;
 const namespace = "kyma-system";
-const registry = { pushAddress: "push:5000", pullAddress: "pull", username: "u", password: "p" };
+const login = { username: "u", password: "p" };
+const logins = { namespace: () => login, build: () => login };
+const registry = { pushAddress: "push:5000", pullAddress: "pull", logins };
 const patience = { interval: 10 };
 
 describe("a spec becomes the controller's configuration", () => {

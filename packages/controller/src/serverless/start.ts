@@ -60,6 +60,7 @@ export async function startServerlessController(
     startFunctionController({
       client,
       config,
+      internalRegistry: options.internalRegistry,
       ...telling,
       ...(liveness ? { liveness } : {}),
       signal: own,

@@ -3,7 +3,7 @@
  * fail. `status.build` records the attempts: a key without retry time and image, together with
  * JobFailed, is a mistake in the source, which is not built again.
  */
-import { type BuildStatus, managedBy } from "@spry/function";
+import { type BuildStatus, managedBy, names } from "@spry/function";
 import {
   type Clock,
   type Event,
@@ -50,10 +50,17 @@ export async function startAttempt(
     const message = `waiting for a free build slot: at most ${settings.maxSimultaneousBuilds} builds run at a time`;
     return { kind: "wait", reason: "JobWaiting", message };
   }
-  const inputs = { buildKey: key, registry, commit: draft.commit };
+  const loginSecret = deps.buildLogins.newName(
+    names.buildJob(draft.name, key),
+    registry,
+    deps.registry,
+  );
+  const previousImage = imageBefore(draft, registry, deps);
+  const inputs = { buildKey: key, registry, commit: draft.commit, loginSecret, previousImage };
   const job = stamped(desiredBuildJob(fn, settings, inputs), fn);
+  let created: Job | undefined;
   try {
-    await client.create(resources.jobs, job, { fieldManager: managedBy });
+    created = await client.create(resources.jobs, job, { fieldManager: managedBy });
   } catch (error) {
     // The cache may not show it yet; then its event brings the next pass.
     if (!isAlreadyExists(error)) {
@@ -64,7 +71,16 @@ export async function startAttempt(
     }
   }
   status.build = unfinished(key, earlier);
+  // If that is refused, the next pass reports why.
+  if (created) await deps.buildLogins.ensure(draft, created, deps);
   return { kind: "wait", reason: "JobCreated", message: `Job ${job.metadata.name} created` };
+}
+
+/** The digest of the image that serves until the new one does, if it is in the same registry. */
+function imageBefore({ key }: Draft, { pull }: ActiveRegistry, { caches }: Deps) {
+  const containers = caches.deployments.get(key)?.spec?.template.spec?.containers;
+  const image = containers?.find(({ name }) => name === names.container)?.image;
+  return image?.startsWith(`${pull}/`) ? image.split("@")[1] : undefined;
 }
 
 /** Reads the Job's state, and decides about another attempt. */
@@ -98,6 +114,13 @@ export async function followAttempt(
       return tryAgain(draft, key, job, result.message, deps);
     case "running":
       status.build = unfinished(key, status.build);
+      // An earlier controller may have been killed between Job and Secret.
+      const detail = result.started ? undefined : await deps.buildLogins.ensure(draft, job, deps);
+      if (detail)
+        return {
+          ...inProgress(draft, jobName, { ...result, detail }),
+          recheckAfterMs: refusedRecheckMs,
+        };
       if (result.started || result.detail) return inProgress(draft, jobName, result);
       return withoutPod(draft, job, result, deps);
   }

@@ -3,7 +3,7 @@ import { isControlledBy, type Job, resources } from "@spry/kube";
 import { isFinished } from "../build-slots.ts";
 import { deleteIfThere } from "../children.ts";
 import { conditionOf } from "../conditions.ts";
-import { activeRegistry, type RegistryAddresses } from "../registry.ts";
+import { activeRegistry, type RegistryAddresses, repositoryIn } from "../registry.ts";
 import { type Deps, type Draft, type Outcome, type Stage } from "../stage.ts";
 import { followAttempt, replaceJob, startAttempt } from "./build-attempt.ts";
 
@@ -48,7 +48,7 @@ export const buildImage: Stage = {
     const outcome = await followAttempt(draft, key, job, deps);
     if (outcome.kind !== "built") return outcome;
     deps.lost.built(draft.key);
-    const repository = names.repository(draft.namespace, draft.name);
+    const repository = repositoryIn(registry, draft.namespace, draft.name);
     return built(draft, key, `${registry.pull}/${repository}@${outcome.digest}`, deps);
   },
 };
@@ -87,8 +87,16 @@ function knownImage(
     { key: status.build?.key, image: status.build?.image },
     { key: deployment?.metadata.annotations?.[annotations.buildKey], image: container?.image },
   ];
-  const prefix = registry ? `${registry.pull}/${names.repository(namespace, name)}@` : "";
-  return known.find((each) => each.key === buildKey && each.image?.startsWith(prefix))?.image;
+  const prefixes = registry
+    ? [
+        `${registry.pull}/${repositoryIn(registry, namespace, name)}@`,
+        // In the platform's own registry what was built under the former name is still to be had by it.
+        `${registry.pull}/${names.externalRepository(namespace, name)}@`,
+      ]
+    : [""];
+  const isHere = (image: string | undefined) =>
+    prefixes.some((prefix) => image?.startsWith(prefix));
+  return known.find((each) => each.key === buildKey && isHere(each.image))?.image;
 }
 
 /**

@@ -31,6 +31,7 @@ import {
 } from "@spry/kube";
 import { isFinished } from "../build-slots.ts";
 import { type ControllerConfig } from "../config.ts";
+import { type RegistryAccess } from "../serverless/registry-secret.ts";
 import { startFunctionController } from "../start.ts";
 import { settings } from "./objects.ts";
 
@@ -49,6 +50,8 @@ export class TestPlatform implements AsyncDisposable {
   readonly writes: string[] = [];
   /** Warnings and errors of the controller's log, as `message: error`. */
   readonly troubles: string[] = [];
+  /** The platform's own, for the next start of the controller. */
+  registry: RegistryAccess | undefined;
   /** Stands between controller and API server; `pass` sends a request on. */
   fault: ((request: Request, pass: Transport) => Promise<Response>) | undefined;
   readonly #config: Partial<ControllerConfig>;
@@ -137,6 +140,7 @@ export class TestPlatform implements AsyncDisposable {
       clock: this.clock,
       log: this.#log,
       ...(this.#metrics ? { metrics: this.#metrics } : {}),
+      internalRegistry: this.registry,
       signal: stop.signal,
     });
     this.#running = { stop, ended };

@@ -1,4 +1,5 @@
 import { type RegistryClient } from "../client/registry-client.ts";
+import { type Digest } from "../digest.ts";
 import { type LayerFile } from "../layer.ts";
 import { type ContainerConfig } from "../manifest.ts";
 import { type Monorepo } from "./monorepo.ts";
@@ -26,6 +27,8 @@ export interface BuildOptions {
   destination: string;
   /** Repository for dependency layers; by default beside the destination. */
   dependencyCache?: string | undefined;
+  /** Digest of the Function's image before, in the destination's repository: what is reused is compared with it. */
+  previousImage?: Digest | undefined;
   /** What the files must be, see `sourceDigest`; anything else fails with nothing pushed. */
   sourceDigest?: string | undefined;
   /** An `.npmrc` with registries and credentials. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { assembleImage } from "../assemble-image.ts";
 import { type RegistryClient } from "../client/registry-client.ts";
-import { isNotFound } from "../client/registry-error.ts";
+import { isNotFound, RegistryError } from "../client/registry-error.ts";
 import { type ImageName, parseImageName } from "../image-name.ts";
 import { createLayer, type Layer } from "../layer.ts";
 import { type Descriptor, type Platform } from "../manifest.ts";
@@ -25,6 +25,8 @@ export interface DependencyRequest {
 
 /** A layer of dependencies that is in the registry or on its way there, and the packages in it. */
 export interface DependencyLayer {
+  /** What determines it: the tag of its repository. */
+  key: string;
   layer: Layer;
   components: Component[];
   source: LayerSource;
@@ -48,7 +50,8 @@ export async function findDependencyLayer(
     const [diffId] = config.rootfs.diff_ids;
     if (!descriptor || !diffId) return undefined;
     const components = decodeComponents(config.config?.Labels?.[componentsLabel]);
-    return { layer: { descriptor, diffId }, components, source: sourceOf(name, descriptor) };
+    const source = sourceOf(name, descriptor);
+    return { key: dependencyKey(request), layer: { descriptor, diffId }, components, source };
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
@@ -75,10 +78,15 @@ export async function pushDependencyLayer(
     report(`pushing dependency layer ${(layer.descriptor.size / 1024 / 1024).toFixed(1)} MiB`);
   const config = { Labels: { [componentsLabel]: encodeComponents(components) } };
   const image = assembleImage({ layers: [layer], platform, config });
-  const ready = pushImage(client, image, name, { onSend });
+  const ready = pushImage(client, image, name, { onSend }).catch((error: unknown) => {
+    // The name is taken, and not to be had again. What this build needs, the layer, is there.
+    if (!(error instanceof RegistryError && error.status === 409)) throw error;
+    report("another dependency layer has this one's name in the cache: it stays there");
+  });
   // Who waits may have given up for another reason.
   ready.catch(() => {});
-  return { layer, components, source: { ...sourceOf(name, layer.descriptor), ready } };
+  const source = { ...sourceOf(name, layer.descriptor), ready };
+  return { key: dependencyKey(request), layer, components, source };
 }
 
 function nameOf(request: DependencyRequest): ImageName {
@@ -94,9 +102,8 @@ function dependencyKey({ installation, runtime, platform }: DependencyRequest): 
   return createHash("sha256").update(JSON.stringify(input)).digest("hex").slice(0, 40);
 }
 
-/** Where dependency layers go when nobody says it: beside the image, a repository of its own for each Function. */
+/** Where dependency layers go by default: next to the image, where a login that may push the one may push the other. */
 export function defaultCache(destination: string): string {
   const { host, repository } = parseImageName(destination);
-  const suffix = createHash("sha256").update(repository).digest("hex").slice(0, 8);
-  return `${host}/spry-cache/${suffix}`;
+  return `${host}/${repository}.cache`;
 }

@@ -17,6 +17,7 @@ import {
 import { readSource, sourceDigest, type SourceFile } from "./function-source.ts";
 import { baseAnnotations, imageLabels } from "./image-labels.ts";
 import { type Installation } from "./installer.ts";
+import { knownLayer, layerAnnotation } from "./known-layer.ts";
 import { packageFiles } from "./monorepo.ts";
 import { builtSource, hasBuildScript, runBuild, unpackDependencies } from "./node-build.ts";
 import { nodeDependencies } from "./node-dependencies.ts";
@@ -152,7 +153,11 @@ export class FunctionBuild {
     const image = assembleImage({
       base,
       layers,
-      annotations: { ...labels, ...baseAnnotations(base, this.#options) },
+      annotations: {
+        ...labels,
+        ...baseAnnotations(base, this.#options),
+        ...layerAnnotation(dependencies[0]),
+      },
       config: { ...runtimeLayer?.config, Labels: { ...runtimeLayer?.config.Labels, ...labels } },
       created: this.#options.origin?.created,
     });
@@ -205,8 +210,17 @@ export class FunctionBuild {
     const known = this.#found.get(set);
     if (known) return known;
     const request = await this.#request(installation);
-    const found = await findDependencyLayer(this.#options.client, request);
-    if (found) this.#found.set(set, found);
+    const { client, destination, previousImage, report = () => {} } = this.#options;
+    const found = await findDependencyLayer(client, request);
+    if (!found) return undefined;
+    // The Function has had these dependencies before: another layer for them is not to be trusted.
+    const before =
+      set === "runtime" && (await knownLayer(client, destination, previousImage, found.key));
+    if (before && before !== found.layer.descriptor.digest) {
+      report("the cache has other dependencies than the image before: they are installed again");
+      return undefined;
+    }
+    this.#found.set(set, found);
     return found;
   }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { readCertificates, readDockerConfig } from "../client/docker-config.ts";
 import { RegistryClient } from "../client/registry-client.ts";
+import { type Digest, parseDigest } from "../digest.ts";
 import { buildFunctionImage } from "./build-function-image.ts";
 import { type BuildOptions } from "./build-options.ts";
 import { type Flags } from "./flags.ts";
@@ -56,6 +57,7 @@ function optionsOf(flags: Flags, scratch: string): BuildOptions {
   return {
     ...flags,
     dependencyCache: flags["dependency-cache"],
+    previousImage: digestIn(flags["previous-image"]),
     sourceDigest: flags["source-digest"],
     baseName: flags["base-name"],
     origin: {
@@ -74,6 +76,10 @@ function optionsOf(flags: Flags, scratch: string): BuildOptions {
     scratch,
     report: (line: string) => console.log(line),
   };
+}
+
+function digestIn(text: string | undefined): Digest | undefined {
+  return text === undefined ? undefined : parseDigest(text);
 }
 
 /** What whoever fetched the source has left beside it: when it was committed, and what else it needs. */

@@ -1,6 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import { type Digest } from "../digest.ts";
 import { isRepository } from "../image-name.ts";
+import { allows } from "./access/grants.ts";
 import { allowOnly, chunksOf, type Exchange } from "./exchange.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 import { digestIn } from "./routes.ts";
@@ -113,11 +114,16 @@ export async function continueUpload(
   }
 }
 
-function mountBlob({ query, stores }: Exchange, repository: string, digest: Digest): boolean {
+function mountBlob(
+  { query, stores, grant }: Exchange,
+  repository: string,
+  digest: Digest,
+): boolean {
   const from = query.get("from");
   if (stores.blobs.sizeOf(digest) === undefined) return false;
-  // Whoever may push may read every repository: without `from` any of them will do.
-  const sources = from === null ? stores.repositories.list() : [from].filter(isRepository);
+  // Without `from` any that may be read will do. One that may not is like one that is not there.
+  const named = from === null ? stores.repositories.list() : [from].filter(isRepository);
+  const sources = named.filter((source) => allows(grant, "pull", source));
   if (!sources.some((source) => stores.repositories.hasBlob(source, digest))) return false;
   stores.blobs.touch(digest);
   stores.repositories.addBlob(repository, digest);

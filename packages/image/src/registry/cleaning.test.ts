@@ -8,20 +8,20 @@ describe("cleaning", () => {
       retention: { previousImages: 2 },
     });
     const images = [];
-    for (let n = 1; n <= 6; n++) images.push(await putImage("ns-fn", key(n)));
+    for (let n = 1; n <= 6; n++) images.push(await putImage("ns/fn", key(n)));
     const used = images[1]?.digest ?? "";
-    const result = await registry.clean({ references: [`ns-fn@${used}`], functions: ["ns-fn"] });
+    const result = await registry.clean({ references: [`ns/fn@${used}`], functions: ["ns/fn"] });
     expect(result).toMatchObject({ manifests: 3, blobs: 6 });
-    expect(await tagsOf("ns-fn")).toEqual([key(2), key(5), key(6)]);
-    expect(await has("ns-fn", used)).toBe(true);
-    expect(await has("ns-fn", digestOf(key(2)), "blobs")).toBe(true);
-    expect(await has("ns-fn", digestOf(key(1)), "blobs")).toBe(false);
+    expect(await tagsOf("ns/fn")).toEqual([key(2), key(5), key(6)]);
+    expect(await has("ns/fn", used)).toBe(true);
+    expect(await has("ns/fn", digestOf(key(2)), "blobs")).toBe(true);
+    expect(await has("ns/fn", digestOf(key(1)), "blobs")).toBe(false);
   });
 
   test("frees everything of a Function that is gone", async () => {
     const { registry, url, putImage } = await oldRegistry();
-    await putImage("ns-fn", key(1));
-    await putImage("ns-fn", undefined, "untagged");
+    await putImage("ns/fn", key(1));
+    await putImage("ns/fn", undefined, "untagged");
     expect(await registry.clean({ references: [], functions: [] })).toMatchObject({ blobs: 5 });
     const catalog = await (await fetch(`${url}/v2/_catalog`)).json();
     expect(catalog).toEqual({ repositories: [] });
@@ -33,9 +33,14 @@ describe("cleaning", () => {
     { repository: "base", tag: "v1", stays: true, why: "has a tag that no build gives" },
     { repository: "spry/nodejs24", tag: "used", stays: true, why: "is what builds start from" },
     { repository: "spry/nodejs24", tag: "old", stays: false, why: "is what builds started from" },
-    { repository: "spry-cache/nodejs24", tag: "k", stays: true, why: "is a dependency layer" },
     {
-      repository: "spry-cache/nodejs24",
+      repository: "shop/dependencies.cache/nodejs24",
+      tag: "k",
+      stays: true,
+      why: "is a dependency layer",
+    },
+    {
+      repository: "shop/dependencies.cache/nodejs24",
       tag: "k",
       stays: false,
       aheadMs: 31 * 24 * hour,
@@ -54,83 +59,83 @@ describe("cleaning", () => {
 
   test("what stays takes along the entries of its index and what is about it", async () => {
     const { registry, putBlob, putImage, putManifest, has } = await oldRegistry();
-    const entry = await putImage("ns-fn", undefined, "entry");
-    const index = await putManifest("ns-fn", key(1), { manifests: [entry] });
-    const { descriptor: config } = await putBlob("ns-fn", "{}");
+    const entry = await putImage("ns/fn", undefined, "entry");
+    const index = await putManifest("ns/fn", key(1), { manifests: [entry] });
+    const { descriptor: config } = await putBlob("ns/fn", "{}");
     const about = { config, layers: [], subject: index };
-    const statement = await putManifest("ns-fn", undefined, about);
-    const lost = await putManifest("ns-fn", undefined, { ...about, subject: config });
-    await registry.clean({ references: [`ns-fn:${key(1)}`], functions: [] });
+    const statement = await putManifest("ns/fn", undefined, about);
+    const lost = await putManifest("ns/fn", undefined, { ...about, subject: config });
+    await registry.clean({ references: [`ns/fn:${key(1)}`], functions: [] });
     for (const { digest } of [entry, index, statement])
-      expect(await has("ns-fn", digest)).toBe(true);
-    expect(await has("ns-fn", lost.digest)).toBe(false);
+      expect(await has("ns/fn", digest)).toBe(true);
+    expect(await has("ns/fn", lost.digest)).toBe(false);
   });
 
   test("what is about an image stays as long as that, and goes with it", async () => {
     const old = await oldRegistry({ retention: { previousImages: 0 } });
     const { registry, url, putBlob, putImage, putManifest, has, tagsOf, elapse } = old;
-    const image = await putImage("ns-fn", key(1));
-    const { descriptor: config } = await putBlob("ns-fn", "{}");
+    const image = await putImage("ns/fn", key(1));
+    const { descriptor: config } = await putBlob("ns/fn", "{}");
     const documentOf = async (text: string) => {
-      const { descriptor } = await putBlob("ns-fn", text);
-      return putManifest("ns-fn", undefined, { config, layers: [descriptor], subject: image });
+      const { descriptor } = await putBlob("ns/fn", text);
+      return putManifest("ns/fn", undefined, { config, layers: [descriptor], subject: image });
     };
     const documents = [await documentOf("bill of materials"), await documentOf("provenance")];
     const fallback = `sha256-${image.digest.slice(7)}`;
-    const list = await putManifest("ns-fn", fallback, { manifests: documents });
-    await putImage("ns-fn", `${fallback}.sig`);
+    const list = await putManifest("ns/fn", fallback, { manifests: documents });
+    await putImage("ns/fn", `${fallback}.sig`);
     const everything = [image, ...documents, list];
 
-    const functions = ["ns-fn"];
-    await registry.clean({ references: [`ns-fn@${image.digest}`], functions });
-    for (const { digest } of everything) expect(await has("ns-fn", digest)).toBe(true);
-    expect(await tagsOf("ns-fn")).toEqual([key(1), fallback, `${fallback}.sig`].sort());
+    const functions = ["ns/fn"];
+    await registry.clean({ references: [`ns/fn@${image.digest}`], functions });
+    for (const { digest } of everything) expect(await has("ns/fn", digest)).toBe(true);
+    expect(await tagsOf("ns/fn")).toEqual([key(1), fallback, `${fallback}.sig`].sort());
 
     elapse(hour);
     await registry.clean({ references: [], functions });
-    for (const { digest } of everything) expect(await has("ns-fn", digest)).toBe(false);
+    for (const { digest } of everything) expect(await has("ns/fn", digest)).toBe(false);
     expect(await (await fetch(`${url}/metrics`)).text()).toContain("spry_registry_blobs 0");
   });
 
   test("nothing goes that was pushed or asked for a moment ago", async () => {
     const { registry, putBlob, putImage, has } = await oldRegistry({ aheadMs: 0 });
-    const { digest } = await putImage("ns-fn", key(1));
-    const { descriptor: blob } = await putBlob("ns-fn", "waits for its manifest");
+    const { digest } = await putImage("ns/fn", key(1));
+    const { descriptor: blob } = await putBlob("ns/fn", "waits for its manifest");
     expect(await registry.clean({ references: [], functions: [] })).toMatchObject({ blobs: 0 });
-    expect(await has("ns-fn", digest)).toBe(true);
-    expect(await has("ns-fn", blob.digest, "blobs")).toBe(true);
+    expect(await has("ns/fn", digest)).toBe(true);
+    expect(await has("ns/fn", blob.digest, "blobs")).toBe(true);
   });
 
   // A push is several requests, and a sweep may come between any two of them.
   const pushes: { how: string; begin: (of: Old, digest: string) => Promise<Response> }[] = [
     {
       how: "asks whether the blob is there",
-      begin: ({ url }, digest) => fetch(`${url}/v2/ns-fn/blobs/${digest}`, { method: "HEAD" }),
+      begin: ({ url }, digest) => fetch(`${url}/v2/ns/fn/blobs/${digest}`, { method: "HEAD" }),
     },
     {
       how: "mounts the blob",
       begin: ({ url }, digest) =>
-        fetch(`${url}/v2/ns-fn/blobs/uploads/?mount=${digest}&from=other/one`, { method: "POST" }),
+        fetch(`${url}/v2/ns/fn/blobs/uploads/?mount=${digest}&from=other/one`, { method: "POST" }),
     },
     {
       how: "sends the blob once more",
-      begin: async ({ putBlob }) => (await putBlob("ns-fn", "content")).answer,
+      begin: async ({ putBlob }) => (await putBlob("ns/fn", "content")).answer,
     },
   ];
   test.each(pushes)("a push that $how finds it after a sweep", async ({ begin }) => {
     const old = await oldRegistry({ aheadMs: 0 });
     const { registry, url, putBlob, putManifest, has, elapse } = old;
-    const { descriptor: layer } = await putBlob("ns-fn", "content");
+    const { descriptor: layer } = await putBlob("ns/fn", "content");
     await putBlob("other/one", "content");
     elapse(hour);
     expect((await begin(old, layer.digest)).ok).toBe(true);
-    const upload = await fetch(`${url}/v2/ns-fn/blobs/uploads/`, { method: "POST", body: "" });
+    const upload = await fetch(`${url}/v2/ns/fn/blobs/uploads/`, { method: "POST", body: "" });
     expect(await registry.clean({ references: [], functions: [] })).toMatchObject({ blobs: 0 });
-    const { descriptor: config } = await putBlob("ns-fn", "{}");
-    const { digest } = await putManifest("ns-fn", key(1), { config, layers: [layer] });
+    const { descriptor: config } = await putBlob("ns/fn", "{}");
+    const { digest } = await putManifest("ns/fn", key(1), { config, layers: [layer] });
     await registry.clean({ references: [], functions: [] });
-    expect(await has("ns-fn", digest)).toBe(true);
-    expect(await has("ns-fn", layer.digest, "blobs")).toBe(true);
+    expect(await has("ns/fn", digest)).toBe(true);
+    expect(await has("ns/fn", layer.digest, "blobs")).toBe(true);
     const location = url + (upload.headers.get("location") ?? "");
     const end = await fetch(`${location}?digest=${digestOf("late")}`, {
       method: "PUT",
@@ -141,13 +146,13 @@ describe("cleaning", () => {
 
   test("a pull keeps an image for a while", async () => {
     const { registry, url, putImage, has, elapse } = await oldRegistry({ aheadMs: 0 });
-    const { digest } = await putImage("ns-fn", key(1));
+    const { digest } = await putImage("ns/fn", key(1));
     elapse(hour);
-    await fetch(`${url}/v2/ns-fn/manifests/${digest}`);
+    await fetch(`${url}/v2/ns/fn/manifests/${digest}`);
     await registry.clean({ references: [], functions: [] });
-    expect(await has("ns-fn", digest)).toBe(true);
+    expect(await has("ns/fn", digest)).toBe(true);
     elapse(hour);
     await registry.clean({ references: [], functions: [] });
-    expect(await has("ns-fn", digest)).toBe(false);
+    expect(await has("ns/fn", digest)).toBe(false);
   });
 });

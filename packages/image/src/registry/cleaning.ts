@@ -24,11 +24,13 @@ const spareShare = 4;
  */
 export async function clean(
   stores: Stores,
-  inUse: ImagesInUse,
+  given: ImagesInUse,
   policy: RetentionPolicy,
   clock: Clock,
 ): Promise<CleaningResult> {
   await stores.uploads.removeExpired();
+  await stores.aliases.keepOnly(given.references);
+  const inUse = { ...given, references: stores.aliases.withToday(given.references) };
   const oldest = clock.now() - policy.graceMs;
   const removable: Removable[] = [];
   for (const repository of stores.repositories.list()) {

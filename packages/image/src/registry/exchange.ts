@@ -1,4 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
+import { type Grant } from "./access/grants.ts";
+import { type Aliases } from "./former-names/aliases.ts";
 import { type BlobStore } from "./blob-store.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 import { type RepositoryStore } from "./repository-store.ts";
@@ -9,6 +11,7 @@ import { type Uploads } from "./upload.ts";
 export interface Stores {
   blobs: BlobStore;
   repositories: RepositoryStore;
+  aliases: Aliases;
   uploads: Uploads;
   quota: StorageQuota;
 }
@@ -18,6 +21,8 @@ export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
   query: URLSearchParams;
+  /** What the login of the request is good for. */
+  grant: Grant;
   stores: Stores;
 }
 

@@ -1,5 +1,6 @@
 import { type Digest } from "../digest.ts";
 import { mediaTypes } from "../manifest.ts";
+import { allows } from "./access/grants.ts";
 import { allowOnly, type Exchange, sendJson } from "./exchange.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 
@@ -17,10 +18,12 @@ export function listTags(exchange: Exchange, { repository }: { repository: strin
   sendJson(exchange, { name: repository, tags });
 }
 
-/** GET of `/v2/_catalog?n=&last=`: no part of the specification, but what tools look for. */
+/** GET of `/v2/_catalog?n=&last=`: no part of the specification, but what tools look for. Names what may be pulled. */
 export function listRepositories(exchange: Exchange): void {
-  allowOnly(exchange.request.method, "GET", "HEAD");
-  const repositories = pageOf(exchange, exchange.stores.repositories.list(), "/v2/_catalog");
+  const { request, stores, grant } = exchange;
+  allowOnly(request.method, "GET", "HEAD");
+  const readable = stores.repositories.list().filter((each) => allows(grant, "pull", each));
+  const repositories = pageOf(exchange, readable, "/v2/_catalog");
   sendJson(exchange, { repositories });
 }
 

@@ -7,6 +7,7 @@ import {
   isIndex,
   manifestSizeLimit,
 } from "../manifest.ts";
+import { mayMoveTags } from "./access/grants.ts";
 import { isTag } from "../image-name.ts";
 import { readManifest, requirementsOf } from "./manifest-check.ts";
 import { allowOnly, chunksOf, type Exchange, type Stores } from "./exchange.ts";
@@ -54,6 +55,7 @@ async function putManifest(exchange: Exchange, { repository, reference }: Target
   if ("digest" in reference && reference.digest !== digest)
     throw new RegistryFailure("DIGEST_INVALID", `the manifest has digest ${digest}`);
   requireReferences(stores, repository, manifest);
+  if (!mayMoveTags(exchange.grant, repository)) requireUnused(stores, repository, tags, digest);
 
   await stores.blobs.write(bytes, digest);
   const subject = manifest.subject?.digest;
@@ -100,6 +102,21 @@ function find({ repositories }: Stores, { repository, reference }: Target) {
   if (record) return { digest, mediaType: record.mediaType };
   const wanted = "digest" in reference ? reference.digest : reference.tag;
   throw new RegistryFailure("MANIFEST_UNKNOWN", `no manifest ${wanted} in ${repository}`);
+}
+
+/** Tags that may be set once: again only to the same. */
+function requireUnused(
+  { repositories }: Stores,
+  repository: string,
+  tags: string[],
+  digest: Digest,
+): void {
+  for (const tag of tags) {
+    const before = repositories.tag(repository, tag);
+    if (before === undefined || before === digest) continue;
+    const message = `the tag ${tag} of ${repository} stands for something else, and builds may not change that`;
+    throw new RegistryFailure("DENIED", message, { status: 409 });
+  }
 }
 
 function requireReferences(

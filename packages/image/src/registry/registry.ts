@@ -2,9 +2,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo } from "node:net";
 import { type Clock, systemClock } from "../clock.ts";
 import { type Logger, silentLogger } from "../log.ts";
-import { accessCheck, type AccessOptions } from "./access.ts";
+import { authenticate } from "./access/authentication.ts";
+import { authorized } from "./access/authorization.ts";
+import { type Grant } from "./access/grants.ts";
+import { type Logins } from "./access/logins.ts";
+import { Owners } from "./access/owners.ts";
+import { TenantCheck, type Tenants } from "./access/tenants.ts";
 import { allowOnly, type Exchange, sendJson } from "./exchange.ts";
 import { serveBlob, startUpload, continueUpload } from "./blob-requests.ts";
+import { Aliases } from "./former-names/aliases.ts";
+import { type FormerUses, moveOver } from "./former-names/move-over.ts";
 import { BlobStore } from "./blob-store.ts";
 import { clean, type CleaningResult } from "./cleaning.ts";
 import { serveManifest } from "./manifest-requests.ts";
@@ -17,7 +24,11 @@ import { routeOf } from "./routes.ts";
 import { StorageQuota } from "./storage-quota.ts";
 import { Uploads } from "./upload.ts";
 
-export interface RegistryOptions extends AccessOptions {
+export interface RegistryOptions {
+  /** Recognizes logins. Without it, everyone may do everything. */
+  logins?: Pick<Logins, "grantOf"> | undefined;
+  /** Says whether those whom the logins were made for are still there. Without it, they are. */
+  tenants?: Tenants | undefined;
   /** Where everything is kept; made when it is not there. One process at a time. */
   dir: string;
   /** Largest blob in bytes. Default 8 GiB. */
@@ -44,8 +55,13 @@ export interface Registry {
    * on meanwhile; it may be killed at any point. One at a time: a call during another shares its result.
    */
   clean(inUse: ImagesInUse): Promise<CleaningResult>;
-  /** What `GET /metrics` answers whoever may log in: Prometheus' text exposition format 0.0.4. */
+  /** What `GET /metrics` answers the platform's login: Prometheus' text exposition format 0.0.4. */
   metrics(): string;
+  /**
+   * Gives what a registry of an earlier version has stored the names of today, before anything is served. `uses` is asked when there
+   * is something to move. How many repositories there were.
+   */
+  moveOver(uses: () => Promise<FormerUses>): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -59,21 +75,31 @@ export function createRegistry(options: RegistryOptions): Registry {
     expiryMs: options.uploadExpiryMs ?? 3_600_000,
   });
   const repositories = new RepositoryStore(dir, blobs.scratch, clock);
-  const stores = { blobs, repositories, uploads, quota };
+  const aliases = new Aliases(dir, blobs.scratch);
+  const stores = { blobs, repositories, aliases, uploads, quota };
   const policy = { ...defaultRetention, ...options.retention };
   const metrics = new RegistryMetrics(stores);
-  const checkAccess = accessCheck(options);
+  const owners = new Owners(dir, blobs.scratch, repositories);
+  const tenants = new TenantCheck(options.tenants, owners, clock);
   const counting = blobs.count().catch((error: unknown) => log.error({ error }, "counting blobs"));
   let cleaning: Promise<CleaningResult> | undefined;
+
+  async function grantOf(request: IncomingMessage): Promise<Grant> {
+    if (!options.logins) return { for: "platform" };
+    const grant = authenticate(request, options.logins);
+    await tenants.check(grant);
+    return grant;
+  }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.setHeader("docker-distribution-api-version", "registry/2.0");
     response.once("close", () => metrics.answered(request.method, response.statusCode));
     try {
-      await checkAccess(request);
+      const grant = await grantOf(request);
       const url = new URL(request.url ?? "/", "http://registry.internal");
-      if (url.pathname === "/metrics") return sendMetrics(request, response, metrics);
-      await dispatch({ request, response, query: url.searchParams, stores }, url.pathname);
+      if (url.pathname === "/metrics") return sendMetrics(request, response, grant, metrics);
+      const exchange = { request, response, query: url.searchParams, grant, stores };
+      await dispatch(exchange, url.pathname);
     } catch (error) {
       refuse(request, response, diskFull(error) ?? error, log);
     }
@@ -97,6 +123,7 @@ export function createRegistry(options: RegistryOptions): Registry {
           },
         )),
     metrics: () => metrics.render(),
+    moveOver: (uses) => moveOver(dir, stores, aliases, uses),
     close: () => uploads.close(),
   };
 }
@@ -104,15 +131,18 @@ export function createRegistry(options: RegistryOptions): Registry {
 function sendMetrics(
   request: IncomingMessage,
   response: ServerResponse,
+  grant: Grant,
   metrics: RegistryMetrics,
 ): void {
+  if (grant.for !== "platform")
+    throw new RegistryFailure("DENIED", "metrics are for the platform's login");
   allowOnly(request.method, "GET", "HEAD");
   response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
   response.end(request.method === "HEAD" ? undefined : metrics.render());
 }
 
 async function dispatch(exchange: Exchange, pathname: string): Promise<void> {
-  const route = routeOf(pathname);
+  const route = authorized(exchange, routeOf(pathname));
   switch (route?.kind) {
     case "base":
       return sendJson(exchange, {});

@@ -1,14 +1,17 @@
+import { randomUUID } from "node:crypto";
 import {
   existsSync,
   type Dirent,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Clock } from "../clock.ts";
 import { type Digest, digestOfHex, hexOf, isDigest } from "../digest.ts";
@@ -22,6 +25,9 @@ export interface ManifestRecord {
   /** Set when the manifest refers to another: its entry in that one's referrers. */
   subject?: Digest;
 }
+
+/** A repository's directories; in an order in which each relies on those before. */
+const parts = ["_blobs", "_referrers", "_manifests", "_tags"];
 
 /**
  * Which blobs, manifests and tags belong to which repository, as small files under
@@ -159,6 +165,26 @@ export class RepositoryStore {
     return found.sort();
   }
 
+  /** Gives a repository another name. What is there under that name stays. */
+  move(from: string, to: string): void {
+    mkdirSync(this.#path(to), { recursive: true });
+    for (const part of parts) mergeInto(this.#path(from, part), this.#path(to, part));
+    this.remove(from);
+  }
+
+  /** Removes all repositories whose names begin with these parts. Their blobs go with the next sweep. */
+  async removeBelow(prefix: string): Promise<void> {
+    const gone = join(this.#scratch, randomUUID());
+    try {
+      renameSync(this.#path(prefix), gone);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+      throw error;
+    }
+    await syncDirectory(this.#dir);
+    await rm(gone, { recursive: true, force: true });
+  }
+
   /** Forces what has been removed to disk. */
   async sync(repository: string): Promise<void> {
     for (const part of ["_tags", "_manifests"]) await syncDirectory(this.#path(repository, part));
@@ -167,7 +193,11 @@ export class RepositoryStore {
   /** A repository without blobs and manifests is none. */
   removeIfEmpty(repository: string): void {
     if (this.blobs(repository).length > 0 || this.manifests(repository).length > 0) return;
-    const parts = ["_blobs", "_manifests", "_tags", "_referrers"];
+    this.remove(repository);
+  }
+
+  /** Removes a repository; those whose names begin with its own stay. */
+  remove(repository: string): void {
     for (const part of parts)
       rmSync(this.#path(repository, part), { recursive: true, force: true });
     for (let path = repository; path !== "."; path = dirname(path)) {
@@ -213,6 +243,12 @@ export class RepositoryStore {
       throw error;
     }
   }
+}
+
+function mergeInto(from: string, to: string): void {
+  if (!existsSync(from)) return;
+  if (!existsSync(to) || !statSync(to).isDirectory()) return renameSync(from, to);
+  for (const name of readdirSync(from)) mergeInto(join(from, name), join(to, name));
 }
 
 function digestsIn(names: string[]): Digest[] {

@@ -1,3 +1,4 @@
+import { names, platformRepositories } from "@spry/function";
 import { type Digest } from "../digest.ts";
 import { isIndex } from "../manifest.ts";
 import { type Stores } from "./exchange.ts";
@@ -39,9 +40,9 @@ interface Entry extends Removable {
 }
 
 /**
- * What of a repository may go. Only repositories of Spry's own naming are looked at: `<namespace>-<function>`
- * with build keys as tags, `spry/…` with what builds start from, `spry-cache/…` with dependency layers. What
- * anybody else has pushed is theirs.
+ * What of a repository may go. Only repositories of Spry's own naming are looked at: `<namespace>/<function>`
+ * with build keys as tags, `spry/…` with what builds start from, `<namespace>/dependencies.cache/…` with dependency
+ * layers. What users have pushed is theirs.
  */
 export function removableManifests(
   stores: Stores,
@@ -53,6 +54,11 @@ export function removableManifests(
   const kind = kindOf(repository);
   if (kind === "foreign") return [];
   const entries = entriesOf(stores, repository);
+  const isOurs = (tag: string) => buildKeyPattern.test(tag) || subjectOfTag(tag) !== undefined;
+  const isFunction = inUse.functions.includes(repository);
+  // Of that name there is no Function, and its tags are not a builder's: a user's own image.
+  const isForeign = kind === "function" && !isFunction;
+  if (isForeign && !entries.every(({ tags }) => tags.every(isOurs))) return [];
   const references = new Set(inUse.references);
   const kept = new Set<Digest>();
   const spare = new Set<Digest>();
@@ -60,12 +66,11 @@ export function removableManifests(
     const referred =
       references.has(`${repository}@${digest}`) ||
       tags.some((tag) => references.has(`${repository}:${tag}`));
-    const isOurs = (tag: string) => buildKeyPattern.test(tag) || subjectOfTag(tag) !== undefined;
     const foreign = kind === "function" && !tags.every(isOurs);
     if (referred || foreign || usedAt >= now - policy.graceMs) kept.add(digest);
     else if (kind === "cache" && usedAt >= now - policy.cacheMaxAgeMs) spare.add(digest);
   }
-  if (kind === "function" && inUse.functions.includes(repository)) {
+  if (kind === "function" && isFunction) {
     const images = entries.filter(({ digest, subject }) => !subject && !isReferred(digest));
     const newest = images.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, policy.previousImages);
     for (const { digest } of newest) if (!kept.has(digest)) spare.add(digest);
@@ -94,9 +99,11 @@ function subjectOfTag(tag: string): Digest | undefined {
 }
 
 function kindOf(repository: string): "function" | "system" | "cache" | "foreign" {
-  if (repository.startsWith("spry/")) return "system";
-  if (repository.startsWith("spry-cache/")) return "cache";
-  return repository.includes("/") ? "foreign" : "function";
+  const [first = "", , ...rest] = repository.split("/");
+  if (first === platformRepositories) return "system";
+  if (repository.startsWith(`${names.dependencyCaches(first)}/`)) return "cache";
+  // Those of one part are a Function's of earlier versions that was gone when the others were moved.
+  return rest.length > 0 ? "foreign" : "function";
 }
 
 function entriesOf({ repositories }: Stores, repository: string): Entry[] {

@@ -47,12 +47,12 @@ describe("a registry's quota", () => {
     const { registry, putImage, tagsOf } = await oldRegistry(quota);
     for (const [n, letter] of ["a", "b", "c"].entries())
       await putImage("ns-fn", key(n + 1), letter.repeat(1000));
-    await putImage("spry-cache/nodejs24", "dependencies", "d".repeat(1000));
+    await putImage("shop/dependencies.cache/nodejs24", "dependencies", "d".repeat(1000));
     const inUse = { references: [], functions: ["ns-fn"] };
     expect(await registry.clean(inUse)).toMatchObject({ manifests: 0 });
     await putImage("my/base", "v1", "e".repeat(3000));
     await registry.clean(inUse);
     expect(await tagsOf("ns-fn")).toEqual([key(2), key(3)]);
-    expect(await tagsOf("spry-cache/nodejs24")).toEqual(["dependencies"]);
+    expect(await tagsOf("shop/dependencies.cache/nodejs24")).toEqual(["dependencies"]);
   });
 });

@@ -23,6 +23,8 @@ interface Upload {
 
 /** More open uploads than any real push needs; the bound keeps descriptors for the rest. */
 const uploadLimit = 256;
+/** Of those, what the repositories of one namespace may take: one tenant cannot keep the others out. */
+const namespaceLimit = 64;
 
 /** Blobs on their way in, by upload id. */
 export class Uploads {
@@ -47,7 +49,11 @@ export class Uploads {
 
   async create(repository: string): Promise<string> {
     await this.removeExpired();
-    if (this.#open.size >= uploadLimit)
+    const namespace = namespaceOf(repository);
+    const own = [...this.#open.values()].filter(
+      (each) => namespaceOf(each.repository) === namespace,
+    );
+    if (this.#open.size >= uploadLimit || own.length >= namespaceLimit)
       throw new RegistryFailure("TOOMANYREQUESTS", "too many uploads are open; try later", {
         headers: { "retry-after": "1" },
       });
@@ -180,6 +186,10 @@ export class Uploads {
     if (upload?.repository === repository) return upload;
     throw new RegistryFailure("BLOB_UPLOAD_UNKNOWN", "no such upload; start again");
   }
+}
+
+function namespaceOf(repository: string): string {
+  return repository.split("/", 1)[0] ?? "";
 }
 
 /** The `Range` header of an upload: `0-<last byte>`, by the specification also for an empty one. */

@@ -5,6 +5,7 @@ import {
   assembleImage,
   type BuildOptions,
   createLayer,
+  type Logins,
   parseImageName,
   pushImage,
   RegistryClient,
@@ -22,9 +23,14 @@ export function write(directory: string, files: Files): string {
 }
 
 /** A registry with a runtime image, and the options of a build against it. */
-export async function given(files: Files, options: Partial<BuildOptions> = {}) {
-  const { host, registry } = await startRegistry();
-  const client = new RegistryClient({ attempts: 1 });
+export async function given(
+  files: Files,
+  options: Partial<BuildOptions> = {},
+  { logins }: { logins?: Logins } = {},
+) {
+  const { host, registry } = await startRegistry({ logins });
+  const platform = logins?.platform();
+  const client = new RegistryClient({ attempts: 1, credentials: () => platform });
   const layers = [await createLayer([{ path: "usr/src/app/server.cjs", content: "// server" }])];
   const config = { Labels: { "io.spry.interpreter": "node@24" } };
   const base = `${host}/spry/nodejs24:1`;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { writeHtpasswd } from "../registry/htpasswd.ts";
+import { onlyLogin } from "./only-login.ts";
 import { createRegistry, type Registry, type RegistryOptions } from "../registry/registry.ts";
 
 /** A directory that is gone after the test. */
@@ -20,9 +20,8 @@ export async function startRegistry({
   credentials?: { username: string; password: string };
 } = {}): Promise<{ registry: Registry; host: string; url: string; dir: string }> {
   const dir = options.dir ?? temporaryDirectory();
-  const htpasswd = credentials ? join(dir, "htpasswd") : options.htpasswd;
-  if (credentials && htpasswd) await writeHtpasswd(htpasswd, credentials);
-  const registry = createRegistry({ ...options, dir, htpasswd });
+  const logins = credentials ? onlyLogin(credentials) : options.logins;
+  const registry = createRegistry({ ...options, dir, logins });
   const server = await registry.listen({ host: "127.0.0.1", port: 0 });
   onTestFinished(async () => {
     await server.close();

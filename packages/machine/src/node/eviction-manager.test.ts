@@ -50,7 +50,8 @@ async function watchedDisk() {
     };
     pods.push({ pod, sandbox, evict });
   };
-  const pull = async (name: string) => images.pull(await registry.push(name, { a: name }));
+  const pull = async (name: string) =>
+    images.pull(await registry.push(name, { a: name }), { namespaceUid: "someone" });
   return { state, manager, clock, inUse, addPod, pull, podDirs };
 }
 

@@ -35,8 +35,9 @@ export async function unpackImageLayers(
     await mkdir(dir, { mode: 0o755 });
     return { size: await unpackRange(client, image, dir, 0, layers.length) };
   }
+  // Of one registry: it takes no manifest with layers that its sender could not pull. Another registry could name any.
   const id = createHash("sha256")
-    .update(lower.map(({ digest }) => digest).join())
+    .update([image.name.host, ...lower.map(({ digest }) => digest)].join())
     .digest("hex");
   const base = `base-${id}`;
   const size = await ensureBase(client, image, path.join(sharedDir, base), lower.length);

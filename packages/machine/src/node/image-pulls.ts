@@ -18,6 +18,8 @@ interface Pull {
 export interface ImagePullsOptions {
   /** Read for each attempt: a Secret may come later than its Pod. */
   credentials: () => Promise<PullCredentials | undefined>;
+  /** Uid of the Pod's namespace. */
+  namespaceUid: () => Promise<string>;
   images: ImageStore;
   sandbox: Sandbox;
   clock: Clock;
@@ -29,6 +31,8 @@ export interface ImagePullsOptions {
 export class ImagePulls {
   readonly #options: ImagePullsOptions;
   readonly #pulls = new Map<string, Pull>();
+  /** Once it is known. */
+  #namespaceUid: string | undefined;
 
   constructor(options: ImagePullsOptions) {
     this.#options = options;
@@ -54,10 +58,7 @@ export class ImagePulls {
     if (pull.running) return undefined;
     const present = images.find(name);
     if (policy === "Never" && !present) {
-      const message = `Container image "${name}" is not present with pull policy of Never`;
-      if (container.status().state?.waiting?.reason !== "ErrImageNeverPull")
-        this.#options.note("Warning", "ErrImageNeverPull", message);
-      container.wait("ErrImageNeverPull", message);
+      this.#refuse(container, name);
       return undefined;
     }
     if (clock.now() < pull.retryAt) {
@@ -66,16 +67,30 @@ export class ImagePulls {
     }
     const isPinned = name.includes("@sha256:");
     const fetch = !present || (policy === "Always" && !isPinned);
-    if (!fetch && this.#options.sandbox.isPrepared(present)) {
-      this.#options.note(
-        "Normal",
-        "Pulled",
-        `Container image "${name}" already present on machine`,
-      );
+    const isKnown = !fetch && this.#namespaceUid !== undefined;
+    if (isKnown && this.#isUsable(present) && this.#options.sandbox.isPrepared(present)) {
+      this.#notePresent(name);
       return present;
     }
     void this.#get(container, pull, fetch ? undefined : present);
     return undefined;
+  }
+
+  /** An image that is here is for Pods of those namespaces that a registry has given it to. */
+  #isUsable(image: LocalImage): boolean {
+    return this.#options.images.mayUse(image, this.#namespaceUid ?? "");
+  }
+
+  #notePresent(name: string): void {
+    const message = `Container image "${name}" already present on machine`;
+    this.#options.note("Normal", "Pulled", message);
+  }
+
+  #refuse(container: ContainerRun, name: string): void {
+    const message = `Container image "${name}" is not present with pull policy of Never`;
+    if (container.status().state?.waiting?.reason !== "ErrImageNeverPull")
+      this.#options.note("Warning", "ErrImageNeverPull", message);
+    container.wait("ErrImageNeverPull", message);
   }
 
   msUntilRetry(container: ContainerRun): number {
@@ -91,7 +106,12 @@ export class ImagePulls {
     // That ends the run, so that a task is over and makes room; what comes next is the Pod's policy.
     let isMissing = false;
     try {
-      const image = present ?? (await this.#fetch(container));
+      this.#namespaceUid ??= await this.#options.namespaceUid();
+      const { image: name = "", imagePullPolicy } = container.spec;
+      const usable = present && this.#isUsable(present) ? present : undefined;
+      if (usable) this.#notePresent(name);
+      else if (imagePullPolicy === "Never") return this.#refuse(container, name);
+      const image = usable ?? (await this.#fetch(container, this.#namespaceUid));
       if (!image) return;
       await sandbox.prepare(image, (message) => note("Normal", "Preparing", message));
       pull.image = image;
@@ -110,7 +130,7 @@ export class ImagePulls {
     }
   }
 
-  async #fetch(container: ContainerRun): Promise<LocalImage | undefined> {
+  async #fetch(container: ContainerRun, namespaceUid: string): Promise<LocalImage | undefined> {
     const { images, clock, note } = this.#options;
     const { image: name = "" } = container.spec;
     const started = clock.now();
@@ -123,7 +143,7 @@ export class ImagePulls {
           "FailedToRetrieveImagePullSecret",
           `Unable to retrieve some image pull secrets (${credentials.missing.join(", ")}); attempting to pull the image may not succeed.`,
         );
-      const image = await images.pull(name, credentials);
+      const image = await images.pull(name, { namespaceUid, credentials });
       const seconds = ((clock.now() - started) / 1000).toFixed(3);
       note("Normal", "Pulled", `Successfully pulled image "${name}" in ${seconds}s`);
       return image;

@@ -14,6 +14,7 @@ import { expect, test } from "vitest";
 import { registryHost, startRegistry, temporaryDirectory } from "../testing.ts";
 import { ImageStore } from "./images.ts";
 
+const someone = { namespaceUid: "someone" };
 const dependencies = { "app/node_modules/big/data": randomBytes(400_000).toString("base64") };
 
 async function openStore(dir = temporaryDirectory()) {
@@ -29,7 +30,10 @@ test("an image is found again by name and by digest, also after a restart", asyn
   const pinned = await registry.push("app:1", { "app/main.cjs": "1" }, { WorkingDir: "/app" });
   const tagged = `${registryHost}/app:1`;
   expect(store.find(tagged)).toBeUndefined();
-  const [image, same] = await Promise.all([store.pull(tagged), store.pull(tagged)]);
+  const [image, same] = await Promise.all([
+    store.pull(tagged, someone),
+    store.pull(tagged, someone),
+  ]);
   expect(same).toBe(image);
   expect(store.find(pinned)).toBe(image);
   expect(readFileSync(path.join(image.rootDir, "app/main.cjs"), "utf8")).toBe("1");
@@ -51,15 +55,15 @@ test.each<[string, (file: string) => void]>([
     const layers = [dependencies, { "app/main.cjs": "module.exports = 1;" }];
     const name = await registry.push("app:1", layers);
     const other = await registry.push("other:1", [dependencies, { "app/main.cjs": "2" }]);
-    const { rootDir } = await store.pull(name);
-    await store.pull(other);
+    const { rootDir } = await store.pull(name, someone);
+    await store.pull(other, someone);
     for (const file of ["app/main.cjs", "app/node_modules/big/data"]) {
       const content = readFileSync(path.join(rootDir, file), "utf8");
       harm(path.join(rootDir, file));
       const later = new ImageStore({ dir, mirrors: registry.mirrors, clock, log: silentLogger });
       await later.open();
       expect(later.find(name)).toBeUndefined();
-      expect((await later.pull(name)).rootDir).toBe(rootDir);
+      expect((await later.pull(name, someone)).rootDir).toBe(rootDir);
       expect(readFileSync(path.join(rootDir, file), "utf8")).toBe(content);
       expect(later.find(name)).toBeDefined();
     }
@@ -75,7 +79,9 @@ test("an image that is pulled under many names at once is there under each", asy
   const { registry, store } = await openStore();
   const names = Array.from({ length: 8 }, (_, number) => `app-${number}:1`);
   for (const name of names) await registry.push(name, { "app/main.cjs": "1" });
-  const images = await Promise.all(names.map((name) => store.pull(`${registryHost}/${name}`)));
+  const images = await Promise.all(
+    names.map((name) => store.pull(`${registryHost}/${name}`, someone)),
+  );
   expect(new Set(images.map(({ digest }) => digest)).size).toBe(1);
   for (const { rootDir } of images)
     expect(readFileSync(path.join(rootDir, "app/main.cjs"), "utf8")).toBe("1");
@@ -85,10 +91,10 @@ test("a tag that has moved is another image after the next pull", async () => {
   const { registry, store } = await openStore();
   const tagged = `${registryHost}/app:1`;
   await registry.push("app:1", { "app/main.cjs": "1" });
-  const first = await store.pull(tagged);
+  const first = await store.pull(tagged, someone);
   await registry.push("app:1", { "app/main.cjs": "2" });
   expect(store.find(tagged)).toBe(first);
-  const second = await store.pull(tagged);
+  const second = await store.pull(tagged, someone);
   expect(readFileSync(path.join(second.rootDir, "app/main.cjs"), "utf8")).toBe("2");
 });
 
@@ -101,6 +107,7 @@ test("images that differ in their last layer share the files of the others", asy
         dependencies,
         { "app/main.cjs": text, "app/a": text },
       ]),
+      someone,
     );
   const [one, two] = [await pull("one"), await pull("two")];
   const inode = (rootDir: string, file: string) => statSync(path.join(rootDir, file)).ino;
@@ -118,9 +125,10 @@ test("images that differ in their last layer share the files of the others", asy
 
 test("an image that nobody has used for a day is removed, with the layers that only it had", async () => {
   const { dir, registry, store, clock } = await openStore();
-  const used = await store.pull(await registry.push("used:1", { "app/main.cjs": "1" }));
+  const used = await store.pull(await registry.push("used:1", { "app/main.cjs": "1" }), someone);
   const unused = await store.pull(
     await registry.push("unused:1", [dependencies, { "app/main.cjs": "2" }]),
+    someone,
   );
   expect(readdirSync(dir).some((name) => name.startsWith("base-"))).toBe(true);
   await store.removeUnused(new Set());
@@ -136,7 +144,10 @@ test("of images that nobody uses, the twenty that were used last stay for a day"
   const images = [];
   for (let index = 0; index < 25; index++) {
     images.push(
-      await store.pull(await registry.push(`edit:${index}`, { "app/main.cjs": `${index}` })),
+      await store.pull(
+        await registry.push(`edit:${index}`, { "app/main.cjs": `${index}` }),
+        someone,
+      ),
     );
     await clock.advance(1000);
   }
@@ -154,6 +165,6 @@ test("of images that nobody uses, the twenty that were used last stay for a day"
 
 test("an image that cannot be pulled leaves nothing behind", async () => {
   const { dir, store } = await openStore();
-  await expect(store.pull(`${registryHost}/none:1`)).rejects.toThrow("none");
+  await expect(store.pull(`${registryHost}/none:1`, someone)).rejects.toThrow("none");
   expect(readdirSync(dir)).toEqual([]);
 });

@@ -13,12 +13,19 @@ import { type Clock, type Logger } from "@spry/kube";
 import { type LocalImage } from "../sandbox/sandbox.ts";
 import { type PullCredentials } from "./pull-secrets.ts";
 import { firstDamagedFile, writeFileList } from "./file-list.ts";
+import {
+  mayUse,
+  type PullRecord,
+  readPullRecord,
+  withUser,
+  writePullRecord,
+} from "./pull-records.ts";
 import { type UnpackedImage, unpackImageLayers } from "./image-layers.ts";
 
 export interface ImageStoreOptions {
   /** Holds `<hex of the digest>/{rootfs,config.json}`, `base-<hex>/` (shared layers) and `names.json`. */
   dir: string;
-  /** Registry host in an image name → where to pull. */
+  /** Registry host in an image name → where to pull, and who the node is there for Pods without a login. */
   mirrors: Record<string, RegistryEndpoint>;
   clock: Clock;
   log: Logger;
@@ -27,10 +34,23 @@ export interface ImageStoreOptions {
 /** What `config.json` says. */
 interface ImageRecord extends UnpackedImage {
   config: ContainerConfig;
+  /** Of the registry that it is from. */
+  host?: string;
 }
 
-interface StoredImage extends LocalImage, UnpackedImage {
+interface StoredImage extends LocalImage, ImageRecord {
+  config: ContainerConfig;
   lastUsed: number;
+  /** Undefined: from a version that did not ask. */
+  pulledBy: PullRecord | undefined;
+}
+
+/** For whom an image is pulled. */
+export interface Puller {
+  /** Uid of the Pod's namespace. */
+  namespaceUid: string;
+  /** By the Pod's Secrets. */
+  credentials?: PullCredentials | undefined;
 }
 
 /** Beside `config.json`: see file-list.ts. */
@@ -44,7 +64,6 @@ const minUnusedMs = 120_000;
 /** The images on this machine: each unpacked once, by digest, and shared by all Pods. */
 export class ImageStore {
   readonly #options: ImageStoreOptions;
-  readonly #client: RegistryClient;
   readonly #images = new Map<string, StoredImage>();
   /** Image name → digest, as last pulled. */
   readonly #names = new Map<string, string>();
@@ -54,7 +73,6 @@ export class ImageStore {
 
   constructor(options: ImageStoreOptions) {
     this.#options = options;
-    this.#client = new RegistryClient({ resolve: (host) => options.mirrors[host] });
   }
 
   /** Reads what is there; what a crash left half done is removed. */
@@ -107,38 +125,76 @@ export class ImageStore {
     return false;
   }
 
-  /** Asks the registry what the name means, and fetches what is missing. One pull per name at a time. */
-  pull(name: string, credentials?: PullCredentials): Promise<LocalImage> {
-    const key = credentials ? `${credentials.namespace} ${name}` : name;
-    const running = this.#pulls.get(key) ?? this.#pull(name, this.#clientWith(name, credentials));
+  /** Whether Pods of the namespace may use an image that is here: a registry has given it to one of them, or gives it to all. */
+  mayUse({ digest }: LocalImage, namespaceUid: string): boolean {
+    return mayUse(this.#images.get(digest)?.pulledBy, namespaceUid);
+  }
+
+  /**
+   * Asks the registry what the name means, and fetches what is missing. One pull per name and namespace at a time. That the
+   * registry gives it is remembered next to the image.
+   */
+  pull(name: string, puller: Puller): Promise<LocalImage> {
+    const key = `${puller.namespaceUid} ${name}`;
+    const running = this.#pulls.get(key) ?? this.#pull(name, puller);
     this.#pulls.set(key, running);
     return running.finally(() => this.#pulls.delete(key));
   }
 
-  /** Credentials of a Pod are for its own pulls alone. */
-  #clientWith(name: string, credentials: PullCredentials | undefined): RegistryClient {
-    if (!credentials) return this.#client;
-    return new RegistryClient({
-      resolve: (host) => this.#options.mirrors[host],
-      credentials: (host) => credentials.find(host, parseImageName(name).repository),
+  async #pull(text: string, { namespaceUid, credentials }: Puller): Promise<LocalImage> {
+    const name = parseImageName(text);
+    const login = credentials?.find(name.host, name.repository);
+    const mirror = this.#options.mirrors[name.host];
+    const client = new RegistryClient({
+      // Where the Pod has a login, the node's own is not for it.
+      resolve: () => (mirror && login ? { url: mirror.url, ...login } : mirror),
+      credentials: () => login,
     });
+    const user = login ? namespaceUid : undefined;
+    const resolved = await client.resolveImage(name);
+    let image = this.#images.get(resolved.digest);
+    if (!image) image = await this.#unpack(resolved, client, withUser(undefined, user));
+    else {
+      // The platform's own serves only what was pushed there in full. Any other can claim to have any digest: it has to send
+      // the content.
+      if (!mirror && image.host !== name.host) await readLayers(resolved, client);
+      this.#addUser(image, user);
+    }
+    return this.#named(text, resolved.digest, image);
   }
 
-  async #pull(name: string, client: RegistryClient): Promise<LocalImage> {
-    // A name by digest means the same for ever.
-    const known = name.includes("@") ? this.find(name) : undefined;
-    if (known) return known;
-    const resolved = await client.resolveImage(parseImageName(name));
-    const image = this.#images.get(resolved.digest) ?? (await this.#unpack(resolved, client));
-    this.#names.set(name, resolved.digest);
+  #addUser(image: StoredImage, namespaceUid: string | undefined): void {
+    const record = withUser(image.pulledBy, namespaceUid);
+    if (record !== image.pulledBy) writePullRecord(path.dirname(image.rootDir), record);
+    image.pulledBy = record;
+  }
+
+  /** Digests of images without a record: an earlier version kept none. */
+  withoutRecord(): Set<string> {
+    const images = [...this.#images.values()].filter(({ pulledBy }) => !pulledBy);
+    return new Set(images.map(({ digest }) => digest));
+  }
+
+  /** Lets a namespace go on using an image of an earlier version that its Pods run. */
+  takeOver(digest: string, namespaceUid: string): void {
+    const image = this.#images.get(digest);
+    if (image) this.#addUser(image, namespaceUid);
+  }
+
+  #named(name: string, digest: string, image: StoredImage): LocalImage {
+    this.#names.set(name, digest);
     // An index's digest names its platform's manifest as well.
     const asked = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
-    if (asked && asked !== resolved.digest) this.#images.set(asked, image);
+    if (asked && asked !== digest) this.#images.set(asked, image);
     this.#saveNames();
     return image;
   }
 
-  async #unpack(resolved: ResolvedImage, client: RegistryClient): Promise<StoredImage> {
+  async #unpack(
+    resolved: ResolvedImage,
+    client: RegistryClient,
+    pulledBy: PullRecord,
+  ): Promise<StoredImage> {
     const { dir: images, clock } = this.#options;
     const dir = path.join(images, hexOf(resolved.digest));
     const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
@@ -147,14 +203,19 @@ export class ImageStore {
       await mkdir(partial, { mode: 0o755 });
       const rootDir = path.join(partial, "rootfs");
       const unpacked = await unpackImageLayers(client, resolved, rootDir, images);
-      const about: ImageRecord = { config, ...unpacked };
+      const about: ImageRecord = { config, host: resolved.name.host, ...unpacked };
       await writeFileList(rootDir, path.join(partial, listName));
       writeFileSync(path.join(partial, "config.json"), JSON.stringify(about));
+      writePullRecord(partial, pulledBy);
       // Two names of one image may be pulled at the same time: then theirs is as good.
       await rename(partial, dir).catch((error: unknown) => {
         if (!existsSync(dir)) throw error;
       });
-      return this.#add(resolved.digest, about, clock.now());
+      const already = this.#images.get(resolved.digest);
+      const image = already ?? this.#add(resolved.digest, about, clock.now());
+      for (const user of pulledBy.everyone ? [undefined] : pulledBy.namespaces)
+        this.#addUser(image, user);
+      return image;
     } finally {
       await rm(partial, { recursive: true, force: true });
     }
@@ -162,7 +223,8 @@ export class ImageStore {
 
   #add(digest: string, about: ImageRecord, lastUsed: number): StoredImage {
     const rootDir = path.join(this.#options.dir, hexOf(digest), "rootfs");
-    const image = { digest, rootDir, lastUsed, ...about };
+    const pulledBy = readPullRecord(path.dirname(rootDir));
+    const image = { digest, rootDir, lastUsed, pulledBy, ...about };
     this.#images.set(digest, image);
     return image;
   }
@@ -249,6 +311,12 @@ export class ImageStore {
       .sort((a, b) => b.sizeBytes - a.sizeBytes)
       .slice(0, 50);
   }
+}
+
+/** Reads everything, verified, and keeps nothing. */
+async function readLayers(image: ResolvedImage, client: RegistryClient): Promise<void> {
+  for (const layer of image.manifest.layers)
+    for await (const _chunk of client.getBlob(image.name, layer));
 }
 
 function hexOf(digest: string): string {

@@ -139,6 +139,8 @@ class NodeAgent implements MachineNode {
     void this.#pods.run(end);
     await Promise.race([this.#pods.synced, aborted(end)]);
     if (end.aborted) return;
+    await this.#retrying(end, () => this.#takeOverImages());
+    if (end.aborted) return;
     this.#pods.onChange(({ type, object }) => {
       if (type === "deleted") this.#removed(object);
       else this.#put(object, recovered.get(object.metadata.uid ?? ""));
@@ -160,6 +162,25 @@ class NodeAgent implements MachineNode {
       this.#every(evictionCheckMs, end, () => this.#evictions.check()),
       this.#every(storageCheckMs, end, () => this.#evictions.checkLimits()),
     ]);
+  }
+
+  /**
+   * Images of an earlier version, which did not ask who may use them: namespaces whose Pods have run them go on, so that a Pod
+   * can start again while the registry is down.
+   */
+  async #takeOverImages(): Promise<void> {
+    const unasked = this.#images.withoutRecord();
+    if (unasked.size === 0) return;
+    const { items } = await this.#options.client.list(resources.namespaces);
+    const uids = new Map(items.map(({ metadata }) => [metadata.name, metadata.uid]));
+    for (const { metadata, status } of this.#pods.list()) {
+      const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
+      for (const { imageID } of [...initContainerStatuses, ...containerStatuses]) {
+        const digest = imageID.slice(imageID.indexOf("@") + 1);
+        const uid = uids.get(metadata.namespace);
+        if (uid && unasked.has(digest)) this.#images.takeOver(digest, uid);
+      }
+    }
   }
 
   #recover(): Promise<RecoveredPod[]> {

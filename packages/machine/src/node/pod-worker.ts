@@ -89,7 +89,12 @@ export class PodWorker {
     const note = this.#note;
     const wake = () => this.wake();
     const credentials = () => pullCredentials(client, this.#pod);
-    this.#pulls = new ImagePulls({ images, credentials, sandbox, clock, note, wake });
+    const namespaceUid = async () => {
+      const name = this.#pod.metadata.namespace ?? "";
+      return (await client.get(resources.namespaces, { name })).metadata.uid ?? "";
+    };
+    const from = { images, credentials, namespaceUid };
+    this.#pulls = new ImagePulls({ ...from, sandbox, clock, note, wake });
     const { initContainers = [], containers = [] } = pod.spec ?? {};
     const create = (isInit: boolean, known: readonly ContainerStatus[] = []) =>
       (isInit ? initContainers : containers).map(

@@ -1,8 +1,6 @@
 import { isNotFound, type KubeClient, type Pod, resources, type Secret } from "@spry/kube";
 
 export interface PullCredentials {
-  /** Who asks: pulls of others do not count for it. */
-  namespace: string;
   /** Names of Secrets that are not there, or hold no credentials. */
   missing: string[];
   find(host: string, repository: string): { username: string; password: string } | undefined;
@@ -46,7 +44,7 @@ export async function pullCredentials(
   entries.sort((a, b) => b.path.length - a.path.length);
   const find = (host: string, repository: string) =>
     entries.find((entry) => matchesHost(entry.host, host) && matchesPath(entry.path, repository));
-  return { namespace, missing, find };
+  return { missing, find };
 }
 
 async function found<T>(reading: Promise<T>): Promise<T | undefined> {

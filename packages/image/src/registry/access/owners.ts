@@ -1,0 +1,53 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { names } from "@spry/function";
+import { writeDurably } from "../durable-file.ts";
+import { type RepositoryStore } from "../repository-store.ts";
+
+/**
+ * Whose a namespace's repositories are, by the namespace's uid: a namespace that was deleted and made again under its name
+ * has nothing of what was there before. A file each, `<dir>/owners/<namespace>`.
+ */
+export class Owners {
+  readonly #dir: string;
+  readonly #repositories: RepositoryStore;
+  readonly #scratch: string;
+  readonly #known = new Map<string, string>();
+  readonly #claims = new Map<string, Promise<void>>();
+
+  constructor(dir: string, scratch: string, repositories: RepositoryStore) {
+    this.#dir = join(dir, "owners");
+    this.#scratch = scratch;
+    this.#repositories = repositories;
+    mkdirSync(this.#dir, { recursive: true });
+  }
+
+  ownerOf(namespace: string): string | undefined {
+    const known = this.#known.get(namespace);
+    if (known !== undefined) return known;
+    try {
+      const uid = readFileSync(join(this.#dir, namespace), "utf8");
+      this.#known.set(namespace, uid);
+      return uid;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Makes the repositories of the namespace its own; those of an earlier one of its name go. */
+  async claim(namespace: string, uid: string): Promise<void> {
+    // One at a time for each namespace, and the last one decides.
+    for (let other; (other = this.#claims.get(namespace));) await other;
+    const owner = this.ownerOf(namespace);
+    if (owner === uid) return;
+    const claim = this.#take(namespace, uid, owner).finally(() => this.#claims.delete(namespace));
+    this.#claims.set(namespace, claim);
+    await claim;
+  }
+
+  async #take(namespace: string, uid: string, owner: string | undefined): Promise<void> {
+    if (owner !== undefined) await this.#repositories.removeBelow(names.repositories(namespace));
+    await writeDurably(join(this.#dir, namespace), uid, this.#scratch);
+    this.#known.set(namespace, uid);
+  }
+}
