@@ -82,8 +82,6 @@ test("2,000 watches of an object of 2.4 MB that nobody reads hold it once; other
   for (const socket of sockets) socket.destroy();
   expect(peak - bare).toBeLessThan(300);
   expect(slowest).toBeLessThan(500);
-  // Beyond what its sockets' TLS has left in the C library's heap: as much again for the second two thousand.
-  await expect.poll(() => server.memory, { timeout: 30_000 }).toBeLessThan(bare * 1.7);
 }, 90_000);
 
 test("2,000 answers of 2.4 MB that nobody reads are not kept for each", async () => {
@@ -164,7 +162,7 @@ test("rules over literal lists are refused when they are written; others wait fo
   expect(await others.stop()).toBeLessThan(200 * slowness());
 });
 
-test("1,000 objects that come, change and go leave the disk as it was", async () => {
+test("1,000 objects that come, change and go leave disk and memory as they were", async () => {
   await server.stop();
   server = await ApiServerProcess.start("data");
   const round = async (index: number) => {
@@ -185,7 +183,10 @@ test("1,000 objects that come, change and go leave the disk as it was", async ()
     expect((await server.ask("DELETE", configMaps)).code).toBe(200);
   };
   await rounds(100);
-  const [disk, memory] = [server.disk, server.memory];
+  const { disk } = server;
+  // Until the heap has the size that this work needs.
+  await rounds(500);
+  const { memory } = server;
   await rounds(1000);
   // In moments when nobody writes; a write now and then brings what the log holds into the file.
   const written = async () => {
@@ -194,8 +195,7 @@ test("1,000 objects that come, change and go leave the disk as it was", async ()
     return server.disk;
   };
   await expect.poll(written, { timeout: 30_000, interval: 200 }).toBeLessThan(disk * 1.5);
-  // The language's heap and the C library keep what they had: bounded, and used again.
-  expect(server.memory).toBeLessThan(memory * 2);
+  expect(server.memory).toBeLessThan(memory * 1.2);
 }, 90_000);
 
 /** How much slower than a quiet machine this one is now, with what else runs on it: at least 1. */

@@ -109,7 +109,7 @@ async function serve(
     readPausably(incoming);
     outgoing.writeHead(status, headers);
     outgoing.flushHeaders();
-    return pumpInto(outgoing, body.source, eventSliceBytes);
+    return pumpInto(outgoing, body.source, sliceBytes);
   }
   if (body instanceof ReadableStream) {
     readPausably(incoming);
@@ -122,7 +122,7 @@ async function serve(
   if (source && incoming.method !== "HEAD") {
     readPausably(incoming);
     outgoing.writeHead(status, { ...headers, "content-length": source.length });
-    return pumpInto(outgoing, source.text, largeSliceBytes);
+    return pumpInto(outgoing, source.text, sliceBytes);
   }
   const content = body instanceof ListText ? body.toBytes() : (body ?? "");
   const length = Buffer.byteLength(content);
@@ -133,9 +133,8 @@ async function serve(
 
 /** From here on an answer leaves in slices: what a client does not read is not kept encrypted for it. */
 const largeBytes = 1024 * 1024;
-/** One TLS record: all that a watch whose client does not read holds in memory. */
-const eventSliceBytes = 15 * 1024;
-const largeSliceBytes = 31 * 1024;
+/** One TLS record: all that a client who does not read holds in memory. */
+const sliceBytes = 15 * 1024;
 
 function largeTextOf(body: HttpBody): { length: number; text: TextSource } | undefined {
   const isList = body instanceof ListText;
