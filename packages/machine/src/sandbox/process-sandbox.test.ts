@@ -15,6 +15,7 @@ import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { eventually, temporaryDirectory } from "../testing.ts";
 import { findByEnvironment, isAlive, readStat } from "./processes.ts";
+import { Jails } from "./confinement/jails.ts";
 import { findConfinement } from "./confinement/trial.ts";
 import { openProcessSandbox, processSandbox } from "./process-sandbox.ts";
 import { type ContainerSpec, type LocalImage, type Sandbox } from "./sandbox.ts";
@@ -421,7 +422,7 @@ test.skipIf(typeof why === "string")(
       child.unref();
       require("node:fs").writeSync(3, "ready\\n");
       setTimeout(() => {}, 60_000);`;
-    const { sandbox } = await openSandbox();
+    const { sandbox, dataDir: sandboxDir } = await openSandbox();
     const place = await sandbox.openPod(pod);
     onTestFinished(() => place.close());
     const container = await place.start(
@@ -430,9 +431,14 @@ test.skipIf(typeof why === "string")(
     await container.ready;
     const left = () => findByEnvironment(`SPRY_ROOT=${place.dir}/`);
     expect(await left()).toHaveLength(4);
+    const jails = new Jails(sandboxDir);
+    expect(existsSync(jails.of(pod.uid, "main"))).toBe(true);
     container.kill("SIGTERM");
     expect((await container.exited).exitCode).toBe(143);
     expect(await left()).toEqual([]);
+    await sandbox.close();
+    expect(existsSync(path.dirname(jails.of(pod.uid, "main")))).toBe(false);
+    jails.remove(pod.uid);
   },
 );
 

@@ -198,7 +198,11 @@ class ProcessSandbox implements Sandbox {
 
   /** Before the recovery nobody knows which processes are strays. */
   async close(): Promise<void> {
-    if (this.#hasRecovered) await this.#endStrays();
+    if (!this.#hasRecovered) return;
+    await this.#endStrays();
+    // Those of containers that still run are theirs; all others are made anew.
+    const running = [...this.#pods].filter(([, pod]) => pod.running().length > 0);
+    new Jails(this.#dataDir).removeAllBut(new Set(running.map(([uid]) => uid)));
   }
 
   async usage(): Promise<ContainerUsage[]> {

@@ -11,44 +11,56 @@ const memory = "/dev/shm";
  * mount points and links in them.
  */
 export class Jails {
-  readonly #dir: string;
+  readonly #inMemory: string;
+  readonly #onDisk: string;
 
   constructor(dataDir: string) {
     const real = realpathSync(dataDir);
     const hash = createHash("sha256").update(real).digest("hex").slice(0, 16);
-    const inMemory = path.join(memory, `spry-${hash}`);
-    this.#dir = isOurs(inMemory) ? inMemory : path.join(real, "jails");
+    this.#inMemory = path.join(memory, `spry-${hash}`);
+    this.#onDisk = path.join(real, "jails");
   }
 
   of(podUid: string, container: string): string {
-    return path.join(this.#dir, podUid, container);
+    const dir = makeOurs(this.#inMemory) ? this.#inMemory : this.#onDisk;
+    return path.join(dir, podUid, container);
   }
 
   /** When nothing of the Pod runs any more. */
   remove(podUid: string): void {
-    rmSync(path.join(this.#dir, podUid), { recursive: true, force: true });
-    try {
-      rmdirSync(this.#dir);
-    } catch {
-      // There are others, or there was none.
+    for (const dir of this.#own()) {
+      rmSync(path.join(dir, podUid), { recursive: true, force: true });
+      try {
+        rmdirSync(dir);
+      } catch {
+        // There are others, or there was none.
+      }
     }
   }
 
   /** What earlier platforms have left. */
   removeAllBut(podUids: ReadonlySet<string>): void {
-    for (const uid of listNames(this.#dir)) if (!podUids.has(uid)) this.remove(uid);
+    const left = new Set(this.#own().flatMap((dir) => listNames(dir)));
+    for (const uid of left) if (!podUids.has(uid)) this.remove(uid);
+  }
+
+  #own(): string[] {
+    return [this.#inMemory, this.#onDisk].filter(isOurs);
   }
 }
 
 /** Everybody may write there: a directory that another user has made is not taken. */
-function isOurs(dir: string): boolean {
+function makeOurs(dir: string): boolean {
   try {
     mkdirSync(dir, { mode: 0o700 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") return false;
   }
+  return isOurs(dir);
+}
+
+function isOurs(dir: string): boolean {
   const stats = lstatSync(dir, { throwIfNoEntry: false });
-  return (
-    stats?.isDirectory() === true && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0
-  );
+  const isClosed = stats !== undefined && (stats.mode & 0o022) === 0;
+  return isClosed && stats.isDirectory() && stats.uid === process.getuid?.();
 }
