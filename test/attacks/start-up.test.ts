@@ -1,36 +1,29 @@
 /** kill -9 at every moment of the start: the next start works, on the same ports, and nothing is left behind. */
-import { type AddressInfo, createServer } from "node:net";
 import path from "node:path";
+import { freePort, rounds } from "@spry/test-kit";
 import { afterAll, expect, test } from "vitest";
 import { pause, Platform, root, run } from "../support/platform.ts";
 import { processesOf } from "../support/processes.ts";
 
-const rounds = Number(process.env["SPRY_TEST_KILLS"] ?? 6);
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+/** `SPRY_TEST_KILLS` asks for another number. */
+const kills = Number(process.env["SPRY_TEST_KILLS"] ?? rounds({ quick: 3, full: 30 }));
 
 const gatewayPort = await freePort();
 const platform = new Platform({ args: ["--no-example", `--gateway-port=${gatewayPort}`] });
 afterAll(() => platform.remove());
 
-test(`${rounds} kills at moments of the start leave nothing that the next start, or \`spry down\`, does not see`, async () => {
+test(`${kills} kills at moments of the start leave nothing that the next start, or \`spry down\`, does not see`, async () => {
   // The first one issues certificates and builds images; the second is what most starts are.
   await platform.start();
   await platform.kill();
   const usualMs = await platform.start();
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < kills; round++) {
     // With the gateway of the round before, or without one that could be adopted.
     if (round % 2 === 0) await platform.stop();
     else await platform.kill();
     const starting = platform.start().catch(() => {});
     // Evenly over the whole start, the gateway's part of it above all.
-    await pause((usualMs * (round + 1)) / (rounds + 1));
+    await pause((usualMs * (round + 1)) / (kills + 1));
     await platform.kill();
     await starting;
     if (round % 3 === 2) {
@@ -53,7 +46,7 @@ test(`${rounds} kills at moments of the start leave nothing that the next start,
 }, 300_000);
 
 test("nor do kills at moments of the very first start, with certificates and images half made", async () => {
-  const moments = Math.ceil(rounds / 2);
+  const moments = Math.ceil(kills / 3);
   const first = new Platform();
   const firstMs = await first.start();
   await first.remove();
