@@ -1,9 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import { type LayerFile, sharedLibrariesOf } from "@spry/image";
+import { type LayerFile, librariesLoadedLater, sharedLibrariesOf } from "@spry/image";
 
-/** Older C libraries load these when the first name is looked up, without being linked to them. */
-const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
 const programDirs = ["/usr/bin", "/bin"];
 
 /** A program of this machine by its name; undefined when there is none. */
@@ -53,12 +51,7 @@ export class HostFiles {
   async libraries(program: string): Promise<void> {
     const libraries = await sharedLibrariesOf(program);
     for (const library of libraries) this.copy(library, library);
-    const libc = libraries.find((library) => path.basename(library) === "libc.so.6");
-    if (!libc) return;
-    for (const name of lookupLibraries) {
-      const library = path.join(path.dirname(libc), name);
-      if (existsSync(library)) this.copy(library, library);
-    }
+    for (const library of librariesLoadedLater(libraries)) this.copy(library, library);
   }
 
   /** A directory, at a path of its own or another; entries with one of the names are left out wherever they are. */

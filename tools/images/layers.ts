@@ -71,15 +71,6 @@ export async function gitLayer(below: HostFiles): Promise<HostFiles> {
   return files;
 }
 
-/** Files of their own before glibc 2.34, and still asked for by what was built with those. */
-const partsOfLibc = [
-  "librt.so.1",
-  "libdl.so.2",
-  "libpthread.so.0",
-  "libutil.so.1",
-  "libresolv.so.2",
-];
-
 /** Program and standard library stay at their paths on this machine, because the one finds the other from its own. */
 export async function pythonLayer(version: string, below: HostFiles): Promise<HostFiles> {
   const python = await findPython(version);
@@ -95,15 +86,6 @@ export async function pythonLayer(version: string, below: HostFiles): Promise<Ho
   const modules = path.join(library, "lib-dynload");
   if (existsSync(modules)) {
     for (const module of readdirSync(modules)) await files.libraries(path.join(modules, module));
-  }
-  // Native packages rely on libstdc++ and libgcc_s, too, as Node.js does, and on all parts of the C library (PEP 599).
-  await files.libraries(process.execPath);
-  for (const { path: found } of below.list()) {
-    if (path.basename(found) !== "libc.so.6") continue;
-    for (const name of partsOfLibc) {
-      const part = path.join("/", path.dirname(found), name);
-      if (existsSync(part)) files.copy(part, part);
-    }
   }
   return files;
 }

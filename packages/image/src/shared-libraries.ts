@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 const timeoutMs = 10_000;
@@ -22,4 +24,29 @@ export async function sharedLibrariesOf(program: string): Promise<string[]> {
     const file = /(?:=>\s*|^\s*)(\/\S+)\s+\(0x[0-9a-f]+\)\s*$/.exec(line)?.[1];
     return file === undefined ? [] : [file];
   });
+}
+
+/** Older C libraries load these when the first name is looked up. */
+const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
+
+/**
+ * What packages with native code expect of every Linux without bringing it, in the C library's directory: its parts, which
+ * were files of their own before glibc 2.34, and the compiler's run-time libraries (PEP 599, manylinux2014).
+ */
+const expectedByPackages = [
+  "libm.so.6",
+  "librt.so.1",
+  "libdl.so.2",
+  "libpthread.so.0",
+  "libutil.so.1",
+  "libgcc_s.so.1",
+  "libstdc++.so.6",
+];
+
+/** Given the libraries of a program: those that it, and packages that it loads, open at run time, as far as they exist. */
+export function librariesLoadedLater(libraries: readonly string[]): string[] {
+  const libc = libraries.find((library) => basename(library) === "libc.so.6");
+  if (libc === undefined) return [];
+  const names = [...lookupLibraries, ...expectedByPackages];
+  return names.map((name) => join(dirname(libc), name)).filter((file) => existsSync(file));
 }

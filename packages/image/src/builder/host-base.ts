@@ -1,18 +1,17 @@
 import { execFile } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { assembleImage } from "../assemble-image.ts";
 import { type Digest } from "../digest.ts";
 import { createLayer, type LayerFile } from "../layer.ts";
 import { type ImageManifest } from "../manifest.ts";
-import { sharedLibrariesOf } from "../shared-libraries.ts";
+import { librariesLoadedLater, sharedLibrariesOf } from "../shared-libraries.ts";
 import { type Base } from "./base.ts";
 import { pythonVersion } from "./python-dependencies.ts";
 import { UserError } from "./user-error.ts";
 
 /** Loaded by older C libraries when the first name is looked up, without being linked. */
-const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
 const certificates = "/etc/ssl/certs/ca-certificates.crt";
 const always: LayerFile[] = [
   {
@@ -73,10 +72,7 @@ async function addProgram(
 async function addLibraries(files: Map<string, LayerFile>, program: string): Promise<void> {
   const libraries = await sharedLibrariesOf(program);
   for (const library of libraries) addFile(files, library, library);
-  const libc = libraries.find((library) => basename(library) === "libc.so.6");
-  if (libc === undefined) return;
-  for (const library of lookupLibraries.map((each) => join(dirname(libc), each)))
-    if (existsSync(library)) addFile(files, library, library);
+  for (const library of librariesLoadedLater(libraries)) addFile(files, library, library);
 }
 
 /** Program and standard library stay at their paths, because the one finds the other from its own. */

@@ -7,7 +7,7 @@ import { findPython } from "../python-installations.ts";
 import { RootTree } from "./root-tree.ts";
 
 /** A new layout makes a new base. */
-const layout = "2";
+const layout = "3";
 
 /** What scripts of packages and exec probes count on; whatever of it the host has. */
 const tools = (

@@ -10,10 +10,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import path from "node:path";
-import { sharedLibrariesOf } from "@spry/image";
-
-/** Older C libraries load these when the first name is looked up. */
-const lookupLibraries = ["libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"];
+import { librariesLoadedLater, sharedLibrariesOf } from "@spry/image";
 
 /** A root file system in the making: everybody may read it, whatever this program's umask is. */
 export class RootTree {
@@ -79,10 +76,7 @@ export class RootTree {
   async program(source: string, name: string): Promise<void> {
     await this.copy(source, name);
     const libraries = await this.libraries(source);
-    const libc = libraries.find((library) => path.basename(library) === "libc.so.6");
-    if (libc === undefined) return;
-    for (const library of lookupLibraries.map((each) => path.join(path.dirname(libc), each)))
-      if (existsSync(library)) await this.copy(library, library);
+    for (const library of librariesLoadedLater(libraries)) await this.copy(library, library);
   }
 }
 
