@@ -71,13 +71,14 @@ describe("a Function calls", () => {
   });
 
   test("a Service of a Pod's own, with other ports than the Pod's, and without an address", async () => {
-    const image = await imageOf("far", "shop");
+    const image = await imageOf("near", "default");
     const pod = {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name: "echo", labels: { app: "echo" } },
       spec: {
         terminationGracePeriodSeconds: 0,
+        imagePullSecrets,
         containers: [
           {
             name: "main",
@@ -116,7 +117,7 @@ describe("a Function calls", () => {
   });
 
   test("from an init container, and from a program that it starts", async () => {
-    const image = await imageOf("far", "shop");
+    const image = await imageOf("near", "default");
     const program = `require("node:child_process").execFileSync(process.execPath, ["-e", ${JSON.stringify(fetching("http://near/"))}], { stdio: "inherit" })`;
     const container = (name: string, code: string) => ({
       name,
@@ -128,6 +129,7 @@ describe("a Function calls", () => {
       kind: "Pod",
       metadata: { name: "task" },
       spec: {
+        imagePullSecrets,
         restartPolicy: "Never",
         initContainers: [container("first", fetching("http://far.shop/"))],
         containers: [container("main", program)],
@@ -255,6 +257,9 @@ describe.skipIf(!isOci)(
     });
   },
 );
+
+/** Who runs an image shows the login of its namespace. */
+const imagePullSecrets = [{ name: "serverless-registry-config-default" }];
 
 /** The image of a Function: it has Node.js. */
 function imageOf(name: string, namespace: string): Promise<string> {

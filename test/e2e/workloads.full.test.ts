@@ -13,6 +13,9 @@ async function builtImage(platform: Platform): Promise<string> {
   return platform.k(`get deployments -l ${selector} -o jsonpath=${at}`);
 }
 
+/** Who runs an image shows the login of its namespace. */
+const imagePullSecrets = [{ name: "serverless-registry-config-default" }];
+
 const deployment = (name: string, replicas: number, container: object, volumes: object[] = []) =>
   JSON.stringify({
     apiVersion: "apps/v1",
@@ -25,6 +28,7 @@ const deployment = (name: string, replicas: number, container: object, volumes: 
         metadata: { labels: { app: name } },
         spec: {
           terminationGracePeriodSeconds: 1,
+          imagePullSecrets,
           containers: [{ name: "main", ...container }],
           volumes,
         },
@@ -122,6 +126,7 @@ describe("kill -9 at random points of rollouts and Jobs", () => {
           template: {
             spec: {
               restartPolicy: "Never",
+              imagePullSecrets,
               containers: [{ name: "main", image, command: ["node", "-e", "0"] }],
             },
           },
