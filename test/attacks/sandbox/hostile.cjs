@@ -30,7 +30,7 @@ const limitOf = (name) =>
 
 /** How many more processes there can be, up to so many; they end with the container. */
 function bomb(most) {
-  const script = `i=0; while [ $i -lt ${most} ]; do sleep 120 & i=$((i+1)); done; echo $i`;
+  const script = `i=0; while [ $i -lt ${most} ]; do sleep 120 >/dev/null & i=$((i+1)); done; echo $i`;
   const { stdout } = spawnSync("sh", ["-c", script], {
     timeout: 60_000,
     stdio: ["ignore", "pipe", "ignore"],
