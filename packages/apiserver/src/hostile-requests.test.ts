@@ -40,6 +40,12 @@ describe("a request that makes no sense is told so", () => {
       "more than 100000 fields",
     ],
     [
+      "more fields under a name that only metadata has",
+      { body: named(`,"data":{"managedFields":${wide(100_000)}}`) },
+      413,
+      "more than 100000 fields",
+    ],
+    [
       "another kind",
       { body: '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}' },
       400,

@@ -20,7 +20,8 @@ export async function startStatusServer(options: {
     else text(500, `these control loops are stuck: ${names.join(", ")}`);
   };
   const answer: RequestListener = (request, response) => {
-    const { pathname } = new URL(request.url ?? "/", "http://status.internal");
+    // Not by URL, which throws for a path such as `//`.
+    const [pathname] = (request.url ?? "/").split("?", 1);
     const text = (status: number, body: string) =>
       void response.writeHead(status, { "content-type": "text/plain; version=0.0.4" }).end(body);
     if (pathname === "/healthz") return void health(text);

@@ -47,6 +47,7 @@ export async function readBody(request: HttpRequest, wording?: Wording): Promise
     const large = isLarge(bytes);
     if (large) await turn();
     const object = bytes.length === 0 ? undefined : decodeProtobuf(bytes);
+    checkShape(object);
     return { object, duplicates: [], large };
   }
   if (!bodyTypes.includes(mediaType)) {
@@ -129,14 +130,14 @@ function loadYaml(text: string): unknown {
 export function checkShape(root: unknown): void {
   let nodes = 0;
   let fields = 0;
-  const visit = (value: unknown, depth: number): void => {
+  const visit = (value: unknown, depth: number, isMetadata = false): void => {
     if (typeof value !== "object" || value === null) return;
     if (depth > maxDepth) throw badRequest(`the body is nested deeper than ${maxDepth} levels`);
     if (++nodes > maxNodes) throw badRequest(`the body has more than ${maxNodes} values`);
     if (Array.isArray(value)) for (const item of value) visit(item, depth + 1);
-    else visitFields(value as Record<string, unknown>, depth);
+    else visitFields(value as Record<string, unknown>, depth, isMetadata);
   };
-  const visitFields = (map: Record<string, unknown>, depth: number) => {
+  const visitFields = (map: Record<string, unknown>, depth: number, isMetadata: boolean) => {
     const keys = Object.keys(map);
     fields += keys.length;
     if (fields > maxFields) throw tooManyFields();
@@ -144,9 +145,9 @@ export function checkShape(root: unknown): void {
       // Assigning to it would change an object's prototype, not its data.
       if (key === "__proto__") throw badRequest('the body has a field named "__proto__"');
       const before = fields;
-      visit(map[key], depth + 1);
+      visit(map[key], depth + 1, depth === 0 && key === "metadata");
       // They name the others again.
-      if (depth === 1 && key === "managedFields") fields = before;
+      if (isMetadata && key === "managedFields") fields = before;
     }
   };
   visit(root, 0);

@@ -15,6 +15,9 @@ describe("a repository's URL", () => {
     ["ssh://git@host:2222/a/b.git", "ssh", "ssh://git@host:2222/a/b.git", ""],
     ["ssh://host/a/b.git", "ssh", "ssh://git@host/a/b.git", ""],
     ["ssh://git@[::1]:22/a", "ssh", "ssh://git@[::1]:22/a", ""],
+    // The name that is pinned to the checked addresses is the one that Git asks for.
+    ["https://evil.example./x", "http", "https://evil.example/x", "https://evil.example"],
+    ["ssh://git@evil.example./x", "ssh", "ssh://git@evil.example/x", ""],
   ])("%s is %s", (text, transport, url, origin) =>
     expect(parseRepositoryUrl(text)).toMatchObject({ transport, url, origin }),
   );

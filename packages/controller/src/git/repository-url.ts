@@ -37,6 +37,7 @@ export function parseRepositoryUrl(text: string): RepositoryUrl {
   }
   if (url.protocol === "http:" || url.protocol === "https:") {
     const port = Number(url.port) || (url.protocol === "http:" ? 80 : 443);
+    withoutFinalDot(url);
     const origin = `${url.protocol}//${url.host}`;
     return { transport: "http", url: url.href, origin, host: plainHost(url.hostname), port };
   }
@@ -47,8 +48,14 @@ export function parseRepositoryUrl(text: string): RepositoryUrl {
   // The user is always git, unless the URL says otherwise.
   if (url.username === "") url.username = "git";
   if (!userName.test(url.username)) throw refused("has no valid user name");
+  withoutFinalDot(url);
   const port = Number(url.port) || 22;
   return { transport: "ssh", url: url.href, origin: "", host: plainHost(url.hostname), port };
+}
+
+/** Git pins names to the addresses that were checked: `a.example.` would be another name to it, and be resolved again. */
+function withoutFinalDot(url: URL): void {
+  if (url.hostname.endsWith(".")) url.hostname = url.hostname.replace(/\.+$/, "");
 }
 
 function plainHost(host: string): string {

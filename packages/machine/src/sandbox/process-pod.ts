@@ -65,7 +65,8 @@ export class ProcessPod implements PodSandbox {
     const rewriter = new PathRewriter(spec.image.rootDir, spec.mounts);
     const cwd = await this.#workingDir(spec, rewriter, root, dir);
     const env = this.#environment(spec, rewriter, root);
-    const kubeconfig = await inClusterConfig(dir, spec.mounts, env);
+    const { namespace } = this.#options.record;
+    const kubeconfig = await inClusterConfig(dir, spec.mounts, env, namespace);
     if (kubeconfig) env["KUBECONFIG"] = kubeconfig;
     const argv = spec.argv.map((argument) => rewriter.rewrite(argument));
     const id = randomBytes(32).toString("hex");
