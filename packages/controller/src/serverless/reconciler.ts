@@ -96,7 +96,7 @@ export function serverlessReconciler(
   async function serve(object: Serverless): Promise<ReconcileResult> {
     if (!object.metadata.finalizers?.includes(deletionHook)) await setHook(object, true);
     const spec = object.spec ?? {};
-    const result = configurationOf(deps.base, spec);
+    const result = configurationOf(deps.base, spec, object.metadata.namespace);
     const registry = await ensureRegistry(deps, spec);
     const errors = [
       ...("errors" in result ? result.errors : []),

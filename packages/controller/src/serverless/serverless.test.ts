@@ -63,6 +63,14 @@ describe("a spec becomes the controller's configuration", () => {
     expect("errors" in result && result.errors).toEqual([expect.stringContaining(field)]);
   });
 
+  test("Git servers inside are allowed by the platform's own namespace only", () => {
+    const spec = { gitAllowedAddresses: ["0.0.0.0/0"] };
+    expect("errors" in configurationOf(base, spec, "kyma-system")).toBe(false);
+    expect(configurationOf(base, spec, "shop")).toEqual({
+      errors: ["spec.gitAllowedAddresses: only an object in the namespace kyma-system may set it"],
+    });
+  });
+
   test.each([
     ["5m", 300_000],
     ["1h30m", 5_400_000],

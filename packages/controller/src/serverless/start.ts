@@ -151,7 +151,7 @@ export async function watchConfiguration(options: {
   let last = "";
   const look = () => {
     const served = servedOf([...informer.list()]);
-    const result = configurationOf(config, served?.spec ?? {});
+    const result = configurationOf(config, served?.spec ?? {}, served?.metadata.namespace);
     if ("errors" in result) return;
     const digest = digestOf(result.configuration);
     if (digest === last) return;
