@@ -13,6 +13,14 @@ const nested = (levels: number, list: (level: number) => string) =>
   Array.from({ length: levels }, (_, level) => `${list(level)}.all(${letters[level]}, `).join("") +
   "a > 0" +
   ")".repeat(levels);
+/** `a1` has `a0` twice, `a2` has `a1` twice, and so on: small to hold, and 2^depth elements to compare. */
+const doubled = (depth: number): string =>
+  Array.from({ length: depth }, (_, i) => i + 1)
+    .reduceRight(
+      (inner, i) => `cel.bind(a${i}, [a${i - 1}, a${i - 1}], ${inner})`,
+      `a${depth} == a${depth}`,
+    )
+    .replace(/^/, "cel.bind(a0, [0, 0], ") + ")";
 const literals = nested(8, () => eight);
 
 const spec: Schema = {
@@ -62,6 +70,7 @@ describe("what an expression costs when it is evaluated", () => {
 
   test.each<[string, string, unknown]>([
     ["literal lists", literals, {}],
+    ["lists that share their parts, compared", doubled(40), {}],
     [
       "literal lists that are mapped",
       `${eight}.map(a, ${eight}).all(x, ${nested(7, () => "x")})`,

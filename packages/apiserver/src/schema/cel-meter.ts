@@ -94,7 +94,12 @@ function sizeOf(value: unknown, deeply: boolean): number {
   if (typeof value !== "object" || value === null) return 0;
   if (!deeply) return Array.isArray(value) ? value.length : 0;
   let size = 0;
-  for (const child of Object.values(value)) size += 1 + sizeOf(child, true);
+  for (const child of Object.values(value)) {
+    // To look is work as well: parts that a value shares are looked at once for each place that has them.
+    left -= 1 / perStep;
+    if (left < 0) throw new CostLimitError(callLimitExceeded);
+    size += 1 + sizeOf(child, true);
+  }
   return size;
 }
 

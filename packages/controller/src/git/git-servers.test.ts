@@ -517,6 +517,8 @@ describe("a server that a tenant may not reach from here", () => {
     "http://[64:ff9b::7f00:1]",
     "http://[2002:7f00:1::]",
     "http://169.254.169.254",
+    "http://100.100.100.200",
+    "http://[fd00:ec2::254]",
     "http://[::ffff:a9fe:a9fe]",
     "http://[fe80::1]",
     "https://127.0.0.1",

@@ -18,6 +18,10 @@ const internal: readonly [address: string, bits: number][] = [
   ["fe80::", 10],
   ["fec0::", 10],
   ["ff00::", 8],
+  // Where clouds keep the credentials of machines, besides 169.254.169.254: Alibaba, Oracle, AWS.
+  ["100.100.100.200", 32],
+  ["192.0.0.192", 32],
+  ["fd00:ec2::254", 128],
 ];
 const fixed = listOf(internal);
 

@@ -1,5 +1,5 @@
 /** Git follows no redirect by itself: where one leads is looked at like any other address. */
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { GitError } from "./git-error.ts";
 import { GitSession, type GitSessionOptions } from "./git-session.ts";
@@ -53,7 +53,9 @@ async function target(
   rmSync(trace, { force: true });
   const env = { GIT_TRACE_CURL: trace, GIT_TRACE_CURL_NO_DATA: "1" };
   await session.run(["ls-remote", "--", url, "HEAD"], { timeoutMs, signal, env }).catch(() => {});
-  const location = /Recv header: location: *(\S+)/i.exec(readFileSync(trace, "utf8"))?.[1] ?? "";
+  // Git that ends before it asks writes none.
+  const seen = existsSync(trace) ? readFileSync(trace, "utf8") : "";
+  const location = /Recv header: location: *(\S+)/i.exec(seen)?.[1] ?? "";
   const base = `${url.replace(/\/$/, "")}${service}`;
   const to = URL.canParse(location, base) ? new URL(location, base) : undefined;
   if (!to?.pathname.endsWith(service) || !/^https?:$/.test(to.protocol)) {
