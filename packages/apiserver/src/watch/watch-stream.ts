@@ -1,7 +1,7 @@
 import { StatusError } from "@spry/kube";
 import { type ByteReader, type ByteSource } from "../http/byte-source.ts";
 import { type Line, ownLine } from "./line.ts";
-import { type Watches } from "./watches.ts";
+import { placeBytes, type Watches } from "./watches.ts";
 
 /** One client that does not read: its watch ends when so much waits for it, whatever the others do. */
 const maxWaitingBytes = 16 * 1024 * 1024;
@@ -27,6 +27,8 @@ export class WatchStream implements ByteSource {
   #front: Line | undefined;
   #offset = 0;
   #waitingBytes = 0;
+  /** Places of what is made when it is its turn. */
+  #places = 0;
   #isEnded = false;
   #isClosed = false;
 
@@ -42,8 +44,9 @@ export class WatchStream implements ByteSource {
     watches.open(this);
   }
 
+  /** What waits for its client, as the server counts it. */
   get waitingBytes(): number {
-    return this.#waitingBytes;
+    return this.#waitingBytes + this.#places * placeBytes;
   }
 
   /** No more events are taken in. */
@@ -62,7 +65,7 @@ export class WatchStream implements ByteSource {
 
   pushLater(later: Later): void {
     if (this.#isEnded || later.count === 0) return;
-    this.#watches.holdPlaces(later.count);
+    this.#holdPlaces(later.count);
     this.#queue.push(later);
     this.#watches.enforce();
     this.#reader?.ready();
@@ -145,7 +148,7 @@ export class WatchStream implements ByteSource {
         return undefined;
       }
       line = made;
-      this.#watches.holdPlaces(-1);
+      this.#holdPlaces(-1);
       this.#hold(line);
       if (this.#index < head.count) return line;
       this.#index = 0;
@@ -157,6 +160,11 @@ export class WatchStream implements ByteSource {
       this.#next = 0;
     }
     return line;
+  }
+
+  #holdPlaces(count: number): void {
+    this.#watches.holdPlaces(count);
+    this.#places += count;
   }
 
   #hold(line: Line): void {
@@ -177,7 +185,7 @@ export class WatchStream implements ByteSource {
 
   #drop(): void {
     for (const head of this.#queue.splice(0).slice(this.#next)) {
-      if ("count" in head) this.#watches.holdPlaces(this.#index - head.count);
+      if ("count" in head) this.#holdPlaces(this.#index - head.count);
       else this.#release(head);
       this.#index = 0;
     }

@@ -97,3 +97,12 @@ test("a watch that its client has left holds nothing", () => {
     expect(seen).toEqual({ closed: true, cut: false });
   }
 });
+
+test("what a watch has still to show counts as its lag: one that reads little does not end others", () => {
+  const watches = new Watches(100 * kib);
+  const stalled = opened(watches);
+  stalled.stream.pushLater({ count: 6000, line: () => line(10) });
+  const other = opened(watches);
+  other.stream.push(line(20 * kib));
+  expect([stalled.stream.isEnded, other.stream.isEnded]).toEqual([true, false]);
+});

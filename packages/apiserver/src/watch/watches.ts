@@ -8,7 +8,7 @@ const maxWaitingBytes = 32 * 1024 * 1024;
 /** When slow watches are ended, so many that there is room for a while. */
 const enough = 0.75;
 /** A place in a queue. */
-const placeBytes = 16;
+export const placeBytes = 16;
 
 /** All open watches of a server, and what they hold in memory together. */
 export class Watches {
