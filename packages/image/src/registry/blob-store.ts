@@ -8,6 +8,7 @@ import { type ImageIndex, type ImageManifest } from "../manifest.ts";
 import { type Clock } from "../clock.ts";
 import { type Logger, silentLogger } from "../log.ts";
 import { markAsUsed, moveDurably, writeDurably } from "./durable-file.ts";
+import { parseStored } from "./manifest-check.ts";
 import { type StorageQuota } from "./storage-quota.ts";
 
 const algorithms = ["sha256", "sha512"] as const;
@@ -90,7 +91,7 @@ export class BlobStore {
   /** A stored manifest, or undefined when its content is not there. */
   readManifest(digest: Digest): ImageManifest | ImageIndex | undefined {
     const content = this.read(digest);
-    return content && (JSON.parse(content.toString()) as ImageManifest | ImageIndex);
+    return content && parseStored(content);
   }
 
   /** The whole of a small blob; undefined when it is not there, or not what its digest says. */

@@ -110,7 +110,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     listen: (o) => listen(handle, o),
     clean: (inUse) =>
       (cleaning ??= counting
-        .then(() => clean(stores, inUse, policy, clock))
+        .then(() => clean(stores, inUse, policy, clock, log))
         .finally(() => (cleaning = undefined))
         .then(
           (result) => {

@@ -164,6 +164,11 @@ test("another's blob is not mounted, by its name or by nobody's, and not named i
     mediaTypes.manifest,
   );
   expect(await codeOf(named)).toBe("404 MANIFEST_BLOB_UNKNOWN");
+  const elsewhere = manifestOf(secret).replace('"layers":[{', '"layers":[{"urls":["https://x"],');
+  const path = "shop/hello/manifests/v2";
+  expect(await codeOf(await send("PUT", path, elsewhere, mediaTypes.manifest))).toBe(
+    "404 MANIFEST_BLOB_UNKNOWN",
+  );
 });
 
 test("the catalog names what may be pulled", async () => {
