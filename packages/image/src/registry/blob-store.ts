@@ -107,11 +107,16 @@ export class BlobStore {
     return createReadStream(this.#fileOf(digest), { highWaterMark: 256 * 1024, ...range });
   }
 
-  /** Stores content whose digest has been verified. */
+  /** Stores content whose digest has been verified. Throws `DENIED` when the quota has no room for it. */
   async write(content: Uint8Array, digest: Digest): Promise<void> {
     const file = this.#fileOf(digest);
     if (this.sizeOf(digest) === content.length) return this.touch(digest);
-    await writeDurably(file, content, this.scratch);
+    this.#quota.reserve(content.length);
+    try {
+      await writeDurably(file, content, this.scratch);
+    } finally {
+      this.#quota.release(content.length);
+    }
     this.#added(digest, content.length);
   }
 
