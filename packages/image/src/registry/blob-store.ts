@@ -28,6 +28,8 @@ export class BlobStore {
   readonly #log: Logger;
   /** Sizes of files that have been read through since the start. */
   readonly #verified = new Map<Digest, number>();
+  /** Those that are being read through: many who ask at once wait for one reading. */
+  readonly #verifying = new Map<Digest, Promise<boolean>>();
   #counting: Map<Digest, number> | undefined;
 
   constructor(dir: string, quota: StorageQuota, clock: Clock, log: Logger = silentLogger) {
@@ -58,6 +60,14 @@ export class BlobStore {
     const size = this.sizeOf(digest);
     if (size === undefined) return false;
     if (this.#verified.get(digest) === size) return true;
+    const running = this.#verifying.get(digest);
+    if (running) return running;
+    const verifying = this.#verify(digest, size).finally(() => this.#verifying.delete(digest));
+    this.#verifying.set(digest, verifying);
+    return verifying;
+  }
+
+  async #verify(digest: Digest, size: number): Promise<boolean> {
     const hash = createHash(algorithmOf(digest));
     for await (const chunk of this.stream(digest)) hash.update(chunk as Buffer);
     return this.#judge(digest, size, hash.digest("hex"));
