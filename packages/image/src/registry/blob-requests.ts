@@ -57,8 +57,7 @@ export async function startUpload(
   const { request, response, query, stores } = exchange;
   allowOnly(request.method, "POST");
   const mount = query.get("mount");
-  const isWhole = mount !== null && (await stores.blobs.holds(digestIn(mount)));
-  if (isWhole && mountBlob(exchange, repository, digestIn(mount)))
+  if (mount !== null && (await mountBlob(exchange, repository, digestIn(mount))))
     return created(exchange, repository, digestIn(mount));
 
   const digest = query.get("digest");
@@ -114,17 +113,18 @@ export async function continueUpload(
   }
 }
 
-function mountBlob(
-  { query, stores, grant }: Exchange,
-  repository: string,
-  digest: Digest,
-): boolean {
+async function mountBlob(exchange: Exchange, repository: string, digest: Digest): Promise<boolean> {
+  const { query, stores, grant } = exchange;
   const from = query.get("from");
-  if (stores.blobs.sizeOf(digest) === undefined) return false;
   // Without `from` any that may be read will do. One that may not is like one that is not there.
   const named = from === null ? stores.repositories.list() : [from].filter(isRepository);
   const sources = named.filter((source) => allows(grant, "pull", source));
   if (!sources.some((source) => stores.repositories.hasBlob(source, digest))) return false;
+  // Only now: how long it takes must not say whether another namespace has the blob.
+  stores.blobs.touch(digest);
+  if (!(await stores.blobs.holds(digest))) return false;
+  await exchange.confirmGrant();
+  exchange.requireOwner();
   stores.blobs.touch(digest);
   stores.repositories.addBlob(repository, digest);
   return true;
@@ -137,7 +137,14 @@ async function finish(
 ): Promise<void> {
   const { request, stores } = exchange;
   await stores.uploads.append(repository, id, chunksOf(request), startOf(exchange));
+  try {
+    await exchange.confirmGrant();
+  } catch (error) {
+    await stores.uploads.cancel(repository, id);
+    throw error;
+  }
   await stores.uploads.finish(repository, id, digest);
+  exchange.requireOwner();
   stores.repositories.addBlob(repository, digest);
   created(exchange, repository, digest);
 }

@@ -8,6 +8,7 @@ import { type ImageIndex, type ImageManifest } from "../manifest.ts";
 import { type Clock } from "../clock.ts";
 import { type Logger, silentLogger } from "../log.ts";
 import { markAsUsed, moveDurably, writeDurably } from "./durable-file.ts";
+import { parseStored } from "./manifest-check.ts";
 import { type StorageQuota } from "./storage-quota.ts";
 
 const algorithms = ["sha256", "sha512"] as const;
@@ -27,6 +28,8 @@ export class BlobStore {
   readonly #log: Logger;
   /** Sizes of files that have been read through since the start. */
   readonly #verified = new Map<Digest, number>();
+  /** Those that are being read through: many who ask at once wait for one reading. */
+  readonly #verifying = new Map<Digest, Promise<boolean>>();
   #counting: Map<Digest, number> | undefined;
 
   constructor(dir: string, quota: StorageQuota, clock: Clock, log: Logger = silentLogger) {
@@ -57,6 +60,14 @@ export class BlobStore {
     const size = this.sizeOf(digest);
     if (size === undefined) return false;
     if (this.#verified.get(digest) === size) return true;
+    const running = this.#verifying.get(digest);
+    if (running) return running;
+    const verifying = this.#verify(digest, size).finally(() => this.#verifying.delete(digest));
+    this.#verifying.set(digest, verifying);
+    return verifying;
+  }
+
+  async #verify(digest: Digest, size: number): Promise<boolean> {
     const hash = createHash(algorithmOf(digest));
     for await (const chunk of this.stream(digest)) hash.update(chunk as Buffer);
     return this.#judge(digest, size, hash.digest("hex"));
@@ -90,7 +101,7 @@ export class BlobStore {
   /** A stored manifest, or undefined when its content is not there. */
   readManifest(digest: Digest): ImageManifest | ImageIndex | undefined {
     const content = this.read(digest);
-    return content && (JSON.parse(content.toString()) as ImageManifest | ImageIndex);
+    return content && parseStored(content);
   }
 
   /** The whole of a small blob; undefined when it is not there, or not what its digest says. */
@@ -106,11 +117,16 @@ export class BlobStore {
     return createReadStream(this.#fileOf(digest), { highWaterMark: 256 * 1024, ...range });
   }
 
-  /** Stores content whose digest has been verified. */
+  /** Stores content whose digest has been verified. Throws `DENIED` when the quota has no room for it. */
   async write(content: Uint8Array, digest: Digest): Promise<void> {
     const file = this.#fileOf(digest);
     if (this.sizeOf(digest) === content.length) return this.touch(digest);
-    await writeDurably(file, content, this.scratch);
+    this.#quota.reserve(content.length);
+    try {
+      await writeDurably(file, content, this.scratch);
+    } finally {
+      this.#quota.release(content.length);
+    }
     this.#added(digest, content.length);
   }
 

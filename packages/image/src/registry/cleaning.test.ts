@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { digestOf } from "../index.ts";
 import { hour, key, oldRegistry, type Old } from "../testing/old-registry.ts";
@@ -69,6 +71,22 @@ describe("cleaning", () => {
     for (const { digest } of [entry, index, statement])
       expect(await has("ns/fn", digest)).toBe(true);
     expect(await has("ns/fn", lost.digest)).toBe(false);
+  });
+
+  test("an index without a list, and a repository that cannot be read, do not stop it", async () => {
+    const { registry, dir, putImage, putManifest, has } = await oldRegistry();
+    const index = await putManifest("ns/fn", key(1), { manifests: null });
+    const kept = await putImage("ns/broken", key(1));
+    const gone = await putImage("ns/gone", key(2));
+    const record = join(dir, "repositories/ns/broken/_manifests", kept.digest.slice(7));
+    const written = readFileSync(record);
+    writeFileSync(record, "{");
+    await registry.clean({ references: [`ns/fn:${key(1)}`], functions: ["ns/fn"] });
+    writeFileSync(record, written);
+    expect(await has("ns/fn", index.digest)).toBe(true);
+    expect(await has("ns/gone", gone.digest)).toBe(false);
+    expect(await has("ns/broken", kept.digest)).toBe(true);
+    expect(await has("ns/broken", digestOf(key(1)), "blobs")).toBe(true);
   });
 
   test("what is about an image stays as long as that, and goes with it", async () => {

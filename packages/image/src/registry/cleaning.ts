@@ -1,4 +1,5 @@
 import { type Clock } from "../clock.ts";
+import { type Logger } from "../log.ts";
 import { collectGarbage } from "./garbage-collection.ts";
 import { type Stores } from "./exchange.ts";
 import {
@@ -27,6 +28,7 @@ export async function clean(
   given: ImagesInUse,
   policy: RetentionPolicy,
   clock: Clock,
+  log: Logger,
 ): Promise<CleaningResult> {
   await stores.uploads.removeExpired();
   await stores.aliases.keepOnly(given.references);
@@ -34,7 +36,12 @@ export async function clean(
   const oldest = clock.now() - policy.graceMs;
   const removable: Removable[] = [];
   for (const repository of stores.repositories.list()) {
-    removable.push(...removableManifests(stores, repository, inUse, policy, clock.now()));
+    try {
+      removable.push(...removableManifests(stores, repository, inUse, policy, clock.now()));
+    } catch (error) {
+      // All of it stays; the other repositories are cleaned.
+      log.error({ repository, error }, "repository could not be read: it is not cleaned");
+    }
     await new Promise((resolve) => setImmediate(resolve));
   }
   const result: CleaningResult = { manifests: 0, blobs: 0, bytes: 0 };

@@ -23,6 +23,13 @@ export interface Exchange {
   query: URLSearchParams;
   /** What the login of the request is good for. */
   grant: Grant;
+  /**
+   * Rejects when the login has ended since the request began. Its body may have taken long: to be called before anything is
+   * stored.
+   */
+  confirmGrant(): Promise<void>;
+  /** The same, by what is known without asking: to be called immediately before each change. */
+  requireOwner(): void;
   stores: Stores;
 }
 

@@ -26,8 +26,7 @@ export async function collectGarbage(
     const here = new Set<Digest>();
     for (const digest of repositories.manifests(repository)) {
       here.add(digest);
-      const manifest = blobs.readManifest(digest);
-      if (manifest) for (const blob of requirementsOf(manifest).blobs) here.add(blob.digest);
+      for (const blob of blobsOf(stores, repository, digest)) here.add(blob);
       await pause();
     }
     for (const digest of repositories.blobs(repository)) {
@@ -49,6 +48,16 @@ export async function collectGarbage(
   }
   await blobs.count();
   return collected;
+}
+
+/** What a manifest needs. Of one that cannot be read: all that its repository has. */
+function blobsOf({ blobs, repositories }: Stores, repository: string, digest: Digest): Digest[] {
+  try {
+    const manifest = blobs.readManifest(digest);
+    return manifest ? requirementsOf(manifest).blobs.map((blob) => blob.digest) : [];
+  } catch {
+    return repositories.blobs(repository);
+  }
 }
 
 function pauses(): () => Promise<void> | undefined {

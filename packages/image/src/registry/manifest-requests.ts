@@ -48,6 +48,7 @@ async function putManifest(exchange: Exchange, { repository, reference }: Target
   const { request, response, stores } = exchange;
   const tags = tagsIn(exchange, reference);
   const bytes = await readBody(request, manifestSizeLimit);
+  await exchange.confirmGrant();
   const mediaType = request.headers["content-type"] ?? "";
   const manifest = readManifest(bytes, mediaType);
   const digest =
@@ -59,17 +60,22 @@ async function putManifest(exchange: Exchange, { repository, reference }: Target
 
   await stores.blobs.write(bytes, digest);
   const subject = manifest.subject?.digest;
+  exchange.requireOwner();
   await stores.repositories.addManifest(repository, digest, {
     mediaType,
     ...(subject ? { subject } : {}),
   });
   if (subject) {
     const referrer = referrerOf(manifest, { mediaType, digest, size: bytes.length });
+    exchange.requireOwner();
     await stores.repositories.addReferrer(repository, subject, referrer);
     response.setHeader("oci-subject", subject);
   }
   // Last: whoever finds the tag finds everything behind it.
-  for (const tag of tags) await stores.repositories.setTag(repository, tag, digest);
+  for (const tag of tags) {
+    exchange.requireOwner();
+    await stores.repositories.setTag(repository, tag, digest);
+  }
   if ("digest" in reference && tags.length > 0) response.setHeader("oci-tag", tags);
   response.writeHead(201, {
     location: `/v2/${repository}/manifests/${digest}`,

@@ -98,7 +98,15 @@ export function createRegistry(options: RegistryOptions): Registry {
       const grant = await grantOf(request);
       const url = new URL(request.url ?? "/", "http://registry.internal");
       if (url.pathname === "/metrics") return sendMetrics(request, response, grant, metrics);
-      const exchange = { request, response, query: url.searchParams, grant, stores };
+      const exchange = {
+        request,
+        response,
+        query: url.searchParams,
+        grant,
+        confirmGrant: () => tenants.check(grant),
+        requireOwner: () => tenants.requireOwner(grant),
+        stores,
+      };
       await dispatch(exchange, url.pathname);
     } catch (error) {
       refuse(request, response, diskFull(error) ?? error, log);
@@ -110,7 +118,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     listen: (o) => listen(handle, o),
     clean: (inUse) =>
       (cleaning ??= counting
-        .then(() => clean(stores, inUse, policy, clock))
+        .then(() => clean(stores, inUse, policy, clock, log))
         .finally(() => (cleaning = undefined))
         .then(
           (result) => {

@@ -1,5 +1,7 @@
+import { request } from "node:http";
 import { describe, expect, test } from "vitest";
 import { startRegistry } from "../testing/registry.ts";
+import { codeOf, putManifest } from "../testing/registry-requests.ts";
 import { hour, key, oldRegistry } from "../testing/old-registry.ts";
 
 describe("a registry's quota", () => {
@@ -41,6 +43,44 @@ describe("a registry's quota", () => {
     expect((await putBlob("a", "b".repeat(2000))).answer.status).toBe(403);
     await fetch(upload, { method: "DELETE" });
     expect((await putBlob("a", "b".repeat(2000))).answer.status).toBe(201);
+  });
+
+  test("an upload that is cancelled while it is sent holds nothing afterwards", async () => {
+    const { url, putBlob } = await oldRegistry(quota);
+    const opened = await fetch(`${url}/v2/a/blobs/uploads/`, { method: "POST" });
+    const upload = url + (opened.headers.get("location") ?? "");
+    const sending = request(upload, { method: "PATCH" });
+    const status = new Promise<number | undefined>((resolve, reject) => {
+      sending.on("response", (answer) => resolve(answer.resume().statusCode));
+      sending.on("error", reject);
+    });
+    sending.write("a".repeat(4000));
+    await expect.poll(async () => (await fetch(upload)).headers.get("range")).toBe("0-3999");
+    expect((await fetch(upload, { method: "DELETE" })).status).toBe(204);
+    sending.end("a".repeat(5000));
+    expect(await status).toBe(404);
+    expect((await putBlob("a", "b".repeat(9000))).answer.status).toBe(201);
+  });
+
+  test("counts manifests, and leaves the way to delete them open when it is full", async () => {
+    const { url, putBlob, registry, elapse } = await oldRegistry(quota);
+    const { descriptor: config } = await putBlob("a/b", "c".repeat(7000));
+    const push = (tag: string, length: number) =>
+      putManifest(url, "a/b", tag, {
+        config,
+        layers: [],
+        annotations: { filler: "x".repeat(length) },
+      });
+    const first = await push("v1", 2000);
+    expect(first.answer.status).toBe(201);
+    expect(await codeOf((await push("v2", 3000)).answer)).toBe("403 DENIED");
+    // What is there already takes no room.
+    expect((await push("v3", 2000)).answer.status).toBe(201);
+    const path = `${url}/v2/a/b/manifests/${first.digest}`;
+    expect((await fetch(path, { method: "DELETE" })).status).toBe(202);
+    elapse(hour);
+    expect(await registry.clean({ references: [], functions: [] })).toMatchObject({ blobs: 2 });
+    expect((await putBlob("a/b", "d".repeat(9000))).answer.status).toBe(201);
   });
 
   test("takes dispensable images only for room, those first that are longest unused", async () => {

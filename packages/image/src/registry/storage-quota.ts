@@ -13,7 +13,7 @@ export class StorageQuota {
   stored = 0;
   /** How many blobs those are. */
   blobs = 0;
-  /** In uploads that have not ended. */
+  /** In uploads that have not ended, and manifests that are being written. */
   incoming = 0;
   readonly #onPressure: () => void;
 
@@ -27,7 +27,7 @@ export class StorageQuota {
     return this.stored + this.incoming > this.limit * pressureShare;
   }
 
-  /** Makes room for bytes of an upload, or throws what the pushing side shows to its user. */
+  /** Makes room for bytes of an upload or a manifest, or throws what the pushing side shows to its user. */
   reserve(bytes: number): void {
     if (this.stored + this.incoming + bytes > this.limit) {
       this.#onPressure();

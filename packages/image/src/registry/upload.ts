@@ -109,6 +109,8 @@ export class Uploads {
     upload.busy = true;
     try {
       for await (const chunk of source) {
+        // It may have been cancelled meanwhile, and then gives back what it holds only once.
+        this.#get(repository, id);
         if (upload.size + chunk.length > this.#sizeLimit)
           throw new RegistryFailure("SIZE_INVALID", `a blob may have ${this.#sizeLimit} bytes`, {
             status: 413,

@@ -1,5 +1,7 @@
 /** What a tenant of the registry may try against another one, and against the platform. */
-import { get } from "node:http";
+import { appendFileSync, existsSync } from "node:fs";
+import { get, request } from "node:http";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { digestOf, mediaTypes } from "../../index.ts";
 import { startRegistry } from "../../testing/registry.ts";
@@ -22,11 +24,21 @@ async function start() {
     ]),
     active: new Set([job.uid]),
     isDown: false,
+    /** Status that the API server refuses questions with. */
+    refuses: undefined as number | undefined,
+    /** Answers come when it has resolved. */
+    delay: Promise.resolve(),
+    asked: 0,
   };
   let now = Date.now();
-  const answer = <T>(value: T) =>
-    cluster.isDown ? Promise.reject(new Error("down")) : Promise.resolve(value);
-  const { url, registry } = await startRegistry({
+  const answer = async <T>(value: T) => {
+    cluster.asked++;
+    await cluster.delay;
+    if (cluster.isDown) throw new Error("down");
+    if (cluster.refuses) throw Object.assign(new Error("refused"), { code: cluster.refuses });
+    return value;
+  };
+  const { url, registry, dir } = await startRegistry({
     logins,
     clock: { now: () => now },
     tenants: {
@@ -72,7 +84,7 @@ async function start() {
     };
     return { send, putBlob, putImage, manifestOf };
   };
-  return { url, registry, as, cluster, pass: (ms: number) => (now += ms) };
+  return { url, dir, registry, as, cluster, pass: (ms: number) => (now += ms) };
 }
 
 test("a namespace's login has no way to another namespace's images", async () => {
@@ -164,6 +176,27 @@ test("another's blob is not mounted, by its name or by nobody's, and not named i
     mediaTypes.manifest,
   );
   expect(await codeOf(named)).toBe("404 MANIFEST_BLOB_UNKNOWN");
+  const elsewhere = manifestOf(secret).replace('"layers":[{', '"layers":[{"urls":["https://x"],');
+  const path = "shop/hello/manifests/v2";
+  expect(await codeOf(await send("PUT", path, elsewhere, mediaTypes.manifest))).toBe(
+    "404 MANIFEST_BLOB_UNKNOWN",
+  );
+});
+
+test("a mount does not look at what its sender may not read", async () => {
+  const { as, dir } = await start();
+  const secret = Buffer.from("of the bank");
+  await as(bank).putBlob("bank/vault", secret);
+  const hex = digestOf(secret).slice(7);
+  const file = join(dir, "blobs/sha256", hex.slice(0, 2), hex);
+  // It would be removed when it was read.
+  appendFileSync(file, "damage");
+  const path = `shop/hello/blobs/uploads/?mount=${digestOf(secret)}`;
+  expect((await as(shop).send("POST", path)).status).toBe(202);
+  expect(existsSync(file)).toBe(true);
+  const own = `bank/other/blobs/uploads/?mount=${digestOf(secret)}&from=bank/vault`;
+  expect((await as(bank).send("POST", own)).status).toBe(202);
+  expect(existsSync(file)).toBe(false);
 });
 
 test("the catalog names what may be pulled", async () => {
@@ -282,3 +315,82 @@ test("while the cluster cannot be asked, those who were there last get their ima
     "401 UNAUTHORIZED",
   );
 });
+
+test.each([401, 403])(
+  "an API server that refuses with %i lets nobody in on what it said before",
+  async (status) => {
+    const { as, cluster, pass } = await start();
+    await as(build()).putImage("shop/hello", "v1");
+    pass(1001);
+    cluster.refuses = status;
+    for (const login of [shop, build()]) {
+      const answer = await as(login).send("GET", "shop/hello/manifests/v1");
+      expect(await codeOf(answer)).toBe("401 UNAUTHORIZED");
+    }
+    for (const passing of [429, 503]) {
+      cluster.refuses = passing;
+      expect((await as(shop).send("GET", "shop/hello/manifests/v1")).status).toBe(200);
+      pass(1001);
+    }
+  },
+);
+
+const next = logins.namespace({ namespace: "shop", uid: "shop-2" });
+
+test("a yes from before does not give the former namespace its repositories back", async () => {
+  const { as, cluster, pass } = await start();
+  await as(shop).putImage("shop/hello", "v1");
+  cluster.uids.set("shop", "shop-2");
+  expect((await as(next).putImage("shop/hello", "v2")).status).toBe(201);
+  // Within the time for which the registry remembers.
+  const late = await as(shop).send("GET", "shop/hello/manifests/v2");
+  expect(await codeOf(late)).toBe("401 UNAUTHORIZED");
+  expect((await as(next).send("GET", "shop/hello/manifests/v2")).status).toBe(200);
+
+  // The answer was right when it was given, and is late.
+  cluster.uids.set("shop", "shop-1");
+  pass(1001);
+  let arrive = () => {};
+  cluster.delay = new Promise((resolve) => (arrive = resolve));
+  const before = cluster.asked;
+  const slow = as(shop).send("GET", "shop/hello/manifests/v2");
+  await expect.poll(() => cluster.asked).toBe(before + 1);
+  cluster.delay = Promise.resolve();
+  cluster.uids.set("shop", "shop-3");
+  const third = logins.namespace({ namespace: "shop", uid: "shop-3" });
+  expect((await as(third).putImage("shop/hello", "v3")).status).toBe(201);
+  arrive();
+  expect(await codeOf(await slow)).toBe("401 UNAUTHORIZED");
+  expect((await as(third).send("GET", "shop/hello/manifests/v3")).status).toBe(200);
+});
+
+test.each(["manifests/late", `blobs/uploads/?digest=${digest}`])(
+  "a login that ends while it sends %s stores nothing",
+  async (path) => {
+    const { as, url, cluster, pass } = await start();
+    await as(shop).putBlob("shop/hello");
+    pass(1001);
+    const before = cluster.asked;
+    const isManifest = path.startsWith("manifests");
+    const body = isManifest ? as(shop).manifestOf() : content.toString();
+    const sending = request(`${url}/v2/shop/hello/${path}`, {
+      method: isManifest ? "PUT" : "POST",
+      auth: `${shop.username}:${shop.password}`,
+      headers: { "content-type": mediaTypes.manifest },
+    });
+    const status = new Promise<number | undefined>((resolve, reject) => {
+      sending.on("response", (answer) => resolve(answer.resume().statusCode));
+      sending.on("error", reject);
+    });
+    sending.write(body.slice(0, 5));
+    await expect.poll(() => cluster.asked).toBe(before + 1);
+    cluster.uids.set("shop", "shop-2");
+    // What the other one refers to is there again.
+    const other = isManifest ? "shop/hello" : "shop/other";
+    expect(await as(next).putBlob(other)).toBe(201);
+    sending.end(body.slice(5));
+    expect(await status).toBe(401);
+    const left = isManifest ? "manifests/late" : `blobs/${digest}`;
+    expect((await as(next).send("GET", `shop/hello/${left}`)).status).toBe(404);
+  },
+);

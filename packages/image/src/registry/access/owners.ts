@@ -34,15 +34,20 @@ export class Owners {
     }
   }
 
-  /** Makes the repositories of the namespace its own; those of an earlier one of its name go. */
-  async claim(namespace: string, uid: string): Promise<void> {
-    // One at a time for each namespace, and the last one decides.
+  /**
+   * Makes the repositories of the namespace its own; those of an earlier one of its name go. `before` is the owner at the time
+   * when the cluster was asked: false, and nothing changes, when another has become the owner since.
+   */
+  async claim(namespace: string, uid: string, before: string | undefined): Promise<boolean> {
+    // One at a time for each namespace.
     for (let other; (other = this.#claims.get(namespace));) await other;
     const owner = this.ownerOf(namespace);
-    if (owner === uid) return;
+    if (owner === uid) return true;
+    if (owner !== before) return false;
     const claim = this.#take(namespace, uid, owner).finally(() => this.#claims.delete(namespace));
     this.#claims.set(namespace, claim);
     await claim;
+    return true;
   }
 
   async #take(namespace: string, uid: string, owner: string | undefined): Promise<void> {

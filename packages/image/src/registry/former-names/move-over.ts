@@ -96,7 +96,9 @@ async function copyImage(
   const manifest = record && blobs.readManifest(digest);
   if (!record || !manifest || seen.has(digest)) return;
   seen.add(digest);
-  for (const blob of requirementsOf(manifest).blobs) repositories.addBlob(to, blob.digest);
+  for (const blob of requirementsOf(manifest).blobs)
+    // A manifest can name what its sender could not read: earlier versions did not check layers with `urls`.
+    if (repositories.hasBlob(from, blob.digest)) repositories.addBlob(to, blob.digest);
   if (isIndex(manifest))
     for (const entry of manifest.manifests) await copyImage(stores, from, to, entry.digest, seen);
   await repositories.addManifest(to, digest, record);
