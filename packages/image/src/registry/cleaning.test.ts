@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { digestOf } from "../index.ts";
@@ -74,8 +74,19 @@ describe("cleaning", () => {
   });
 
   test("an index without a list, and a repository that cannot be read, do not stop it", async () => {
-    const { registry, dir, putImage, putManifest, has } = await oldRegistry();
-    const index = await putManifest("ns/fn", key(1), { manifests: null });
+    const { registry, dir, putImage, putManifest, has } = await oldRegistry({
+      retention: { previousImages: 0 },
+    });
+    const former = await putImage("ns/fn", key(3));
+    // As an earlier version has stored it.
+    const stored = await putManifest("ns/fn", key(1), { manifests: [] });
+    const body = JSON.stringify({ schemaVersion: 2, mediaType: stored.mediaType, manifests: null });
+    const hex = digestOf(body).slice(7);
+    const { mediaType } = stored;
+    mkdirSync(join(dir, "blobs/sha256", hex.slice(0, 2)), { recursive: true });
+    writeFileSync(join(dir, "blobs/sha256", hex.slice(0, 2), hex), body);
+    const manifests = join(dir, "repositories/ns/fn/_manifests");
+    writeFileSync(join(manifests, hex), JSON.stringify({ mediaType }));
     const kept = await putImage("ns/broken", key(1));
     const gone = await putImage("ns/gone", key(2));
     const record = join(dir, "repositories/ns/broken/_manifests", kept.digest.slice(7));
@@ -83,7 +94,8 @@ describe("cleaning", () => {
     writeFileSync(record, "{");
     await registry.clean({ references: [`ns/fn:${key(1)}`], functions: ["ns/fn"] });
     writeFileSync(record, written);
-    expect(await has("ns/fn", index.digest)).toBe(true);
+    expect(await has("ns/fn", digestOf(body))).toBe(true);
+    expect(await has("ns/fn", former.digest)).toBe(false);
     expect(await has("ns/gone", gone.digest)).toBe(false);
     expect(await has("ns/broken", kept.digest)).toBe(true);
     expect(await has("ns/broken", digestOf(key(1)), "blobs")).toBe(true);

@@ -18,7 +18,7 @@ export function readManifest(bytes: Uint8Array, mediaType: string): ImageManifes
   if (value.schemaVersion !== 2) throw invalid("schemaVersion is not 2");
   if (value.mediaType !== undefined && value.mediaType !== mediaType)
     throw invalid("mediaType and Content-Type differ");
-  normalize(value);
+  if (value.manifests === null) throw invalid("manifests is null: expected a list");
   const { config, layers, manifests, subject } = value;
   const listed: unknown = manifests ?? layers;
   const entries: unknown[] = Array.isArray(listed) ? listed : [null];
@@ -33,18 +33,10 @@ export function readManifest(bytes: Uint8Array, mediaType: string): ImageManifes
   return value as ImageManifest | ImageIndex;
 }
 
-/**
- * A stored manifest: its bytes are those that were pushed. An index of Go clients has `"manifests": null` where a list is empty;
- * the specification's conformance suite pushes one.
- */
+/** A stored manifest. Earlier versions took an index with `"manifests": null`, and its bytes are those that were pushed. */
 export function parseStored(bytes: Uint8Array): ImageManifest | ImageIndex {
   const value = JSON.parse(Buffer.from(bytes).toString("utf8")) as ImageManifest | ImageIndex;
-  normalize(value);
-  return value;
-}
-
-function normalize(value: { manifests?: Descriptor[] | null }): void {
-  if (value.manifests === null) value.manifests = [];
+  return isIndex(value) ? { ...value, manifests: value.manifests ?? [] } : value;
 }
 
 function isDescriptor(value: unknown): value is Descriptor {

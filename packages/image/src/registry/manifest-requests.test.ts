@@ -37,6 +37,16 @@ describe("a registry's manifests", () => {
       why: "400 MANIFEST_INVALID",
     },
     {
+      name: "null for a list",
+      manifest: '{"schemaVersion":2,"manifests":null}',
+      why: "400 MANIFEST_INVALID",
+    },
+    {
+      name: "null for a list, and layers",
+      manifest: '{"schemaVersion":2,"manifests":null,"layers":[]}',
+      why: "400 MANIFEST_INVALID",
+    },
+    {
       name: "a strange digest",
       manifest: '{"schemaVersion":2,"manifests":[{"mediaType":"a","digest":"../../x","size":1}]}',
       why: "400 MANIFEST_INVALID",
@@ -117,7 +127,7 @@ describe("a registry's manifests", () => {
     const subject = { mediaType: mediaTypes.manifest, digest: other, size: 9 };
     for (const index of [
       { manifests, subject },
-      { manifests: null, subject },
+      { manifests: [], subject },
     ]) {
       const { answer } = await putManifest(url, "a", "index", index, mediaTypes.index);
       expect([answer.status, answer.headers.get("oci-subject")]).toEqual([201, other]);
