@@ -1,6 +1,6 @@
 /** A hostile container in each sandbox that this machine can run, as root and as an ordinary user. */
 import { execFile, spawnSync } from "node:child_process";
-import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -55,6 +55,9 @@ function whyNoUserNamespaces(): string | undefined {
     : `only its owner may read ${root}`;
 }
 
+/** Node.js passes no directories. */
+const hasPython = ["/usr/bin/python3", "/usr/local/bin/python3"].some(existsSync);
+
 const refused = expect.stringMatching(/^refused/) as string;
 const allRefused = (count: number) => Array.from({ length: count }, () => refused);
 
@@ -91,10 +94,16 @@ describe.each(cases)("a hostile container in $name", ({ name, kind, uid, why, ru
     ["make a device", refused],
     ["open devices", allRefused(5)],
     ["write to the machine", allRefused(6)],
+    ["write to its root directory", allRefused(3)],
     ["fork", refused],
     ["follow a link in a volume", refused],
   ])("cannot %s", (attack, expected) => {
     expect(got[attack]).toEqual(expected);
+  });
+
+  test("cannot leave by a directory that another container passes to it", () => {
+    const isPassed = kind === "process" && hasPython;
+    expect(got["climb"]).toMatch(isPassed ? /^refused, ends at: .*\bmachine\b/ : /^refused/);
   });
 
   test("has no rights of root, and can gain none", () => {

@@ -39,6 +39,27 @@ function bomb(most) {
   return all === most ? "done" : "refused";
 }
 
+/** Gets a descriptor of another container's root directory by a socket without a file, and goes up from there. */
+function climb() {
+  const script = `
+import os, socket, sys, time
+peer = socket.socket(socket.AF_UNIX)
+for _ in range(40):
+    try:
+        peer.connect("\\0" + sys.argv[1])
+        break
+    except OSError:
+        time.sleep(0.05)
+_, [fd], _, _ = socket.recv_fds(peer, 1, 1)
+names = os.listdir(os.open("../" * 20, os.O_RDONLY, dir_fd=fd))
+print("out: " if "sys" in names else "refused, ends at: ", *sorted(names))`;
+  const { stdout } = spawnSync("python3", ["-c", script, tell.accomplice], {
+    timeout: 5000,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  return String(stdout ?? "").trim() || "refused";
+}
+
 function connect(port) {
   return new Promise((resolve) => {
     const socket = net.connect({ host: "127.0.0.1", port });
@@ -77,6 +98,10 @@ async function main() {
     mount: [run("mount", "-t", "tmpfs", "none", "/tmp"), run("unshare", "--mount", "true")],
     "make a user namespace": run("unshare", "--user", "--map-root-user", "true"),
     "leave the root directory": run("chroot", "/proc/1/root", "true"),
+    "write to its root directory": ["/x", "/etc/x", "/dev/x"].map((file) =>
+      attempt(() => fs.writeFileSync(file, "x")),
+    ),
+    climb: climb(),
     "make a device": run("mknod", "/tmp/disk", "b", "8", "0"),
     "open devices": ["mem", "kmsg", "sda", "vda", "kvm"].map((name) =>
       attempt(() => fs.closeSync(fs.openSync(`/dev/${name}`, "r"))),

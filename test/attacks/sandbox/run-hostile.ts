@@ -36,9 +36,20 @@ await sandbox.recover();
 const server = createServer().listen(0, "127.0.0.1");
 await once(server, "listening");
 
+/** Of this run's own, because it is one of the machine's network, which `process` shares. */
+const accomplice = `spry-${process.pid}`;
+/** Gives its root directory to all that ask. */
+const passRoot = `
+import os, socket
+server = socket.socket(socket.AF_UNIX)
+server.bind("\\0${accomplice}")
+server.listen()
+peer, _ = server.accept()
+socket.send_fds(peer, [b"x"], [os.open("/", os.O_RDONLY)])`;
 const victim = await start(
   "victim",
-  "require('node:fs').writeSync(3, 'ready\\n'); setInterval(() => {}, 1000)",
+  `require("node:child_process").spawn("python3", ["-c", ${JSON.stringify(passRoot)}]).on("error", () => {});
+   require("node:fs").writeSync(3, "ready\\n"); setInterval(() => {}, 1000)`,
 );
 await victim.container.ready;
 const victimFile = path.join(victim.place.dir, "volumes", "own", "secret");
@@ -101,6 +112,7 @@ function specOf(name: string, place: PodSandbox, image: LocalImage): ContainerSp
     processes: name === "attacker" ? [process.pid, victimPid()] : [],
     port: (server.address() as AddressInfo).port,
     report: "/scratch/report",
+    accomplice,
   };
   const scratch = path.join(place.dir, "volumes", "scratch");
   if (kind !== "oci") targets.report = path.join(scratch, "report");

@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { release } from "node:os";
 import path from "node:path";
 import { Jails } from "./jails.ts";
@@ -28,17 +37,23 @@ const maxFiles = 65_536;
 /** Of the helpers; programs get their own. */
 const helperPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/** In the jail: the container's root directory, and where the machine's tree is for a moment. */
+const [rootDir, machineDir] = ["root", "machine"];
+
 /**
- * Runs as the first process of the namespaces: makes the container's root directory whole, sets limits, and goes
- * on as the next helper. `ulimit -u` is `-p` in some shells.
+ * Runs as the first process of the namespaces: makes the container's root directory whole, takes the machine's tree
+ * out of the mount namespace, sets limits, and goes on as the next helper. `ulimit -u` is `-p` in some shells.
  */
 const prepare = `
-"$1" -n -i -a -T "$2" || { echo "the container's file system could not be mounted" >&2; exit 125; }
+fail() { echo "$1" >&2; exit 125; }
+"$1" -n -i -a -T "$2/fstab" || fail "the container's file system could not be mounted"
 [ -z "$3" ] || echo "$3" > /proc/sys/kernel/hostname
+cd "$2" && "$5" . ${machineDir} && cd / && "$6" -n -i -l /${machineDir} ||
+  fail "the machine's tree could not be taken out of the mount namespace"
 ulimit -c 0
 ulimit -n ${maxFiles} 2>/dev/null
 [ -z "$4" ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" 2>/dev/null
-shift 4
+shift 6
 exec "$@"`;
 
 export interface Program {
@@ -80,22 +95,25 @@ export class Confinement {
     mkdirSync(jail, { recursive: true });
     const root = rootOf(confined);
     writeRoot(root, this.#system, { uid, gid });
-    const table = path.join(jail, "fstab");
     // What lies behind a link is there by its real name.
     const links = [...this.#system.links.keys()];
     const real = binds.filter((bind) => !links.some((link) => bind.path.startsWith(`${link}/`)));
-    writeFileSync(table, mountTable(root, [...this.#system.binds, ...real]));
+    const table = mountTable({ jail, root }, [...this.#system.binds, ...real]);
+    writeFileSync(path.join(jail, "fstab"), table);
     this.#writeStart(root + startFile, startScript(program.env), confined);
-    const { sh, unshare, mount } = this.#tools;
+    writeWayIn(jail);
+    const { sh, unshare, mount, pivotRoot, umount } = this.#tools;
     const isRoot = this.kind === "root";
     return [
       unshare,
       ...words(isRoot ? "" : "--user --map-current-user --keep-caps"),
       // What is unmounted on the machine must not be held here.
       ...words("--mount --pid --ipc --uts --fork --kill-child --propagation slave"),
-      ...command(sh, "-c", prepare, "sh", mount, table, isRoot ? program.hostName : ""),
+      ...command(sh, "-c", prepare, "sh", mount, jail, isRoot ? program.hostName : ""),
       isRoot || countsByNamespace() ? String(maxProcesses) : "",
-      ...command(unshare, `--root=${root}`),
+      ...command(pivotRoot, umount),
+      // A directory below the namespace's root: the kernel lets no process in a chroot make user namespaces.
+      ...command(unshare, `--root=/${rootDir}`),
       ...withoutRights(confined, this.#tools),
       ...words("--pdeathsig KILL"),
       ...command(sh, startFile, "run", program.cwd, ...program.argv),
@@ -150,7 +168,15 @@ const words = (text: string): string[] => text.split(" ").filter(Boolean);
 /** Helpers follow each other; so they do in the list. */
 const command = (...argv: string[]): string[] => argv;
 
-const rootOf = ({ jail }: Confined): string => path.join(jail, "root");
+const rootOf = ({ jail }: Confined): string => path.join(jail, rootDir);
+
+/** The helpers find programs and libraries at their usual paths also when the jail is the root directory. */
+function writeWayIn(jail: string): void {
+  for (const name of readdirSync(path.join(jail, rootDir)))
+    if (name !== rootDir && name !== machineDir)
+      symlinkSync(path.join(rootDir, name), path.join(jail, name));
+  mkdirSync(path.join(jail, machineDir));
+}
 
 /** What the helpers see. Strays are found by `SPRY_ROOT`. */
 export const helperEnvironment = (root: string): Record<string, string> => ({

@@ -1,10 +1,20 @@
 import { createHash } from "node:crypto";
-import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  statfsSync,
+} from "node:fs";
 import path from "node:path";
 import { listNames } from "../records.ts";
 
 /** In memory: a container's root directory is some sixty small files and directories, which a disk takes its time for. */
 const memory = "/dev/shm";
+/** A root directory takes a quarter of it. */
+const enough = { bytes: 2 * 1024 * 1024, files: 512 };
 
 /**
  * Where the root directories of a data directory's containers are: `<dir>/<Pod's uid>/<container>/`, and nothing but
@@ -22,7 +32,10 @@ export class Jails {
   }
 
   of(podUid: string, container: string): string {
-    const dir = makeOurs(this.#inMemory) ? this.#inMemory : this.#onDisk;
+    const dir = hasRoom(memory) && makeOurs(this.#inMemory) ? this.#inMemory : this.#onDisk;
+    // Within the data directory, which is this user's.
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    chmodSync(dir, 0o700);
     return path.join(dir, podUid, container);
   }
 
@@ -61,6 +74,16 @@ function makeOurs(dir: string): boolean {
 
 function isOurs(dir: string): boolean {
   const stats = lstatSync(dir, { throwIfNoEntry: false });
-  const isClosed = stats !== undefined && (stats.mode & 0o022) === 0;
+  const isClosed = stats !== undefined && (stats.mode & 0o777) === 0o700;
   return isClosed && stats.isDirectory() && stats.uid === process.getuid?.();
+}
+
+function hasRoom(dir: string): boolean {
+  try {
+    const { bavail, bsize, ffree, files } = statfsSync(dir);
+    // 0 files altogether: without a limit.
+    return bavail * bsize >= enough.bytes && (files === 0 || ffree >= enough.files);
+  } catch {
+    return false;
+  }
 }

@@ -20,9 +20,12 @@ const options = {
 /**
  * Makes the mount points of a container's root directory, and returns the table (fstab(5)) by which one mount(8)
  * mounts everything there, parents first. What is not there is left out; so is what a directory mounted before
- * shows anyway.
+ * shows anyway. The jail, with the root directory in it, becomes a mount that cannot be written to; `/tmp` can.
  */
-export function mountTable(root: string, wanted: readonly Bind[]): string {
+export function mountTable(
+  { jail, root }: { jail: string; root: string },
+  wanted: readonly Bind[],
+): string {
   const mounted: Bind[] = [];
   const lines: string[] = [];
   const depth = (each: Bind) => each.path.split("/").length;
@@ -42,6 +45,11 @@ export function mountTable(root: string, wanted: readonly Bind[]): string {
     mounted.push(bind);
     lines.push(`${escaped(source)} ${escaped(target)} none ${options[bind.access]} 0 0`);
   }
+  const itself = (dir: string, how: string) => `${escaped(dir)} ${escaped(dir)} none ${how} 0 0`;
+  lines.unshift(itself(jail, "rbind,ro,nosuid,nodev,noexec"));
+  const tmp = path.join(root, "tmp");
+  // Where the data directory is below, for one. It is a mount already when the jail becomes one.
+  if (!mounted.some((each) => each.path === "/tmp")) lines.unshift(itself(tmp, "bind"));
   lines.push(`proc ${escaped(path.join(root, "proc"))} proc nosuid,nodev,noexec 0 0`);
   return `${lines.join("\n")}\n`;
 }

@@ -6,6 +6,8 @@ export interface Tools {
   sh: string;
   unshare: string;
   mount: string;
+  umount: string;
+  pivotRoot: string;
   setpriv: string;
   nsenter: string;
 }
@@ -23,6 +25,8 @@ export function findTools(): Tools {
     sh: "/bin/sh",
     unshare: find("unshare"),
     mount: find("mount"),
+    umount: find("umount"),
+    pivotRoot: find("pivot_root"),
     setpriv: find("setpriv"),
     nsenter: find("nsenter"),
   };

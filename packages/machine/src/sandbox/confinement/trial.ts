@@ -1,11 +1,16 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "@spry/kube";
 import { type Confined, Confinement, helperEnvironment } from "./confinement.ts";
 
-const timeoutMs = 10_000;
+/** Of the first attempt, and of the second. */
+const timeoutsMs = [10_000, 30_000];
+
+/** What does not pass by itself: missing programs and options, missing rights, a kernel without the means. */
+const lasting =
+  /not permitted|permission denied|must be superuser|is missing|not found|invalid argument|(?:unrecognized|invalid|unknown) option|not implemented|unknown filesystem|\bE(?:PERM|ACCES|ROFS)\b|visible|sees processes|keeps privileges/i;
 
 /** What a container must find: itself alone, without rights, and nothing of the directory above its own. */
 const check = `
@@ -19,24 +24,45 @@ done < /proc/self/status
 [ "$found" = "++" ] || { echo "it keeps privileges"; exit 1; }
 : > /tmp/it && : > /dev/null`;
 
-/** How this machine can keep processes apart; or why it cannot, a clause for a person. */
-export async function findConfinement(dataDir: string): Promise<Confinement | string> {
+/**
+ * How this machine can keep processes apart; or why it cannot, a clause for a person. Throws if that could not be
+ * found out, for a reason that may pass: a full file system, too many processes, no time.
+ */
+export async function findConfinement(
+  dataDir: string,
+  attempt: typeof tryIt = tryIt,
+): Promise<Confinement | string> {
   if (process.platform !== "linux") return `${systemName()} has no namespaces`;
   const isRoot = process.getuid?.() === 0;
   mkdirSync(dataDir, { recursive: true });
+  let why = "";
+  for (const timeoutMs of timeoutsMs) {
+    try {
+      const confinement = new Confinement(isRoot ? "root" : "user", dataDir);
+      await attempt(confinement, dataDir, timeoutMs);
+      return confinement;
+    } catch (error) {
+      const words = wordsOf(error, timeoutMs);
+      why = words.split("\n")[0] ?? "";
+      if (lasting.test(words) || (!isRoot && hasNoUserNamespaces())) return clauseOf(why, isRoot);
+    }
+  }
+  throw new Error(
+    `whether this system can keep processes apart could not be tried: ${why}. Pods are not run without that: ` +
+      `start again when the cause is gone (space in /dev/shm and in the data directory, free processes and memory)`,
+  );
+}
+
+async function tryIt(confinement: Confinement, dataDir: string, timeout: number): Promise<void> {
   const dir = mkdtempSync(path.join(dataDir, "trial-"));
   try {
-    const confinement = new Confinement(isRoot ? "root" : "user", dataDir);
-    await tryIt(confinement, dir);
-    return confinement;
-  } catch (error) {
-    return whyOf(error, isRoot);
+    await runTrial(confinement, dir, timeout);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-async function tryIt(confinement: Confinement, dir: string): Promise<void> {
+async function runTrial(confinement: Confinement, dir: string, timeout: number): Promise<void> {
   const secret = path.join(dir, "secret");
   writeFileSync(secret, "", { mode: 0o600 });
   const user = confinement.userOf("127.0.0.1");
@@ -46,7 +72,7 @@ async function tryIt(confinement: Confinement, dir: string): Promise<void> {
   const argv = ["/bin/sh", "-c", check, "sh", secret];
   const program = { argv, env: {}, cwd: "/", hostName: "trial" };
   const [file = "", ...args] = confinement.command(confined, program, []);
-  const options = { cwd: "/", env: helperEnvironment(dir), timeout: timeoutMs };
+  const options = { cwd: "/", env: helperEnvironment(dir), timeout };
   try {
     await promisify(execFile)(file, args, { ...options, killSignal: "SIGKILL" });
   } finally {
@@ -54,12 +80,31 @@ async function tryIt(confinement: Confinement, dir: string): Promise<void> {
   }
 }
 
-function whyOf(error: unknown, isRoot: boolean): string {
-  const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
-  const words = `${stderr}${stdout}`.trim().split("\n")[0] ?? "";
-  const why = words || messageOf(error);
+/** What the helpers say, or what has failed before they could. */
+function wordsOf(error: unknown, timeoutMs: number): string {
+  const {
+    stdout = "",
+    stderr = "",
+    killed,
+  } = error as Partial<Record<"stdout" | "stderr", string>> & {
+    killed?: boolean;
+  };
+  if (killed) return `the trial exceeded its time limit (${timeoutMs / 1000} s)`;
+  return `${stderr}${stdout}`.trim() || messageOf(error);
+}
+
+function clauseOf(why: string, isRoot: boolean): string {
   if (isRoot) return `this system does not let root make namespaces (${why})`;
   return `this system does not let an ordinary user make namespaces (${why})`;
+}
+
+/** The administrator's switch; unshare then says that no space is left. */
+function hasNoUserNamespaces(): boolean {
+  try {
+    return readFileSync("/proc/sys/user/max_user_namespaces", "utf8").trim() === "0";
+  } catch {
+    return false;
+  }
 }
 
 function systemName(): string {
