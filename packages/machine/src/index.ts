@@ -4,6 +4,7 @@ export { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
 export { openOciSandbox, type OciSandboxOptions } from "./sandbox/oci/oci-sandbox.ts";
 export { fetchPython } from "./sandbox/fetch-python.ts";
 export { findPython } from "./sandbox/python-installations.ts";
+export { TrialFailed } from "./sandbox/confinement/trial-failed.ts";
 export { openProcessSandbox, processSandbox } from "./sandbox/process-sandbox.ts";
 export { type SandboxOptions } from "./sandbox/sandbox-options.ts";
 export {

@@ -1,5 +1,5 @@
 import { type Logger, messageOf } from "@spry/kube";
-import { openOciSandbox, openProcessSandbox, type Sandbox } from "@spry/machine";
+import { openOciSandbox, openProcessSandbox, type Sandbox, TrialFailed } from "@spry/machine";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 
@@ -22,7 +22,7 @@ export async function openSandbox(
   kind: SandboxKind,
   settings: SandboxSettings,
 ): Promise<ChosenSandbox> {
-  if (kind === "process") return chosen(await openProcessSandbox(settings), "");
+  if (kind === "process") return chosen(await openProcess(settings), "");
   try {
     return chosen(await openOciSandbox(settings), "");
   } catch (error) {
@@ -33,10 +33,16 @@ export async function openSandbox(
         "run as root on Linux with runc or crun installed, or use --sandbox process",
       );
     settings.log.info({ why }, "using the process sandbox");
-    return chosen(
-      await openProcessSandbox(settings),
-      `oci, which is stronger, is not used: ${why}`,
-    );
+    return chosen(await openProcess(settings), `oci, which is stronger, is not used: ${why}`);
+  }
+}
+
+async function openProcess(settings: SandboxSettings): Promise<Sandbox> {
+  try {
+    return await openProcessSandbox(settings);
+  } catch (error) {
+    if (!(error instanceof TrialFailed)) throw error;
+    throw new UserError(error.message, error.wayOut, { cause: error });
   }
 }
 

@@ -4,6 +4,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "@spry/kube";
 import { type Confined, Confinement, helperEnvironment } from "./confinement.ts";
+import { TrialFailed } from "./trial-failed.ts";
 
 /** Of the first attempt, and of the second. */
 const timeoutsMs = [10_000, 30_000];
@@ -25,8 +26,8 @@ done < /proc/self/status
 : > /tmp/it && : > /dev/null`;
 
 /**
- * How this machine can keep processes apart; or why it cannot, a clause for a person. Throws if that could not be
- * found out, for a reason that may pass: a full file system, too many processes, no time.
+ * How this machine can keep processes apart; or why it cannot, a clause for a person. Throws a TrialFailed if that could not
+ * be found out, for a reason that may pass: a full file system, too many processes, no time.
  */
 export async function findConfinement(
   dataDir: string,
@@ -47,10 +48,7 @@ export async function findConfinement(
       if (lasting.test(words) || (!isRoot && hasNoUserNamespaces())) return clauseOf(why, isRoot);
     }
   }
-  throw new Error(
-    `whether this system can keep processes apart could not be tried: ${why}. Pods are not run without that: ` +
-      `start again when the cause is gone (space in /dev/shm and in the data directory, free processes and memory)`,
-  );
+  throw new TrialFailed(why);
 }
 
 async function tryIt(confinement: Confinement, dataDir: string, timeout: number): Promise<void> {
