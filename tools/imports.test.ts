@@ -44,6 +44,7 @@ const table: Record<string, Room> = {
     rooms: ["@spry/kube", "@spry/function"],
     dependencies: { undici: "the proxy hop: a quarter more requests than node:http's agent" },
   },
+  "packages/serving": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
   "packages/cli": {
     rooms: [
       "@spry/kube",
@@ -53,6 +54,7 @@ const table: Record<string, Room> = {
       "@spry/machine",
       "@spry/controller",
       "@spry/gateway",
+      "@spry/serving",
       "@spry/runtime-nodejs",
     ],
     dependencies: {

@@ -80,3 +80,5 @@ export {
   gitRepositories,
   type GitRepository,
 } from "./v1alpha1/types.ts";
+/** Knative Serving: what the rooms that serve, route and ask for it share. */
+export * from "./knative/browser.ts";

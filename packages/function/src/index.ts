@@ -5,4 +5,5 @@ export * from "./browser.ts";
 
 // What takes a digest.
 export { buildKey } from "./build-key.ts";
+export { knativeChildName, knativeNames } from "./knative/names.ts";
 export { boundedName, names, platformRepositories } from "./names.ts";

@@ -1,0 +1,14 @@
+export {
+  type Configuration,
+  type ConfigurationSpec,
+  knative,
+  type KService,
+  type Revision,
+  type RevisionSpec,
+  type RevisionTemplate,
+  type Route,
+  type RouteSpec,
+  type TrafficTarget,
+} from "./types.ts";
+export { gatewaySliceManager, knativeAnnotations, knativeLabels } from "./labels.ts";
+export { type CountsLine, countsPath } from "./counts.ts";

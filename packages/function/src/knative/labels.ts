@@ -1,0 +1,32 @@
+const prefix = "serving.knative.dev/";
+
+/** On the objects of Knative Serving (`knative.dev/serving/pkg/apis/serving/register.go`). */
+export const knativeLabels = {
+  service: `${prefix}service`,
+  serviceUid: `${prefix}serviceUID`,
+  configuration: `${prefix}configuration`,
+  configurationUid: `${prefix}configurationUID`,
+  configurationGeneration: `${prefix}configurationGeneration`,
+  revision: `${prefix}revision`,
+  revisionUid: `${prefix}revisionUID`,
+  route: `${prefix}route`,
+  routingState: `${prefix}routingState`,
+  /** `cluster-local` takes a Route's host from the outside. */
+  visibility: "networking.knative.dev/visibility",
+} as const;
+
+export const knativeAnnotations = {
+  creator: `${prefix}creator`,
+  lastModifier: `${prefix}lastModifier`,
+  routes: `${prefix}routes`,
+  routingStateModified: `${prefix}routingStateModified`,
+  noGc: `${prefix}no-gc`,
+  progressDeadline: `${prefix}progress-deadline`,
+  rolloutDuration: `${prefix}rollout-duration`,
+} as const;
+
+/**
+ * The value of `endpointslice.kubernetes.io/managed-by` on the slices that lead callers inside the cluster to the
+ * gateway. The gateway listens on the addresses and ports that they name, and never routes by them.
+ */
+export const gatewaySliceManager = "gateway.serving.spry";

@@ -1,0 +1,21 @@
+import { type Clock, type KubeClient, type Logger } from "@spry/kube";
+
+export interface ServingOptions {
+  client: KubeClient;
+  /** The administrative URLs of the gateways that run now; asked again when a connection ends, and every second. */
+  gateways: () => readonly string[] | Promise<readonly string[]>;
+  /** Where callers inside the cluster reach gateways; undefined leaves Services without endpoints. */
+  callers?: GatewayAddressing | undefined;
+  /** What the URLs of Routes end in, as `localhost`, and the port that they name if it is not 80. */
+  domain: { name: string; port?: number };
+  clock?: Clock;
+  log?: Logger;
+  signal: AbortSignal;
+}
+
+/** How a Service that is served by a Route has its place at the gateway (docs/adr/0018-serving-from-zero.md). */
+export type GatewayAddressing =
+  /** An address of its own in 127.96.0.0/12, at this port. */
+  | { kind: "address"; port: number }
+  /** A port of its own, at every one of these addresses. */
+  | { kind: "port"; addresses: () => readonly string[] | Promise<readonly string[]> };
