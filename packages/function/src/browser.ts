@@ -4,6 +4,7 @@
  */
 export {
   type BuildStatus,
+  type Concurrency,
   type Function,
   type FunctionCondition,
   functions,
@@ -14,6 +15,7 @@ export {
   type ResourceProfile,
   type ScaleConfig,
   type SecretMount,
+  type TrafficShare,
 } from "./types.ts";
 export {
   type ConditionType,
@@ -25,6 +27,7 @@ export {
 } from "./conditions.ts";
 export { functionCrd } from "./crd.ts";
 export { defaultFunction } from "./defaults.ts";
+export { isServedOnDemand, latestTraffic, servingBounds } from "./serving.ts";
 export { type FieldError, validateFunction } from "./validate.ts";
 export {
   defaultRuntime,
@@ -70,6 +73,7 @@ export {
   registryFinalizer,
   podLabelsOf,
   podSelectorOf,
+  servedPodLabelsOf,
 } from "./labels.ts";
 /** The version before, and how the two become each other. */
 export { gitRepositoryCrd } from "./v1alpha1/crd.ts";

@@ -1,5 +1,6 @@
 import { type CustomResourceDefinition } from "@spry/kube/browser";
 import {
+  boolean,
   containerSecurityContext,
   envVar,
   int32,
@@ -17,6 +18,7 @@ import { reservedEnvNames } from "./environment.ts";
 import { labelPrefix } from "./labels.ts";
 import { presets, type PresetKind } from "./presets.ts";
 import { retiredRuntimes, runtimes } from "./runtimes.ts";
+import { servingBounds } from "./serving.ts";
 import { functions } from "./types.ts";
 import { functionV1alpha1Schema } from "./v1alpha1/crd.ts";
 import { functionsV1alpha1 } from "./v1alpha1/types.ts";
@@ -129,11 +131,12 @@ export function specSchema(): Schema {
         build: profileSchema("build"),
       }),
       scaleConfig: {
-        ...object({ minReplicas: atLeast(1), maxReplicas: atLeast(1) }, [
+        ...object({ minReplicas: atLeast(0), maxReplicas: atLeast(1) }, [
           "minReplicas",
           "maxReplicas",
         ]),
-        description: "Bounds of autoscaling on CPU utilisation.",
+        description:
+          "Bounds of autoscaling: on CPU utilisation, or on requests where minReplicas is 0 or traffic or concurrency is set.",
         ...rules([
           "self.minReplicas <= self.maxReplicas",
           "minReplicas should be less than or equal maxReplicas",
@@ -144,6 +147,28 @@ export function specSchema(): Schema {
         default: 1,
         description: "How many Pods run; scalers write it through the scale subresource.",
       },
+      concurrency: {
+        ...object({
+          target: {
+            ...between(servingBounds.concurrency),
+            description: "Requests at a time that scaling aims at for each Pod.",
+          },
+          limit: {
+            ...between(servingBounds.concurrency),
+            description: "Requests at a time that a Pod gets at most; more wait for a Pod.",
+          },
+        }),
+        description: "How many requests a Pod handles at a time.",
+        ...rules([
+          "!has(self.target) || !has(self.limit) || self.target <= self.limit",
+          "target should be less than or equal limit",
+        ]),
+      },
+      timeoutSeconds: {
+        ...between(servingBounds.timeoutSeconds),
+        description: "How long a request may take until it is answered with 408 or 504.",
+      },
+      traffic: trafficSchema(),
       template: {
         ...object({ labels: stringMap, annotations: stringMap }),
         ...rules([
@@ -249,6 +274,41 @@ function sourceSchema(): Schema {
   };
 }
 
+function trafficSchema(): Schema {
+  const share = object({
+    revision: { ...atLeast(1), description: "Number of the revision; spry history lists them." },
+    latest: { ...boolean, description: "The latest revision, whichever that is." },
+    percent: { ...between([0, 100]), description: "Share of the requests." },
+    tag: {
+      ...string,
+      maxLength: servingBounds.tagLength,
+      pattern: "^[a-z]([-a-z0-9]*[a-z0-9])?$",
+      description: "A host of its own for this share: <tag>-<name>.<namespace>.",
+    },
+  });
+  return {
+    ...list({
+      ...share,
+      ...rules([
+        "has(self.revision) != (has(self.latest) && self.latest)",
+        "Use revision or latest: true",
+      ]),
+    }),
+    maxItems: servingBounds.shares,
+    description: "Which revisions get which share of the requests; without it, the latest gets all.",
+    ...rules(
+      [
+        "size(self) == 0 || self.map(e, has(e.percent) ? e.percent : 0).sum() == 100",
+        "Percentages of traffic should add up to 100",
+      ],
+      [
+        "self.all(e, !has(e.tag) || self.exists_one(f, has(f.tag) && f.tag == e.tag))",
+        "Tags of traffic should be unique",
+      ],
+    ),
+  };
+}
+
 function profileSchema(kind: PresetKind): Schema {
   const known = quoted(Object.keys(presets[kind]));
   return {
@@ -308,6 +368,11 @@ function statusSchema(): Schema {
 }
 
 const atLeast = (minimum: number): Schema => ({ ...int32, minimum });
+const between = ([minimum, maximum]: readonly [number, number]): Schema => ({
+  ...int32,
+  minimum,
+  maximum,
+});
 
 const quoted = (words: readonly string[]): string =>
   `[${words.map((word) => `'${word}'`).join(",")}]`;

@@ -60,9 +60,14 @@ function injectedEnv(fn: Function, settings: EnvironmentSettings): EnvVar[] {
     ["FUNC_HANDLER", "main"],
     ["MOD_NAME", "handler"],
     ["FUNC_PORT", "8080"],
+    ...timeoutEnv(fn),
     ...languageEnv(runtime),
   ];
   return [...values.map(([name, value]) => ({ name, value })), ...heapEnv(fn, runtime, settings)];
+}
+
+function timeoutEnv({ spec }: Function): [name: string, value: string][] {
+  return spec.timeoutSeconds === undefined ? [] : [["FUNC_TIMEOUT", String(spec.timeoutSeconds)]];
 }
 
 /** The user's own options come last, and win. */

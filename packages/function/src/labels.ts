@@ -65,6 +65,14 @@ export function podSelectorOf(fn: Function): Record<string, string> {
   return { ...labelsOf(fn), [labels.resource]: "deployment" };
 }
 
+/**
+ * The labels of Pods that a Knative Service runs. Without `resource: deployment`, so that the Deployment and the
+ * autoscaler of the other way of serving do not count them.
+ */
+export function servedPodLabelsOf(fn: Function): Record<string, string> {
+  return { ...fn.spec.labels, [labels.name]: fn.metadata.name ?? "", ...labelsOf(fn) };
+}
+
 export function podLabelsOf(fn: Function): Record<string, string> {
   return { ...fn.spec.labels, [labels.name]: fn.metadata.name ?? "", ...podSelectorOf(fn) };
 }

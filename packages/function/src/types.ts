@@ -25,6 +25,12 @@ export interface FunctionSpec {
   env?: EnvVar[];
   resourceConfiguration?: { function?: ResourceProfile; build?: ResourceProfile };
   scaleConfig?: ScaleConfig;
+  /** Ours: how many requests a Pod is meant to handle at a time. */
+  concurrency?: Concurrency;
+  /** Ours: until a request has to be answered. */
+  timeoutSeconds?: number;
+  /** Ours: which revisions get which share of the requests. Absent: the latest gets all. */
+  traffic?: TrafficShare[];
   /** What scalers write, through the scale subresource. */
   replicas?: number;
   secretMounts?: SecretMount[];
@@ -60,6 +66,23 @@ export interface ResourceProfile {
 export interface ScaleConfig {
   minReplicas: number;
   maxReplicas: number;
+}
+
+export interface Concurrency {
+  /** What scaling aims at. */
+  target?: number;
+  /** What a Pod never gets more of; more requests wait. */
+  limit?: number;
+}
+
+/** A share of a Function's requests: `revision` by its number, or the latest. */
+export interface TrafficShare {
+  revision?: number;
+  latest?: boolean;
+  /** 0 to 100; those of a Function add up to 100. */
+  percent?: number;
+  /** A host of its own: `<tag>-<name>.<namespace>`. */
+  tag?: string;
 }
 
 export interface SecretMount {

@@ -145,10 +145,69 @@ describe("a Function is refused with the field and the reason", () => {
       "minReplicas should be less than or equal maxReplicas",
     ],
     [
-      "a minimum of none",
-      given({ scaleConfig: { minReplicas: 0, maxReplicas: 2 } }),
+      "a minimum below zero",
+      given({ scaleConfig: { minReplicas: -1, maxReplicas: 2 } }),
       "spec.scaleConfig.minReplicas",
+      "at least 0",
+    ],
+    [
+      "a maximum of none",
+      given({ scaleConfig: { minReplicas: 0, maxReplicas: 0 } }),
+      "spec.scaleConfig.maxReplicas",
       "at least 1",
+    ],
+    [
+      "a concurrency limit out of range",
+      given({ concurrency: { limit: 1001 } }),
+      "spec.concurrency.limit",
+      "limit should be between 1 and 1000",
+    ],
+    [
+      "a concurrency target above its limit",
+      given({ concurrency: { target: 20, limit: 10 } }),
+      "spec.concurrency",
+      "target should be less than or equal limit",
+    ],
+    [
+      "a timeout of an hour and a second",
+      given({ timeoutSeconds: 3601 }),
+      "spec.timeoutSeconds",
+      "timeoutSeconds should be between 1 and 3600",
+    ],
+    [
+      "traffic that does not add up",
+      given({ traffic: [{ latest: true, percent: 90 }] }),
+      "spec.traffic",
+      "should add up to 100, but add up to 90",
+    ],
+    [
+      "traffic to a revision and the latest at once",
+      given({ traffic: [{ latest: true, revision: 3, percent: 100 }] }),
+      "spec.traffic[0]",
+      "Use revision or latest: true",
+    ],
+    [
+      "traffic to nothing",
+      given({ traffic: [{ percent: 100 }] }),
+      "spec.traffic[0]",
+      "Use revision or latest: true",
+    ],
+    [
+      "a tag twice",
+      given({
+        traffic: [
+          { latest: true, percent: 100, tag: "new" },
+          { revision: 1, tag: "new" },
+        ],
+      }),
+      "spec.traffic[1].tag",
+      "tag new is there twice",
+    ],
+    [
+      "a tag that is not a label",
+      given({ traffic: [{ latest: true, percent: 100, tag: "New!" }] }),
+      "spec.traffic[0].tag",
+      "not a DNS-1035 label",
     ],
     [
       "a template",

@@ -6,6 +6,7 @@ import { labelPrefix } from "./labels.ts";
 import { defaultRuntime, findRuntime, retiredRuntimes, runtimes } from "./runtimes.ts";
 import { type Function, type FunctionSpec } from "./types.ts";
 import { validateResources } from "./validate-resources.ts";
+import { validateServing } from "./validate-serving.ts";
 import { validateShape } from "./validate-shape.ts";
 import { validateSource } from "./validate-source.ts";
 
@@ -36,6 +37,7 @@ export function validateFunction(fn: Function): FieldError[] {
     ...validateEnv(spec),
     ...validateResources(spec),
     ...validateScale(spec),
+    ...validateServing(spec),
     ...validateTemplate(spec),
     ...validateSecretMounts(spec),
     ...validateLabels(spec),
@@ -88,9 +90,12 @@ function validateScale({ scaleConfig, replicas }: FunctionSpec): FieldError[] {
   }
   if (!scaleConfig) return errors;
   const { minReplicas, maxReplicas } = scaleConfig;
+  const least = { minReplicas: 0, maxReplicas: 1 };
   for (const [field, value] of Object.entries({ minReplicas, maxReplicas })) {
-    if (value >= 1) continue;
-    errors.push({ path: `spec.scaleConfig.${field}`, message: `${field} should be at least 1` });
+    const bound = least[field as keyof typeof least];
+    if (value >= bound) continue;
+    const message = `${field} should be at least ${bound}`;
+    errors.push({ path: `spec.scaleConfig.${field}`, message });
   }
   if (minReplicas > maxReplicas) {
     const message = "minReplicas should be less than or equal maxReplicas";
