@@ -1,4 +1,4 @@
-import { functions, labels, managedBy, names } from "@spry/function";
+import { functions, knative, labels, managedBy, names } from "@spry/function";
 import {
   type Clock,
   Informer,
@@ -47,6 +47,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     deployments: children(resources.deployments),
     services: children(resources.services),
     autoscalers: children(resources.horizontalPodAutoscalers),
+    kservices: children(knative.services, { mayBeMissing: true }),
     namespaces: informer(resources.namespaces),
     registrySecrets: named(resources.secrets, names.registrySecret),
     remoteRegistrySecrets: named(resources.secrets, names.remoteRegistrySecret),

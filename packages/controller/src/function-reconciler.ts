@@ -3,6 +3,7 @@ import {
   type Function,
   functions,
   type FunctionStatus,
+  isServedOnDemand,
   managedBy,
   resolveResources,
 } from "@spry/function";
@@ -25,19 +26,22 @@ import { type Deps, type Draft, type Outcome, type Stage } from "./stage.ts";
 import { buildImage } from "./stages/build.ts";
 import { deployWorkload } from "./stages/deploy.ts";
 import { exposeService } from "./stages/expose.ts";
+import { retireKService } from "./stages/retire-kservice.ts";
 import { scaleWorkload } from "./stages/scale.ts";
+import { handOverToKnative, serveOnDemand } from "./stages/serve.ts";
 import { resolveSource } from "./stages/source.ts";
 import { validate } from "./stages/validate.ts";
 
 /** In this order: each relies on the results of those before it. */
-export const stages: readonly Stage[] = [
-  validate,
-  resolveSource,
-  buildImage,
-  deployWorkload,
-  exposeService,
-  scaleWorkload,
-];
+const toImage: readonly Stage[] = [validate, resolveSource, buildImage];
+
+/** From the image on there are two ways to serve a Function (docs/compatibility.md#serving). */
+const asDeployment = [...toImage, deployWorkload, exposeService, scaleWorkload, retireKService];
+const onDemand = [...toImage, serveOnDemand, handOverToKnative];
+
+function stagesOf({ fn }: Draft): readonly Stage[] {
+  return isServedOnDemand(fn.spec) ? onDemand : asDeployment;
+}
 
 /** One pass over one Function: stages as far as they get, then one write of the status. */
 export function functionReconciler(everything: Deps, events: EventRecorder): Reconcile {
@@ -58,7 +62,7 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
       if (last.condition === "ConfigurationReady") deps.slots.leave(key);
       report(draft, outcome, last, deps);
       observeHealth(draft.status, stored.metadata.generation ?? 0, deps.clock);
-      if (outcome.kind === "wait") result = recheck(outcome.recheckAfterMs);
+      if (outcome.kind !== "stop") result = recheck(outcome.recheckAfterMs);
     } catch (error) {
       // Until the next try, others may have the place in the queue.
       deps.slots.leave(key);
@@ -90,6 +94,7 @@ function forget(key: ObjectKey, deps: Deps): void {
   deps.references.forget(key);
   deps.commits.forget(key);
   deps.lost.forget(key);
+  deps.handOvers.forget(key);
   deps.metrics?.forget(key);
 }
 
@@ -114,17 +119,25 @@ function describe({ fn, status }: Draft, { settings }: Deps): void {
 async function runStages(draft: Draft, deps: Deps): Promise<{ outcome: Outcome; last: Stage }> {
   let outcome: Outcome = { kind: "done" };
   let last = validate;
-  for (const stage of stages) {
+  let recheckAfterMs: number | undefined;
+  for (const stage of stagesOf(draft)) {
     last = stage;
     outcome = await stage.run(draft, deps);
     if (outcome.kind !== "done") break;
+    recheckAfterMs = earlier(recheckAfterMs, outcome.recheckAfterMs);
     if (outcome.reason) say(draft, stage, outcome, deps);
     if (stage === validate) {
       draft.status.runtime = draft.fn.spec.runtime ?? "";
       draft.status.runtimeImage = baseImageOf(draft.fn, deps.settings) ?? "";
     }
   }
+  if (outcome.kind === "done" && recheckAfterMs !== undefined)
+    outcome = { ...outcome, recheckAfterMs };
   return { outcome, last };
+}
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
 /** The condition of the stage that ended the pass, and the Deployment's state. */

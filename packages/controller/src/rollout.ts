@@ -1,15 +1,33 @@
-import { labels, podSelectorOf, type Reason } from "@spry/function";
-import { type Deployment, formatLabelSelector, isControlledBy, requirementsOf } from "@spry/kube";
+import {
+  isServedOnDemand,
+  knativeLabels,
+  type KService,
+  labels,
+  podSelectorOf,
+  type Reason,
+  servedPodSelectorOf,
+} from "@spry/function";
+import {
+  type Deployment,
+  formatLabelSelector,
+  isControlledBy,
+  type Pod,
+  requirementsOf,
+} from "@spry/kube";
 import { conditionOf, observe } from "./conditions.ts";
 import { podProblem, type PodProblem } from "./pod-problem.ts";
+import { judgeServing } from "./serving/kservice-state.ts";
 import { type Deps, type Draft } from "./stage.ts";
 
 /** What the scale subresource needs to know. */
 export function observeScale(draft: Draft, deps: Deps): void {
-  draft.status.replicas = deploymentOf(draft, deps)?.status?.replicas ?? 0;
-  draft.status.podSelector = formatLabelSelector(
-    requirementsOf({ matchLabels: podSelectorOf(draft.fn) }),
-  );
+  const { fn, status } = draft;
+  const onDemand = isServedOnDemand(fn.spec);
+  status.replicas = onDemand
+    ? servedPods(draft, deps).length
+    : (deploymentOf(draft, deps)?.status?.replicas ?? 0);
+  const matchLabels = onDemand ? servedPodSelectorOf(fn) : podSelectorOf(fn);
+  status.podSelector = formatLabelSelector(requirementsOf({ matchLabels }));
 }
 
 /**
@@ -19,6 +37,11 @@ export function observeScale(draft: Draft, deps: Deps): void {
 export function observeRollout(draft: Draft, complete: boolean, deps: Deps): void {
   const { fn, status } = draft;
   const deployment = deploymentOf(draft, deps);
+  const kservice = kserviceOf(draft, deps);
+  // Until the desired way of serving has begun, the other one is what there is to report.
+  if (kservice && (isServedOnDemand(fn.spec) || !deployment)) {
+    return observeServing(draft, kservice, complete, deps);
+  }
   if (!deployment) return;
   const pods = deps.caches.pods
     .byIndex("function", draft.key)
@@ -30,12 +53,44 @@ export function observeRollout(draft: Draft, complete: boolean, deps: Deps): voi
   observe(status, "Running", { reason, message, generation }, deps.clock);
 }
 
+function observeServing(draft: Draft, kservice: KService, complete: boolean, deps: Deps): void {
+  const { fn, status } = draft;
+  const { revision } = knativeLabels;
+  const latest = kservice.status?.latestCreatedRevisionName ?? "";
+  const pods = servedPods(draft, deps).filter(
+    ({ metadata }) => metadata.labels?.[revision] === latest,
+  );
+  const found = judgeServing(kservice, podProblem(pods, kservice.spec.template));
+  const { reason, message } = complete ? found : duringBuild(found, draft);
+  const before = conditionOf(status, "Running")?.observedGeneration;
+  observe(
+    status,
+    "Running",
+    { reason, message, generation: complete ? fn.metadata.generation : before },
+    deps.clock,
+  );
+}
+
+/** The Pods that a Knative Service runs for the Function. */
+function servedPods({ key }: Draft, { caches }: Deps): Pod[] {
+  return caches.pods
+    .byIndex("function", key)
+    .filter(
+      ({ metadata }) => metadata.labels?.[knativeLabels.revision] && !metadata.deletionTimestamp,
+    );
+}
+
+function kserviceOf({ kservice, fn, key }: Draft, { caches }: Deps): KService | undefined {
+  const cached = caches.kservices.get(key);
+  return kservice ?? (cached && isControlledBy(cached, fn) ? cached : undefined);
+}
+
 function deploymentOf({ deployment, fn, key }: Draft, { caches }: Deps): Deployment | undefined {
   const cached = caches.deployments.get(key);
   return deployment ?? (cached && isControlledBy(cached, fn) ? cached : undefined);
 }
 
-interface Finding {
+export interface Finding {
   reason: Reason;
   message: string;
 }

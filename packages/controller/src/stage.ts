@@ -2,6 +2,7 @@ import {
   type ConditionType,
   type Function,
   type FunctionStatus,
+  type KService,
   type Reason,
 } from "@spry/function";
 import {
@@ -17,6 +18,7 @@ import { type Caches } from "./caches.ts";
 import { type Settings } from "./config.ts";
 import { type FunctionMetrics } from "./function-metrics.ts";
 import { type CommitLookups } from "./git/commit-lookups.ts";
+import { type HandOvers } from "./serving/hand-overs.ts";
 import { type LostImages } from "./lost-images.ts";
 import { type ReferencedObjects } from "./referenced-objects.ts";
 import { type RegistryAccess } from "./serverless/registry-secret.ts";
@@ -24,7 +26,7 @@ import { type RegistryAccess } from "./serverless/registry-secret.ts";
 /** How a stage ended. With a reason, the stage's condition says so; its status follows from it. */
 export type Outcome =
   /** The next stage may run. */
-  | { kind: "done"; reason?: Reason; message?: string }
+  | { kind: "done"; reason?: Reason; message?: string; recheckAfterMs?: number }
   /**
    * Something else has to happen first; a watch, or the time that is given, brings the next pass.
    */
@@ -52,9 +54,13 @@ export interface Draft {
   commit?: string;
   /** Found or applied in this pass. */
   deployment?: Deployment | undefined;
+  /** The same of a Function that is served on demand. */
+  kservice?: KService | undefined;
   /** The image to run, by digest: the build stage's result. */
   image?: string;
   buildKey?: string;
+  /** The number of what is deployed in the Function's history. */
+  revision?: number;
 }
 
 /** What stages work with. */
@@ -66,6 +72,7 @@ export interface Deps {
   readonly references: ReferencedObjects;
   readonly commits: CommitLookups;
   readonly lost: LostImages;
+  readonly handOvers: HandOvers;
   readonly buildLogins: BuildLogins;
   /** The platform's own, when it has one. */
   readonly registry: RegistryAccess | undefined;

@@ -25,6 +25,7 @@ import { resolveCommit } from "./git/resolve-commit.ts";
 import { FunctionMetrics } from "./function-metrics.ts";
 import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";
+import { HandOvers } from "./serving/hand-overs.ts";
 import { LostImages } from "./lost-images.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
 import { type RegistryAccess } from "./serverless/registry-secret.ts";
@@ -71,7 +72,8 @@ export async function startFunctionController(options: FunctionControllerOptions
     max: settings.maxSimultaneousGitChecks,
   });
   const lost = new LostImages(clock);
-  const parts = { slots, references, commits, lost, buildLogins: new BuildLogins() };
+  const handOvers = new HandOvers(clock);
+  const parts = { handOvers, slots, references, commits, lost, buildLogins: new BuildLogins() };
   const deps = { client, settings, caches, registry, ...parts, clock, log };
   const own = metrics ? { metrics: FunctionMetrics.of(metrics.registry) } : {};
   const controller = new Controller({
@@ -82,7 +84,9 @@ export async function startFunctionController(options: FunctionControllerOptions
   });
 
   // Judging from half a picture would create again what is already there.
-  const synced = Promise.all(Object.values(caches).map((informer) => informer.synced));
+  // A cluster without Knative's definitions has no Knative Services, either.
+  const { kservices: _optional, ...required } = caches;
+  const synced = Promise.all(Object.values(required).map((informer) => informer.synced));
   const aborted = new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
@@ -102,9 +106,9 @@ function watch(caches: Caches, controller: Controller): void {
   caches.functions.onChange((change) => {
     if (!isOwnStatusWrite(change)) controller.enqueue(keyOf(change.object));
   });
-  const { configMaps, jobs, pods, deployments, services, autoscalers } = caches;
+  const { configMaps, jobs, pods, deployments, services, autoscalers, kservices } = caches;
   const onChild = ({ object }: Change<KubeObject>) => controller.enqueue(functionKeyOf(object));
-  for (const children of [configMaps, jobs, pods, deployments, services, autoscalers]) {
+  for (const children of [configMaps, jobs, pods, deployments, services, autoscalers, kservices]) {
     children.onChange(onChild);
   }
   const onSurroundings = ({ object }: Change<KubeObject>) => {

@@ -74,6 +74,7 @@ export {
   podLabelsOf,
   podSelectorOf,
   servedPodLabelsOf,
+  servedPodSelectorOf,
 } from "./labels.ts";
 /** The version before, and how the two become each other. */
 export { gitRepositoryCrd } from "./v1alpha1/crd.ts";

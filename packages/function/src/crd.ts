@@ -295,7 +295,8 @@ function trafficSchema(): Schema {
       ]),
     }),
     maxItems: servingBounds.shares,
-    description: "Which revisions get which share of the requests; without it, the latest gets all.",
+    description:
+      "Which revisions get which share of the requests; without it, the latest gets all.",
     ...rules(
       [
         "size(self) == 0 || self.map(e, has(e.percent) ? e.percent : 0).sum() == 100",

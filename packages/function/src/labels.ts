@@ -1,3 +1,4 @@
+import { knativeLabels } from "./knative/labels.ts";
 import { type Function } from "./types.ts";
 
 /** How keys of labels and annotations of the Function's domain start (docs/compatibility.md#labels). */
@@ -71,6 +72,11 @@ export function podSelectorOf(fn: Function): Record<string, string> {
  */
 export function servedPodLabelsOf(fn: Function): Record<string, string> {
   return { ...fn.spec.labels, [labels.name]: fn.metadata.name ?? "", ...labelsOf(fn) };
+}
+
+/** Selects them, and none of builds. */
+export function servedPodSelectorOf(fn: Function): Record<string, string> {
+  return { ...labelsOf(fn), [knativeLabels.service]: fn.metadata.name ?? "" };
 }
 
 export function podLabelsOf(fn: Function): Record<string, string> {

@@ -13,7 +13,11 @@ export const servingBounds = {
  * Whether the Function is served on demand, by a Knative Service: it may go to zero, splits its traffic, or limits its
  * concurrency. All others are a Deployment behind a Service (docs/compatibility.md#serving).
  */
-export function isServedOnDemand({ scaleConfig, concurrency, traffic = [] }: FunctionSpec): boolean {
+export function isServedOnDemand({
+  scaleConfig,
+  concurrency,
+  traffic = [],
+}: FunctionSpec): boolean {
   const hasConcurrency = concurrency?.target !== undefined || concurrency?.limit !== undefined;
   return scaleConfig?.minReplicas === 0 || hasConcurrency || traffic.length > 0;
 }

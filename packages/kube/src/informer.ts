@@ -1,6 +1,6 @@
 import { type KubeClient } from "./client.ts";
 import { type Clock, sleep, systemClock } from "./clock.ts";
-import { isGone, messageOf } from "./errors.ts";
+import { isGone, isNotFound, messageOf } from "./errors.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import { keyOf, type KubeObject, type ObjectKey } from "./objects.ts";
 import { type Resource } from "./resources.ts";
@@ -20,6 +20,8 @@ export interface InformerOptions<T> {
   transform?: (object: T) => T;
   clock?: Clock;
   log?: Logger;
+  /** The server may not serve this kind (yet): that is no failure to log. */
+  mayBeMissing?: boolean;
   /** The longest pause between attempts to reach the server. */
   maxRetryMs?: number;
   /** From 0 to 1, for jitter. */
@@ -109,7 +111,8 @@ export class Informer<T extends KubeObject> {
       } catch (error) {
         if (signal.aborted) return;
         if (isGone(error)) this.#resourceVersion = undefined;
-        else this.#log.warn({ error: messageOf(error), retryMs }, "watching failed, trying again");
+        else if (!(this.#options.mayBeMissing && isNotFound(error)))
+          this.#log.warn({ error: messageOf(error), retryMs }, "watching failed, trying again");
       }
       // Also a watch that only ends at once, without any error, must not be asked for in a tight loop.
       if (this.#clock.now() - startedAt >= goodWatchMs) retryMs = firstRetryMs;

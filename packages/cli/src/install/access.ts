@@ -1,5 +1,5 @@
 /** Who may do what: the controller's own rights, and those that people get with the usual roles. */
-import { functions } from "@spry/function";
+import { functions, knative } from "@spry/function";
 import { serverlesses } from "@spry/controller";
 import { type InstalledObject, object } from "./parts.ts";
 
@@ -32,6 +32,10 @@ export const clusterRules: Rule[] = [
   rule("", ["serviceaccounts"], "list", "watch", "create", "patch"),
   rule("", ["events"], "list", "create", "patch"),
   rule("apps", ["deployments"], "get", "list", "watch", "create", "patch", "delete"),
+  // A Function that is served on demand owns a Knative Service; between the two ways of serving, endpoints are cleaned up.
+  rule(knative.services.group, ["services"], "get", "list", "watch", "create", "patch", "delete"),
+  rule("", ["endpoints"], "delete"),
+  rule("discovery.k8s.io", ["endpointslices"], "list", "delete"),
   rule("batch", ["jobs"], "list", "watch", "create", "delete"),
   rule(
     "autoscaling",

@@ -64,11 +64,7 @@ function podTemplate(fn: Function, settings: Settings, inputs: DeploymentInputs)
   return {
     metadata: {
       labels: podLabelsOf(fn),
-      annotations: {
-        [annotations.istioProxyConfig]: '{ "holdApplicationUntilProxyStarts": true }',
-        ...fn.spec.annotations,
-        ...(inputs.references ? { [annotations.references]: inputs.references } : {}),
-      },
+      annotations: podAnnotations(fn, inputs),
     },
     spec: {
       serviceAccountName: names.serviceAccount,
@@ -76,13 +72,27 @@ function podTemplate(fn: Function, settings: Settings, inputs: DeploymentInputs)
       enableServiceLinks: false,
       terminationGracePeriodSeconds,
       securityContext: { ...podSecurityContext, ...fn.spec.podSecurityContext },
-      containers: [container(fn, settings, inputs)],
-      volumes: volumes(fn),
+      containers: [functionContainer(fn, settings, inputs)],
+      volumes: functionVolumes(fn),
     },
   };
 }
 
-function container(fn: Function, settings: Settings, inputs: DeploymentInputs): Container {
+/** Of the Pods of either way of serving. */
+export function podAnnotations(fn: Function, inputs: DeploymentInputs): Record<string, string> {
+  return {
+    [annotations.istioProxyConfig]: '{ "holdApplicationUntilProxyStarts": true }',
+    ...fn.spec.annotations,
+    ...(inputs.references ? { [annotations.references]: inputs.references } : {}),
+  };
+}
+
+/** The one container of the Function's Pods. */
+export function functionContainer(
+  fn: Function,
+  settings: Settings,
+  inputs: DeploymentInputs,
+): Container {
   const { image, heapSizing } = inputs;
   const { resourceConfiguration } = fn.spec;
   const { resources } = resolveResources(
@@ -116,7 +126,8 @@ function probes(): { startupProbe: Probe; readinessProbe: Probe; livenessProbe: 
   };
 }
 
-function volumes(fn: Function): Volume[] {
+/** What its container mounts: a scratch directory and the Function's Secrets. */
+export function functionVolumes(fn: Function): Volume[] {
   const secrets = (fn.spec.secretMounts ?? []).map(({ secretName }) => ({
     name: names.secretVolume(secretName),
     secret: { secretName, defaultMode: 0o666, optional: false },

@@ -2,8 +2,14 @@ import { childLabelsOf, type Function, names, podSelectorOf } from "@spry/functi
 import { type Service } from "@spry/kube";
 import { type DesiredChild } from "../children.ts";
 
-/** Port 80 of the Function's name leads to port 8080 of its Pods: all that others may rely on. */
-export function desiredService(fn: Function): Service & DesiredChild {
+/**
+ * Port 80 of the Function's name leads to port 8080 of its Pods: all that others may rely on. Without a selector it leads to
+ * the gateway, by an EndpointSlice that the serving room writes.
+ */
+export function desiredService(
+  fn: Function,
+  { hasSelector }: { hasSelector: boolean } = { hasSelector: true },
+): Service & DesiredChild {
   const { name = "", namespace = "" } = fn.metadata;
   return {
     metadata: {
@@ -18,7 +24,7 @@ export function desiredService(fn: Function): Service & DesiredChild {
     },
     spec: {
       type: "ClusterIP",
-      selector: podSelectorOf(fn),
+      ...(hasSelector ? { selector: podSelectorOf(fn) } : {}),
       ports: [{ name: "http", port: 80, targetPort: 8080, protocol: "TCP" }],
     },
   };

@@ -2,6 +2,7 @@ import { isInvalid, messageOf } from "@spry/kube";
 import { ensureChild, isRefusal } from "../children.ts";
 import { desiredService } from "../desired/service.ts";
 import { done, type Stage } from "../stage.ts";
+import { isAwaitingDeployment } from "./retire-kservice.ts";
 
 const refusedRecheckMs = 30_000;
 
@@ -10,7 +11,11 @@ export const exposeService: Stage = {
   name: "expose",
   condition: "Running",
 
-  async run({ fn }, { client, caches }) {
+  async run(draft, deps) {
+    const { fn } = draft;
+    const { client, caches } = deps;
+    // As long as a Knative Service has the requests, they go on finding it.
+    if (isAwaitingDeployment(draft, deps)) return done;
     try {
       await ensureChild(client, caches.services, fn, desiredService(fn));
       return done;
