@@ -158,6 +158,14 @@ program
   );
 
 program
+  .command("traffic <name> [shares]")
+  .description("show or set which revisions get which share of the requests: 3=90,latest=10")
+  .option("--tag <revision=tag>", "a host of its own for a revision (repeatable)", collect)
+  .action(async (name, shares, _options, command) =>
+    (await import("./commands/traffic.ts")).traffic(name, shares, command.optsWithGlobals()),
+  );
+
+program
   .command("install")
   .description("install Spry on a Kubernetes cluster, or bring an installation up to date")
   .option(

@@ -1,0 +1,97 @@
+import { type Function, functions, type TrafficShare, validateFunction } from "@spry/function";
+import { isNotFound, type KubeClient } from "@spry/kube";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { UserError } from "../user-error.ts";
+
+export interface TrafficOptions extends GlobalOptions {
+  /** `<share>=<tag>` each. */
+  tag?: string[];
+}
+
+const usage = "write shares as in `spry traffic dice 3=90,latest=10`, tags as in `--tag 3=old`";
+
+/**
+ * Shows or sets which revisions of a Function get which share of its requests. Without shares, the present ones are
+ * printed; `latest` alone is `latest=100`, which is also what a Function without `spec.traffic` means.
+ */
+export async function traffic(
+  name: string,
+  shares: string | undefined,
+  options: TrafficOptions,
+): Promise<void> {
+  const { client, namespace } = await connect(options);
+  const fn = await find(client, namespace, name);
+  if (shares === undefined && !options.tag?.length) return console.log(describe(fn));
+  const wanted = withTags(shares === undefined ? present(fn) : parseShares(shares), options.tag);
+  const changed = { ...fn, spec: { ...fn.spec, traffic: wanted } };
+  const [error] = validateFunction(changed).filter(({ path }) => path.startsWith("spec.traffic"));
+  if (error) throw new UserError(error.message, usage);
+  const patch = { spec: { traffic: isDefault(wanted) ? null : wanted } };
+  const stored = await client.patch(functions, { namespace, name }, patch, {
+    fieldManager: "spry-cli",
+  });
+  console.log(describe(stored));
+}
+
+/** `3=90,latest=10`, or `3` for all of it. */
+export function parseShares(text: string): TrafficShare[] {
+  const parts = text.split(",");
+  return parts.map((part) => {
+    const [which = "", percent, ...rest] = part.trim().split("=");
+    const share = shareOf(which);
+    const value =
+      percent === undefined && parts.length === 1 ? 100 : Number(percent?.replace(/%$/, ""));
+    if (!share || rest.length > 0 || !Number.isInteger(value)) {
+      throw new UserError(`${part} is not a valid share of traffic`, usage);
+    }
+    return { ...share, percent: value };
+  });
+}
+
+/** A tag for a revision that has no share yet adds it with none: its host alone leads there. */
+export function withTags(shares: TrafficShare[], tags: readonly string[] = []): TrafficShare[] {
+  const result = shares.map((share) => ({ ...share }));
+  for (const text of tags) {
+    const [which = "", tag = "", ...rest] = text.split("=");
+    const share = shareOf(which);
+    if (!share || tag === "" || rest.length > 0) {
+      throw new UserError(`${text} is not a valid tag of a revision`, usage);
+    }
+    const same = result.find(({ revision, tag: taken }) => revision === share.revision && !taken);
+    if (same) same.tag = tag;
+    else result.push({ ...share, percent: 0, tag });
+  }
+  return result;
+}
+
+function shareOf(which: string): TrafficShare | undefined {
+  if (which === "latest") return { latest: true };
+  return /^[1-9]\d{0,8}$/.test(which) ? { revision: Number(which) } : undefined;
+}
+
+const present = ({ spec }: Function): TrafficShare[] =>
+  spec.traffic?.length ? spec.traffic : [{ latest: true, percent: 100 }];
+
+function isDefault([only, ...rest]: readonly TrafficShare[]): boolean {
+  return rest.length === 0 && only?.latest === true && only.tag === undefined;
+}
+
+function describe(fn: Function): string {
+  const rows = present(fn).map(({ revision, percent = 0, tag }) => {
+    const which = revision === undefined ? "latest" : `revision ${revision}`;
+    return `${String(percent).padStart(3)} %  ${which}${tag ? `  (tag ${tag})` : ""}`;
+  });
+  return rows.join("\n");
+}
+
+async function find(client: KubeClient, namespace: string, name: string): Promise<Function> {
+  try {
+    return await client.get(functions, { namespace, name });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new UserError(
+      `Function ${name} not found in namespace ${namespace}`,
+      "`spry get -A` lists all of them",
+    );
+  }
+}
