@@ -39,8 +39,7 @@ export function parseShares(text: string): TrafficShare[] {
   return parts.map((part) => {
     const [which = "", percent, ...rest] = part.trim().split("=");
     const share = shareOf(which);
-    const value =
-      percent === undefined && parts.length === 1 ? 100 : Number(percent?.replace(/%$/, ""));
+    const value = percent === undefined && parts.length === 1 ? 100 : percentOf(percent);
     if (!share || rest.length > 0 || !Number.isInteger(value)) {
       throw new UserError(`${part} is not a valid share of traffic`, usage);
     }
@@ -62,6 +61,11 @@ export function withTags(shares: TrafficShare[], tags: readonly string[] = []): 
     else result.push({ ...share, percent: 0, tag });
   }
   return result;
+}
+
+function percentOf(text = ""): number {
+  const [, digits] = /^(\d{1,3})%?$/.exec(text) ?? [];
+  return Number(digits);
 }
 
 function shareOf(which: string): TrafficShare | undefined {
