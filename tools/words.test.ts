@@ -32,6 +32,8 @@ const revisedRooms = [
   "packages/image/src/{*,builder/**/*}.ts",
   "packages/cli/src/*.ts",
   "packages/cli/src/{backup,commands}/**/*.ts",
+  "packages/apiserver/src/**/*.ts",
+  "packages/cli/src/{platform,in-cluster,install}/**/*.ts",
   "runtimes/nodejs/src/**/*.ts",
   "runtimes/python/spry_runtime/**/*.py",
 ];

@@ -217,7 +217,7 @@ function fieldsOfApplied(applied: UnknownObject, schema: Schema): FieldSet {
 
 /** An applied object that does not fit its schema; a server's error in Kubernetes too. */
 export function untypable(applied: UnknownObject, problem: string): StatusError {
-  return plainFailure(`failed to create typed patch object (${told(applied)}): ${problem}`);
+  return plainFailure(`failed to create typed patch object (${nameOf(applied)}): ${problem}`);
 }
 
 /** One whose values have the right kinds, but do not fit into the fields. */
@@ -225,11 +225,11 @@ export function inconvertible(applied: UnknownObject, problem: string): StatusEr
   const { apiVersion, kind } = applied;
   const cause = `unable to convert unstructured object to ${apiVersion}, Kind=${kind}: ${problem}`;
   return plainFailure(
-    `failed to convert new object (${told(applied)}) to proper version: ${cause}`,
+    `failed to convert new object (${nameOf(applied)}) to proper version: ${cause}`,
   );
 }
 
-function told({ apiVersion = "", kind, metadata }: UnknownObject): string {
+function nameOf({ apiVersion = "", kind, metadata }: UnknownObject): string {
   // Neither has been checked: what is no text would not be shown as one.
   const [namespace, name] = [metadata.namespace, metadata.name].map((each) =>
     typeof each === "string" ? each : "",
@@ -346,7 +346,7 @@ function applyConflict(conflicts: { manager: Manager; fields: FieldSet }[]): Sta
       field,
     })),
   );
-  const told =
+  const summary =
     causes.length === 1
       ? `1 conflict: ${causes[0]?.message}: ${causes[0]?.field}`
       : `${causes.length} conflicts: ${all
@@ -354,7 +354,11 @@ function applyConflict(conflicts: { manager: Manager; fields: FieldSet }[]): Sta
             [`conflicts with ${name}:`, ...paths.map((path) => `- ${path}`)].join("\n"),
           )
           .join("\n")}`;
-  return new StatusError({ code: 409, message: `Apply failed with ${told}`, details: { causes } });
+  return new StatusError({
+    code: 409,
+    message: `Apply failed with ${summary}`,
+    details: { causes },
+  });
 }
 
 function managerText({ manager, operation, subresource, apiVersion }: Manager): string {

@@ -33,8 +33,8 @@ export class Authorizer {
       }
     }
     const list = [...problems];
-    const told = list.length > 1 ? `[${list.join(", ")}]` : list.join("");
-    return { allowed: false, reason: told && `RBAC: ${told}` };
+    const errors = list.length > 1 ? `[${list.join(", ")}]` : list.join("");
+    return { allowed: false, reason: errors && `RBAC: ${errors}` };
   }
 
   /** Throws a `StatusError` 403, in Kubernetes' words, unless the user may do it. */

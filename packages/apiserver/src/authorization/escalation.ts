@@ -69,7 +69,7 @@ function preventBinding(
   if (missing) throw forbidden(type, next.metadata.name ?? "", missing);
 }
 
-/** A role that is not there is told as if the binding were not: so does a real API server. */
+/** A role that does not exist is reported as if the binding did not: so does a real API server. */
 function rulesToBind(
   { resolver }: Authorizer,
   { type, namespace }: ResourceRequest,
@@ -93,8 +93,8 @@ function missingOf(
   const missing = uncovered(rules, wanted);
   if (missing.length === 0) return undefined;
   const who = `user ${JSON.stringify(user.name)} (groups=${listed(user.groups)})`;
-  const told = problems.length > 0 ? `; resolution errors: [${problems.join(", ")}]` : "";
-  return `${who} is attempting to grant RBAC permissions not currently held:\n${describeRules(missing).join("\n")}${told}`;
+  const suffix = problems.length > 0 ? `; resolution errors: [${problems.join(", ")}]` : "";
+  return `${who} is attempting to grant RBAC permissions not currently held:\n${describeRules(missing).join("\n")}${suffix}`;
 }
 
 function aggregates({ aggregationRule }: UnknownObject): boolean {

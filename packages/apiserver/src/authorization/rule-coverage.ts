@@ -85,10 +85,10 @@ function describe({
     ResourceNames: resourceNames,
     Verbs: verbs,
   };
-  const told = Object.entries(parts)
+  const described = Object.entries(parts)
     .filter(([, list]) => list?.length)
     .map(([name, list]) => `${name}:${listed(list ?? [])}`);
-  return `{${told.join(", ")}}`;
+  return `{${described.join(", ")}}`;
 }
 
 /** As Go prints a list of strings. */

@@ -43,10 +43,10 @@ export async function bodyObject(
 /** What is said of a body that is not recognised as an object of any kind. */
 function unrecognized({ kind }: ResourceType): Wording {
   return (problem, text) => {
-    const told = problem.startsWith("yaml")
+    const reported = problem.startsWith("yaml")
       ? problem
       : `couldn't get version/kind; json parse error: ${problem}`;
-    return `the object provided is unrecognized (must be of type ${kind}): ${told} (${summaryOf(text)})`;
+    return `the object provided is unrecognized (must be of type ${kind}): ${reported} (${summaryOf(text)})`;
   };
 }
 

@@ -26,7 +26,7 @@ export async function readText(request: HttpRequest): Promise<string> {
   return text;
 }
 
-/** How a body that cannot be read is told: `problem` in the words of Go's decoders, and the text itself. */
+/** How a body that cannot be read is reported: `problem` in the words of Go's decoders, and the text itself. */
 export type Wording = (problem: string, text: string) => string;
 
 export interface Body {
@@ -116,10 +116,10 @@ export function parseObject(
 function yamlProblem(cause: unknown): string {
   const { reason, mark } = cause as { reason?: string; mark?: { line: number } };
   if (reason === undefined) return String(cause);
-  const told = reason.startsWith("unexpected end of the stream within a flow")
+  const explanation = reason.startsWith("unexpected end of the stream within a flow")
     ? "did not find expected node content"
     : reason;
-  return `yaml: line ${(mark?.line ?? 0) + 1}: ${told}`;
+  return `yaml: line ${(mark?.line ?? 0) + 1}: ${explanation}`;
 }
 
 function loadYaml(text: string): unknown {

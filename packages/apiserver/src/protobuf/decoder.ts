@@ -131,7 +131,7 @@ function wireTypeOf(field: Field): number {
 
 function finite(value: number): number {
   if (Number.isFinite(value)) return value;
-  throw badRequest(`the protobuf body holds ${value}, which JSON cannot tell`);
+  throw badRequest(`the protobuf body holds ${value}, which JSON cannot represent`);
 }
 
 /** Go leaves zeros out of JSON, but never structs, whatever their form in JSON. */

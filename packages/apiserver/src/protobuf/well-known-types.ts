@@ -96,6 +96,6 @@ function parseRaw(raw: string | undefined): unknown {
   try {
     return JSON.parse(raw) as unknown;
   } catch (cause) {
-    throw badRequest("the protobuf body holds a raw value that is no JSON", { cause });
+    throw badRequest("the protobuf body holds a raw value that is not JSON", { cause });
   }
 }

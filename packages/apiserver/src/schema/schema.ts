@@ -101,7 +101,7 @@ export function resolve(schema: Schema): Schema {
   if (!result) {
     const { $ref, ...beside } = schema;
     const target = builtin.definitions[$ref];
-    if (!target) throw new Error(`schema refers to ${$ref}, which is not there`);
+    if (!target) throw new Error(`schema refers to ${$ref}, which does not exist`);
     result = Object.keys(beside).length > 0 ? { ...target, ...beside } : target;
     names.set(result, $ref);
     resolved.set(schema, result);

@@ -222,7 +222,7 @@ export class SqliteJournal {
 
   /** A system that could not write a page may forget it, and tells of that once: what is on disk is known after a restart. */
   #fail(cause: unknown): Error {
-    const message = `the disk failed under the store ${this.#file}; it takes no more writes until it is started anew`;
+    const message = `the disk failed under the store ${this.#file}; it accepts no more writes until it is restarted`;
     return (this.#failure = new Error(message, { cause }));
   }
 

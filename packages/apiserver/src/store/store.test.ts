@@ -203,6 +203,6 @@ test("a disk that fails takes back what it did not get, and gets nothing more", 
   for (const write of lost) await expect(write).rejects.toThrow("the disk failed under the store");
   expect(store.list("/things").map((stored) => stored.object)).toEqual([before.object]);
   const next = store.put(place("next"), undefined, object("next"));
-  await expect(next).rejects.toThrow("it takes no more writes until it is started anew");
+  await expect(next).rejects.toThrow("it accepts no more writes until it is restarted");
   expect(store.get(place("next"))).toBeUndefined();
 });

@@ -25,8 +25,8 @@ describe("what the registry's Pod says", () => {
   test.each([
     [{}, "REGISTRY_KEY is not set"],
     [{ ...needed, SPRY_IMAGES: "[]" }, "SPRY_IMAGES must be a JSON object"],
-    [{ ...needed, REGISTRY_CLEANING: "no" }, "REGISTRY_CLEANING is no JSON object"],
-    [{ ...needed, REGISTRY_CLEANING: "1" }, "REGISTRY_CLEANING is no JSON object"],
+    [{ ...needed, REGISTRY_CLEANING: "no" }, "REGISTRY_CLEANING is not a JSON object"],
+    [{ ...needed, REGISTRY_CLEANING: "1" }, "REGISTRY_CLEANING is not a JSON object"],
     [
       { ...needed, REGISTRY_CLEANING: '{"graceSeconds":-1}' },
       "graceSeconds is -1, not a whole number from 1 to 86400",

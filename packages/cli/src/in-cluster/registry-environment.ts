@@ -65,7 +65,7 @@ function cleaningIn(text: string): RegistryCleaningSettings {
     // Said below.
   }
   if (typeof given !== "object" || given === null)
-    throw new UserError("REGISTRY_CLEANING is no JSON object", wayOut);
+    throw new UserError("REGISTRY_CLEANING is not a JSON object", wayOut);
   const settings = { ...defaultCleaning, ...given };
   const wrong = whatIsWrong(settings);
   if (wrong) throw new UserError(`REGISTRY_CLEANING: ${wrong}`, wayOut);

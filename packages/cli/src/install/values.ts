@@ -170,7 +170,7 @@ function check(values: InstallValues): void {
     );
   }
   if (registry.nodePort < 1 || registry.nodePort > 65535) {
-    throw new UserError(`registry.nodePort ${registry.nodePort} is no port`);
+    throw new UserError(`registry.nodePort ${registry.nodePort} is not a valid port`);
   }
   const wrong = whatIsWrong(registry.cleaning);
   if (wrong) throw new UserError(`registry.cleaning.${wrong}`);

@@ -309,7 +309,7 @@ async function openApiServer(
   dataDir: DataDir,
   options: Omit<ApiServerOptions, "dataDir">,
 ): Promise<ApiServer> {
-  const wayOut = `put a backup in its place with \`npx spry restore --force --data-dir ${dataDir.root} FILE\`, or begin anew in another directory`;
+  const wayOut = `put a backup in its place with \`npx spry restore --force --data-dir ${dataDir.root} FILE\`, or start with another directory`;
   const isLost = existsSync(dataDir.kubeconfig) && !existsSync(path.join(dataDir.api, "state.db"));
   if (isLost) throw new UserError(`the store ${dataDir.api}/state.db is missing`, wayOut);
   try {

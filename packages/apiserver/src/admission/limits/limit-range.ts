@@ -74,14 +74,14 @@ function setDefaults({ spec, metadata }: Pod, items: LimitRangeItem[]): void {
     limits: Object.assign({}, ...own.map((item) => item.default)) as List,
     requests: Object.assign({}, ...own.map((item) => item.defaultRequest)) as List,
   };
-  const told = [
+  const defaulted = [
     ...(spec?.containers ?? []).flatMap((each) => completed(each, defaults, "container")),
     ...(spec?.initContainers ?? []).flatMap((each) => completed(each, defaults, "init container")),
   ];
-  if (told.length === 0) return;
+  if (defaulted.length === 0) return;
   metadata.annotations = {
     ...metadata.annotations,
-    [annotation]: `LimitRanger plugin set: ${told.join("; ")}`,
+    [annotation]: `LimitRanger plugin set: ${defaulted.join("; ")}`,
   };
 }
 
@@ -92,7 +92,7 @@ function completed(
   kind: string,
 ): string[] {
   const resources = (container.resources ??= {}) as Partial<Record<"limits" | "requests", List>>;
-  const told: string[] = [];
+  const defaulted: string[] = [];
   for (const [side, word] of [
     ["requests", "request"],
     ["limits", "limit"],
@@ -101,9 +101,9 @@ function completed(
     const missing = Object.keys(defaults[side]).filter((name) => !Object.hasOwn(given, name));
     if (missing.length === 0) continue;
     resources[side] = { ...defaults[side], ...given };
-    told.push(`${missing.sort().join(", ")} ${word} for ${kind} ${container.name}`);
+    defaulted.push(`${missing.sort().join(", ")} ${word} for ${kind} ${container.name}`);
   }
-  return told;
+  return defaulted;
 }
 
 function podProblems({ spec }: Pod, items: LimitRangeItem[]): string[] {
@@ -160,19 +160,20 @@ interface Amount {
 type Rule = (type: string, name: string, enforced: Quantity, amount: Amount) => string | undefined;
 
 const belowMinimum: Rule = (type, name, enforced, { request, limit }) => {
-  const told = `minimum ${name} usage per ${type} is ${formatQuantity(enforced)}`;
-  if (!request) return `${told}.  No request is specified`;
-  if (request.nano < enforced.nano) return `${told}, but request is ${formatQuantity(request)}`;
-  if (limit && limit.nano < enforced.nano) return `${told}, but limit is ${formatQuantity(limit)}`;
+  const message = `minimum ${name} usage per ${type} is ${formatQuantity(enforced)}`;
+  if (!request) return `${message}.  No request is specified`;
+  if (request.nano < enforced.nano) return `${message}, but request is ${formatQuantity(request)}`;
+  if (limit && limit.nano < enforced.nano)
+    return `${message}, but limit is ${formatQuantity(limit)}`;
   return undefined;
 };
 
 const aboveMaximum: Rule = (type, name, enforced, { request, limit }) => {
-  const told = `maximum ${name} usage per ${type} is ${formatQuantity(enforced)}`;
-  if (!limit) return `${told}.  No limit is specified`;
-  if (limit.nano > enforced.nano) return `${told}, but limit is ${formatQuantity(limit)}`;
+  const message = `maximum ${name} usage per ${type} is ${formatQuantity(enforced)}`;
+  if (!limit) return `${message}.  No limit is specified`;
+  if (limit.nano > enforced.nano) return `${message}, but limit is ${formatQuantity(limit)}`;
   if (request && request.nano > enforced.nano)
-    return `${told}, but request is ${formatQuantity(request)}`;
+    return `${message}, but request is ${formatQuantity(request)}`;
   return undefined;
 };
 
@@ -182,18 +183,18 @@ function aboveMaximumRequest(
   enforced: Quantity,
   request: Quantity | undefined,
 ): string | undefined {
-  const told = `maximum ${name} usage per ${type} is ${formatQuantity(enforced)}`;
-  if (!request) return `${told}.  No request is specified`;
+  const message = `maximum ${name} usage per ${type} is ${formatQuantity(enforced)}`;
+  if (!request) return `${message}.  No request is specified`;
   return request.nano > enforced.nano
-    ? `${told}, but request is ${formatQuantity(request)}`
+    ? `${message}, but request is ${formatQuantity(request)}`
     : undefined;
 }
 
 const aboveRatio: Rule = (type, name, enforced, { request, limit }) => {
-  const told = `${name} max limit to request ratio per ${type} is ${formatQuantity(enforced)}`;
-  if (!request?.nano) return `${told}, but no request is specified or request is 0`;
-  if (!limit?.nano) return `${told}, but no limit is specified or limit is 0`;
+  const message = `${name} max limit to request ratio per ${type} is ${formatQuantity(enforced)}`;
+  if (!request?.nano) return `${message}, but no request is specified or request is 0`;
+  if (!limit?.nano) return `${message}, but no limit is specified or limit is 0`;
   const ratio = Number(limit.nano) / Number(request.nano);
   const largest = Number(enforced.nano) / 1e9;
-  return ratio > largest ? `${told}, but provided ratio is ${ratio.toFixed(6)}` : undefined;
+  return ratio > largest ? `${message}, but provided ratio is ${ratio.toFixed(6)}` : undefined;
 };

@@ -145,14 +145,14 @@ function seLinuxOptions(types: readonly string[]): Check["check"] {
     const badTypes = ordered(
       all.flatMap((each) => (each && !types.includes(each.type ?? "") ? [each.type] : [])),
     );
-    const told = [
+    const found = [
       ...(badTypes.length > 0 ? [`${plural("type", badTypes.length)} ${quoted(badTypes)}`] : []),
       ...(all.some((each) => each?.user) ? ["user may not be set"] : []),
       ...(all.some((each) => each?.role) ? ["role may not be set"] : []),
     ];
     return {
       reason: "seLinuxOptions",
-      detail: `${who} set forbidden securityContext.seLinuxOptions: ${told.join("; ")}`,
+      detail: `${who} set forbidden securityContext.seLinuxOptions: ${found.join("; ")}`,
     };
   };
 }
@@ -168,10 +168,10 @@ function seccompAnnotations(pod: CheckedPod): Violation | undefined {
     );
   });
   if (bad.length === 0) return undefined;
-  const told = ordered(bad.map((key) => `${key}=${JSON.stringify(annotations[key])}`));
+  const found = ordered(bad.map((key) => `${key}=${JSON.stringify(annotations[key])}`));
   return {
     reason: "seccompProfile",
-    detail: `forbidden ${plural("annotation", told.length)} ${told.join(", ")}`,
+    detail: `forbidden ${plural("annotation", found.length)} ${found.join(", ")}`,
   };
 }
 
@@ -210,7 +210,7 @@ function windowsHostProcess(pod: CheckedPod): Violation | undefined {
   };
 }
 
-/** The level `baseline` (`k8s.io/pod-security-admission/policy`), in the order in which violations are told. */
+/** The level `baseline` (`k8s.io/pod-security-admission/policy`), in the order in which violations are reported. */
 export const baselineChecks: Check[] = [
   { id: "appArmorProfile", since: 0, check: appArmorProfile },
   { id: "capabilities_baseline", since: 0, check: capabilities },

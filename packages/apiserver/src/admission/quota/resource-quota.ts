@@ -240,8 +240,8 @@ function missingResources(
   const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
   const missing = required.flatMap((name) => {
     const without = containers.filter((each) => !ownUsage(each).has(name));
-    const told = without.map((each) => each.name).sort();
-    return told.length > 0 ? [`${name} for: ${[...new Set(told)].join(",")}`] : [];
+    const names = without.map((each) => each.name).sort();
+    return names.length > 0 ? [`${name} for: ${[...new Set(names)].join(",")}`] : [];
   });
   return missing.length > 0 ? `must specify ${missing.join("; ")}` : undefined;
 }

@@ -64,9 +64,9 @@ export function responseOf(answer: string, review: Review, phase: WebhookPhase):
     );
   }
   if (apiVersion !== review.apiVersion || !kind) {
-    const told = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+    const received = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
     throw invalid(
-      `expected webhook response of ${review.apiVersion}, Kind=AdmissionReview, got ${told}, Kind=${kind}`,
+      `expected webhook response of ${review.apiVersion}, Kind=AdmissionReview, got ${received}, Kind=${kind}`,
     );
   }
   if (phase === "validating") {
@@ -87,7 +87,7 @@ function parsed(answer: string) {
     read = JSON.parse(answer);
   } catch {
     throw new Error(
-      "failed to call webhook: couldn't get version/kind; json parse error: the answer is no JSON",
+      "failed to call webhook: couldn't get version/kind; json parse error: the response is not JSON",
     );
   }
   return ((typeof read === "object" && read) || {}) as {
@@ -100,11 +100,11 @@ function parsed(answer: string) {
 /** The refusal of a webhook, in its own words and with its own code. */
 export function refusal(name: string, { status }: AdmissionResponse): StatusError {
   const denied = `admission webhook ${JSON.stringify(name)} denied the request`;
-  const told = status?.message || status?.reason;
+  const explanation = status?.message || status?.reason;
   const code = status?.code ?? 0;
   const error = new StatusError({
     code: code >= 400 && code < 600 ? code : 400,
-    message: told ? `${denied}: ${told}` : `${denied} without explanation`,
+    message: explanation ? `${denied}: ${explanation}` : `${denied} without explanation`,
     ...(status?.details && { details: status.details }),
   });
   // A reason that the webhook does not give is none.

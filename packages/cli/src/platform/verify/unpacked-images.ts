@@ -35,7 +35,7 @@ export async function* unpackedImages(
     yield {
       what: `unpacked image sha256:${name}`,
       problem: difference,
-      wayOut: `stop the platform and remove ${path.join(images, name)} and the directories base-* beside it: it is unpacked again when it is needed`,
+      wayOut: `stop the platform and remove ${path.join(images, name)} and the directories base-* next to it: the image is unpacked again when it is needed`,
     };
   }
   if (damaged > 0) return;
