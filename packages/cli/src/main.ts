@@ -38,6 +38,31 @@ const program = new Command("spry")
   .showHelpAfterError("(see spry --help)");
 
 program
+  .command("init [dir]")
+  .description("create a directory with a Function")
+  .option("-r, --runtime <name>", "nodejs22, nodejs24, nodejs26, python312 or python314")
+  .option("-t, --template <name>", "kind of handler, see --list")
+  .option("--name <name>", "name of the Function (default: the directory's)")
+  .option("--list", "list the templates")
+  .option("--force", "overwrite files")
+  .action(async (dir, options) => (await import("./commands/init.ts")).init(dir ?? ".", options));
+
+program
+  .command("dev [dir]")
+  .description("run a directory as on the platform, and the new code at each save")
+  .option("-p, --port <port>", "port on 127.0.0.1, 0: any free one (default: 3000, or a free one)", port)
+  .option("--inspect [port]", "open the debugger's port (Node.js: 9229, Python: 5678)")
+  .option("--inspect-brk [port]", "the same, and wait for a debugger before the code is loaded")
+  .option(
+    "--neighbour <name=url>",
+    "where http://NAME.NAMESPACE.svc.cluster.local leads (repeatable)",
+    collect,
+  )
+  .action(async (dir, _options, command) =>
+    (await import("./commands/dev.ts")).dev(dir ?? ".", command.optsWithGlobals()),
+  );
+
+program
   .command("up")
   .description("run the whole platform on this machine until Ctrl-C")
   .option("--data-dir <dir>", "directory for all data", ".spry")

@@ -1,8 +1,10 @@
 /** The single machine: what controls workloads on it, and the agent that runs their Pods. */
 export { type ControllersOptions, startControllers } from "./controllers/start-controllers.ts";
+export { ServiceFiles } from "./network/service-files.ts";
 export { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
 export { openOciSandbox, type OciSandboxOptions } from "./sandbox/oci/oci-sandbox.ts";
 export { fetchPython } from "./sandbox/fetch-python.ts";
+export { Interpreters } from "./sandbox/interpreters.ts";
 export { findPython } from "./sandbox/python-installations.ts";
 export { TrialFailed } from "./sandbox/confinement/trial-failed.ts";
 export { openProcessSandbox, processSandbox } from "./sandbox/process-sandbox.ts";

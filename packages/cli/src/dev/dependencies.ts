@@ -1,0 +1,135 @@
+/**
+ * The packages of a directory, as the builder would install them. A `node_modules` that is there and fits the manifest
+ * and the lock file is used as it is; otherwise they go to the cache folder, so that the directory stays as the user
+ * left it (installing with --omit=dev into it would delete the user's development packages).
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { planInstallation } from "@spry/image";
+import { type SourceList } from "../project/files.ts";
+import { type Project } from "../project/project.ts";
+import { cacheDir, fileAtHome } from "./places.ts";
+
+/** Where the packages are: in the directory itself, elsewhere, or not needed. */
+export type Packages = { kind: "none" } | { kind: "own" } | { kind: "cache"; modules: string };
+
+const manifests =
+  /^(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|\.npmrc|pyproject\.toml|.*requirements.*\.txt|requirements\/.*)$/;
+const code = /\.[cm]?[jt]s$/;
+const maxCodeBytes = 16_000_000;
+
+/** Whether a file says which packages are needed. `file`: relative. */
+export const isManifest = (file: string): boolean => manifests.test(file);
+
+/** Installs what is missing. Throws a BuildError with the installer's words. */
+export async function providePackages(
+  { root, runtime }: Project,
+  source: SourceList,
+  { bin, report }: { bin: string; report: (line: string) => void },
+): Promise<Packages> {
+  if (runtime.language === "nodejs" && fits(root)) return { kind: "own" };
+  let room = maxCodeBytes;
+  const files = source.files
+    .filter(({ path: name, size }) => isManifest(name) || (code.test(name) && (room -= size) > 0))
+    .map(({ path: name, file }) => ({ path: name, content: readFileSync(file), mode: 0o644 }));
+  const plan = planInstallation({
+    files,
+    runtime: runtime.name,
+    npmConfig: fileAtHome(".npmrc"),
+    pipConfig: fileAtHome(".config/pip/pip.conf"),
+    report,
+  });
+  if (!plan) return { kind: "none" };
+  const dir = path.join(cacheDir(), "packages", plan.key);
+  if (existsSync(dir)) return { kind: "cache", modules: plan.modulesIn(dir) };
+  report(`installing packages with ${runtime.language === "nodejs" ? "npm" : "pip"} ...`);
+  const partial = `${dir}.${process.pid}`;
+  mkdirSync(partial, { recursive: true });
+  const before = { PATH: process.env["PATH"], cache: process.env["npm_config_cache"] };
+  process.env["PATH"] = `${bin}${path.delimiter}${before.PATH ?? ""}`;
+  process.env["npm_config_cache"] ??= path.join(cacheDir(), "npm");
+  try {
+    await plan.install(partial);
+    rmSync(path.join(partial, "home"), { recursive: true, force: true });
+    // Two processes may have installed the same.
+    if (existsSync(dir)) rmSync(partial, { recursive: true, force: true });
+    else renameSync(partial, dir);
+  } finally {
+    restore("PATH", before.PATH);
+    restore("npm_config_cache", before.cache);
+    rmSync(partial, { recursive: true, force: true });
+  }
+  return { kind: "cache", modules: plan.modulesIn(dir) };
+}
+
+function restore(name: string, value: string | undefined): void {
+  if (value === undefined) Reflect.deleteProperty(process.env, name);
+  else process.env[name] = value;
+}
+
+interface Lock {
+  packages?: Record<string, { version?: string; dev?: boolean; optional?: boolean; link?: boolean }>;
+}
+
+/** Whether `node_modules` has what package.json and a lock file ask for, and in the lock file's versions. */
+function fits(root: string): boolean {
+  const installed = readJson<Lock>(path.join(root, "node_modules/.package-lock.json"));
+  if (!installed?.packages) return false;
+  const manifest = readJson<{ dependencies?: object }>(path.join(root, "package.json")) ?? {};
+  const names = Object.keys(manifest.dependencies ?? {});
+  const has = (name: string) => existsSync(path.join(root, "node_modules", name, "package.json"));
+  if (!names.every(has)) return false;
+  const lock = readJson<Lock>(path.join(root, "package-lock.json"));
+  return Object.entries(lock?.packages ?? {}).every(
+    ([place, { version, dev, optional, link }]) =>
+      place === "" ||
+      dev === true ||
+      optional === true ||
+      link === true ||
+      installed.packages?.[place]?.version === version,
+  );
+}
+
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- says at the call what is expected
+function readJson<T>(file: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as T;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Writes a module that lets the code below `root` find the packages of `modules`, for `node --require`: Node.js looks
+ * for them next to the importing file only. What the directory has itself is found first. Returns the file.
+ */
+export function writeResolveHook(scratch: string, root: string, modules: string): string {
+  const file = path.join(scratch, "packages.cjs");
+  writeFileSync(file, `(${resolveFrom.toString()})(${JSON.stringify(root)}, ${JSON.stringify(modules)});\n`);
+  return file;
+}
+
+/** Runs in the Function's process, from its text: it can use nothing of this file. */
+function resolveFrom(root: string, modules: string): void {
+  const { createRequire, registerHooks } = process.getBuiltinModule("node:module");
+  const { pathToFileURL } = process.getBuiltinModule("node:url");
+  const inside = pathToFileURL(`${root}/`).href;
+  const parentURL = pathToFileURL(`${modules}/../package.json`).href;
+  const require = createRequire(parentURL);
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const isPackage = /^(?:@[^/]|[^./#@])/.test(specifier) && !/^\w+:/.test(specifier);
+      if (!isPackage || !context.parentURL?.startsWith(inside)) return nextResolve(specifier, context);
+      try {
+        return nextResolve(specifier, context);
+      } catch (error) {
+        try {
+          if (!context.conditions.includes("require")) return nextResolve(specifier, { ...context, parentURL });
+          return { url: pathToFileURL(require.resolve(specifier)).href, shortCircuit: true };
+        } catch {
+          throw error;
+        }
+      }
+    },
+  });
+}

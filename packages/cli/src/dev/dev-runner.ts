@@ -1,0 +1,179 @@
+/** Keeps a session in step with its directory: what a saved file means, and what then has to be done. */
+import path from "node:path";
+import { messageOf, type KubeClient } from "@spry/kube";
+import { BuildError } from "@spry/image";
+import { listSource, type SourceList } from "../project/files.ts";
+import { hasBuildScript, openProject, type Project } from "../project/project.ts";
+import { configName } from "../project/schema.ts";
+import { UserError } from "../user-error.ts";
+import { isManifest, type Packages, providePackages, writeResolveHook } from "./dependencies.ts";
+import { environmentFor } from "./environment.ts";
+import { type Neighbours } from "./neighbours.ts";
+import { type RuntimeProgram, runtimeProgram } from "./runtime-program.ts";
+import { Session, type SessionEvents, type SessionPlan } from "./session.ts";
+import { SourceWatch } from "./watch-source.ts";
+
+export interface DevRunnerOptions {
+  directory: string;
+  scratch: string;
+  namespace: string;
+  publisher: string;
+  neighbours: Neighbours;
+  client: KubeClient | undefined;
+  /** Port of the debugger, and whether to wait for one. */
+  inspect: { port: number | undefined; wait: boolean } | undefined;
+  events: SessionEvents;
+  report: (line: string) => void;
+}
+
+const defaultInspectPorts = { nodejs: 9229, python: 5678 };
+
+export class DevRunner {
+  readonly session: Session;
+  #project: Project;
+  #packages: Packages | undefined;
+  readonly #program: RuntimeProgram;
+  readonly #options: DevRunnerOptions;
+  readonly #watch: SourceWatch;
+  /** Files that changed since the last preparation. */
+  readonly #changed = new Set<string>();
+  #preparing: Promise<void> | undefined;
+
+  private constructor(
+    options: DevRunnerOptions,
+    project: Project,
+    source: SourceList,
+    program: RuntimeProgram,
+    session: Session,
+  ) {
+    this.#options = options;
+    this.#project = project;
+    this.#program = program;
+    this.session = session;
+    this.#watch = new SourceWatch(project.root, source, (file) => this.#onChange(file));
+  }
+
+  /** Makes everything ready and loads the code. A directory that cannot be run at all is a UserError. */
+  static async start(options: DevRunnerOptions): Promise<DevRunner> {
+    const project = openProject(options.directory);
+    const source = listSource(project.root);
+    const program = await runtimeProgram(project.runtime, options.scratch, options.report);
+    const empty: SessionPlan = {
+      launch: { command: program.command, args: [program.script], env: {} },
+      root: project.root,
+      env: {},
+      isInspected: false,
+    };
+    const session = new Session(empty, options.events);
+    const runner = new DevRunner(options, project, source, program, session);
+    await runner.#prepare();
+    return runner;
+  }
+
+  get project(): Project {
+    return this.#project;
+  }
+
+  /** Loads everything again. */
+  restart(): void {
+    this.#changed.add(configName);
+    this.#prepareAgain();
+  }
+
+  async close(): Promise<void> {
+    this.#watch.close();
+    await this.session.close();
+  }
+
+  #onChange(file: string): void {
+    this.#changed.add(file);
+    const isSettings = file === configName || file === ".env" || isManifest(file);
+    if (isSettings || this.#preparing || !this.#packages) this.#prepareAgain();
+    else void this.session.restart();
+  }
+
+  #prepareAgain(): void {
+    this.#preparing ??= this.#prepare().finally(() => {
+      this.#preparing = undefined;
+      if (this.#changed.size > 0) this.#prepareAgain();
+    });
+  }
+
+  async #prepare(): Promise<void> {
+    this.#changed.clear();
+    try {
+      const before = this.#project.runtime.name;
+      this.#project = openProject(this.#options.directory);
+      if (this.#project.runtime.name !== before)
+        throw new UserError(
+          `the runtime is now ${this.#project.runtime.name}`,
+          "end spry dev and start it again",
+        );
+      const source = listSource(this.#project.root);
+      this.#packages = await providePackages(this.#project, source, {
+        bin: this.#program.bin,
+        report: this.#options.report,
+      });
+      const plan = await this.#plan(this.#packages);
+      await this.session.restart(plan);
+    } catch (error) {
+      if (!(error instanceof UserError || error instanceof BuildError)) throw error;
+      const wayOut = error instanceof UserError && error.wayOut ? `\n${error.wayOut}` : "";
+      const [summary = "", ...rest] = error.message.split("\n");
+      this.session.fail({ summary, details: `${rest.join("\n")}${wayOut}`.trim() });
+    }
+  }
+
+  async #plan(packages: Packages): Promise<SessionPlan> {
+    const { scratch, namespace, publisher, client, neighbours, inspect, report } = this.#options;
+    const { root, runtime } = this.#project;
+    const isPython = runtime.language === "python";
+    const modules = packages.kind === "cache" ? packages.modules : undefined;
+    const own = await environmentFor(this.#project, {
+      namespace,
+      scratch,
+      bin: this.#program.bin,
+      publisher,
+      modules,
+      inspect: inspect && inspectText(runtime.language, inspect),
+      client,
+      report,
+    });
+    const env = { ...own, ...neighbours.env(isPython ? undefined : (own["NODE_OPTIONS"] ?? "")) };
+    const { command, script } = this.#program;
+    const hook = modules && !isPython ? ["--require", writeResolveHook(scratch, root, modules)] : [];
+    // Compiled files are not the user's to find among the sources.
+    const early = isPython ? { PYTHONDONTWRITEBYTECODE: "1" } : {};
+    return {
+      launch: { command, args: [...hook, script], env: { ...pick(env, neededAtStart), ...early } },
+      root,
+      env: isPython ? without(env, tooLateForPython) : env,
+      isInspected: inspect !== undefined,
+    };
+  }
+}
+
+function inspectText(
+  language: keyof typeof defaultInspectPorts,
+  { port = defaultInspectPorts[language], wait }: { port: number | undefined; wait: boolean },
+): string {
+  return `127.0.0.1:${port}${wait ? ",wait" : ""}`;
+}
+
+/** What an interpreter reads when it starts, and never again (docs/runtime-contract.md 1.5). */
+const neededAtStart = /^(?:NODE_|UV_|SSL_|PYTHON|LD_|MALLOC_|GLIBC_TUNABLES|PATH$|HOME$|TMPDIR$|SPRY_SERVICES$)/;
+const tooLateForPython = /^(?:PYTHON(?!PATH$|UNBUFFERED$)|LD_|MALLOC_|GLIBC_TUNABLES)/;
+
+type Variables = Record<string, string>;
+const pick = (env: Variables, names: RegExp): Variables =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => names.test(name)));
+const without = (env: Variables, names: RegExp): Variables =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !names.test(name)));
+
+/** A sentence about what a directory asks for and `spry dev` does not do; undefined if there is nothing. */
+export function limitationOf({ root }: Project): string | undefined {
+  if (!hasBuildScript(root)) return undefined;
+  return `package.json has a build script, which images run and ${path.basename(root)} is served without: run its watch mode`;
+}
+
+export const problemOf = (error: unknown): string => messageOf(error);

@@ -1,0 +1,91 @@
+/** CloudEvents at a desk: one that is sent to the Function, and a place for those that it publishes. */
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import path from "node:path";
+import { UserError } from "../user-error.ts";
+
+/** The file whose event the key `e` sends. */
+export const eventFile = "event.json";
+const maxBytes = 1024 * 1024;
+
+/** The event of `event.json`, or an example; always with an id and a time of its own. */
+export function exampleEvent(root: string): Record<string, unknown> {
+  const file = path.join(root, eventFile);
+  let given: Record<string, unknown> = {
+    type: "example.event.v1",
+    source: "spry-dev",
+    datacontenttype: "application/json",
+    data: { hello: "world" },
+  };
+  if (existsSync(file)) {
+    try {
+      given = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+    } catch (error) {
+      throw new UserError(`${eventFile} is not valid JSON: ${(error as Error).message}`);
+    }
+  }
+  return { specversion: "1.0", ...given, id: randomUUID(), time: new Date().toISOString() };
+}
+
+/** Sends an event, in structured mode, to an address; returns the response's status. */
+export async function emit(url: string, event: Record<string, unknown>): Promise<number> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/cloudevents+json" },
+    body: JSON.stringify(event),
+  });
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** Listens where `PUBLISHER_PROXY_ADDRESS` points; `onEvent` gets one line about each event. */
+export async function startCollector(
+  onEvent: (line: string) => void,
+): Promise<{ url: string; close(): void }> {
+  const server = createServer((request, response) => void collect(request, response, onEvent));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  server.unref();
+  const { port } = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}/publish`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function collect(
+  request: IncomingMessage,
+  response: ServerResponse,
+  onEvent: (line: string) => void,
+): Promise<void> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBytes) return void response.writeHead(413).end();
+      chunks.push(chunk);
+    }
+  } catch {
+    return;
+  }
+  const text = Buffer.concat(chunks).toString();
+  const isStructured = /cloudevents\+json/.test(request.headers["content-type"] ?? "");
+  const event = isStructured ? parsed(text) : undefined;
+  const type = event?.["type"] ?? request.headers["ce-type"] ?? "event";
+  const source = event?.["source"] ?? request.headers["ce-source"] ?? "";
+  const data = event ? JSON.stringify(event["data"] ?? event["data_base64"] ?? null) : text;
+  onEvent(`published ${String(type)} from ${String(source)}: ${data.slice(0, 200)}`);
+  response.writeHead(204).end();
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}

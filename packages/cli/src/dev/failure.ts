@@ -1,0 +1,38 @@
+/** Why code could not be loaded: what the runtime wrote, with the place in the user's file first. */
+import path from "node:path";
+import { stripVTControlCharacters } from "node:util";
+
+export interface Failure {
+  /** One line: `handler.ts:4: SyntaxError: Unexpected token ';'`. */
+  summary: string;
+  /** All of it, with paths relative to the directory. */
+  details: string;
+}
+
+/** Reads a runtime's output. `root`: the directory with the code. */
+export function failureIn(output: string, root: string): Failure {
+  const text = stripVTControlCharacters(output).trim();
+  const escaped = root.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+  const places = [
+    ...text.matchAll(new RegExp(`${escaped}/([^\\n:"()]+):(\\d+)`, "g")),
+    ...[...text.matchAll(new RegExp(`File "${escaped}/([^\\n"]+)", line (\\d+)`, "g"))].toReversed(),
+  ].filter(([, file = ""]) => !file.startsWith("node_modules/"));
+  const [place] = places;
+  const message = messageIn(text);
+  return {
+    summary: place ? `${place[1]}:${place[2]}: ${message}` : message,
+    details: text
+      .replaceAll(`file://${root}${path.sep}`, "")
+      .replaceAll(`${root}${path.sep}`, "")
+      .replace(/\n+Node\.js v\d+[\d.]*$/, ""),
+  };
+}
+
+function messageIn(text: string): string {
+  const lines = text.split("\n").map((line) => line.trim());
+  const named = /^(?:Uncaught )?([A-Z]\w*(?:Error|Exception|Interrupt)\b.*)$/;
+  // The last of a chain is the outermost in Python, and the only one in Node.js.
+  const error = lines.findLast((line) => named.test(line));
+  if (error) return error.replace(/ \[ERR_\w+\]/, "").replace(/ \{$/, "");
+  return lines.find((line) => line.startsWith("loading the Function: ")) ?? lines.at(-1) ?? "the process ended without a message";
+}

@@ -1,0 +1,139 @@
+/** The port that the user calls: passes each request on to the process that has the newest code. */
+import { randomUUID } from "node:crypto";
+import {
+  createServer,
+  type IncomingMessage,
+  request as httpRequest,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { connect, type Socket } from "node:net";
+import { type Duplex } from "node:stream";
+import { failurePage } from "./failure-page.ts";
+import { type Failure } from "./failure.ts";
+import { type RuntimeProcess } from "./runtime-process.ts";
+import { type Session } from "./session.ts";
+
+/** Gets a line about each request that has been answered. */
+export type OnRequest = (line: { method: string; path: string; status: number; ms: number }) => void;
+
+export function createFrontServer(session: Session, onRequest: OnRequest): Server {
+  const server = createServer((request, response) => {
+    const begin = performance.now();
+    response.once("close", () => {
+      const { method = "", url = "" } = request;
+      onRequest({ method, path: url, status: response.statusCode, ms: performance.now() - begin });
+    });
+    void session.current().then((found) => {
+      if (response.destroyed) return;
+      if (isFailure(found)) sendFailure(request, response, found, 500);
+      else forward(request, response, found, session, true);
+    });
+  });
+  // The Function has its own limit.
+  server.requestTimeout = 0;
+  server.on("upgrade", (request, socket, head) => void upgrade(session, request, socket, head));
+  return server;
+}
+
+const isFailure = (found: RuntimeProcess | Failure): found is Failure => "summary" in found;
+
+function forward(
+  request: IncomingMessage,
+  response: ServerResponse,
+  target: RuntimeProcess,
+  session: Session,
+  mayRetry: boolean,
+): void {
+  const leave = target.enter();
+  response.once("close", leave);
+  const { method, url: path, headers } = request;
+  const onward = httpRequest(
+    {
+      host: "127.0.0.1",
+      port: target.port,
+      agent: target.agent,
+      method,
+      path,
+      setHost: false,
+      headers: forwardedHeaders(request),
+    },
+    (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
+      answer.pipe(response);
+      answer.once("error", () => response.destroy());
+    },
+  );
+  response.once("close", () => onward.destroy());
+  onward.once("error", (error: NodeJS.ErrnoException) => {
+    leave();
+    if (response.headersSent || response.destroyed) return void response.destroy();
+    const isRepeatable = headers["content-length"] === undefined && !headers["transfer-encoding"];
+    if (mayRetry && isRepeatable && /^(?:GET|HEAD|OPTIONS)$/.test(method ?? "")) {
+      void session.current().then((found) => {
+        if (isFailure(found)) sendFailure(request, response, found, 500);
+        else forward(request, response, found, session, false);
+      });
+      return;
+    }
+    const summary = "the Function's process ended before it responded";
+    sendFailure(request, response, { summary, details: error.message }, 502);
+  });
+  request.pipe(onward);
+}
+
+function forwardedHeaders({ headers, socket }: IncomingMessage): IncomingMessage["headers"] {
+  return {
+    ...headers,
+    "x-forwarded-for": socket.remoteAddress ?? "127.0.0.1",
+    "x-forwarded-proto": "http",
+    ...(headers.host && { "x-forwarded-host": headers.host }),
+    "x-request-id": headers["x-request-id"] ?? randomUUID(),
+  };
+}
+
+/** A page for browsers, JSON for everything else. */
+function sendFailure(
+  request: IncomingMessage,
+  response: ServerResponse,
+  failure: Failure,
+  status: number,
+): void {
+  const isBrowser = /\btext\/html\b/.test(request.headers.accept ?? "");
+  const body = isBrowser
+    ? failurePage(failure)
+    : `${JSON.stringify({ error: failure.summary, details: failure.details.split("\n") }, null, 2)}\n`;
+  request.resume();
+  response.writeHead(status, {
+    "content-type": isBrowser ? "text/html; charset=utf-8" : "application/json",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+  });
+  response.end(request.method === "HEAD" ? undefined : body);
+}
+
+async function upgrade(
+  session: Session,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> {
+  const found = await session.current();
+  if (isFailure(found))
+    return void socket.end("HTTP/1.1 500 Internal Server Error\r\nconnection: close\r\n\r\n");
+  const leave = found.enter();
+  const onward: Socket = connect(found.port, "127.0.0.1", () => {
+    const lines = [`${request.method} ${request.url} HTTP/1.1`];
+    for (let i = 0; i < request.rawHeaders.length; i += 2)
+      lines.push(`${request.rawHeaders[i]}: ${request.rawHeaders[i + 1]}`);
+    onward.write(`${lines.join("\r\n")}\r\n\r\n`);
+    onward.write(head);
+    socket.pipe(onward).pipe(socket);
+  });
+  const end = () => {
+    leave();
+    socket.destroy();
+    onward.destroy();
+  };
+  for (const each of [socket, onward]) each.once("close", end).on("error", end);
+}

@@ -1,0 +1,146 @@
+/** One process of the runtime, which waits for the directory and then serves it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { Agent } from "node:http";
+import { createServer } from "node:net";
+import { type Writable } from "node:stream";
+
+export interface LaunchOptions {
+  command: string;
+  args: readonly string[];
+  /** What must be in the environment when the process starts; the rest comes with the directory. */
+  env: Record<string, string>;
+  /** Gets the process's output as it comes. */
+  onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void;
+}
+
+/** How a process ended; `output` is what it wrote last, at most 64 KiB. */
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  output: string;
+}
+
+const outputLimit = 64 * 1024;
+
+/** A child in a process group of its own, so that nothing of it is left behind. */
+export class RuntimeProcess {
+  readonly ended: Promise<Ended>;
+  readonly agent = new Agent({ keepAlive: true, maxFreeSockets: 64 });
+  port = 0;
+  /** Requests that it has not answered yet. */
+  open = 0;
+  readonly #child: ChildProcess;
+  #output = "";
+  #isEnded = false;
+  #whenIdle: (() => void) | undefined;
+
+  constructor({ command, args, env, onOutput }: LaunchOptions) {
+    this.#child = spawn(command, args, {
+      env: { ...env, SPRY_WARM_FD: "4" },
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+      detached: true,
+    });
+    const collect = (stream: "stdout" | "stderr") => (chunk: Buffer) => {
+      this.#output = (this.#output + chunk.toString()).slice(-outputLimit);
+      onOutput(chunk, stream);
+    };
+    this.#child.stdout?.on("data", collect("stdout"));
+    this.#child.stderr?.on("data", collect("stderr"));
+    // A process that has ended does not read.
+    (this.#child.stdio[4] as Writable).on("error", () => {});
+    this.ended = new Promise((resolve) => {
+      const end = (code: number | null, signal: NodeJS.Signals | null) => {
+        if (this.#isEnded) return;
+        this.#isEnded = true;
+        this.agent.destroy();
+        resolve({ code, signal, output: this.#output });
+      };
+      this.#child.once("error", (error) => {
+        this.#output += `${error.message}\n`;
+        end(1, null);
+      });
+      this.#child.once("close", end);
+      // A program that it has started may hold the streams open.
+      this.#child.once("exit", (code, signal) => setTimeout(end, 100, code, signal));
+    });
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Becomes the directory's process. Resolves once the code is loaded, with undefined, or when the process has ended. */
+  async serve(directory: string, env: Record<string, string>): Promise<Ended | undefined> {
+    this.port = await freePort();
+    this.#output = "";
+    const message = {
+      directory,
+      env: { ...env, SPRY_READY_FD: "3", SERVER_HOST: "127.0.0.1", FUNC_PORT: String(this.port) },
+    };
+    const ready = new Promise<undefined>((resolve) => {
+      (this.#child.stdio[3] as NodeJS.ReadableStream).once("data", () => resolve(undefined));
+    });
+    (this.#child.stdio[4] as Writable).end(`${JSON.stringify(message)}\n`);
+    return Promise.race([ready, this.ended]);
+  }
+
+  /** Counts a request; the returned function is to be called when it is over. */
+  enter(): () => void {
+    this.open++;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      if (--this.open === 0) this.#whenIdle?.();
+    };
+  }
+
+  /** Ends the process when it has finished its requests, at the latest after `limitMs`. */
+  async retire(limitMs: number): Promise<void> {
+    if (this.open > 0) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+        timer = setTimeout(resolve, limitMs);
+        void this.ended.then(() => resolve());
+      });
+      clearTimeout(timer);
+    }
+    await this.stop();
+  }
+
+  /** SIGTERM, and SIGKILL after two seconds. */
+  async stop(): Promise<void> {
+    if (this.#isEnded) return;
+    this.#signal("SIGTERM");
+    const timer = setTimeout(() => this.#signal("SIGKILL"), 2000);
+    await this.ended;
+    clearTimeout(timer);
+  }
+
+  kill(): void {
+    this.#signal("SIGKILL");
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#isEnded) return;
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // It has just ended.
+    }
+  }
+}
+
+/** A port on which nothing listens now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}

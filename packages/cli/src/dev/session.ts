@@ -1,0 +1,169 @@
+/**
+ * Which process answers: the newest code's, or none while it cannot be loaded. A save starts the next one at once; requests
+ * wait for it, and the old one finishes those that it has.
+ */
+import { type Failure, failureIn } from "./failure.ts";
+import { type LaunchOptions, RuntimeProcess } from "./runtime-process.ts";
+
+/** What processes are started with, and what they become. */
+export interface SessionPlan {
+  launch: Pick<LaunchOptions, "command" | "args" | "env">;
+  root: string;
+  /** All of the Function's environment. */
+  env: Record<string, string>;
+  /** One debugger at a time can have the port: the old process ends before the new one starts. */
+  isInspected: boolean;
+}
+
+export interface SessionEvents {
+  onOutput: LaunchOptions["onOutput"];
+  /** New code answers; milliseconds since the save. */
+  onReady: (milliseconds: number) => void;
+  onFailure: (failure: Failure) => void;
+  /** A process that served has ended by itself. */
+  onCrash: (sentence: string) => void;
+}
+
+const finishMs = 30_000;
+const finishInspectedMs = 1000;
+/** A process that ends sooner is not started again until something changes. */
+const crashLoopMs = 1000;
+/** A save can be several writes. */
+const settleMs = 3;
+
+type State =
+  | { kind: "starting"; settled: Promise<void> }
+  | { kind: "ready"; process: RuntimeProcess }
+  | { kind: "failed"; failure: Failure };
+
+export class Session {
+  #plan: SessionPlan;
+  readonly #events: SessionEvents;
+  #state: State = { kind: "starting", settled: Promise.resolve() };
+  #spare: RuntimeProcess | undefined;
+  #serving: RuntimeProcess | undefined;
+  readonly #all = new Set<RuntimeProcess>();
+  #round = 0;
+  #isClosed = false;
+
+  constructor(plan: SessionPlan, events: SessionEvents) {
+    this.#plan = plan;
+    this.#events = events;
+  }
+
+  /** Starts the newest code. `plan`: what has changed besides the code. Resolves when it answers, or cannot. */
+  restart(plan?: SessionPlan): Promise<void> {
+    if (plan) this.#use(plan);
+    const round = ++this.#round;
+    const settled = this.#start(round, performance.now());
+    this.#state = { kind: "starting", settled };
+    return settled;
+  }
+
+  /** Something other than the code is wrong: nothing answers until the next `restart`. */
+  fail(failure: Failure): void {
+    this.#round++;
+    this.#state = { kind: "failed", failure };
+    this.#events.onFailure(failure);
+    void this.#retireServing();
+  }
+
+  /** The process for a request, or why none can answer it. Waits while code is being loaded. */
+  async current(): Promise<RuntimeProcess | Failure> {
+    // A save that came before this request is noticed before it is passed on.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (;;) {
+      const state = this.#state;
+      if (state.kind === "ready") return state.process;
+      if (state.kind === "failed") return state.failure;
+      await state.settled;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#round++;
+    this.#spare?.kill();
+    await Promise.all([...this.#all].map((each) => each.stop()));
+  }
+
+  /** At once, for a process that is ending itself. */
+  kill(): void {
+    for (const each of this.#all) each.kill();
+  }
+
+  #use(plan: SessionPlan): void {
+    const same = JSON.stringify(plan.launch) === JSON.stringify(this.#plan.launch);
+    this.#plan = plan;
+    if (same) return;
+    this.#spare?.kill();
+    this.#spare = undefined;
+  }
+
+  async #start(round: number, begin: number): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
+    // A newer start has taken over, and requests that wait for this one then wait for that.
+    if (round !== this.#round) return;
+    const { root, env, isInspected } = this.#plan;
+    if (isInspected) await this.#retireServing();
+    const next = this.#takeSpare();
+    const ended = await next.serve(root, env);
+    if (round !== this.#round || this.#isClosed) {
+      void next.stop();
+      return;
+    }
+    if (ended) {
+      const failure = failureIn(ended.output, root);
+      this.#state = { kind: "failed", failure };
+      this.#events.onFailure(failure);
+      void this.#retireServing();
+    } else {
+      void this.#retireServing();
+      this.#serving = next;
+      this.#state = { kind: "ready", process: next };
+      this.#events.onReady(performance.now() - begin);
+      this.#watch(next);
+    }
+    // After the requests that waited: the machine is theirs first.
+    setTimeout(() => this.#prepareSpare(), 30);
+  }
+
+  #takeSpare(): RuntimeProcess {
+    const spare = this.#spare;
+    this.#spare = undefined;
+    return spare && !spare.isEnded ? spare : this.#spawn();
+  }
+
+  #prepareSpare(): void {
+    if (this.#isClosed || (this.#spare && !this.#spare.isEnded)) return;
+    this.#spare = this.#spawn();
+  }
+
+  #spawn(): RuntimeProcess {
+    const child = new RuntimeProcess({ ...this.#plan.launch, onOutput: this.#events.onOutput });
+    this.#all.add(child);
+    void child.ended.then(() => this.#all.delete(child));
+    return child;
+  }
+
+  async #retireServing(): Promise<void> {
+    const old = this.#serving;
+    this.#serving = undefined;
+    await old?.retire(this.#plan.isInspected ? finishInspectedMs : finishMs);
+  }
+
+  #watch(child: RuntimeProcess): void {
+    const since = performance.now();
+    void child.ended.then(({ code, signal, output }) => {
+      if (this.#serving !== child || this.#isClosed) return;
+      this.#serving = undefined;
+      const how = signal ? `was ended by ${signal}` : `ended with exit code ${code}`;
+      const isLoop = performance.now() - since < crashLoopMs;
+      this.#events.onCrash(`the Function's process ${how}${isLoop ? "" : "; it is started again"}`);
+      if (isLoop) {
+        const details = failureIn(output, this.#plan.root).details;
+        this.#state = { kind: "failed", failure: { summary: `the process ${how}`, details } };
+      } else void this.restart();
+    });
+  }
+}

@@ -1,0 +1,92 @@
+import { type Runtime } from "@spry/function";
+import { configName, configSchema, schemaName } from "../project/schema.ts";
+import { type Template } from "./templates.ts";
+
+/** The files of a new directory, by their paths. */
+export function filesOf(template: Template, runtime: Runtime, name: string): Record<string, string> {
+  const own = Object.entries(template.files).map(([file, content]) => [
+    file,
+    content.replaceAll("{{name}}", name),
+  ]);
+  const isNode = runtime.language === "nodejs";
+  return {
+    ...(Object.fromEntries(own) as Record<string, string>),
+    ...(isNode ? nodeFiles(template, runtime, name) : { "requirements.txt": requirements(template) }),
+    [configName]: configText(template, runtime, name),
+    ".gitignore": isNode ? "node_modules/\n.env\n.spry/\n" : "__pycache__/\n.venv/\n.env\n.spry/\n",
+    ".vscode/launch.json": launch(runtime),
+    [schemaName]: `${JSON.stringify(configSchema, null, 2)}\n`,
+  };
+}
+
+function configText({ name: kind }: Template, runtime: Runtime, name: string): string {
+  const env = kind === "cloudevent" || kind === "cron" ? "" : "\nenv:\n  GREETING: Hello\n";
+  return `# yaml-language-server: $schema=${schemaName}
+name: ${name}
+runtime: ${runtime.name}
+${env}
+# scale: { min: 1, max: 3 }
+# profile: S
+`;
+}
+
+function nodeFiles(template: Template, runtime: Runtime, name: string): Record<string, string> {
+  const { dependencies, devDependencies, isPlain } = template;
+  const manifest = {
+    name,
+    private: true,
+    type: "module",
+    engines: { node: `>=${runtime.interpreter.replace("node@", "")}` },
+    scripts: { dev: "spry dev", deploy: "spry deploy", test: "node --test" },
+    ...(dependencies && { dependencies }),
+    ...(devDependencies && { devDependencies }),
+  };
+  const compilerOptions = {
+    target: "es2024",
+    module: "nodenext",
+    strict: true,
+    noEmit: true,
+    // What the runtime can run as it is.
+    erasableSyntaxOnly: true,
+    verbatimModuleSyntax: true,
+    allowImportingTsExtensions: true,
+    skipLibCheck: true,
+    types: ["node"],
+  };
+  return {
+    "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
+    ...(!isPlain && { "tsconfig.json": `${JSON.stringify({ compilerOptions }, null, 2)}\n` }),
+  };
+}
+
+const requirements = ({ requirements: lines = [] }: Template): string =>
+  lines.length > 0 ? `${lines.join("\n")}\n` : "# One package a line, as for pip.\n";
+
+/** For VS Code: starts `spry dev` with its debugger, or connects to one that runs. */
+function launch({ language }: Runtime): string {
+  const connect =
+    language === "nodejs"
+      ? {
+          name: "Attach to spry dev --inspect",
+          type: "node",
+          request: "attach",
+          port: 9229,
+          restart: true,
+          skipFiles: ["<node_internals>/**"],
+        }
+      : {
+          name: "Attach to spry dev --inspect",
+          type: "debugpy",
+          request: "attach",
+          connect: { host: "127.0.0.1", port: 5678 },
+          justMyCode: true,
+        };
+  const start = {
+    name: "spry dev",
+    type: "node-terminal",
+    request: "launch",
+    command: "npx spry dev --inspect",
+    cwd: "${workspaceFolder}",
+  };
+  return `${JSON.stringify({ version: "0.2.0", configurations: [connect, start] }, null, 2)}\n`;
+}

@@ -1,0 +1,163 @@
+/** The files of a Function's directory that are its source: what `deploy` sends and `dev` watches. */
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import path from "node:path";
+import ignore, { type Ignore } from "ignore";
+import { UserError } from "../user-error.ts";
+
+/** What a source may have at most. */
+export const sourceLimits = { files: 10_000, bytes: 100_000_000, depth: 32 };
+
+/** Never part of a source: made elsewhere, or secret. `secret`: worth a line to the user. */
+const never: { name: RegExp; secret?: boolean }[] = [
+  { name: /^(?:node_modules|\.git|\.venv|venv|__pycache__|\.spry|\.DS_Store)$/ },
+  { name: /^\.env(?:\..*)?$/, secret: true },
+  { name: /\.(?:pem|key|p12|pfx|jks|keystore)$/i, secret: true },
+  { name: /^id_(?:rsa|dsa|ecdsa|ed25519)$/, secret: true },
+  { name: /^(?:\.kube|\.aws|\.ssh|\.netrc|kubeconfig)$/, secret: true },
+];
+/** Examples of an environment are there to be shown. */
+const harmless = /^\.env\.(?:example|sample|template)$/;
+
+/** A file of the source; `path` is relative, with `/`. `size` in bytes. */
+export interface SourceEntry {
+  path: string;
+  /** Where its content is: inside of the directory, also for a link. */
+  file: string;
+  size: number;
+  /** May be run as a program. */
+  isExecutable: boolean;
+}
+
+export interface SourceList {
+  /** In the order of their paths. */
+  files: SourceEntry[];
+  /** Directories that were looked into, relative; "" is the first. */
+  folders: string[];
+  /** Secrets by their names, which stay here. Relative paths. */
+  keptBack: string[];
+}
+
+/** Which paths a directory's `.spryignore`, or else its `.gitignore`, leaves out. The rules are Git's (gitignore(5)). */
+export class IgnoreRules {
+  readonly #root: string;
+  readonly #below = new Map<string, Ignore | undefined>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** `relative` with `/` between its parts; each folder above it is asked, the nearest one last. */
+  ignores(relative: string, isFolder: boolean): boolean {
+    const parts = relative.split("/");
+    let result = false;
+    for (let depth = 0; depth < parts.length; depth++) {
+      const rules = this.#of(parts.slice(0, depth).join("/"));
+      const answer = rules?.test(`${parts.slice(depth).join("/")}${isFolder ? "/" : ""}`);
+      if (answer?.ignored) result = true;
+      else if (answer?.unignored) result = false;
+    }
+    return result;
+  }
+
+  #of(folder: string): Ignore | undefined {
+    if (this.#below.has(folder)) return this.#below.get(folder);
+    const names = folder === "" && this.#has(".spryignore") ? [".spryignore"] : [".gitignore"];
+    const [file] = names.map((name) => path.join(this.#root, folder, name)).filter(isSmallFile);
+    const rules = file === undefined ? undefined : ignore().add(readFileSync(file, "utf8"));
+    this.#below.set(folder, rules);
+    return rules;
+  }
+
+  #has(name: string): boolean {
+    return existsSync(path.join(this.#root, name));
+  }
+}
+
+function isSmallFile(file: string): boolean {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  return found !== undefined && found.isFile() && found.size <= 1024 * 1024;
+}
+
+/** Whether a name is never part of a source, and whether because it may be a secret. */
+export function keptBackAs(name: string): "secret" | "other" | undefined {
+  if (harmless.test(name)) return undefined;
+  const rule = never.find((each) => each.name.test(name));
+  if (!rule) return undefined;
+  return rule.secret ? "secret" : "other";
+}
+
+/**
+ * Lists the source of a directory. Links to files inside are followed; a link that leaves the directory, and more
+ * than `sourceLimits`, is a UserError that names the files.
+ */
+export function listSource(directory: string, limits = sourceLimits): SourceList {
+  const root = realpathSync(directory);
+  const rules = new IgnoreRules(root);
+  const list: SourceList = { files: [], folders: [], keptBack: [] };
+  let bytes = 0;
+
+  const visit = (folder: string, depth: number) => {
+    if (depth > limits.depth)
+      throw new UserError(`${folder} is more than ${limits.depth} folders deep`);
+    list.folders.push(folder);
+    const entries = readdirSync(path.join(root, folder), { withFileTypes: true });
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const relative = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      const kept = keptBackAs(entry.name);
+      if (kept === "secret") list.keptBack.push(relative);
+      if (kept || rules.ignores(relative, entry.isDirectory())) continue;
+      if (entry.isDirectory()) visit(relative, depth + 1);
+      else if (entry.isFile() || entry.isSymbolicLink()) add(relative);
+    }
+  };
+  const add = (relative: string) => {
+    const file = insideOf(root, relative);
+    const { size, mode } = lstatSync(file);
+    bytes += size;
+    list.files.push({ path: relative, file, size, isExecutable: (mode & 0o100) !== 0 });
+    // Counted on a little, so that the largest are among those that are named.
+    if (list.files.length > limits.files * 2) throw tooMuch(list.files, bytes, limits);
+  };
+
+  visit("", 0);
+  if (list.files.length > limits.files || bytes > limits.bytes)
+    throw tooMuch(list.files, bytes, limits);
+  list.files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return list;
+}
+
+function insideOf(root: string, relative: string): string {
+  let real: string;
+  try {
+    real = realpathSync(path.join(root, relative));
+  } catch {
+    throw new UserError(
+      `${relative} is a symbolic link to a file that does not exist`,
+      "delete it, or list it in .spryignore",
+    );
+  }
+  if (!real.startsWith(root + path.sep))
+    throw new UserError(
+      `${relative} is a symbolic link out of the directory, to ${real}`,
+      "copy the file into the directory, or list the link in .spryignore",
+    );
+  if (!lstatSync(real).isFile())
+    throw new UserError(
+      `${relative} is a symbolic link to something that is not a file`,
+      "list it in .spryignore",
+    );
+  return real;
+}
+
+function tooMuch(files: SourceEntry[], bytes: number, limits: typeof sourceLimits): UserError {
+  const largest = files.toSorted((a, b) => b.size - a.size).slice(0, 3);
+  const named = largest.map(({ path: name, size }) => `${name} (${megabytes(size)})`).join(", ");
+  return new UserError(
+    `the directory has ${files.length} files and ${megabytes(bytes)}; ` +
+      `a source has at most ${limits.files} files and ${megabytes(limits.bytes)}. The largest: ${named}`,
+    "list what the Function does not need in .spryignore",
+  );
+}
+
+export const megabytes = (bytes: number): string =>
+  bytes < 100_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;

@@ -1,0 +1,166 @@
+/** A directory as a Function: its name, its runtime, and where its handler is. */
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import {
+  defaultRuntime,
+  type Function,
+  type FunctionSpec,
+  functions,
+  retiredRuntimes,
+  type Runtime,
+  runtimes,
+} from "@spry/function";
+import { apiVersionOf, type EnvVar } from "@spry/kube";
+import { UserError } from "../user-error.ts";
+import { type EnvValue, type ProjectConfig, readConfig } from "./config.ts";
+import { configName } from "./schema.ts";
+
+/** A directory that has been looked at. */
+export interface Project {
+  /** Real path of the directory. */
+  root: string;
+  name: string;
+  runtime: Runtime;
+  /** File with the handler, relative to the directory. */
+  handler: string;
+  config: ProjectConfig;
+}
+
+const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts"];
+const nodeFiles = ["handler", "index", "app"].flatMap((name) =>
+  extensions.map((extension) => `${name}.${extension}`),
+);
+const pythonFiles = ["handler.py", "main.py", "lambda_function.py", "func.py", "function/func.py", "app.py"];
+
+/**
+ * Reads a directory's configuration and finds its handler, as its runtime will (docs/runtime-contract.md 1.1, 1.2).
+ * Throws a UserError for a directory that is not a Function.
+ */
+export function openProject(directory: string): Project {
+  if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
+    throw new UserError(
+      `${directory} is not a directory`,
+      "name the directory with the Function's files; `spry init DIR` creates one",
+    );
+  const root = realpathSync(directory);
+  const config = readConfig(root);
+  const runtime = runtimeNamed(config.runtime ?? guessRuntime(root));
+  return { root, config, runtime, name: config.name ?? nameFrom(root), handler: handlerIn(root, runtime) };
+}
+
+/** A runtime by its name. Throws a UserError that names the ones to choose from. */
+export function runtimeNamed(name: string): Runtime {
+  const found = runtimes.find((each) => each.name === name);
+  if (found) return found;
+  const successor = Object.hasOwn(retiredRuntimes, name) ? retiredRuntimes[name] : undefined;
+  throw new UserError(
+    `unknown runtime ${name}`,
+    successor
+      ? `use ${successor}`
+      : `use one of ${runtimes.map((each) => each.name).join(", ")}`,
+  );
+}
+
+function guessRuntime(root: string): string {
+  const has = (name: string) => existsSync(path.join(root, name));
+  const isPython =
+    !has("package.json") && !nodeFiles.some(has) && ["requirements.txt", "pyproject.toml", ...pythonFiles].some(has);
+  return isPython ? "python312" : defaultRuntime;
+}
+
+function handlerIn(root: string, { language, name }: Runtime): string {
+  const isPython = language === "python";
+  const candidates = isPython
+    ? pythonFiles
+    : [...nodeFiles.slice(0, extensions.length), ...mainOf(root), ...nodeFiles, "build/index.js"];
+  const found = candidates.find((file) => existsSync(path.join(root, file)));
+  if (found) return found;
+  // What a build script makes is not there yet.
+  const built = isPython ? undefined : [...mainOf(root, "any")][0];
+  if (built !== undefined && hasBuildScript(root)) return built;
+  const names = isPython ? "handler.py, main.py or app.py" : "handler.ts, handler.js or index.js";
+  throw new UserError(
+    `${shownPath(root)} has no handler for the runtime ${name}: ${names} does not exist`,
+    `create one, or set runtime in ${configName}; \`spry init DIR\` writes an example`,
+  );
+}
+
+function mainOf(root: string, which: "existing" | "any" = "existing"): string[] {
+  const { main } = packageJson(root);
+  if (typeof main !== "string") return [];
+  const file = path.posix.normalize(main);
+  return which === "any" || existsSync(path.join(root, file)) ? [file] : [];
+}
+
+/** Whether the image's build runs a script of package.json first. */
+export function hasBuildScript(root: string): boolean {
+  const { scripts } = packageJson(root);
+  const build = (scripts as Record<string, unknown> | undefined)?.["build"];
+  return typeof build === "string" && build.trim() !== "";
+}
+
+function packageJson(root: string): Record<string, unknown> {
+  const file = path.join(root, "package.json");
+  if (!existsSync(file)) return {};
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+  } catch (error) {
+    throw new UserError(`package.json is not valid JSON: ${(error as Error).message}`);
+  }
+}
+
+/** A directory's name as that of a Function (RFC 1035 label). */
+export function nameFrom(directory: string): string {
+  const name = path
+    .basename(path.resolve(directory))
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replace(/^[^a-z]+/, "")
+    .slice(0, 50)
+    .replace(/-+$/, "");
+  return name || "function";
+}
+
+/** The Function that a directory is, with the source that it is given. */
+export function functionOf(
+  { name, runtime, config }: Project,
+  namespace: string,
+  source: FunctionSpec["source"],
+): Function {
+  const { env = {}, scale, profile, mounts, labels, annotations } = config;
+  const variables = Object.entries(env).map(([key, value]) => envVar(key, value));
+  const { min = 1, max = Math.max(min, 1) } = scale ?? {};
+  return {
+    apiVersion: apiVersionOf(functions),
+    kind: functions.kind,
+    metadata: { name, namespace },
+    spec: {
+      runtime: runtime.name,
+      source,
+      ...(variables.length > 0 && { env: variables }),
+      ...(scale && { scaleConfig: { minReplicas: min, maxReplicas: max } }),
+      ...(profile && { resourceConfiguration: { function: { profile } } }),
+      ...(mounts && {
+        secretMounts: mounts.map(({ secret, path: mountPath }) => ({ secretName: secret, mountPath })),
+      }),
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+    },
+  };
+}
+
+function envVar(name: string, value: EnvValue): EnvVar {
+  if (typeof value !== "object") return { name, value: String(value) };
+  const { key, optional } = value;
+  const more = optional === undefined ? {} : { optional };
+  if ("secret" in value)
+    return { name, valueFrom: { secretKeyRef: { name: value.secret, key, ...more } } };
+  return { name, valueFrom: { configMapKeyRef: { name: value.configMap, key, ...more } } };
+}
+
+/** A path as the user sees it: relative where that is shorter. */
+export function shownPath(file: string): string {
+  const relative = path.relative(process.cwd(), file);
+  if (relative === "") return ".";
+  return relative.startsWith("..") ? file : relative;
+}

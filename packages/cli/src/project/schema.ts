@@ -1,0 +1,86 @@
+/** The keys of `spry.yaml`, as a JSON schema (draft-07, which editors' YAML extensions read) and as the checks of `config.ts`. */
+import { presets, reservedEnvNames, runtimes } from "@spry/function";
+
+/** Name of the configuration file of a directory. */
+export const configName = "spry.yaml";
+/** Where `spry init` puts the schema, relative to the directory: editors find it without a network. */
+export const schemaName = ".vscode/spry.schema.json";
+
+const text = { type: "string" };
+const reference = (kind: string, what: string) => ({
+  type: "object",
+  description: `The value of a key of a ${what} in the Function's namespace.`,
+  required: [kind, "key"],
+  additionalProperties: false,
+  properties: {
+    [kind]: { ...text, description: `Name of the ${what}.` },
+    key: { ...text, description: `Key of the ${what}.` },
+    optional: { type: "boolean", description: "Do without the variable if the key does not exist." },
+  },
+});
+const texts = (description: string) => ({
+  type: "object",
+  description,
+  additionalProperties: text,
+});
+
+/** Each key with its description and type. */
+export const configSchema = {
+  $schema: "http://json-schema.org/draft-07/schema#",
+  title: "spry.yaml: a directory as a Function",
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    name: {
+      ...text,
+      pattern: "^[a-z]([-a-z0-9]*[a-z0-9])?$",
+      maxLength: 63,
+      description: "Name of the Function and of its Service. Default: the directory's name.",
+    },
+    namespace: { ...text, description: "Namespace. Default: the kubeconfig's, or default." },
+    runtime: {
+      enum: runtimes.map(({ name }) => name),
+      description: "Language and version. Default: nodejs24, or python312 where the code is Python.",
+    },
+    env: {
+      type: "object",
+      description: `Environment variables. Reserved: ${reservedEnvNames.join(", ")}.`,
+      propertyNames: { pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
+      additionalProperties: {
+        anyOf: [
+          { type: ["string", "number", "boolean"] },
+          reference("secret", "Secret"),
+          reference("configMap", "ConfigMap"),
+        ],
+      },
+    },
+    scale: {
+      type: "object",
+      description: "How many instances run at a time.",
+      additionalProperties: false,
+      properties: {
+        min: { type: "integer", minimum: 0, description: "At least so many. Default: 1." },
+        max: { type: "integer", minimum: 1, description: "At most so many. Default: 1." },
+      },
+    },
+    profile: {
+      enum: Object.keys(presets.function),
+      description: "Processor and memory of an instance. Default: the platform's.",
+    },
+    mounts: {
+      type: "array",
+      description: "Secrets as directories.",
+      items: {
+        type: "object",
+        additionalProperties: false,
+        required: ["secret", "path"],
+        properties: {
+          secret: { ...text, description: "Name of the Secret." },
+          path: { ...text, description: "Absolute path of the directory." },
+        },
+      },
+    },
+    labels: texts("Labels of the Function's Pods."),
+    annotations: texts("Annotations of the Function's Pods."),
+  },
+} as const;
