@@ -190,7 +190,7 @@ export class ContainerRun {
     try {
       const env = await environmentOf(pod, this.spec, image.config.Env ?? [], objects, place);
       const isolation = isolationOf(pod, this.spec, image.config.User ?? "");
-      const mounts = await mountsOf(
+      const mounts = mountsOf(
         this.spec,
         pod.spec?.volumes ?? [],
         sandbox.dir,

@@ -1,7 +1,7 @@
-import { realpathSync } from "node:fs";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { type Container, type Pod, StatusError, type Volume } from "@spry/kube";
+import { LeadsOut, makeBeneath } from "../sandbox/open-beneath.ts";
 import { type Mount } from "../sandbox/sandbox.ts";
 import { type Files, writeAtomicDirectory } from "./atomic-directory.ts";
 import {
@@ -205,13 +205,13 @@ function checkedPath(name: string): string {
 }
 
 /** Where the container's mounts are on this machine. All but empty directories are read-only. */
-export async function mountsOf(
+export function mountsOf(
   container: Container,
   volumes: readonly Volume[],
   podDir: string,
   env: ReadonlyMap<string, string>,
   expand: (text: string, variables: ReadonlyMap<string, string>) => string,
-): Promise<Mount[]> {
+): Mount[] {
   const mounts: Mount[] = [];
   for (const mount of container.volumeMounts ?? []) {
     const { name, mountPath, subPath, subPathExpr } = mount;
@@ -223,10 +223,7 @@ export async function mountsOf(
         `subPath ${JSON.stringify(below)} must stay within the volume`,
       );
     // Missing directories of a subPath are made, as kubelet does; a file is there already.
-    if (below) {
-      assertInside(dir, source, below);
-      await mkdir(source, { recursive: true }).catch(ignoreExisting);
-    }
+    if (below) makeWithin(dir, below);
     const isEmptyDir = volumes.some((volume) => volume.name === name && volume.emptyDir);
     mounts.push({ mountPath, source, readOnly: Boolean(mount.readOnly) || !isEmptyDir });
   }
@@ -234,27 +231,15 @@ export async function mountsOf(
 }
 
 /** A container that writes to the volume may have put links there that lead elsewhere. */
-function assertInside(dir: string, source: string, below: string): void {
-  const root = realpathSync(dir);
-  for (let at = source; at.length >= dir.length; at = path.dirname(at)) {
-    const real = realPath(at);
-    if (real === undefined) continue;
-    if (real !== root && !real.startsWith(`${root}/`))
-      throw new ContainerConfigError(`subPath ${JSON.stringify(below)} leads out of the volume`);
-    return;
-  }
-}
-
-function realPath(file: string): string | undefined {
+function makeWithin(dir: string, below: string): void {
   try {
-    return realpathSync(file);
-  } catch {
-    return undefined;
+    makeBeneath(dir, below);
+  } catch (error) {
+    if (!(error instanceof LeadsOut)) throw error;
+    throw new ContainerConfigError(
+      `subPath ${JSON.stringify(below)} leads out of the volume: ${error.message}`,
+    );
   }
-}
-
-function ignoreExisting(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EEXIST") throw error;
 }
 
 /** Whether a Pod's volumes or environment come from this object. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chownSync, existsSync, realpathSync } from "node:fs";
+import { chownSync, existsSync } from "node:fs";
 import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { interpreterLabel } from "../interpreters.ts";
@@ -15,6 +15,7 @@ import { bundleDir, type OciRecord, writeOciRecord } from "./oci-records.ts";
 import { nameMounts } from "./name-files.ts";
 import { bindMount, type OciMount, ociSpecOf } from "./oci-spec.ts";
 import { prepareRoot } from "./root-file-system.ts";
+import { VolumeParts } from "./volume-parts.ts";
 
 export interface OciPodOptions extends OciSurroundings {
   dir: string;
@@ -48,12 +49,13 @@ export class OciPod implements PodSandbox {
     await rm(exitFile(this.dir, spec.name), { force: true });
     await mkdir(bundle, { recursive: true, mode: 0o700 });
     const id = randomBytes(32).toString("hex");
+    const parts = new VolumeParts(this.dir, bundle);
     try {
-      await this.#writeConfig(id, spec, bundle);
+      await this.#writeConfig(id, spec, bundle, parts);
       const { name: container, run, logFile } = spec;
       const left = spec.keepExitCode ? exitFile(this.dir, container) : undefined;
       const input = spec.stdin && { file: path.join(bundle, "stdin"), mode: spec.stdin };
-      const launch = { container, run, id, bundle, logFile, exitFile: left, input, tty };
+      const launch = { container, run, id, bundle, parts, logFile, exitFile: left, input, tty };
       const started = await OciContainer.start(launch, this.#options);
       if (started.record.pid > 0) writeOciRecord(this.dir, started.record);
       this.#track(started);
@@ -62,6 +64,8 @@ export class OciPod implements PodSandbox {
       await this.#options.runtime.delete(id);
       await this.#options.cgroups.remove(id);
       throw error;
+    } finally {
+      parts.close();
     }
   }
 
@@ -86,7 +90,12 @@ export class OciPod implements PodSandbox {
     return [...this.#running.values()];
   }
 
-  async #writeConfig(id: string, spec: ContainerSpec, bundle: string): Promise<void> {
+  async #writeConfig(
+    id: string,
+    spec: ContainerSpec,
+    bundle: string,
+    volumeParts: VolumeParts,
+  ): Promise<void> {
     const { bases, cgroups, overlay, record, networkNamespace } = this.#options;
     const { rootDir, config } = spec.image;
     const interpreter = config.Labels?.[interpreterLabel];
@@ -97,7 +106,7 @@ export class OciPod implements PodSandbox {
     // Written by the container's own user.
     chownSync(spec.terminationLog, user.uid, user.gid);
     const rootMounts = await prepareRoot({ bundle, imageRoot: rootDir, base, overlay });
-    const volumes = volumeMounts(spec.mounts, this.dir);
+    const volumes = volumeMounts(spec.mounts, volumeParts);
     const destinations = volumes.map(({ destination }) => destination);
     const parts =
       interpreter !== undefined && base !== undefined
@@ -149,24 +158,13 @@ function bringsRoot(rootDir: string): boolean {
   );
 }
 
-/**
- * The real path of what is to be mounted. A container of the same Pod may have put links into a
- * volume of which this one mounts a part; the runtime would follow them on the host.
- */
-function sourceWithin(podDir: string, source: string): string {
-  const real = realpathSync(source);
-  if (!real.startsWith(`${podDir}/`))
-    throw new Error(`mounting ${path.relative(podDir, source)}: it leads out of the Pod`);
-  return real;
-}
-
-function volumeMounts(mounts: readonly Mount[], podDir: string): OciMount[] {
+function volumeMounts(mounts: readonly Mount[], parts: VolumeParts): OciMount[] {
   return mounts
     .map(({ mountPath, source, readOnly = false }) => {
       const destination = path.posix.resolve("/", mountPath);
       if (destination === "/")
         throw new Error("a volume cannot be mounted at /: choose a directory");
-      return bindMount(sourceWithin(podDir, source), destination, readOnly);
+      return bindMount(parts.sourceOf(source), destination, readOnly);
     })
     .sort((a, b) => a.destination.split("/").length - b.destination.split("/").length);
 }

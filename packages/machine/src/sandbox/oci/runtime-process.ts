@@ -7,6 +7,7 @@ import { type ExitStatus } from "../sandbox.ts";
 import { terminalCommand } from "../terminal.ts";
 import { type Cgroups } from "./cgroups.ts";
 import { type OciRuntime } from "./oci-runtime.ts";
+import { type VolumeParts } from "./volume-parts.ts";
 
 const startPollMs = 2;
 /** What the runtime itself needs of the platform's environment. */
@@ -29,6 +30,7 @@ export interface OciLaunch {
   id: string;
   /** Holds `config.json`; the runtime's own files are put beside it. */
   bundle: string;
+  parts: VolumeParts;
   logFile: string;
   /** Where the exit code is to be left for a later agent. */
   exitFile?: string | undefined;
@@ -47,11 +49,8 @@ export function spawnRuntime(
   { runtime, owner }: OciSurroundings,
 ): { child: ChildProcess; input: ContainerInput | undefined } {
   const { id, bundle, logFile, exitFile } = launch;
-  const command = runtime.run(id, {
-    bundle,
-    pidFile: path.join(bundle, "pid"),
-    errorFile: path.join(bundle, "errors.json"),
-  });
+  const files = { pidFile: path.join(bundle, "pid"), errorFile: path.join(bundle, "errors.json") };
+  const command = launch.parts.command(runtime.run(id, { bundle, ...files }), files.errorFile);
   const argv = launch.tty ? terminalCommand(command) : command;
   const [file = "", ...args] =
     exitFile === undefined ? argv : ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...argv];
