@@ -39,7 +39,12 @@ const table: Record<string, Room> = {
     rooms: ["@spry/kube", "@spry/image"],
     dependencies: { croner: "when a CronJob is due: cron expressions, time zones, summer time" },
   },
-  "packages/controller": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
+  // The clock: when a reference is asked for again.
+  "packages/source": { rooms: ["@spry/kube"], dependencies: {} },
+  "packages/controller": {
+    rooms: ["@spry/kube", "@spry/function", "@spry/source"],
+    dependencies: {},
+  },
   "packages/gateway": {
     rooms: ["@spry/kube", "@spry/function"],
     dependencies: { undici: "the proxy hop: a quarter more requests than node:http's agent" },
@@ -55,6 +60,7 @@ const table: Record<string, Room> = {
       "@spry/controller",
       "@spry/gateway",
       "@spry/serving",
+      "@spry/source",
       "@spry/runtime-nodejs",
     ],
     dependencies: {

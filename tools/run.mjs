@@ -1,7 +1,7 @@
 // The project's own commands: `npm test`, `npm run check`, ... See package.json.
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { ensureInstalled, environment, node24, root } from "./node.mjs";
+import { ensureInstalled, environment, node24, root } from "../packages/cli/bin/node.mjs";
 import { runFull, runGate } from "./suites.mjs";
 
 ensureInstalled();

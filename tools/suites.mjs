@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
-import { root } from "./node.mjs";
+import { root } from "../packages/cli/bin/node.mjs";
 
 const cache = process.env.XDG_CACHE_HOME || path.join(homedir(), ".cache");
 const helm = path.join(cache, "spry", "helm", "helm");

@@ -43,7 +43,7 @@ test.skipIf(reason !== undefined)(
     expect(await platform.k("get function hello -o name")).toContain("hello");
     // Another start on that disk says so in one sentence.
     const { code, stderr } = await run(process.execPath, [
-      path.join(root, "tools/spry.mjs"),
+      path.join(root, "packages/cli/bin/spry.mjs"),
       "up",
       "--data-dir",
       path.join(disk, "other"),

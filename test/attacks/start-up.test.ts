@@ -28,7 +28,7 @@ test(`${kills} kills at moments of the start leave nothing that the next start, 
     await starting;
     if (round % 3 === 2) {
       const { code, stderr } = await run(process.execPath, [
-        path.join(root, "tools/spry.mjs"),
+        path.join(root, "packages/cli/bin/spry.mjs"),
         "down",
         "--data-dir",
         platform.dataDir,

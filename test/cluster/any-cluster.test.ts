@@ -47,7 +47,7 @@ describe.skipIf(reason !== undefined)(`any cluster${reason ? ` (skipped: ${reaso
   }, 60_000);
 
   const spry = (...args: string[]) => {
-    const program = path.join(root, "tools/spry.mjs");
+    const program = path.join(root, "packages/cli/bin/spry.mjs");
     return run(process.execPath, [program, "--kubeconfig", cluster.kubeconfig, ...args]);
   };
   /** The cluster lives: what others make in it meanwhile is not ours. */

@@ -22,7 +22,7 @@ const images = Object.fromEntries(names.map((name) => [name, image(name)]));
 function install(values: object, ...options: string[]) {
   const file = path.join(scratch, "values.json");
   writeFileSync(file, JSON.stringify({ images, ...values }));
-  const main = path.join(root, "tools/spry.mjs");
+  const main = path.join(root, "packages/cli/bin/spry.mjs");
   const kubeconfig = ["--kubeconfig", cluster.own?.kubeconfig ?? ""];
   const args = [main, ...kubeconfig, "install", "--no-wait", "--values", file, ...options];
   return run(process.execPath, args);
@@ -100,7 +100,7 @@ describe.skipIf(reason !== undefined)(
     });
 
     test("without a cluster a dry run still prints the objects", async () => {
-      const main = path.join(root, "tools/spry.mjs");
+      const main = path.join(root, "packages/cli/bin/spry.mjs");
       const values = path.join(scratch, "values.json");
       const nowhere = ["--kubeconfig", path.join(scratch, "nowhere")];
       const args = [main, ...nowhere, "install", "--dry-run", "--values", values];

@@ -18,9 +18,8 @@ import {
   type Resource,
   resources,
 } from "@spry/kube";
+import { GitHttpServer, TestRepository } from "@spry/source/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
-import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
 import {
   clusterRules,
   controllerAccount,

@@ -15,7 +15,7 @@ import { functionManifest, Platform, root, run } from "../support/platform.ts";
 
 const spry = async (...args: string[]) => {
   const { code, stdout, stderr } = await run(process.execPath, [
-    path.join(root, "tools/spry.mjs"),
+    path.join(root, "packages/cli/bin/spry.mjs"),
     ...args,
   ]);
   return { code, output: stdout + stderr };

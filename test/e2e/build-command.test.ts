@@ -20,9 +20,13 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 async function spry(...args: string[]) {
   const env = { PATH: process.env["PATH"], HOME: dir };
-  const answer = await run(process.execPath, [path.join(root, "tools/spry.mjs"), ...args], {
-    env,
-  }).catch((error: unknown) => error as { stdout: string; stderr: string; code: number });
+  const answer = await run(
+    process.execPath,
+    [path.join(root, "packages/cli/bin/spry.mjs"), ...args],
+    {
+      env,
+    },
+  ).catch((error: unknown) => error as { stdout: string; stderr: string; code: number });
   return { code: 0, ...answer };
 }
 

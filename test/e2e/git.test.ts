@@ -1,13 +1,13 @@
 /** Functions whose source is in Git, on real servers: HTTP with a password, SSH with a key. */
-import { afterAll, describe, expect, test } from "vitest";
-import { GitHttpServer } from "../../packages/controller/src/testing/git-http-server.ts";
-import { TestRepository } from "../../packages/controller/src/testing/git-repository.ts";
-import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
 import {
   createKeyPair,
+  GitHttpServer,
   noSshReason,
   SshServer,
-} from "../../packages/controller/src/testing/ssh-server.ts";
+  TestRepository,
+} from "@spry/source/testing";
+import { afterAll, describe, expect, test } from "vitest";
+import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
 import { enginePlatform } from "../support/engine.ts";
 import { allowGitServers } from "../support/git-addresses.ts";
 import { contentOf } from "../support/files-below.ts";

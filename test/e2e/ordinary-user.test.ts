@@ -32,7 +32,8 @@ describe.skipIf(reason !== undefined)(
       mkdirSync(dataDir);
       for (const each of [home, dataDir]) chownSync(each, uid, uid);
       // A first start makes them in the checkout, which is root's here.
-      const make = 'import("./tools/programs.mjs").then((made) => made.ensurePrograms())';
+      const make =
+        'import("./packages/cli/bin/programs.mjs").then((made) => made.ensurePrograms())';
       expect(spawnSync(process.execPath, ["-e", make], { cwd: root }).status).toBe(0);
       await platform.start();
     });

@@ -5,7 +5,7 @@ import { filesBelow } from "./files-below.ts";
 import { root, run } from "./platform.ts";
 import path from "node:path";
 
-const main = path.join(root, "tools/spry.mjs");
+const main = path.join(root, "packages/cli/bin/spry.mjs");
 
 const listedMs = 15_000;
 

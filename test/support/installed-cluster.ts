@@ -134,13 +134,13 @@ export class InstalledCluster {
   spryWith(kubeconfig: string, args: string[], input?: string): Promise<Finished> {
     return run(
       process.execPath,
-      [path.join(root, "tools/spry.mjs"), "--kubeconfig", kubeconfig, ...args],
+      [path.join(root, "packages/cli/bin/spry.mjs"), "--kubeconfig", kubeconfig, ...args],
       input,
     );
   }
 
   #spryOf(checkout: string, args: string[]): Promise<Finished> {
-    const main = path.join(checkout, "tools/spry.mjs");
+    const main = path.join(checkout, "packages/cli/bin/spry.mjs");
     return run(process.execPath, [main, "--kubeconfig", this.kubeconfig, ...args]);
   }
 

@@ -9,7 +9,7 @@ import { type Answer, call, type CallOptions, callUntil } from "./calls.ts";
 
 export const root = path.resolve(import.meta.dirname, "../..");
 /** The command as a person starts it from a checkout; on this Node.js it becomes the platform, with the same pid. */
-const main = path.join(root, "tools/spry.mjs");
+const main = path.join(root, "packages/cli/bin/spry.mjs");
 
 export interface StartOptions {
   dataDir?: string;
@@ -41,7 +41,7 @@ export class Platform {
     const child = spawn(
       process.execPath,
       [
-        path.join(checkout, "tools/spry.mjs"),
+        path.join(checkout, "packages/cli/bin/spry.mjs"),
         "up",
         "--data-dir",
         this.dataDir,

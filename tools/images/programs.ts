@@ -1,7 +1,7 @@
 /** Our own programs as images carry them: one file each, with everything in it. */
 import path from "node:path";
-import { sourceFetcherEntry } from "@spry/controller";
 import { builderEntry } from "@spry/image";
+import { sourceFetcherEntry } from "@spry/source";
 import { build, stop } from "esbuild";
 
 const root = path.resolve(import.meta.dirname, "../..");

@@ -2,7 +2,7 @@ import path from "node:path";
 
 /**
  * The file of a program of ours that runs as a process of its own: beside the running one when that is a bundle
- * (see tools/programs.mjs), and the source otherwise.
+ * (see bin/programs.mjs), and the source otherwise.
  */
 export function gatewayProgram(): string {
   const running = process.argv[1] ?? "";

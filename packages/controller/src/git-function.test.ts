@@ -1,9 +1,8 @@
 /** Functions whose source is a Git repository, with a real server for them to ask. */
 import { annotations, functions, type GitRepositorySource } from "@spry/function";
 import { resources } from "@spry/kube";
+import { GitHttpServer, TestRepository } from "@spry/source/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { GitHttpServer } from "./testing/git-http-server.ts";
-import { TestRepository } from "./testing/git-repository.ts";
 import { namespace, TestPlatform } from "./testing/platform.ts";
 
 const login = { username: "ann", password: "hunter22-hunter22" };

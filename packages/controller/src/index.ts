@@ -22,11 +22,7 @@ export {
   type ServerlessSpec,
   type ServerlessStatus,
 } from "./serverless/types.ts";
-export { sourceFetcherEntry } from "./git/fetcher-entry.ts";
-/** The same for sources on this machine: what a folder depends on around it. */
-export { copyMonorepo } from "./git/monorepo/folder-tree.ts";
-export { GitError as SourceError } from "./git/git-error.ts";
-export { createPushWebhook, type PushWebhookOptions } from "./git/push/push-webhook.ts";
+export { createPushWebhook, type PushWebhookOptions } from "./push/push-webhook.ts";
 export { releaseRegistrySecrets } from "./registry-finalizer.ts";
 export { createAdmission } from "./admission/admission.ts";
 export { conversionConfiguration } from "./admission/conversion.ts";

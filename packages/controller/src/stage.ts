@@ -12,16 +12,16 @@ import {
   type Logger,
   type ObjectKey,
 } from "@spry/kube";
+import { type CommitLookups } from "@spry/source";
 import { type BuildLogins } from "./build-login.ts";
 import { type BuildSlots } from "./build-slots.ts";
 import { type Caches } from "./caches.ts";
 import { type Settings } from "./config.ts";
 import { type FunctionMetrics } from "./function-metrics.ts";
-import { type CommitLookups } from "./git/commit-lookups.ts";
-import { type HandOvers } from "./serving/hand-overs.ts";
 import { type LostImages } from "./lost-images.ts";
 import { type ReferencedObjects } from "./referenced-objects.ts";
 import { type RegistryAccess } from "./serverless/registry-secret.ts";
+import { type HandOvers } from "./serving/hand-overs.ts";
 
 /** How a stage ended. With a reason, the stage's condition says so; its status follows from it. */
 export type Outcome =

@@ -15,13 +15,11 @@ import {
   silentLogger,
   systemClock,
 } from "@spry/kube";
+import { CommitLookups, removeAbandonedSessions, resolveCommit } from "@spry/source";
 import { BuildLogins } from "./build-login.ts";
 import { BuildSlots } from "./build-slots.ts";
 import { type Caches, createCaches, functionKeyOf } from "./caches.ts";
 import { type ControllerConfig, settingsOf } from "./config.ts";
-import { CommitLookups } from "./git/commit-lookups.ts";
-import { removeAbandonedSessions } from "./git/git-session.ts";
-import { resolveCommit } from "./git/resolve-commit.ts";
 import { FunctionMetrics } from "./function-metrics.ts";
 import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";

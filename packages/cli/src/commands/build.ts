@@ -1,7 +1,6 @@
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
-import { copyMonorepo, SourceError } from "@spry/controller";
 import { type Runtime, runtimes } from "@spry/function";
 import {
   BuildError,
@@ -15,6 +14,7 @@ import {
   writeImageLayout,
 } from "@spry/image";
 import { messageOf } from "@spry/kube";
+import { copyMonorepo, GitError } from "@spry/source";
 import { runtimeFilesOf } from "../platform/runtime-files.ts";
 import { UserError } from "../user-error.ts";
 
@@ -68,8 +68,7 @@ export async function build(source: string, options: BuildCommand): Promise<void
 
 /** What a person can put right, without a stack; anything else is a mistake of ours, which needs it. */
 function explained(error: unknown, tag: string): unknown {
-  if (error instanceof BuildError || error instanceof SourceError)
-    return new UserError(error.message);
+  if (error instanceof BuildError || error instanceof GitError) return new UserError(error.message);
   const refusal = causesOf(error).find((cause) => cause instanceof RegistryError);
   if (refusal) return new UserError(messageOf(error), wayOutOf(refusal, tag));
   // Only what we threw ourselves has this very class.

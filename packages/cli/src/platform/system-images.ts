@@ -5,7 +5,6 @@
  */
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
-import { sourceFetcherEntry } from "@spry/controller";
 import { type Runtime, runtimes } from "@spry/function";
 import {
   assembleImage,
@@ -19,6 +18,7 @@ import {
   stepScript,
 } from "@spry/image";
 import { type Logger, messageOf } from "@spry/kube";
+import { sourceFetcherEntry } from "@spry/source";
 import {
   compiledPythonRuntime,
   pythonEntrypoint,

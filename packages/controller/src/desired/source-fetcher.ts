@@ -1,7 +1,7 @@
 import { type Function, names } from "@spry/function";
 import { type Container, type Volume } from "@spry/kube";
+import { normalBaseDir } from "@spry/source";
 import { type Settings } from "../config.ts";
-import { normalBaseDir } from "../git/fetch-source.ts";
 import { containerSecurityContext } from "./security.ts";
 
 const paths = {

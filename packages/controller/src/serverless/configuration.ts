@@ -1,6 +1,6 @@
 import { presets } from "@spry/function";
+import { allowedAddressProblem } from "@spry/source";
 import { type ControllerConfig, settingsOf } from "../config.ts";
-import { allowedAddressProblem } from "../git/git-server.ts";
 import { readExecutorArguments } from "./executor-arguments.ts";
 import { type ServerlessSpec, type ServerlessStatus } from "./types.ts";
 

@@ -12,16 +12,21 @@ import {
   runtimeOf,
 } from "@spry/function";
 import { isControlledBy, resources } from "@spry/kube";
+import {
+  assertSecretType,
+  authorizationFailed,
+  type CommitAnswer,
+  commitIn,
+  type GitCredentials,
+  GitError,
+  normalBaseDir,
+  parseRepositoryUrl,
+  readCredentials,
+} from "@spry/source";
 import { deleteIfThere } from "../children.ts";
 import { conditionOf, withWarnings } from "../conditions.ts";
-import { checkIntervalOf } from "../git/check-interval.ts";
-import { assertSecretType, type GitCredentials, readCredentials } from "../git/credentials.ts";
-import { normalBaseDir } from "../git/fetch-source.ts";
-import { authorizationFailed, GitError } from "../git/git-error.ts";
-import { parseRepositoryUrl } from "../git/repository-url.ts";
-import { type CommitAnswer } from "../git/commit-lookups.ts";
-import { commitIn } from "../git/resolve-commit.ts";
 import { type Deps, type Draft, type Outcome } from "../stage.ts";
+import { checkIntervalOf } from "./check-interval.ts";
 
 export async function resolveGitSource(draft: Draft, deps: Deps): Promise<Outcome> {
   const { fn, status } = draft;

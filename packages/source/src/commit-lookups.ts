@@ -1,5 +1,5 @@
+import { hash } from "node:crypto";
 import { type Clock, type ObjectKey } from "@spry/kube";
-import { digestOf } from "../digest.ts";
 import { GitError } from "./git-error.ts";
 import { type CommitQuestion } from "./resolve-commit.ts";
 
@@ -66,7 +66,7 @@ export class CommitLookups {
     question: CommitQuestion,
     interest: Interest,
   ): { answer?: CommitAnswer | undefined; isDemanded: boolean } {
-    const id = digestOf(question);
+    const id = idOf(question);
     if (this.#idOf.get(user) !== id) this.forget(user);
     const lookup = this.#lookups.get(id) ?? this.#create(id, question);
     const before = lookup.users.get(user);
@@ -191,6 +191,11 @@ export class CommitLookups {
 function namespaceOf({ users }: Lookup): string {
   const [first = ""] = users.keys();
   return first.slice(0, Math.max(0, first.indexOf("/")));
+}
+
+/** Hashed, because credentials are part of a question. */
+function idOf({ url, reference, credentials }: CommitQuestion): string {
+  return hash("sha256", JSON.stringify([url, reference, credentials]));
 }
 
 function textOf(answer: CommitAnswer): string {

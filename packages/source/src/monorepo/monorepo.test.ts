@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { GitHttpServer } from "../../testing/git-http-server.ts";
-import { TestRepository } from "../../testing/git-repository.ts";
+import { GitHttpServer } from "../testing/git-http-server.ts";
+import { TestRepository } from "../testing/git-repository.ts";
 import { fetchSource } from "../fetch-source.ts";
 import { copyMonorepo } from "./folder-tree.ts";
 

@@ -66,7 +66,7 @@ export function createPushWebhook(options: PushWebhookOptions): {
     const event = readPushEvent(textOf(request, body));
     if (!event) {
       // Servers try a new webhook out with a message of another kind.
-      return Response.json({ functions: [], message: "this is no push to a repository" });
+      return Response.json({ functions: [], message: "this is not a push to a repository" });
     }
     const { items } = await client.list(functions, { namespace });
     const concerned = items.filter((fn) => {

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../..");
 /** When npm last brought node_modules in line with package-lock.json. */
 const installedFile = path.join(root, "node_modules", ".package-lock.json");
 

@@ -1,0 +1,19 @@
+/** Sources in Git: what a reference is, and the files of a commit. */
+export { type CommitQuestion, commitIn, resolveCommit } from "./resolve-commit.ts";
+/** What Git servers report about references, kept up to date outside of anybody's way. */
+export { type CommitAnswer, CommitLookups, type Interest } from "./commit-lookups.ts";
+export { fetchSource, type FetchRequest, normalBaseDir } from "./fetch-source.ts";
+export { authorizationFailed, GitError } from "./git-error.ts";
+export { allowedAddressProblem } from "./git-server.ts";
+export { removeAbandonedSessions } from "./git-session.ts";
+export { parseRepositoryUrl, type RepositoryUrl } from "./repository-url.ts";
+export {
+  assertSecretType,
+  type AuthType,
+  type GitCredentials,
+  readCredentials,
+} from "./credentials.ts";
+/** The same for sources on this machine: what a folder depends on around it. */
+export { copyMonorepo } from "./monorepo/folder-tree.ts";
+/** The program that fetches in a build's Pod. */
+export { sourceFetcherEntry } from "./fetcher-entry.ts";
