@@ -105,7 +105,7 @@ describe("an unexpected body", () => {
     [
       "with raw JSON that is none",
       bodyOf(text(1, "apps/v1") + text(2, "ControllerRevision"), message(2, text(1, "{"))),
-      "no JSON",
+      "not JSON",
     ],
     [
       "with a time beyond all calendars",
