@@ -1,7 +1,7 @@
 import { pipeline } from "node:stream/promises";
 import { type Digest } from "../digest.ts";
 import { isRepository } from "../image-name.ts";
-import { allows } from "./access/grants.ts";
+import { allows, tenantOf } from "./access/grants.ts";
 import { allowOnly, chunksOf, type Exchange } from "./exchange.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 import { digestIn } from "./routes.ts";
@@ -62,7 +62,7 @@ export async function startUpload(
 
   const digest = query.get("digest");
   const expected = digest === null ? undefined : digestIn(digest);
-  const id = await stores.uploads.create(repository);
+  const id = await stores.uploads.create(repository, tenantOf(exchange.grant));
   if (expected) {
     try {
       return await finish(exchange, { repository, id }, expected);
@@ -124,9 +124,10 @@ async function mountBlob(exchange: Exchange, repository: string, digest: Digest)
   stores.blobs.touch(digest);
   if (!(await stores.blobs.holds(digest))) return false;
   await exchange.confirmGrant();
-  exchange.requireOwner();
-  stores.blobs.touch(digest);
-  stores.repositories.addBlob(repository, digest);
+  await exchange.asOwner(() => {
+    stores.blobs.touch(digest);
+    addBlob(exchange, repository, digest);
+  });
   return true;
 }
 
@@ -144,9 +145,13 @@ async function finish(
     throw error;
   }
   await stores.uploads.finish(repository, id, digest);
-  exchange.requireOwner();
-  stores.repositories.addBlob(repository, digest);
+  await exchange.asOwner(() => addBlob(exchange, repository, digest));
   created(exchange, repository, digest);
+}
+
+function addBlob({ stores }: Exchange, repository: string, digest: Digest): void {
+  stores.repositories.addBlob(repository, digest);
+  stores.quota.uses.add(repository, digest, stores.blobs.sizeOf(digest) ?? 0);
 }
 
 function created({ response }: Exchange, repository: string, digest: Digest): void {

@@ -118,14 +118,14 @@ export class BlobStore {
   }
 
   /** Stores content whose digest has been verified. Throws `DENIED` when the quota has no room for it. */
-  async write(content: Uint8Array, digest: Digest): Promise<void> {
+  async write(content: Uint8Array, digest: Digest, namespace?: string): Promise<void> {
     const file = this.#fileOf(digest);
     if (this.sizeOf(digest) === content.length) return this.touch(digest);
-    this.#quota.reserve(content.length);
+    this.#quota.reserve(content.length, namespace);
     try {
       await writeDurably(file, content, this.scratch);
     } finally {
-      this.#quota.release(content.length);
+      this.#quota.release(content.length, namespace);
     }
     this.#added(digest, content.length);
   }

@@ -1,7 +1,8 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
-import { type Grant } from "./access/grants.ts";
+import { type Grant, tenantOf } from "./access/grants.ts";
 import { type Aliases } from "./former-names/aliases.ts";
 import { type BlobStore } from "./blob-store.ts";
+import { type FairShares } from "./fair-shares.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 import { type RepositoryStore } from "./repository-store.ts";
 import { type StorageQuota } from "./storage-quota.ts";
@@ -14,6 +15,8 @@ export interface Stores {
   aliases: Aliases;
   uploads: Uploads;
   quota: StorageQuota;
+  /** Bytes of manifests and lists that are in memory, on their way in or out. */
+  memory: FairShares;
 }
 
 /** One request with all that answering it takes. */
@@ -28,9 +31,30 @@ export interface Exchange {
    * stored.
    */
   confirmGrant(): Promise<void>;
-  /** The same, by what is known without asking: to be called immediately before each change. */
-  requireOwner(): void;
+  /**
+   * Changes the namespace's repositories, which nobody else can become the owner of meanwhile. Rejects when another one
+   * is by now.
+   */
+  asOwner<T>(change: () => T | Promise<T>): Promise<T>;
   stores: Stores;
+}
+
+/**
+ * Counts bytes as being in memory until the answer has left, or the connection is gone: clients may send and read as
+ * slowly as they like. What it returns throws TOOMANYREQUESTS when the login's tenant has its share.
+ */
+export function memoryOf({ response, grant, stores }: Exchange): (bytes: number) => void {
+  const tenant = tenantOf(grant);
+  let held = 0;
+  response.once("close", () => {
+    stores.memory.giveBack(tenant, held);
+    held = 0;
+  });
+  return (bytes) => {
+    if (response.destroyed) return;
+    stores.memory.take(tenant, bytes, "too many manifests are on their way");
+    held += bytes;
+  };
 }
 
 export function sendJson(

@@ -47,6 +47,7 @@ export async function collectGarbage(
     await pause();
   }
   await blobs.count();
+  await stores.quota.uses.count(repositories, blobs);
   return collected;
 }
 

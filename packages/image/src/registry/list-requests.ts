@@ -1,8 +1,11 @@
-import { type Digest } from "../digest.ts";
-import { mediaTypes } from "../manifest.ts";
+import { type Digest, hexOf } from "../digest.ts";
+import { type Descriptor, manifestSizeLimit, mediaTypes } from "../manifest.ts";
 import { allows } from "./access/grants.ts";
-import { allowOnly, type Exchange, sendJson } from "./exchange.ts";
+import { allowOnly, type Exchange, memoryOf, sendJson } from "./exchange.ts";
 import { RegistryFailure } from "./registry-failure.ts";
+
+/** Of a list of referrers, without what is around it. */
+const listSizeLimit = manifestSizeLimit - 1024;
 
 /** GET of `/v2/<name>/tags/list?n=&last=`. */
 export function listTags(exchange: Exchange, { repository }: { repository: string }): void {
@@ -27,7 +30,10 @@ export function listRepositories(exchange: Exchange): void {
   sendJson(exchange, { repositories });
 }
 
-/** GET of `/v2/<name>/referrers/<digest>?artifactType=`: an index, empty when nothing refers to it. */
+/**
+ * GET of `/v2/<name>/referrers/<digest>?artifactType=`: an index, empty when nothing refers to it. One that would be larger than
+ * a manifest may be is sent in parts ("Listing Referrers": `Link`).
+ */
 export function listReferrers(
   exchange: Exchange,
   { repository, digest }: { repository: string; digest: Digest },
@@ -35,11 +41,27 @@ export function listReferrers(
   const { request, response, query, stores } = exchange;
   allowOnly(request.method, "GET", "HEAD");
   const artifactType = query.get("artifactType");
-  let manifests = stores.repositories.referrers(repository, digest);
-  if (artifactType !== null) {
-    manifests = manifests.filter((referrer) => referrer.artifactType === artifactType);
-    response.setHeader("oci-filters-applied", "artifactType");
+  const manifests: Descriptor[] = [];
+  let size = 0;
+  for (const referrer of stores.repositories.referrers(
+    repository,
+    digest,
+    query.get("last") ?? "",
+  )) {
+    if (artifactType !== null && referrer.artifactType !== artifactType) continue;
+    size += JSON.stringify(referrer).length + 1;
+    const end = manifests.at(-1);
+    if (end && size > listSizeLimit) {
+      const filter =
+        artifactType === null ? "" : `artifactType=${encodeURIComponent(artifactType)}&`;
+      const next = `/v2/${repository}/referrers/${digest}?${filter}last=${hexOf(end.digest)}`;
+      response.setHeader("link", `<${next}>; rel="next"`);
+      break;
+    }
+    manifests.push(referrer);
   }
+  memoryOf(exchange)(Math.min(size, listSizeLimit));
+  if (artifactType !== null) response.setHeader("oci-filters-applied", "artifactType");
   const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests };
   sendJson(exchange, index, { type: mediaTypes.index });
 }

@@ -1,4 +1,3 @@
-import { type IncomingMessage } from "node:http";
 import { algorithmOf, type Digest, digestOf } from "../digest.ts";
 import {
   type Descriptor,
@@ -7,14 +6,16 @@ import {
   isIndex,
   manifestSizeLimit,
 } from "../manifest.ts";
-import { mayMoveTags } from "./access/grants.ts";
+import { mayMoveTags, tenantOf } from "./access/grants.ts";
 import { isTag } from "../image-name.ts";
 import { readManifest, requirementsOf } from "./manifest-check.ts";
-import { allowOnly, chunksOf, type Exchange, type Stores } from "./exchange.ts";
+import { allowOnly, chunksOf, type Exchange, memoryOf, type Stores } from "./exchange.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 
 /** Tags that one push may set. */
 const tagLimit = 100;
+/** Bytes of a referrer's entry: signatures and attestations have a few short annotations. */
+const referrerLimit = 64 * 1024;
 
 interface Target {
   repository: string;
@@ -29,7 +30,9 @@ export async function serveManifest(exchange: Exchange, target: Target): Promise
   allowOnly(method, "GET", "HEAD", "PUT", "DELETE");
   const { digest, mediaType } = find(exchange.stores, target);
   exchange.stores.repositories.touchManifest(target.repository, digest);
-  const bytes = exchange.stores.blobs.read(digest);
+  const { blobs } = exchange.stores;
+  if (method === "GET") memoryOf(exchange)(blobs.sizeOf(digest) ?? 0);
+  const bytes = blobs.read(digest);
   if (!bytes)
     throw new RegistryFailure(
       "MANIFEST_UNKNOWN",
@@ -47,35 +50,22 @@ export async function serveManifest(exchange: Exchange, target: Target): Promise
 async function putManifest(exchange: Exchange, { repository, reference }: Target): Promise<void> {
   const { request, response, stores } = exchange;
   const tags = tagsIn(exchange, reference);
-  const bytes = await readBody(request, manifestSizeLimit);
+  const bytes = await readBody(exchange, manifestSizeLimit);
   await exchange.confirmGrant();
   const mediaType = request.headers["content-type"] ?? "";
-  const manifest = readManifest(bytes, mediaType);
-  const digest =
-    "digest" in reference ? digestOf(bytes, algorithmOf(reference.digest)) : digestOf(bytes);
-  if ("digest" in reference && reference.digest !== digest)
-    throw new RegistryFailure("DIGEST_INVALID", `the manifest has digest ${digest}`);
-  requireReferences(stores, repository, manifest);
+  const { digest, subject, referrer } = check(exchange, { repository, reference }, bytes);
   if (!mayMoveTags(exchange.grant, repository)) requireUnused(stores, repository, tags, digest);
 
-  await stores.blobs.write(bytes, digest);
-  const subject = manifest.subject?.digest;
-  exchange.requireOwner();
-  await stores.repositories.addManifest(repository, digest, {
-    mediaType,
-    ...(subject ? { subject } : {}),
+  await stores.blobs.write(bytes, digest, tenantOf(exchange.grant));
+  await exchange.asOwner(async () => {
+    const record = { mediaType, ...(subject ? { subject } : {}) };
+    await stores.repositories.addManifest(repository, digest, record);
+    stores.quota.uses.add(repository, digest, bytes.length);
+    if (subject) await stores.repositories.addReferrer(repository, subject, referrer);
+    // Last: whoever finds the tag finds everything behind it.
+    for (const tag of tags) await stores.repositories.setTag(repository, tag, digest);
   });
-  if (subject) {
-    const referrer = referrerOf(manifest, { mediaType, digest, size: bytes.length });
-    exchange.requireOwner();
-    await stores.repositories.addReferrer(repository, subject, referrer);
-    response.setHeader("oci-subject", subject);
-  }
-  // Last: whoever finds the tag finds everything behind it.
-  for (const tag of tags) {
-    exchange.requireOwner();
-    await stores.repositories.setTag(repository, tag, digest);
-  }
+  if (subject) response.setHeader("oci-subject", subject);
   if ("digest" in reference && tags.length > 0) response.setHeader("oci-tag", tags);
   response.writeHead(201, {
     location: `/v2/${repository}/manifests/${digest}`,
@@ -83,6 +73,30 @@ async function putManifest(exchange: Exchange, { repository, reference }: Target
     "content-length": 0,
   });
   response.end();
+}
+
+/** What is stored of a manifest beside its bytes. Objects that are made from them, many times as large, are not kept while files are written. */
+function check(
+  { request, stores }: Exchange,
+  { repository, reference }: Target,
+  bytes: Buffer,
+): { digest: Digest; subject: Digest | undefined; referrer: Descriptor } {
+  const mediaType = request.headers["content-type"] ?? "";
+  const manifest = readManifest(bytes, mediaType);
+  const digest =
+    "digest" in reference ? digestOf(bytes, algorithmOf(reference.digest)) : digestOf(bytes);
+  if ("digest" in reference && reference.digest !== digest)
+    throw new RegistryFailure("DIGEST_INVALID", `the manifest has digest ${digest}`);
+  requireReferences(stores, repository, manifest);
+  const referrer = referrerOf(manifest, { mediaType, digest, size: bytes.length });
+  const subject = manifest.subject?.digest;
+  if (subject && JSON.stringify(referrer).length > referrerLimit)
+    throw new RegistryFailure(
+      "MANIFEST_INVALID",
+      `the annotations of a manifest with a subject may have ${referrerLimit} bytes: every list of referrers repeats them`,
+      { status: 413 },
+    );
+  return { digest, subject, referrer };
 }
 
 /** The tag in the path, or those of `?tag=` beside a digest (distribution-spec, "Pushing Manifests"). */
@@ -159,15 +173,18 @@ function referrerOf(manifest: ImageManifest | ImageIndex, descriptor: Descriptor
   };
 }
 
-async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+/** Held in memory from the first byte until the answer has been sent. */
+async function readBody(exchange: Exchange, limit: number): Promise<Buffer> {
+  const hold = memoryOf(exchange);
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of chunksOf(request)) {
+  for await (const chunk of chunksOf(exchange.request)) {
     size += chunk.length;
     if (size > limit)
       throw new RegistryFailure("SIZE_INVALID", `a manifest may have ${limit} bytes`, {
         status: 413,
       });
+    hold(chunk.length);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

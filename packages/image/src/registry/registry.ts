@@ -14,6 +14,7 @@ import { Aliases } from "./former-names/aliases.ts";
 import { type FormerUses, moveOver } from "./former-names/move-over.ts";
 import { BlobStore } from "./blob-store.ts";
 import { clean, type CleaningResult } from "./cleaning.ts";
+import { FairShares } from "./fair-shares.ts";
 import { serveManifest } from "./manifest-requests.ts";
 import { listReferrers, listRepositories, listTags } from "./list-requests.ts";
 import { RegistryFailure } from "./registry-failure.ts";
@@ -23,6 +24,9 @@ import { defaultRetention, type ImagesInUse, type RetentionPolicy } from "./rete
 import { routeOf } from "./routes.ts";
 import { StorageQuota } from "./storage-quota.ts";
 import { Uploads } from "./upload.ts";
+
+/** For manifests that are being sent or answered: a real one has a few KiB, the largest 4 MiB. */
+const manifestMemory = 64 * 1024 * 1024;
 
 export interface RegistryOptions {
   /** Recognizes logins. Without it, everyone may do everything. */
@@ -76,12 +80,14 @@ export function createRegistry(options: RegistryOptions): Registry {
   });
   const repositories = new RepositoryStore(dir, blobs.scratch, clock);
   const aliases = new Aliases(dir, blobs.scratch);
-  const stores = { blobs, repositories, aliases, uploads, quota };
+  const memory = new FairShares({ total: manifestMemory });
+  const stores = { blobs, repositories, aliases, uploads, quota, memory };
   const policy = { ...defaultRetention, ...options.retention };
   const metrics = new RegistryMetrics(stores);
-  const owners = new Owners(dir, blobs.scratch, repositories);
+  const owners = new Owners(dir, blobs.scratch, repositories, quota.uses);
   const tenants = new TenantCheck(options.tenants, owners, clock);
-  const counting = blobs.count().catch((error: unknown) => log.error({ error }, "counting blobs"));
+  const counted = blobs.count().then(() => quota.uses.count(repositories, blobs));
+  const counting = counted.catch((error: unknown) => log.error({ error }, "counting blobs"));
   let cleaning: Promise<CleaningResult> | undefined;
 
   async function grantOf(request: IncomingMessage): Promise<Grant> {
@@ -104,7 +110,7 @@ export function createRegistry(options: RegistryOptions): Registry {
         query: url.searchParams,
         grant,
         confirmGrant: () => tenants.check(grant),
-        requireOwner: () => tenants.requireOwner(grant),
+        asOwner: <T>(change: () => T | Promise<T>) => tenants.asOwner(grant, change),
         stores,
       };
       await dispatch(exchange, url.pathname);

@@ -137,12 +137,13 @@ export class RepositoryStore {
     return this.#names(repository, "_tags").sort();
   }
 
-  referrers(repository: string, subject: Digest): Descriptor[] {
+  /** What refers to a manifest, by digest, those after `last`; each is read when it is wanted. */
+  *referrers(repository: string, subject: Digest, last = ""): Generator<Descriptor> {
     const at = ["_referrers", hexOf(subject)] as const;
-    return this.#names(repository, ...at)
-      .sort()
-      .map((hex) => JSON.parse(this.#read(repository, ...at, hex) ?? "null") as Descriptor | null)
-      .filter((descriptor) => descriptor !== null);
+    for (const hex of this.#names(repository, ...at).sort()) {
+      const text = hex > last ? this.#read(repository, ...at, hex) : undefined;
+      if (text !== undefined) yield JSON.parse(text) as Descriptor;
+    }
   }
 
   async addReferrer(repository: string, subject: Digest, referrer: Descriptor): Promise<void> {

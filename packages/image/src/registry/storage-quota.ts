@@ -1,7 +1,12 @@
+import { NamespaceUses } from "./namespace-uses.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 
 /** From this share of the quota on, cleaning is asked for. */
 const pressureShare = 0.8;
+/** Up to this share of the quota, requests are served in their order. */
+const openShare = 0.75;
+/** Of what is still free beyond it, a namespace may have so much altogether: the next one finds room to build. */
+const reservedShare = 0.25;
 
 /**
  * How many bytes of content there are and may be. Blobs are counted when they are stored, uploads while
@@ -15,6 +20,9 @@ export class StorageQuota {
   blobs = 0;
   /** In uploads that have not ended, and manifests that are being written. */
   incoming = 0;
+  /** What of it the namespaces have. */
+  readonly uses = new NamespaceUses();
+  readonly #incoming = new Map<string, number>();
   readonly #onPressure: () => void;
 
   constructor(limit: number, onPressure: () => void = () => {}) {
@@ -27,8 +35,11 @@ export class StorageQuota {
     return this.stored + this.incoming > this.limit * pressureShare;
   }
 
-  /** Makes room for bytes of an upload or a manifest, or throws what the pushing side shows to its user. */
-  reserve(bytes: number): void {
+  /**
+   * Makes room for bytes of an upload or a manifest, or throws what the pushing side shows to its user. Without a
+   * namespace they are the platform's, which the whole quota is open to.
+   */
+  reserve(bytes: number, namespace?: string): void {
     if (this.stored + this.incoming + bytes > this.limit) {
       this.#onPressure();
       throw new RegistryFailure(
@@ -37,11 +48,34 @@ export class StorageQuota {
           "delete Functions that are no longer needed, or give the registry a larger quota",
       );
     }
-    this.incoming += bytes;
+    if (namespace !== undefined) this.#requireShare(bytes, namespace);
+    this.#add(bytes, namespace);
   }
 
-  release(bytes: number): void {
-    this.incoming -= bytes;
+  release(bytes: number, namespace?: string): void {
+    this.#add(-bytes, namespace);
+  }
+
+  #requireShare(bytes: number, namespace: string): void {
+    const used = this.stored + this.incoming;
+    if (used + bytes <= this.limit * openShare) return;
+    const own = this.uses.of(namespace) + (this.#incoming.get(namespace) ?? 0);
+    if (own + bytes <= (this.limit - used) * reservedShare) return;
+    this.#onPressure();
+    throw new RegistryFailure(
+      "DENIED",
+      `the registry is nearly full (${inWords(used)} of ${inWords(this.limit)}), and what is left is for namespaces ` +
+        `that have less in it than ${namespace} (${inWords(own)}); ` +
+        "delete Functions that are no longer needed, or give the registry a larger quota",
+    );
+  }
+
+  #add(bytes: number, namespace: string | undefined): void {
+    this.incoming += bytes;
+    if (namespace === undefined) return;
+    const own = (this.#incoming.get(namespace) ?? 0) + bytes;
+    if (own === 0) this.#incoming.delete(namespace);
+    else this.#incoming.set(namespace, own);
   }
 
   /** Sets the count by the sizes of all blobs. */

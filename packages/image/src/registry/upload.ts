@@ -5,11 +5,14 @@ import { join } from "node:path";
 import { type Clock } from "../clock.ts";
 import { algorithmOf, type Digest, digestFrom } from "../digest.ts";
 import { type BlobStore } from "./blob-store.ts";
+import { FairShares } from "./fair-shares.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 import { type StorageQuota } from "./storage-quota.ts";
 
 interface Upload {
   readonly repository: string;
+  /** Whose it is; undefined for the platform's own. */
+  readonly tenant: string | undefined;
   readonly file: string;
   readonly handle: FileHandle;
   /** Of what has been written: digests are known when the last byte is. */
@@ -23,12 +26,13 @@ interface Upload {
 
 /** More open uploads than any real push needs; the bound keeps descriptors for the rest. */
 const uploadLimit = 256;
-/** Of those, what the repositories of one namespace may take: one tenant cannot keep the others out. */
+/** Of those, what one namespace may take at most; the more of them take many, the less each gets. */
 const namespaceLimit = 64;
 
 /** Blobs on their way in, by upload id. */
 export class Uploads {
   readonly #open = new Map<string, Upload>();
+  readonly #shares = new FairShares({ total: uploadLimit, each: namespaceLimit });
   readonly #blobs: BlobStore;
   readonly #quota: StorageQuota;
   readonly #clock: Clock;
@@ -47,23 +51,20 @@ export class Uploads {
     this.#expiryMs = options.expiryMs;
   }
 
-  async create(repository: string): Promise<string> {
+  async create(repository: string, tenant?: string): Promise<string> {
     await this.removeExpired();
-    const namespace = namespaceOf(repository);
-    const own = [...this.#open.values()].filter(
-      (each) => namespaceOf(each.repository) === namespace,
-    );
-    if (this.#open.size >= uploadLimit || own.length >= namespaceLimit)
-      throw new RegistryFailure("TOOMANYREQUESTS", "too many uploads are open; try later", {
-        headers: { "retry-after": "1" },
-      });
+    this.#shares.take(tenant, 1, "too many uploads are open");
     const id = randomUUID();
     const file = join(this.#blobs.scratch, id);
-    const handle = await open(file, "wx", 0o644);
+    const handle = await open(file, "wx", 0o644).catch((error: unknown) => {
+      this.#shares.giveBack(tenant, 1);
+      throw error;
+    });
     const touchedAt = this.#clock.now();
     const hash = createHash("sha256");
     this.#open.set(id, {
       repository,
+      tenant,
       file,
       handle,
       hash,
@@ -115,7 +116,7 @@ export class Uploads {
           throw new RegistryFailure("SIZE_INVALID", `a blob may have ${this.#sizeLimit} bytes`, {
             status: 413,
           });
-        this.#quota.reserve(chunk.length);
+        this.#quota.reserve(chunk.length, upload.tenant);
         upload.reserved += chunk.length;
         await upload.handle.writeFile(chunk);
         upload.hash.update(chunk);
@@ -131,7 +132,7 @@ export class Uploads {
   /** Verifies, stores, and ends the upload. A wrong digest ends it too. */
   async finish(repository: string, id: string, digest: Digest): Promise<void> {
     const upload = this.#get(repository, id);
-    this.#open.delete(id);
+    this.#forget(id, upload);
     try {
       const actual = await contentDigest(upload, digest);
       if (actual !== digest)
@@ -153,7 +154,7 @@ export class Uploads {
   async cancel(repository: string, id: string): Promise<void> {
     const upload = this.#open.get(id);
     if (upload?.repository !== repository) return;
-    this.#open.delete(id);
+    this.#forget(id, upload);
     await this.#discard(upload);
   }
 
@@ -161,7 +162,7 @@ export class Uploads {
     const oldest = this.#clock.now() - this.#expiryMs;
     for (const [id, upload] of this.#open) {
       if (upload.busy || upload.touchedAt > oldest) continue;
-      this.#open.delete(id);
+      this.#forget(id, upload);
       await this.#discard(upload);
     }
   }
@@ -172,8 +173,12 @@ export class Uploads {
     await Promise.all(open.map((upload) => this.#discard(upload)));
   }
 
+  #forget(id: string, { tenant }: Upload): void {
+    if (this.#open.delete(id)) this.#shares.giveBack(tenant, 1);
+  }
+
   #release(upload: Upload): void {
-    this.#quota.release(upload.reserved);
+    this.#quota.release(upload.reserved, upload.tenant);
     upload.reserved = 0;
   }
 
@@ -188,10 +193,6 @@ export class Uploads {
     if (upload?.repository === repository) return upload;
     throw new RegistryFailure("BLOB_UPLOAD_UNKNOWN", "no such upload; start again");
   }
-}
-
-function namespaceOf(repository: string): string {
-  return repository.split("/", 1)[0] ?? "";
 }
 
 /** The `Range` header of an upload: `0-<last byte>`, by the specification also for an empty one. */

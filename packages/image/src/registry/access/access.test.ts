@@ -261,6 +261,7 @@ test("a build's login is good for its Function and the namespace's cache, while 
   pass(1001);
   expect(await codeOf(await send("GET", "shop/hello/manifests/key"))).toBe("401 UNAUTHORIZED");
   cluster.active.add(job.uid);
+  pass(1001);
   expect(await putBlob("shop/hello")).toBe(201);
   // Whatever is said of its Job: there is a time limit.
   const late = as(build({ expiresAt: Date.now() - 1 }));

@@ -27,6 +27,11 @@ export interface BuildGrant {
   base?: string | undefined;
 }
 
+/** Whose share of the registry a grant uses, by the first part of the repositories' names; undefined for the platform and its nodes. */
+export function tenantOf(grant: Grant): string | undefined {
+  return "namespace" in grant ? names.repositories(grant.namespace) : undefined;
+}
+
 /** Whether the grant covers the action. Nothing but its arguments decides, so that a refusal says nothing of what exists. */
 export function allows(grant: Grant, action: Action, repository: string): boolean {
   if (grant.for === "platform") return true;

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { names } from "@spry/function";
 import { writeDurably } from "../durable-file.ts";
+import { type NamespaceUses } from "../namespace-uses.ts";
 import { type RepositoryStore } from "../repository-store.ts";
 
 /**
@@ -14,8 +15,12 @@ export class Owners {
   readonly #scratch: string;
   readonly #known = new Map<string, string>();
   readonly #claims = new Map<string, Promise<void>>();
+  /** Changes of repositories that are being made, by namespace. */
+  readonly #changes = new Map<string, Set<Promise<unknown>>>();
+  readonly #uses: NamespaceUses;
 
-  constructor(dir: string, scratch: string, repositories: RepositoryStore) {
+  constructor(dir: string, scratch: string, repositories: RepositoryStore, uses: NamespaceUses) {
+    this.#uses = uses;
     this.#dir = join(dir, "owners");
     this.#scratch = scratch;
     this.#repositories = repositories;
@@ -50,8 +55,31 @@ export class Owners {
     return true;
   }
 
+  /** Makes a change of a namespace's repositories. Until it has ended, the owner, which it is given, stays the owner. */
+  async change<T>(
+    namespace: string,
+    change: (owner: string | undefined) => T | Promise<T>,
+  ): Promise<T> {
+    for (let claim; (claim = this.#claims.get(namespace));) await claim.catch(() => {});
+    // From here to the entry in the list there is no pause in which a claim could begin.
+    const running = Promise.try(change, this.ownerOf(namespace));
+    const changes = this.#changes.get(namespace) ?? new Set();
+    this.#changes.set(namespace, changes.add(running));
+    try {
+      return await running;
+    } finally {
+      changes.delete(running);
+      if (changes.size === 0) this.#changes.delete(namespace);
+    }
+  }
+
   async #take(namespace: string, uid: string, owner: string | undefined): Promise<void> {
-    if (owner !== undefined) await this.#repositories.removeBelow(names.repositories(namespace));
+    const changes = [...(this.#changes.get(namespace)?.values() ?? [])];
+    await Promise.allSettled(changes);
+    if (owner !== undefined) {
+      await this.#repositories.removeBelow(names.repositories(namespace));
+      this.#uses.forget(names.repositories(namespace));
+    }
     await writeDurably(join(this.#dir, namespace), uid, this.#scratch);
     this.#known.set(namespace, uid);
   }

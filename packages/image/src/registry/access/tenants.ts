@@ -14,7 +14,10 @@ export interface Tenants {
   isJobActive(job: { namespace: string; name: string; uid: string }): Promise<boolean>;
 }
 
-/** An answer counts for as long: a push is dozens of requests. */
+/**
+ * An answer counts for as long: a push is dozens of requests, and whoever asks again and again with a login that has ended
+ * must not make the API server work for it. A login is made after what it was made for: a no is never too early.
+ */
 const rememberMs = 1000;
 const rememberedLimit = 1000;
 /** Questions for one request, when the namespace gets another owner between question and answer. */
@@ -25,8 +28,10 @@ export class TenantCheck {
   readonly #tenants: Tenants | undefined;
   readonly #owners: Owners;
   readonly #clock: Clock;
-  /** What was found to be so, and until when that counts. */
-  readonly #known = new Map<string, number>();
+  /** What was found to be so, or not to be so, and until when that counts. */
+  readonly #known = new Map<string, { answer: boolean; until: number }>();
+  /** Questions that wait for an answer: many who want to know the same at once ask once. */
+  readonly #asking = new Map<string, Promise<boolean>>();
 
   constructor(tenants: Tenants | undefined, owners: Owners, clock: Clock) {
     this.#tenants = tenants;
@@ -49,10 +54,13 @@ export class TenantCheck {
     if (!isValid) throw hasEnded();
   }
 
-  /** Throws when the grant's namespace has another owner by now. Without delay: what follows at once is the grant's own. */
-  requireOwner(grant: Grant): void {
-    if (grant.for === "platform" || grant.for === "node") return;
-    if (this.#owners.ownerOf(grant.namespace) !== grant.uid) throw hasEnded();
+  /** Changes what is the grant's namespace's; rejects when that has another owner by now. */
+  async asOwner<T>(grant: Grant, change: () => T | Promise<T>): Promise<T> {
+    if (grant.for === "platform" || grant.for === "node") return change();
+    return this.#owners.change(grant.namespace, (owner) => {
+      if (owner !== grant.uid) throw hasEnded();
+      return change();
+    });
   }
 
   /** Whether the namespace is there and, now, the owner of its repositories. */
@@ -60,8 +68,8 @@ export class TenantCheck {
     for (let attempt = 0; attempt < claimAttempts; attempt++) {
       const before = this.#owners.ownerOf(namespace);
       // Only a new answer makes an owner: an old one may be about the namespace that was there before.
-      if (before !== uid) this.#known.delete(keyOf(namespace, uid));
-      if (!(await this.#isNamespaceThere(namespace, uid))) return false;
+      if (before !== uid) this.#forgetYes(keyOf(namespace, uid));
+      if (!(await this.#isNamespaceThere(namespace, uid, before))) return false;
       if (!(await this.#owners.claim(namespace, uid, before))) continue;
       if (before !== undefined && before !== uid) this.#known.delete(keyOf(namespace, before));
       return true;
@@ -69,35 +77,58 @@ export class TenantCheck {
     return false;
   }
 
-  #isNamespaceThere(namespace: string, uid: string): Promise<boolean> {
-    return this.#ask(keyOf(namespace, uid), async (tenants) => {
+  /** Only who has asked since the same owner was the last may share an answer. */
+  #isNamespaceThere(namespace: string, uid: string, before: string | undefined): Promise<boolean> {
+    const key = keyOf(namespace, uid);
+    return this.#ask(key, `${key} ${before}`, async (tenants) => {
       try {
         return (await tenants.namespaceUid(namespace)) === uid;
       } catch (error) {
-        return !isRefusal(error) && this.#owners.ownerOf(namespace) === uid;
+        return !isRefusal(error) && this.#owners.ownerOf(namespace) === uid ? true : undefined;
       }
     });
   }
 
   #isBuilding({ namespace, job }: BuildGrant): Promise<boolean> {
-    return this.#ask(job.uid, async (tenants) => {
+    return this.#ask(job.uid, job.uid, async (tenants) => {
       try {
         return await tenants.isJobActive({ namespace, ...job });
       } catch (error) {
-        return !isRefusal(error);
+        return isRefusal(error) ? undefined : true;
       }
     });
   }
 
-  /** Only a yes is remembered: who is new counts at once. */
-  async #ask(what: string, question: (tenants: Tenants) => Promise<boolean>): Promise<boolean> {
-    if (!this.#tenants) return true;
-    if ((this.#known.get(what) ?? 0) > this.#clock.now()) return true;
-    const answer = await question(this.#tenants);
-    if (this.#known.size >= rememberedLimit) this.#known.clear();
-    if (answer) this.#known.set(what, this.#clock.now() + rememberMs);
-    else this.#known.delete(what);
-    return answer;
+  /** `question` answers undefined for a no that is none of the cluster's, and is not remembered. */
+  async #ask(
+    what: string,
+    sharedBy: string,
+    question: (tenants: Tenants) => Promise<boolean | undefined>,
+  ): Promise<boolean> {
+    const tenants = this.#tenants;
+    if (!tenants) return true;
+    const known = this.#known.get(what);
+    if (known && known.until > this.#clock.now()) return known.answer;
+    const running = this.#asking.get(sharedBy);
+    if (running) return running;
+    const asking = question(tenants)
+      .then((answer) => this.#remember(what, answer))
+      .finally(() => this.#asking.delete(sharedBy));
+    this.#asking.set(sharedBy, asking);
+    return asking;
+  }
+
+  #remember(what: string, answer: boolean | undefined): boolean {
+    this.#known.delete(what);
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size >= rememberedLimit) this.#known.delete(oldest);
+    if (answer !== undefined)
+      this.#known.set(what, { answer, until: this.#clock.now() + rememberMs });
+    return answer === true;
+  }
+
+  #forgetYes(what: string): void {
+    if (this.#known.get(what)?.answer === true) this.#known.delete(what);
   }
 }
 
