@@ -30,6 +30,7 @@ const revisedRooms = [
   "packages/kube/src/**/*.ts",
   "packages/controller/src/**/*.ts",
   "packages/image/src/{*,builder/**/*}.ts",
+  "packages/gateway/src/**/*.ts",
   "packages/cli/src/*.ts",
   "packages/cli/src/{backup,commands}/**/*.ts",
   "runtimes/nodejs/src/**/*.ts",
