@@ -30,6 +30,7 @@ const revisedRooms = [
   "packages/kube/src/**/*.ts",
   "packages/{controller,source}/src/**/*.ts",
   "packages/image/src/{*,builder/**/*}.ts",
+  "packages/gateway/src/**/*.ts",
   "packages/cli/src/*.ts",
   "packages/cli/src/{backup,commands}/**/*.ts",
   "packages/apiserver/src/**/*.ts",

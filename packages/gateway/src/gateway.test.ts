@@ -141,7 +141,7 @@ describe("an answer of the gateway's own", () => {
     expect(JSON.parse(answer.body)).toEqual({
       status: 404,
       reason: "FunctionNotFound",
-      message: "there is no Function hello in namespace default, nor any other Function",
+      message: "Function hello not found in namespace default, which has no Functions",
     });
   });
 
@@ -249,7 +249,7 @@ test("requests beyond what may wait are turned away at once", async () => {
   await restart({ maxWaiting: 2 });
   await bench.fn([{ type: "BuildReady", status: "Unknown", reason: "JobRunning", message: "" }]);
   const calls = Array.from({ length: 3 }, () => bench.call());
-  expect((await Promise.race(calls)).headers["x-spry-reason"]).toBe("Overloaded");
+  expect((await Promise.race(calls)).headers["x-spry-reason"]).toBe("QueueFull");
   await running((_, response) => response.end("served"));
   const statuses = (await Promise.all(calls)).map(({ status }) => status);
   expect(statuses.filter((status) => status === 200)).toHaveLength(2);

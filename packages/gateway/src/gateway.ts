@@ -9,46 +9,37 @@ import {
   sleep,
   systemClock,
 } from "@spry/kube";
-import { createAdminServer } from "./admin-server.ts";
-import { type ExchangeDeps, type ExchangeSettings } from "./exchange.ts";
-import { createFrontServer } from "./front-server.ts";
-import { drain, isLoopback, listen, type Listening } from "./listening.ts";
-import { GatewayMetrics } from "./metrics.ts";
-import { RouteTable, serviceOfSlice } from "./route-table.ts";
+import { Destination } from "./activation/destination.ts";
+import { createFrontServer } from "./http/front-server.ts";
+import { drain, isLoopback, listen, type Listening } from "./http/listening.ts";
+import { createAdminServer } from "./metrics/admin-server.ts";
+import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
+import { serviceOfSlice } from "./routing/endpoints.ts";
+import { RouteTable } from "./routing/route-table.ts";
+import { ServiceRoutes } from "./routing/service-routes.ts";
+import { defaultSettings, type GatewaySettings } from "./settings.ts";
 
-export interface GatewayOptions extends Partial<Omit<ExchangeSettings, "isPublic">> {
+export interface GatewayOptions extends Partial<GatewaySettings> {
   client: KubeClient;
   log?: Logger;
   clock?: Clock;
   /** One line for each request. */
   accessLog?: boolean;
-  /** For how long it goes on accepting connections when it is closed: whoever sends requests may hear of it late. */
+  /** For how long it goes on accepting connections when it is closed: clients may learn of it late. */
   leaveMs?: number;
-  /** How long requests under way may take to end then. */
+  /** How long requests in progress may take to end then. */
   drainMs?: number;
 }
 
 export interface Gateway {
   /** Resolves when the routes are known. Until then requests wait. */
   readonly ready: Promise<void>;
-  /** On another address than loopback, answers to requests that fail say no more than strangers may know. */
+  /** On another address than loopback, responses to requests that fail say no more than strangers may know. */
   listen(options: { host: string; port: number }): Promise<Listening>;
   /** `/metrics`, `/healthz` and `/readyz`, on a port that is not for the public. */
   listenAdmin(options: { host: string; port: number }): Promise<Listening>;
 }
 
-const defaults: Omit<ExchangeSettings, "isPublic"> = {
-  // Above the 180 s after which a Function itself answers 408.
-  upstreamTimeoutMs: 200_000,
-  idleTimeoutMs: 3_600_000,
-  readyWaitMs: 10_000,
-  maxWaiting: 1_000,
-  maxConcurrency: 1_000,
-  maxRequestBytes: 1024 ** 3,
-  bodyStallMs: 60_000,
-  headTimeoutMs: 60_000,
-  trustForwarded: false,
-};
 /** Routes must be current soon after the API server is back. */
 const maxWatchRetryMs = 1_000;
 const defaultDrainMs = 4_000;
@@ -58,35 +49,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const clock = options.clock ?? systemClock;
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
-  const watching = { clock, log, maxRetryMs: maxWatchRetryMs };
-  const sources = {
-    // Only the Services of Functions: nothing else of a cluster is to be reachable from outside.
-    services: new Informer(options.client, resources.services, {
-      ...watching,
-      labelSelector: labels.functionName,
-    }),
-    slices: new Informer(options.client, resources.endpointSlices, {
-      ...watching,
-      indexes: { service: serviceOfSlice },
-    }),
-    functions: new Informer(options.client, functions, {
-      ...watching,
-      indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
-      // Their sources may be large, and only their conditions are of use here.
-      transform: ({ metadata, status }) => ({ metadata, status }) as Function,
-    }),
-  };
-  const settings = { ...defaults, ...options, isPublic: true };
-  const routes = new RouteTable(sources, settings, clock);
+  const settings: GatewaySettings = { ...defaultSettings, ...options };
+  const sources = createSources(options.client, clock, log);
+  const services = new ServiceRoutes(sources, {
+    readyWaitMs: settings.readyWaitMs,
+    createDestination: (key, policy) => new Destination(key, policy, settings, clock),
+  });
+  const routes = new RouteTable(services, sources.functions);
   const metrics = new GatewayMetrics();
-  const deps: ExchangeDeps = {
-    routes,
-    functions: sources.functions,
-    settings,
-    metrics,
-    clock,
-    log,
-  };
   for (const informer of Object.values(sources)) void informer.run(stop.signal);
   // Functions only explain: a cluster without their definition still has routes.
   const ready = (async () => {
@@ -97,8 +67,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
-      const own = { ...deps, settings: { ...settings, isPublic } };
-      const front = createFrontServer(own, ready, options.accessLog === true);
+      const deps = { routes, metrics, settings, clock, log, isPublic };
+      const accessLog = options.accessLog === true;
+      const front = createFrontServer(deps, { ...settings, ready, accessLog });
       const { server, tunnels } = front;
       const port = await listen(server, address);
       return {
@@ -117,5 +88,26 @@ export function createGateway(options: GatewayOptions): Gateway {
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };
     },
+  };
+}
+
+function createSources(client: KubeClient, clock: Clock, log: Logger) {
+  const watching = { clock, log, maxRetryMs: maxWatchRetryMs };
+  return {
+    // Only the Services of Functions: no other Service of a cluster may be reachable from outside.
+    services: new Informer(client, resources.services, {
+      ...watching,
+      labelSelector: labels.functionName,
+    }),
+    slices: new Informer(client, resources.endpointSlices, {
+      ...watching,
+      indexes: { service: serviceOfSlice },
+    }),
+    functions: new Informer(client, functions, {
+      ...watching,
+      indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
+      // Their sources may be large, and only their conditions are of use here.
+      transform: ({ metadata, status }) => ({ metadata, status }) as Function,
+    }),
   };
 }

@@ -171,7 +171,7 @@ describe("heads", () => {
       status: 502,
       headers: { "x-spry-reason": "UpstreamHeadersTooLarge" },
     });
-    expect(answer.body).toBe("Function default/hello answered with headers larger than 32 KiB\n");
+    expect(answer.body).toBe("Function default/hello responded with headers larger than 32 KiB\n");
     expect(large.seen).toHaveLength(1);
   });
 
@@ -229,7 +229,7 @@ test("beyond loopback, answers say nothing of the machine, of the code's errors,
     "503 JobFailed Function default/broken is not ready: the reason is in the Function's conditions\n",
   );
   expect(await ask(open.port, "absent")).toBe(
-    "404 FunctionNotFound there is no Function absent in namespace default\n",
+    "404 FunctionNotFound Function absent not found in namespace default\n",
   );
   expect(await ask(bench.port, "broken")).toContain("/root/project/node_modules/x: EACCES");
   await open.close();

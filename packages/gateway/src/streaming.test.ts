@@ -86,7 +86,7 @@ describe("a body", () => {
       "RequestTimeout",
       0,
     ]);
-    expect((await bodyOf(response)).toString()).toMatch(/^nothing more of the request's body came/);
+    expect((await bodyOf(response)).toString()).toMatch(/^request body is incomplete/);
   });
 
   test("waits for a slow reader instead of filling the gateway", async () => {

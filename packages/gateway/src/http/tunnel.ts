@@ -1,8 +1,9 @@
 import { type Socket } from "node:net";
+import { type ResponseHeaders } from "../attempt/attempt.ts";
+import { type UpgradeSocket } from "../request/passage.ts";
 import { responseHeaders } from "./forwarded-headers.ts";
-import { type UpgradeSocket } from "./exchange.ts";
 
-/** A side that has heard the other's end and says nothing for so long has gone without a word. */
+/** A side that sends nothing for so long after the other has ended is gone without having closed its connection. */
 const halfClosedTimeoutMs = 60_000;
 
 /**
@@ -13,7 +14,7 @@ export function joinTunnel(
   { socket: client, head }: UpgradeSocket,
   upstream: Socket,
   status: number,
-  headers: Parameters<typeof responseHeaders>[0],
+  headers: ResponseHeaders,
 ): void {
   const lines = [`HTTP/1.1 ${status} Switching Protocols`, "connection: Upgrade"];
   if (headers.upgrade) lines.push(`upgrade: ${String(headers.upgrade)}`);

@@ -1,15 +1,24 @@
 import { type ObjectKey } from "@spry/kube";
 
+/** What a `Host` header stands for. */
+export interface HostName {
+  /** `namespace/name` of a Service or Route, or `namespace/tag-name`. */
+  key: ObjectKey;
+  /** Whether clients outside the cluster use it: one that Routes which are `cluster-local` do not have. */
+  isExternal: boolean;
+}
+
+const externalSuffix = ".localhost";
 /** What the hosts of Functions end in: from outside, and as a Service is called from inside. */
-const suffixes = [".localhost", ".svc.cluster.local", ".svc"];
+const suffixes = [externalSuffix, ".svc.cluster.local", ".svc"];
 /** A DNS name is never longer. */
 const maxHostLength = 253;
 
 /**
- * The Function that a `Host` header means, as `namespace/name`; undefined when it means none. Case,
- * port and a final dot do not matter.
+ * Reads `<name>.<namespace>` with one of the suffixes above; undefined for other hosts. Case, port and a final dot do
+ * not matter.
  */
-export function functionOfHost(header: string): ObjectKey | undefined {
+export function parseHost(header: string): HostName | undefined {
   if (header.length > maxHostLength + ":65535".length) return undefined;
   const colon = header.indexOf(":");
   if (colon >= 0 && !/^\d{0,5}$/.test(header.slice(colon + 1))) return undefined;
@@ -21,7 +30,7 @@ export function functionOfHost(header: string): ObjectKey | undefined {
     const namespace = host.slice(dot + 1, -suffix.length);
     const name = host.slice(0, dot);
     if (!isLabel(name) || !isLabel(namespace)) return undefined;
-    return `${namespace}/${name}`;
+    return { key: `${namespace}/${name}`, isExternal: suffix === externalSuffix };
   }
   return undefined;
 }

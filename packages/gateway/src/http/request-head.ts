@@ -1,43 +1,43 @@
 import { type IncomingMessage } from "node:http";
-import { type Answer, malformedHead } from "./answer.ts";
+import { type ErrorResponse, malformedHead } from "./error-response.ts";
 
 /** What a request is for, once its head has been found to be sound. */
 export interface Target {
   /** The authority as it was written, host and perhaps port; empty where an HTTP/1.0 client names none. */
   host: string;
-  /** Path and query, as the Pod is asked for them. */
+  /** Path and query, as the Pod gets them. */
   path: string;
 }
 
 const absoluteForm = /^https?:\/\/([^/?#]*)([^#]*)/i;
 
 /**
- * Reads the request's target, or says why the request is refused: where two readers of the same bytes could
+ * Reads the request's target, or returns why the request is refused: where two readers of the same bytes could
  * understand different requests (RFC 9112 section 11.2), nothing is passed on. The authority of a target in absolute
  * form wins over `Host` (section 3.2.2).
  */
-export function readHead(request: IncomingMessage): Target | Answer {
+export function readHead(request: IncomingMessage): Target | ErrorResponse {
   const { headers, httpVersionMajor, httpVersionMinor, url = "/" } = request;
   if (httpVersionMajor !== 1) return unsupportedVersion(request.httpVersion);
   const coding = headers["transfer-encoding"];
   if (coding !== undefined) {
-    // Section 6.1: its framing must be taken for faulty.
+    // Section 6.1: its framing must be treated as faulty.
     if (httpVersionMinor === 0) return malformedHead("HTTP/1.0 has no Transfer-Encoding");
     if (coding.trim().toLowerCase() !== "chunked") return unsupportedCoding;
   }
   const hosts = countOf(request.rawHeaders, "host");
-  if (hosts > 1) return malformedHead("it has more than one Host");
-  if (hosts === 0 && httpVersionMinor > 0) return malformedHead("it has no Host");
+  if (hosts > 1) return malformedHead("more than one Host header");
+  if (hosts === 0 && httpVersionMinor > 0) return malformedHead("no Host header");
   if (url.startsWith("/") || url === "*") return { host: headers.host ?? "", path: url };
   const absolute = absoluteForm.exec(url);
-  if (!absolute) return malformedHead("its target is neither a path nor an http URL");
+  if (!absolute) return malformedHead("the target is neither a path nor an http URL");
   const [, host = "", path = ""] = absolute;
   // RFC 9110 section 4.2.4: it may hide which host is meant.
-  if (host.includes("@")) return malformedHead("its target names a user");
+  if (host.includes("@")) return malformedHead("the target contains user information");
   return { host, path: path.startsWith("/") ? path : `/${path}` };
 }
 
-/** Whether the client understands chunks, interim answers and upgrades (RFC 9110 sections 7.8 and 15.2, RFC 9112 section 7). */
+/** Whether the client understands chunks, interim responses and upgrades (RFC 9110 sections 7.8 and 15.2, RFC 9112 section 7). */
 export function isModern({ httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
   return httpVersionMajor > 1 || httpVersionMinor > 0;
 }
@@ -51,14 +51,14 @@ function countOf(rawHeaders: readonly string[], name: string): number {
   return count;
 }
 
-const unsupportedVersion = (version: string): Answer => ({
+const unsupportedVersion = (version: string): ErrorResponse => ({
   status: 505,
   reason: "VersionNotSupported",
-  message: `HTTP/${version} is not spoken here: use HTTP/1.1`,
+  message: `HTTP/${version} is not supported: use HTTP/1.1`,
   headers: { connection: "close" },
 });
 
-const unsupportedCoding: Answer = {
+const unsupportedCoding: ErrorResponse = {
   status: 501,
   reason: "CodingNotSupported",
   message: "the request's Transfer-Encoding is not supported: use chunked alone",

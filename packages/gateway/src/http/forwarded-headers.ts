@@ -1,5 +1,5 @@
 import { type IncomingMessage } from "node:http";
-import type { Dispatcher } from "undici";
+import { type ResponseHeaders } from "../attempt/attempt.ts";
 
 /** Headers that concern one connection only (RFC 9110 section 7.6.1), never passed on. */
 const hopByHop = new Set([
@@ -13,7 +13,7 @@ const hopByHop = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Answered or written by the gateway itself. */
+/** Written by the gateway itself. */
 const owned = new Set([
   "expect",
   "forwarded",
@@ -53,10 +53,8 @@ export function requestHeaders(request: IncomingMessage, host: string, trust: bo
   return out;
 }
 
-/** The answer's headers as the client gets them, names and values by turns. */
-export function responseHeaders(
-  headers: Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>[2],
-): string[] {
+/** The response's headers as the client gets them, names and values by turns. */
+export function responseHeaders(headers: ResponseHeaders): string[] {
   const connection = headers.connection;
   const named = namedByConnection(Array.isArray(connection) ? connection.join() : connection);
   const out: string[] = [];
@@ -73,7 +71,7 @@ export function responseHeaders(
 function namedByConnection(connection: string | undefined): Set<string> | undefined {
   if (connection === undefined || plainConnections.has(connection)) return undefined;
   const names = new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
-  // What the Pod is called by is not for the client to take away.
+  // The host under which the Pod is called is not the client's to remove.
   names.delete("host");
   return names;
 }

@@ -1,23 +1,23 @@
-/** How an attempt to get an answer from a Pod ended, as far as it matters for another one. */
+/** How an attempt to have a request handled by a backend ended, as far as it matters for a retry. */
 export interface FailedAttempt {
   /** Of the error: undici's `UND_ERR_…` or the system's. */
   code: string;
   method: string;
   /** Whether the request was written to a connection at all. */
   wasSent: boolean;
-  /** Whether that connection had carried a request before, and so may have been closed already. */
+  /** Whether that connection had carried a request before, and may have been closed already. */
   wasReused: boolean;
   sinceSentMs: number;
-  /** Whether a byte of an answer has come. */
-  isAnswered: boolean;
-  /** Whether the Pod is no longer among the Function's addresses. */
+  /** Whether a byte of a response has been received. */
+  hasResponded: boolean;
+  /** Whether the Pod is no longer among its destination's addresses. */
   isRetired: boolean;
-  isBodyRepeatable: boolean;
+  isBodyReplayable: boolean;
   /** Connections of this request that broke before this one. */
   earlierBreaks: number;
 }
 
-/** A request whose connection broke is sent once more, to keep one that kills Pods from killing all. */
+/** A request whose connection broke is retried once: one that crashes Pods must not crash them all. */
 const maxBreaks = 1;
 /**
  * A Pod that ends closes its idle connections; a request that met such a close knows within a round
@@ -27,9 +27,9 @@ const staleWithinMs = 1_000;
 
 /** Methods that may be handled twice (RFC 9110 section 9.2.2). */
 const idempotent = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"]);
-/** Errors of a connection that was there and ended; all others are the request's or the answer's. */
+/** Errors of a connection that was open and ended; all others concern the request or the response. */
 const brokenConnection = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);
-/** The request cannot be sent at all, to whomever. */
+/** The request cannot be sent at all, to no backend. */
 const unsendable = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"]);
 
 export function isUnsendable(code: string): boolean {
@@ -43,8 +43,8 @@ export function isUnsendable(code: string): boolean {
  * - the connection broke: an idempotent request on a connection that had been kept alive, or any
  *   request to a Pod that was being removed, if it broke at once.
  */
-export function mayRepeat(attempt: FailedAttempt): boolean {
-  if (attempt.isAnswered || !attempt.isBodyRepeatable || isUnsendable(attempt.code)) return false;
+export function mayRetry(attempt: FailedAttempt): boolean {
+  if (attempt.hasResponded || !attempt.isBodyReplayable || isUnsendable(attempt.code)) return false;
   if (!attempt.wasSent) return true;
   if (!brokenConnection.has(attempt.code) || attempt.earlierBreaks >= maxBreaks) return false;
   if (attempt.isRetired) return attempt.sinceSentMs < staleWithinMs;

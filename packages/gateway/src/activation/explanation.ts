@@ -8,7 +8,7 @@ export interface Explanation {
   message: string;
   /**
    * `deploying`: its first version is on the way; `absent`: it has run, but no Pod is ready now;
-   * `failed`: a person must act.
+   * `failed`: its owner must act.
    */
   state: "deploying" | "absent" | "failed";
 }
@@ -19,22 +19,22 @@ const maxReadLength = 8 * 1024;
 /**
  * The first condition that is not True decides; they follow each other in that order. Without the
  * Function itself, only its Service is known. To the public the condition's message is not shown: it may quote
- * what a build or the code has said, with paths of the machine.
+ * the output of a build or of the code, with paths of the machine.
  */
 export function explain(key: ObjectKey, fn: Function | undefined, isPublic: boolean): Explanation {
   const conditions = fn?.status?.conditions;
-  const told = conditionTypes
+  const blocking = conditionTypes
     .map((type) => getCondition(conditions, type))
     .find((condition) => condition !== undefined && condition.status !== "True");
   const name = `Function ${key}`;
-  if (told) {
+  if (blocking) {
     const why = isPublic
       ? "the reason is in the Function's conditions"
-      : gistOf(told.message ?? "") || told.reason;
+      : gistOf(blocking.message ?? "") || blocking.reason;
     return {
-      reason: told.reason ?? "NoReadyEndpoint",
+      reason: blocking.reason ?? "NoReadyEndpoint",
       message: `${name} is not ready: ${why}`,
-      state: told.status === "False" ? "failed" : "deploying",
+      state: blocking.status === "False" ? "failed" : "deploying",
     };
   }
   const state = fn && !getCondition(conditions, "Running") ? "deploying" : "absent";
@@ -43,12 +43,12 @@ export function explain(key: ObjectKey, fn: Function | undefined, isPublic: bool
 
 /**
  * A message's first line and, from the log that may follow it, the line that names the error. Not
- * all of it: a stack is for those who may read the Function, not for all who may call it.
+ * all of it: a stack trace is for users who may read the Function, not for all who may call it.
  */
 function gistOf(message: string): string {
   const [first = "", ...rest] = message.slice(0, maxReadLength).split("\n");
   const error = rest.find((line) => /^[A-Z]\w*(?:Error|Exception)\b/.test(line));
   const line = first.replace(/[\s:…]+$/, "");
-  const isNews = error !== undefined && !line.includes(error);
-  return (isNews ? `${line}: ${error}` : line).slice(0, maxMessageLength);
+  const isNew = error !== undefined && !line.includes(error);
+  return (isNew ? `${line}: ${error}` : line).slice(0, maxMessageLength);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type FailedAttempt, mayRepeat } from "./repeat.ts";
+import { type FailedAttempt, mayRetry } from "./retry.ts";
 
 /** A POST whose kept-alive connection broke at once. */
 const stale: FailedAttempt = {
@@ -8,9 +8,9 @@ const stale: FailedAttempt = {
   wasSent: true,
   wasReused: true,
   sinceSentMs: 1,
-  isAnswered: false,
+  hasResponded: false,
   isRetired: false,
-  isBodyRepeatable: true,
+  isBodyReplayable: true,
   earlierBreaks: 0,
 };
 
@@ -18,8 +18,8 @@ test.each<[string, Partial<FailedAttempt>, boolean]>([
   ["whose connection was refused", { wasSent: false, code: "ECONNREFUSED" }, true],
   ["whose connection took too long", { wasSent: false, code: "UND_ERR_CONNECT_TIMEOUT" }, true],
   ["refused again and again", { wasSent: false, code: "ECONNREFUSED", earlierBreaks: 9 }, true],
-  ["refused, its body half sent and forgotten", { wasSent: false, isBodyRepeatable: false }, false],
-  ["that nobody can send", { wasSent: false, code: "UND_ERR_INVALID_ARG" }, false],
+  ["refused, its body half sent and forgotten", { wasSent: false, isBodyReplayable: false }, false],
+  ["that cannot be sent", { wasSent: false, code: "UND_ERR_INVALID_ARG" }, false],
   ["that may have done something", {}, false],
   ["that may be done twice", { method: "PUT" }, true],
   ["that may be done twice, reset by the system", { method: "GET", code: "ECONNRESET" }, true],
@@ -28,9 +28,9 @@ test.each<[string, Partial<FailedAttempt>, boolean]>([
   ["to a Pod being removed, on a fresh connection", { isRetired: true, wasReused: false }, true],
   ["that a removed Pod worked on for long", { isRetired: true, sinceSentMs: 1_000 }, false],
   ["that broke before", { method: "GET", earlierBreaks: 1 }, false],
-  ["answered in part", { method: "GET", isAnswered: true }, false],
+  ["responded to in part", { method: "GET", hasResponded: true }, false],
   ["that timed out", { method: "GET", code: "UND_ERR_HEADERS_TIMEOUT" }, false],
-  ["answered with nonsense", { method: "GET", code: "HPE_INVALID_CONSTANT" }, false],
+  ["responded to with nonsense", { method: "GET", code: "HPE_INVALID_CONSTANT" }, false],
 ])("a request %s may be sent again: %j %s", (_, attempt, expected) => {
-  expect(mayRepeat({ ...stale, ...attempt })).toBe(expected);
+  expect(mayRetry({ ...stale, ...attempt })).toBe(expected);
 });

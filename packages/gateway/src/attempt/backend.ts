@@ -1,35 +1,31 @@
 import { type Clock } from "@spry/kube";
 import Client from "undici/lib/dispatcher/client.js";
 
-export interface UpstreamSettings {
-  /** Until the first byte of the answer. */
-  upstreamTimeoutMs: number;
-  /** Without a byte of the answer's body. */
-  idleTimeoutMs: number;
-  /** Requests that one Pod is given at a time; more are refused. */
-  maxConcurrency: number;
-}
-
-/** Of the heads of requests and of answers: what Functions themselves take (runtime contract, 6.5). */
+/** Of the heads of requests and of responses: what Functions themselves accept (runtime contract, 6.5). */
 export const maxHeadBytes = 32 * 1024;
 const connectTimeoutMs = 2_000;
-/** Used when the Pod does not say how long it keeps idle connections; Node.js servers do say. */
+/** Used when the Pod does not announce how long it keeps idle connections; Node.js servers do. */
 const keepAliveMs = 4_000;
 const maxIdleConnections = 256;
-/** After a refused connection the Pod is left alone for this long. */
+/** A Pod that refused a connection is not used for this long. */
 const suspicionMs = 100;
+/** While a Pod starts: its address may be published a moment before its socket is open. */
+const wakingSuspicionMs = { from: 5, to: 25 };
 
-/** One connection to a Pod; it carries one request at a time and is opened again when need be. */
+export interface BackendSettings {
+  /** Until the first byte of a response, unless a request brings a limit of its own. */
+  upstreamTimeoutMs: number;
+  /** Without a byte of a response's body. */
+  idleTimeoutMs: number;
+}
+
+/** One connection to a Pod; it carries one request at a time and is opened again when needed. */
 export class Connection {
   readonly client: InstanceType<typeof Client>;
   /** Requests that the present socket has carried; a socket that has carried some may be stale. */
   carried = 0;
 
-  constructor(
-    origin: string,
-    settings: UpstreamSettings,
-    onDisconnect: (self: Connection) => void,
-  ) {
+  constructor(origin: string, settings: BackendSettings, onDisconnect: (self: Connection) => void) {
     this.client = new Client(origin, {
       pipelining: 1,
       allowH2: false,
@@ -47,42 +43,55 @@ export class Connection {
 }
 
 /**
- * One address of a Function, with connections that are kept alive. The most recently used one is
- * taken first, so that those which are not needed run into their timeout.
+ * One Pod, by its address, with connections that are kept alive. The most recently used one is taken first, so that
+ * those which are not needed reach their idle timeout.
  */
-export class Upstream {
+export class Backend {
   readonly address: string;
-  readonly #settings: UpstreamSettings;
+  readonly #settings: BackendSettings;
   readonly #clock: Clock;
   readonly #idle: Connection[] = [];
   #suspectUntil = 0;
+  #hasResponded = false;
   #retired = false;
+  /** Requests that it has been given and that have not ended; counted by its destination. */
   active = 0;
 
-  constructor(address: string, settings: UpstreamSettings, clock: Clock) {
+  constructor(address: string, settings: BackendSettings, clock: Clock) {
     this.address = address;
     this.#settings = settings;
     this.#clock = clock;
   }
 
-  /** No longer among the Function's addresses: finishes what it has, and gets nothing new. */
+  /** No longer among its destination's addresses: finishes what it has, and gets nothing new. */
   get retired(): boolean {
     return this.#retired;
+  }
+  /** When it may be tried again, in milliseconds of the clock; 0 when it has never refused a connection. */
+  get suspectUntil(): number {
+    return this.#suspectUntil;
   }
   get isSuspect(): boolean {
     return this.#suspectUntil > 0 && this.#clock.now() < this.#suspectUntil;
   }
-  get isFull(): boolean {
-    return this.active >= this.#settings.maxConcurrency;
+  /** Whether it has ever responded to a request. */
+  get hasResponded(): boolean {
+    return this.#hasResponded;
   }
 
+  responded(): void {
+    this.#hasResponded = true;
+  }
+
+  /** It refused a connection. A Pod that has never responded is probably about to. */
   suspect(): void {
-    this.#suspectUntil = this.#clock.now() + suspicionMs;
+    const { from, to } = wakingSuspicionMs;
+    const pauseMs = this.#hasResponded ? suspicionMs : from + Math.random() * (to - from);
+    this.#suspectUntil = this.#clock.now() + pauseMs;
   }
 
   /** Every connection taken is given back by `release`. */
   take(): Connection {
-    this.active++;
     return (
       this.#idle.pop() ??
       new Connection(`http://${this.address}`, this.#settings, (self) => this.#forget(self))
@@ -90,7 +99,6 @@ export class Upstream {
   }
 
   release(connection: Connection, reusable: boolean): void {
-    this.active--;
     if (reusable && !this.#retired && this.#idle.length < maxIdleConnections) {
       this.#idle.push(connection);
     } else {

@@ -16,10 +16,10 @@ export class GatewayMetrics {
   readonly #rows = new Map<string, Row>();
   /** Requests under way, tunnels included. */
   active = 0;
-  /** Requests that wait for a first ready Pod. */
+  /** Requests that wait for a place at a Pod. */
   waiting = 0;
-  /** Requests sent once more, to another Pod or over a new connection. */
-  repeated = 0;
+  /** Requests sent again, to another Pod or over a new connection. */
+  retried = 0;
 
   /** Counts a request that has ended; `key` only for hosts that have a route. */
   observe(key: ObjectKey | undefined, status: number, seconds: number): void {
@@ -35,10 +35,10 @@ export class GatewayMetrics {
     const lines = [
       ...gauge("spry_gateway_active_requests", "Requests under way.", this.active),
       ...gauge("spry_gateway_waiting_requests", "Requests waiting for a Pod.", this.waiting),
-      "# HELP spry_gateway_repeated_requests_total Requests sent once more.",
+      "# HELP spry_gateway_repeated_requests_total Requests sent again, to another Pod or over a new connection.",
       "# TYPE spry_gateway_repeated_requests_total counter",
-      `spry_gateway_repeated_requests_total ${this.repeated}`,
-      `# HELP ${name} Time from a request's head to its answer's end.`,
+      `spry_gateway_repeated_requests_total ${this.retried}`,
+      `# HELP ${name} Time from a request's head to the end of its response.`,
       `# TYPE ${name} histogram`,
     ];
     for (const row of this.#rows.values()) {

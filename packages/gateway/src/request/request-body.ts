@@ -2,8 +2,8 @@ import { type IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
 
-/** What has been sent is remembered up to this size, so that it can be sent to another Pod. */
-export const maxRepeatableBytes = 64 * 1024;
+/** A body is kept up to this size while it is sent, so that it can be sent again to another Pod. */
+export const maxReplayableBytes = 64 * 1024;
 
 /**
  * A request's body on its way to a Pod, as a stream with backpressure. A client's request must
@@ -24,14 +24,14 @@ export class RequestBody {
   }
 
   /** Whether another attempt could still send everything from the start. */
-  get isRepeatable(): boolean {
+  get isReplayable(): boolean {
     return this.#sent !== undefined;
   }
   get isTooLarge(): boolean {
     return this.#bytes > this.#maxBytes;
   }
 
-  /** The whole body, for the next attempt; what the one before had is taken away. */
+  /** The whole body, for the next attempt; the stream of the previous one is closed. */
   open(): Readable {
     this.close();
     const request = this.#request;
@@ -43,7 +43,7 @@ export class RequestBody {
         callback(error);
       },
     });
-    // Whoever reads it reports its failures; nobody may be left to listen when it is destroyed.
+    // Its reader reports failures; it may have no listeners left when it is destroyed.
     stream.on("error", () => {});
     const onData = (chunk: Buffer) => {
       this.#remember(chunk);
@@ -65,14 +65,14 @@ export class RequestBody {
 
   #remember(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > maxRepeatableBytes) this.#sent = undefined;
+    if (this.#bytes > maxReplayableBytes) this.#sent = undefined;
     else this.#sent?.push(chunk);
   }
 }
 
 /**
- * A body that is announced as small, in one piece; undefined when the client went away, "stalled" when nothing of it came
- * for `stallMs`.
+ * A body that is announced as small, in one piece; undefined when the client has left, "stalled" when nothing of it was
+ * received for `stallMs`.
  */
 export function collectBody(
   request: IncomingMessage,
@@ -97,4 +97,20 @@ export function collectBody(
       resolve(undefined);
     });
   });
+}
+
+/** Node.js reads so much of a body ahead of its reader, and no more. */
+const readAheadBytes = 64 * 1024;
+
+/** About how much memory a request takes while it waits: its head, and what of its body is read ahead. */
+export function heldBytes(
+  request: IncomingMessage,
+  body: Buffer | RequestBody | undefined,
+): number {
+  let bytes = (request.url ?? "").length;
+  for (const each of request.rawHeaders) bytes += each.length;
+  if (body instanceof Buffer) return bytes + body.length;
+  const { "content-length": length, "transfer-encoding": coding } = request.headers;
+  if (coding !== undefined) return bytes + readAheadBytes;
+  return bytes + Math.min(Number(length ?? 0), readAheadBytes);
 }

@@ -1,5 +1,5 @@
 import * as http from "node:http";
-import { type GatewayMetrics } from "./metrics.ts";
+import { type GatewayMetrics } from "./gateway-metrics.ts";
 
 /** `/metrics`, `/healthz` and `/readyz`, for a port that is not for the public. */
 export function createAdminServer(metrics: GatewayMetrics, ready: Promise<void>): http.Server {
@@ -21,5 +21,5 @@ function pageOf(
   if (url === "/healthz") return { status: 200, body: "ok\n" };
   if (url === "/readyz")
     return { status: isReady ? 200 : 503, body: isReady ? "ok\n" : "waiting\n" };
-  return { status: 404, body: "there are /metrics, /healthz and /readyz\n" };
+  return { status: 404, body: "not found: the paths are /metrics, /healthz and /readyz\n" };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { functionOfHost } from "./host.ts";
+import { parseHost } from "./host.ts";
 
 test.each([
   ["hello.default.localhost", "default/hello"],
@@ -23,4 +23,4 @@ test.each([
   ['hello.default.localhost:80"', undefined],
   [`${"a".repeat(64)}.default.localhost`, undefined],
   [`${"a".repeat(300)}.localhost`, undefined],
-])("host %j means %s", (host, key) => expect(functionOfHost(host)).toBe(key));
+])("host %j means %s", (host, key) => expect(parseHost(host)?.key).toBe(key));

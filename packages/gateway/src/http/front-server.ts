@@ -1,17 +1,36 @@
 import * as http from "node:http";
 import { type Socket } from "node:net";
 import { messageOf, sleep } from "@spry/kube";
-import { type Answer, rawAnswer, routesUnknown, sendAnswer, unknownHost } from "./answer.ts";
-import { Exchange, type ExchangeDeps, type UpgradeSocket } from "./exchange.ts";
-import { functionOfHost } from "./host.ts";
-import { isModern, readHead } from "./request-head.ts";
-import { maxHeadBytes } from "./upstream.ts";
+import { maxHeadBytes } from "../attempt/backend.ts";
+import { Exchange } from "../request/exchange.ts";
+import { entryFilters, pass, routeFilters } from "../request/filters.ts";
+import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
+import {
+  type ErrorResponse,
+  rawErrorResponse,
+  routesUnknown,
+  sendErrorResponse,
+} from "./error-response.ts";
+import { isModern } from "./request-head.ts";
+
+export interface FrontServerOptions {
+  /** Resolves when the routes are known. */
+  ready: Promise<void>;
+  /** How long a request waits for that. */
+  readyWaitMs: number;
+  /** For a request's whole head. */
+  headTimeoutMs: number;
+  /** Without a byte in either direction. */
+  idleTimeoutMs: number;
+  /** One line for each request. */
+  accessLog: boolean;
+}
 
 export interface FrontServer {
   server: http.Server;
   /** Sockets of upgraded connections, which the server no longer knows. */
   tunnels: ReadonlySet<Socket>;
-  /** From now on each answer is the last of its connection. */
+  /** From now on each response is the last of its connection. */
   leave(): void;
 }
 
@@ -21,22 +40,23 @@ const keepAliveProbeMs = 60_000;
 /** How often connections are looked over for heads and requests that take too long. */
 const overdueCheckMs = 5_000;
 const maxConnections = 20_000;
-/** How long a client that is turned away may go on sending. */
+/** How long a client that is refused may go on sending. */
 const lingerMs = 100;
 
-/** The server that clients talk to: each request becomes an `Exchange`, unless its host means none. */
-export function createFrontServer(
-  deps: ExchangeDeps,
-  ready: Promise<void>,
-  accessLog: boolean,
-): FrontServer {
-  const { metrics, settings, clock, log } = deps;
+/** The server that clients talk to: each request that passes the filters becomes an `Exchange`. */
+export function createFrontServer(deps: RequestDeps, options: FrontServerOptions): FrontServer {
+  const { metrics, clock, log } = deps;
+  const { ready, headTimeoutMs, idleTimeoutMs } = options;
   const tunnels = new Set<Socket>();
-  /** Connections whose last request has been refused: what else comes on them is not looked at. */
+  /** Connections whose last request has been refused: what else is received on them is ignored. */
   const refused = new WeakSet<Socket>();
   let isReady = false;
   let isLeaving = false;
   void ready.then(() => (isReady = true));
+  const reject = (passage: Passage, error: ErrorResponse) => {
+    metrics.observe(passage.route?.key, error.status, 0);
+    sendErrorResponse(passage.request, passage.response, error, deps.isPublic);
+  };
   const handle = async (
     request: http.IncomingMessage,
     response: http.ServerResponse,
@@ -45,21 +65,30 @@ export function createFrontServer(
     metrics.active++;
     (upgrade?.socket ?? response).once("close", () => metrics.active--);
     if (isLeaving) response.shouldKeepAlive = false;
-    // Node.js would, for one that asks for it with `TE: chunked`.
+    // Node.js would, for a client that sends `TE: chunked`.
     if (!isModern(request)) response.useChunkedEncodingByDefault = false;
-    if (accessLog) logAccess(deps, request, response);
-    const head = readHead(request);
-    const key = "status" in head ? undefined : functionOfHost(head.host);
-    if ("status" in head || key === undefined) {
-      const answer = "status" in head ? head : unknownHost(head.host);
-      metrics.observe(undefined, answer.status, 0);
-      if ("status" in head) refused.add(request.socket);
-      return sendAnswer(request, response, answer);
+    if (options.accessLog) logAccess(deps, request, response);
+    const passage: Passage = {
+      request,
+      response,
+      upgrade,
+      host: "",
+      path: "",
+      key: "",
+      isExternal: false,
+      route: undefined,
+      destination: undefined,
+    };
+    const malformed = pass(entryFilters, passage, deps);
+    if (malformed) {
+      if (malformed.headers?.["connection"] === "close") refused.add(request.socket);
+      return reject(passage, malformed);
     }
     // Without routes yet, everything would be unknown.
-    if (!isReady) await Promise.race([ready, sleep(clock, settings.readyWaitMs)]);
-    if (!isReady) return sendAnswer(request, response, routesUnknown);
-    await new Exchange(deps, key, head, request, response, upgrade).run();
+    if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
+    const error = isReady ? pass(routeFilters, passage, deps) : routesUnknown;
+    if (error || !passage.destination) return reject(passage, error ?? routesUnknown);
+    await new Exchange(deps, passage, passage.destination).run();
   };
   const guarded = (...[request, response, upgrade]: Parameters<typeof handle>) => {
     handle(request, response, upgrade).catch((error: unknown) => {
@@ -69,24 +98,24 @@ export function createFrontServer(
   };
   const server = http.createServer({
     maxHeaderSize: maxHeadBytes,
-    headersTimeout: settings.headTimeoutMs,
-    connectionsCheckingInterval: Math.min(overdueCheckMs, settings.headTimeoutMs),
-    // Said in our own words.
+    headersTimeout: headTimeoutMs,
+    connectionsCheckingInterval: Math.min(overdueCheckMs, headTimeoutMs),
+    // Refused with a message of the gateway's own.
     requireHostHeader: false,
     keepAliveTimeout: keepAliveTimeoutMs,
-    requestTimeout: settings.idleTimeoutMs,
+    requestTimeout: idleTimeoutMs,
     shouldUpgradeCallback: isTunnelRequest,
-    // A peer that is gone without a word is found, also under a quiet tunnel.
+    // A peer that has gone without closing its connection is found, also under a quiet tunnel.
     keepAlive: true,
     keepAliveInitialDelay: keepAliveProbeMs,
   });
   // Their size is the bound, not their number.
   server.maxHeadersCount = 0;
   server.maxConnections = maxConnections;
-  // Nobody reads, nobody writes.
-  server.timeout = settings.idleTimeoutMs;
+  // Neither side reads or writes.
+  server.timeout = idleTimeoutMs;
   server.on("request", (request, response) => guarded(request, response));
-  // Expect: 100-continue is answered once it is known that somebody will read the body.
+  // Expect: 100-continue is answered once it is certain that the body will be read.
   server.on("checkContinue", (request, response) => guarded(request, response));
   server.on("upgrade", (request: http.IncomingMessage, socket: Socket, head: Buffer) => {
     guarded(request, responseOn(socket, request), { socket, head });
@@ -102,7 +131,7 @@ export function createFrontServer(
   return { server, tunnels, leave: () => void (isLeaving = true) };
 }
 
-/** HTTP/2 over clear text is offered by some clients with any request, and may be left unanswered. */
+/** HTTP/2 over clear text is offered by some clients with any request, and may be ignored (RFC 9113 section 3.1). */
 function isTunnelRequest(request: http.IncomingMessage): boolean {
   const { method, headers } = request;
   const hasBody = headers["content-length"] !== undefined || "transfer-encoding" in headers;
@@ -111,7 +140,7 @@ function isTunnelRequest(request: http.IncomingMessage): boolean {
   );
 }
 
-/** The server has let go of the socket: any answer but 101 is written by a response of our own. */
+/** The server has handed over the socket: any response but 101 is written by an object of our own. */
 function responseOn(socket: Socket, request: http.IncomingMessage): http.ServerResponse {
   const response = new http.ServerResponse(request);
   response.shouldKeepAlive = false;
@@ -122,38 +151,38 @@ function responseOn(socket: Socket, request: http.IncomingMessage): http.ServerR
   return response;
 }
 
-const noConnect: Answer = {
+const noConnect: ErrorResponse = {
   status: 405,
   reason: "MethodNotAllowed",
-  message: "this is no forward proxy",
+  message: "the gateway is not a forward proxy: CONNECT is not supported",
 };
-const badRequest: Answer = {
+const badRequest: ErrorResponse = {
   status: 400,
   reason: "BadRequest",
-  message: "the request is malformed: this is not HTTP/1.1 as RFC 9112 has it",
+  message: "malformed request: not HTTP/1.1 as specified in RFC 9112",
 };
-const malformed: Record<string, Answer> = {
+const malformed: Record<string, ErrorResponse> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     reason: "HeadersTooLarge",
-    message: "the request's headers are larger than 32 KiB",
+    message: "request headers are larger than 32 KiB",
   },
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
     reason: "RequestTimeout",
-    message: "the request took too long to arrive",
+    message: "the request exceeded its time limit before it was received completely",
   },
 };
 
-/** The last words on a connection. Closing at once could take them away from a client still sending. */
-function refuse(socket: Socket, answer: Answer): void {
+/** The last response on a connection. Closing at once could keep it from a client that is still sending. */
+function refuse(socket: Socket, error: ErrorResponse): void {
   socket.on("error", () => socket.destroy());
   socket.setTimeout(lingerMs, () => socket.destroy());
-  socket.end(rawAnswer(answer));
+  socket.end(rawErrorResponse(error));
 }
 
 function logAccess(
-  { log, clock }: ExchangeDeps,
+  { log, clock }: RequestDeps,
   request: http.IncomingMessage,
   response: http.ServerResponse,
 ): void {

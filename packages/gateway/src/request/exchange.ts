@@ -1,0 +1,261 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+import { type Socket } from "node:net";
+import { type Duplex } from "node:stream";
+import { type Destination } from "../activation/destination.ts";
+import { type Seeker } from "../activation/waiting-line.ts";
+import {
+  Attempt,
+  type AttemptFailure,
+  type OutgoingRequest,
+  type ResponseHeaders,
+  type ResponseReceiver,
+} from "../attempt/attempt.ts";
+import { Backend, maxHeadBytes } from "../attempt/backend.ts";
+import { isUnsendable, mayRetry } from "../attempt/retry.ts";
+import {
+  backendFailed,
+  backendHeadTooLarge,
+  backendTimeout,
+  backendUnreachable,
+  bodyStalled,
+  bodyTooLarge,
+  type ErrorResponse,
+  malformedRequest,
+  sendErrorResponse,
+} from "../http/error-response.ts";
+import { requestHeaders, responseHeaders } from "../http/forwarded-headers.ts";
+import { isModern } from "../http/request-head.ts";
+import { joinTunnel } from "../http/tunnel.ts";
+import { pass, routeFilters } from "./filters.ts";
+import { type Passage, type RequestDeps } from "./passage.ts";
+import { collectBody, heldBytes, maxReplayableBytes, RequestBody } from "./request-body.ts";
+
+/** How long a client may go on sending a body that is not read any more. */
+const restMs = 1_000;
+
+/**
+ * The client's side of one request: finds a place at a Pod for it, sends it there by an `Attempt`, and passes the
+ * response on. As long as no byte of a response has been received, a request that failed may be sent again (`mayRetry`).
+ */
+export class Exchange implements ResponseReceiver, Seeker {
+  readonly arrivedAt: number;
+  firstFailureAt = 0;
+  readonly #deps: RequestDeps;
+  readonly #passage: Passage;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  #destination: Destination;
+  #body: Buffer | RequestBody | undefined;
+  /** The Pod at which it has a place. */
+  #backend: Backend | undefined;
+  #attempt: Attempt | undefined;
+  #breaks = 0;
+  #isOver = false;
+
+  constructor(deps: RequestDeps, passage: Passage, destination: Destination) {
+    this.#deps = deps;
+    this.#passage = passage;
+    this.#request = passage.request;
+    this.#response = passage.response;
+    this.#destination = destination;
+    this.arrivedAt = deps.clock.now();
+    this.#isOver = passage.response.destroyed;
+    (passage.upgrade?.socket ?? passage.response).once("close", () => this.#clientClosed());
+  }
+
+  async run(): Promise<void> {
+    if (this.#isOver) return;
+    const { headers } = this.#request;
+    const length = Number(headers["content-length"] ?? 0);
+    const isExpected = headers.expect !== undefined && isModern(this.#request);
+    if (length > 0 && length <= maxReplayableBytes && !isExpected) {
+      // Without a Pod, waiting begins at once and in parallel.
+      if (!this.#destination.hasPlace && !this.#enter()) return;
+      if (!(await this.#collect())) return;
+    } else if (length > 0 || headers["transfer-encoding"] !== undefined) {
+      this.#body = new RequestBody(this.#request, this.#deps.settings.maxRequestBytes);
+    }
+    const backend = this.#destination.take() ?? (await this.#findPlace());
+    if (!backend) return;
+    // Asked for once it is certain that the body will be read.
+    if (isExpected) this.#response.writeContinue();
+    this.#send(backend);
+  }
+
+  /** False when the request has ended. */
+  async #collect(): Promise<boolean> {
+    const { clock, settings } = this.#deps;
+    const body = await collectBody(this.#request, clock, settings.bodyStallMs);
+    if (body === "stalled") this.#respond(bodyStalled(settings.bodyStallMs));
+    if (body === "stalled" || body === undefined) return false;
+    this.#body = body;
+    return !this.#isOver;
+  }
+
+  /** Enters the waiting line of its destination; false when it has responded why that cannot be. */
+  #enter(): boolean {
+    const error = this.#destination.enter(this, heldBytes(this.#request, this.#body));
+    if (error) this.#respond(error);
+    return error === undefined;
+  }
+
+  /** Waits for a place. Responds, and returns undefined, when there is none to wait for. */
+  async #findPlace(): Promise<Backend | undefined> {
+    const { metrics } = this.#deps;
+    while (!this.#isOver && this.#enter()) {
+      metrics.waiting++;
+      const place = await this.#destination.wait(this).finally(() => metrics.waiting--);
+      if (place instanceof Backend) {
+        if (!this.#isOver) return place;
+        this.#destination.release(place);
+      } else if (place === "moved") {
+        const moved = this.#reroute() ? this.#destination.take() : undefined;
+        if (moved) return moved;
+      } else {
+        if (place) this.#respond(place);
+        return undefined;
+      }
+    }
+    return undefined;
+  }
+
+  /** Routes have changed. */
+  #reroute(): boolean {
+    if (this.#isOver) return false;
+    const error = pass(routeFilters, this.#passage, this.#deps);
+    if (error) this.#respond(error);
+    const { destination } = this.#passage;
+    if (error || !destination) return false;
+    this.#destination = destination;
+    return true;
+  }
+
+  #send(backend: Backend): void {
+    this.#backend = backend;
+    const { method = "GET", headers } = this.#request;
+    const { host, path, upgrade } = this.#passage;
+    const request: OutgoingRequest = {
+      method,
+      path,
+      headers: requestHeaders(this.#request, host, this.#deps.settings.trustForwarded),
+      body: this.#body instanceof RequestBody ? this.#body.open() : (this.#body ?? null),
+      limits: this.#destination.policy.limits,
+    };
+    if (upgrade) request.upgrade = headers.upgrade ?? "websocket";
+    this.#attempt = new Attempt(backend, request, this, this.#deps.clock);
+    this.#attempt.send();
+  }
+
+  informed(status: number, headers: ResponseHeaders): void {
+    if (status === 103 && headers.link && isModern(this.#request))
+      this.#response.writeEarlyHints({ link: headers.link });
+  }
+
+  started(status: number, headers: ResponseHeaders): void {
+    this.#response.writeHead(status, responseHeaders(headers));
+  }
+
+  received(chunk: Buffer): boolean {
+    if (this.#response.write(chunk)) return true;
+    this.#response.once("drain", () => this.#attempt?.resume());
+    return false;
+  }
+
+  ended(trailers: Record<string, string | string[] | undefined>): void {
+    for (const _ in trailers) {
+      this.#response.addTrailers(trailers);
+      break;
+    }
+    this.#response.end();
+    this.#finish(this.#response.statusCode);
+    if (!this.#request.complete) this.#readRest();
+  }
+
+  /**
+   * The Pod has responded without reading everything. The client may not look for its response before it has sent
+   * everything, but not without bounds.
+   */
+  #readRest(): void {
+    const { socket } = this.#request;
+    if (this.#body instanceof RequestBody) this.#body.close();
+    const cancel = this.#deps.clock.after(restMs, () => socket.destroy());
+    this.#request.once("end", cancel).resume();
+  }
+
+  upgraded(status: number, headers: ResponseHeaders, socket: Duplex): void {
+    const { upgrade } = this.#passage;
+    if (!upgrade) return void socket.destroy();
+    this.#finish(status);
+    this.#response.detachSocket(upgrade.socket);
+    joinTunnel(upgrade, socket as Socket, status, headers);
+  }
+
+  failed(failure: AttemptFailure): void {
+    const body = this.#body;
+    const isStreamed = body instanceof RequestBody;
+    if (isStreamed && body.isTooLarge) {
+      return this.#respond(bodyTooLarge(this.#deps.settings.maxRequestBytes));
+    }
+    const isBodyReplayable = !isStreamed || body.isReplayable;
+    if (mayRetry({ ...failure, isBodyReplayable, earlierBreaks: this.#breaks })) {
+      this.#retry(failure).catch(() => this.#response.destroy());
+      return;
+    }
+    const { key } = this.#destination;
+    this.#deps.log.debug({ destination: key, error: failure.message }, "request failed");
+    this.#respond(this.#errorOf(failure));
+  }
+
+  async #retry({ wasSent }: AttemptFailure): Promise<void> {
+    const { metrics, clock } = this.#deps;
+    metrics.retried++;
+    this.firstFailureAt ||= clock.now();
+    const backend = this.#backend;
+    if (!backend) return;
+    if (wasSent) this.#breaks++;
+    else backend.suspect();
+    this.#backend = undefined;
+    this.#destination.release(backend);
+    const next = this.#destination.take() ?? (await this.#findPlace());
+    if (next) this.#send(next);
+  }
+
+  #errorOf({ code, message, wasSent, limitMs }: AttemptFailure): ErrorResponse {
+    const { name } = this.#destination.policy;
+    if (isUnsendable(code)) return malformedRequest(message);
+    if (limitMs !== undefined) return backendTimeout(name, limitMs);
+    if (code === "UND_ERR_HEADERS_TIMEOUT") {
+      return backendTimeout(name, this.#deps.settings.upstreamTimeoutMs);
+    }
+    if (code === "UND_ERR_HEADERS_OVERFLOW") return backendHeadTooLarge(name, maxHeadBytes);
+    return wasSent ? backendFailed(name) : backendUnreachable(name);
+  }
+
+  /** A response of the gateway's own; when the Pod's has begun, all that is left is to break it off visibly. */
+  #respond(error: ErrorResponse): void {
+    if (this.#isOver) return;
+    if (this.#response.headersSent) {
+      this.#response.destroy();
+      return this.#finish(502);
+    }
+    sendErrorResponse(this.#request, this.#response, error, this.#deps.isPublic);
+    this.#finish(error.status);
+  }
+
+  #clientClosed(): void {
+    if (this.#isOver) return;
+    this.#finish(499);
+  }
+
+  #finish(status: number): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (status === 499) this.#attempt?.abort();
+    if (this.#backend) this.#destination.release(this.#backend);
+    else this.#destination.leave(this);
+    this.#backend = undefined;
+    const { metrics, clock } = this.#deps;
+    const seconds = (clock.now() - this.arrivedAt) / 1000;
+    metrics.observe(this.#passage.route?.key, status, seconds);
+  }
+}

@@ -1,0 +1,49 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+import { type Socket } from "node:net";
+import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
+import { type Destination } from "../activation/destination.ts";
+import { type GatewayMetrics } from "../metrics/gateway-metrics.ts";
+import { type Route } from "../routing/route.ts";
+import { type RouteTable } from "../routing/route-table.ts";
+
+export interface RequestSettings {
+  maxRequestBytes: number;
+  /** Without a byte of a request's small body, which is read as a whole before a Pod gets it. */
+  bodyStallMs: number;
+  /** Whether what a client says in `X-Forwarded-*` and `Forwarded` is trusted. */
+  trustForwarded: boolean;
+  /** For the first byte of a response. */
+  upstreamTimeoutMs: number;
+}
+
+export interface RequestDeps {
+  routes: RouteTable;
+  metrics: GatewayMetrics;
+  settings: RequestSettings;
+  clock: Clock;
+  log: Logger;
+  /** Whether others than this machine's programs read the responses: they say less of failures then. */
+  isPublic: boolean;
+}
+
+/** The client's side of a tunnel: what an `Upgrade` request arrived on. */
+export interface UpgradeSocket {
+  socket: Socket;
+  head: Buffer;
+}
+
+/** A request on its way through the gateway: what filters have found out about it. */
+export interface Passage {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly upgrade: UpgradeSocket | undefined;
+  /** The authority as it was written, host and perhaps port; empty where an HTTP/1.0 client names none. */
+  host: string;
+  /** Path and query, as the Pod gets them. */
+  path: string;
+  /** What its host stands for, or the address that it has come to. */
+  key: ObjectKey;
+  isExternal: boolean;
+  route: Route | undefined;
+  destination: Destination | undefined;
+}

@@ -1,0 +1,41 @@
+import { gatewaySliceManager } from "@spry/function";
+import { type EndpointSlice, type ObjectKey } from "@spry/kube";
+
+const serviceNameLabel = "kubernetes.io/service-name";
+const managedByLabel = "endpointslice.kubernetes.io/managed-by";
+
+/** The Service of a slice that leads to Pods, as `namespace/service`, for an informer's index. */
+export function serviceOfSlice(slice: EndpointSlice): ObjectKey[] {
+  if (isGatewaySlice(slice)) return [];
+  const name = slice.metadata.labels?.[serviceNameLabel];
+  return name ? [`${slice.metadata.namespace}/${name}`] : [];
+}
+
+/** Whether the slice leads callers to gateways (ADR 0018). Routing by it would go in circles. */
+export function isGatewaySlice({ metadata }: EndpointSlice): boolean {
+  return metadata.labels?.[managedByLabel] === gatewaySliceManager;
+}
+
+/**
+ * `host:port` of the ready endpoints, each once; when none is ready, of those that are terminating but still serve, as
+ * kube-proxy does it. `portOf` chooses the port of a slice.
+ */
+export function addressesOf(
+  slices: readonly EndpointSlice[],
+  portOf: (slice: EndpointSlice) => number | undefined,
+): string[] {
+  const ready = new Set<string>();
+  const ending = new Set<string>();
+  for (const slice of slices) {
+    const port = portOf(slice);
+    if (port === undefined) continue;
+    for (const { addresses, conditions } of slice.endpoints ?? []) {
+      const [address] = addresses;
+      if (!address) continue;
+      const at = `${slice.addressType === "IPv6" ? `[${address}]` : address}:${port}`;
+      if (conditions?.ready ?? true) ready.add(at);
+      else if (conditions?.serving && conditions.terminating) ending.add(at);
+    }
+  }
+  return [...(ready.size > 0 ? ready : ending)];
+}

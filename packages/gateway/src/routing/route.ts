@@ -1,0 +1,20 @@
+import { type ObjectKey } from "@spry/kube";
+import { type Destination } from "../activation/destination.ts";
+
+/** Where the requests of a host go. */
+export interface Route {
+  /** `namespace/name` of the Function or the Knative Route, for metrics. */
+  readonly key: ObjectKey;
+  /** Whether it answers Knative's probes, and to nobody outside when it is `cluster-local`. */
+  readonly isKnative: boolean;
+  readonly isClusterLocal: boolean;
+  /** The destination of the next request. */
+  choose(): Destination;
+}
+
+/** One of a route's destinations, and its share of the requests. */
+export interface Weighted<T> {
+  target: T;
+  /** Any unit; 0 gets nothing. */
+  weight: number;
+}

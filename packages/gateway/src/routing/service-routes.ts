@@ -1,0 +1,138 @@
+import { type Function } from "@spry/function";
+import {
+  type Change,
+  type EndpointSlice,
+  type Informer,
+  keyOf,
+  type ObjectKey,
+  type Service,
+} from "@spry/kube";
+import {
+  type Absence,
+  type Destination,
+  type DestinationPolicy,
+} from "../activation/destination.ts";
+import { explain } from "../activation/explanation.ts";
+import { notReady } from "../http/error-response.ts";
+import { addressesOf, serviceOfSlice } from "./endpoints.ts";
+import { type Route } from "./route.ts";
+
+export interface ServiceSources {
+  services: Informer<Service>;
+  /** Indexed by `service`. */
+  slices: Informer<EndpointSlice>;
+  functions: Informer<Function>;
+}
+
+export interface ServiceRoutesOptions {
+  /** How long a request waits for a Function whose first version is being built or deployed. */
+  readyWaitMs: number;
+  createDestination(key: ObjectKey, policy: DestinationPolicy): Destination;
+}
+
+interface ServiceRoute extends Route {
+  destination: Destination;
+}
+
+/** How long a request waits for a Pod that was lost, and tries others after one has refused a connection. */
+const patienceMs = 1_000;
+const servicePort = 80;
+
+/** The way of serving without Knative: from a Function's Service to the Pods of its EndpointSlices. */
+export class ServiceRoutes {
+  readonly #sources: ServiceSources;
+  readonly #options: ServiceRoutesOptions;
+  readonly #routes = new Map<ObjectKey, ServiceRoute>();
+
+  constructor(sources: ServiceSources, options: ServiceRoutesOptions) {
+    this.#sources = sources;
+    this.#options = options;
+    sources.services.onChange(({ object }) => this.#refresh(keyOf(object)));
+    sources.slices.onChange((change) => this.#slicesChanged(change));
+    sources.functions.onChange(({ object }) => this.#refresh(keyOf(object)));
+  }
+
+  /** Also for a Function that has no Service yet. */
+  find(key: ObjectKey): Route | undefined {
+    const route = this.#routes.get(key);
+    return route ?? (this.#isWanted(key) ? this.#create(key) : undefined);
+  }
+
+  /** Whether the Service selects Pods, so that requests go to them whatever Routes say (ADR 0018). */
+  hasSelector(key: ObjectKey): boolean {
+    return this.#sources.services.get(key)?.spec?.selector !== undefined;
+  }
+
+  /** What waits for this Function looks for its destination again. */
+  reroute(key: ObjectKey): void {
+    this.#routes.get(key)?.destination.reroute();
+  }
+
+  close(): void {
+    for (const { destination } of this.#routes.values()) destination.close();
+    this.#routes.clear();
+  }
+
+  #isWanted(key: ObjectKey): boolean {
+    const { services, functions } = this.#sources;
+    return services.get(key) !== undefined || functions.get(key) !== undefined;
+  }
+
+  #create(key: ObjectKey): Route {
+    const destination = this.#options.createDestination(key, {
+      name: `Function ${key}`,
+      concurrency: undefined,
+      unreachablePatienceMs: patienceMs,
+      absence: () => this.#absence(key),
+    });
+    const route = {
+      key,
+      isKnative: false,
+      isClusterLocal: false,
+      destination,
+      choose: () => destination,
+    };
+    this.#routes.set(key, route);
+    return route;
+  }
+
+  #slicesChanged(change: Change<EndpointSlice>): void {
+    const before = change.type === "updated" ? serviceOfSlice(change.previous) : [];
+    for (const key of new Set([...before, ...serviceOfSlice(change.object)])) this.#refresh(key);
+  }
+
+  #refresh(key: ObjectKey): void {
+    const { services, slices } = this.#sources;
+    const service = services.get(key);
+    if (service && !this.#routes.has(key)) this.#create(key);
+    const route = this.#routes.get(key);
+    if (!route) return;
+    if (!this.#isWanted(key)) {
+      this.#routes.delete(key);
+      route.destination.close();
+      return;
+    }
+    route.destination.update(
+      service ? addressesOf(slices.byIndex("service", key), (slice) => portOf(service, slice)) : [],
+    );
+  }
+
+  #absence(key: ObjectKey): Absence {
+    const fn = this.#sources.functions.get(key);
+    const { reason, message, state } = explain(key, fn, true);
+    const { message: localMessage } = explain(key, fn, false);
+    const { readyWaitMs } = this.#options;
+    return {
+      patienceMs: { deploying: readyWaitMs, absent: patienceMs, failed: 0 }[state],
+      otherwise: notReady(reason, message, localMessage),
+    };
+  }
+}
+
+/** The Pods' port behind the Service's port 80 (or its only one). */
+function portOf(service: Service, slice: EndpointSlice): number | undefined {
+  const ports = service.spec?.ports ?? [];
+  const wanted = ports.find(({ port }) => port === servicePort) ?? ports[0];
+  if (!wanted) return undefined;
+  return slice.ports?.find(({ name }) => (name ?? "") === (wanted.name ?? ""))?.port;
+}
