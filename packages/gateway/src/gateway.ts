@@ -1,23 +1,24 @@
-import { type Function, functions, labels } from "@spry/function";
 import {
   type Clock,
-  Informer,
   type KubeClient,
   type Logger,
-  resources,
+  type ObjectKey,
   silentLogger,
   sleep,
   systemClock,
 } from "@spry/kube";
-import { Destination } from "./activation/destination.ts";
+import { Destination, type DestinationPolicy } from "./activation/destination.ts";
+import { type Tally } from "./activation/tally.ts";
 import { createFrontServer } from "./http/front-server.ts";
 import { drain, isLoopback, listen, type Listening } from "./http/listening.ts";
 import { createAdminServer } from "./metrics/admin-server.ts";
+import { Counts } from "./metrics/counts.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
-import { serviceOfSlice } from "./routing/endpoints.ts";
+import { KnativeRoutes } from "./routing/knative-routes.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { ServiceRoutes } from "./routing/service-routes.ts";
 import { defaultSettings, type GatewaySettings } from "./settings.ts";
+import { startSources } from "./sources.ts";
 
 export interface GatewayOptions extends Partial<GatewaySettings> {
   client: KubeClient;
@@ -36,13 +37,13 @@ export interface Gateway {
   readonly ready: Promise<void>;
   /** On another address than loopback, responses to requests that fail say no more than strangers may know. */
   listen(options: { host: string; port: number }): Promise<Listening>;
-  /** `/metrics`, `/healthz` and `/readyz`, on a port that is not for the public. */
+  /** `/metrics`, `/healthz`, `/readyz` and `/counts`, on a port that is not for the public. */
   listenAdmin(options: { host: string; port: number }): Promise<Listening>;
 }
 
-/** Routes must be current soon after the API server is back. */
-const maxWatchRetryMs = 1_000;
 const defaultDrainMs = 4_000;
+
+type NewDestination = [key: ObjectKey, policy: DestinationPolicy, tally?: Tally];
 
 /** The way of a request to a Function. Informers start at once and keep its routes current. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -50,19 +51,21 @@ export function createGateway(options: GatewayOptions): Gateway {
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
   const settings: GatewaySettings = { ...defaultSettings, ...options };
-  const sources = createSources(options.client, clock, log);
-  const services = new ServiceRoutes(sources, {
-    readyWaitMs: settings.readyWaitMs,
-    createDestination: (key, policy) => new Destination(key, policy, settings, clock),
-  });
-  const routes = new RouteTable(services, sources.functions);
+  const sources = startSources(options.client, clock, log, stop.signal);
+  const { ready } = sources;
   const metrics = new GatewayMetrics();
-  for (const informer of Object.values(sources)) void informer.run(stop.signal);
-  // Functions only explain: a cluster without their definition still has routes.
-  const ready = (async () => {
-    await sources.services.synced;
-    await sources.slices.synced;
-  })();
+  const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
+  const createDestination = (...[key, policy, tally]: NewDestination) =>
+    new Destination(key, policy, settings, clock, tally);
+  const services = new ServiceRoutes(sources, { ...settings, createDestination });
+  const knative = new KnativeRoutes(sources, {
+    ...settings,
+    createDestination,
+    tallyOf: (revision) => counts.tallyOf(revision),
+    forget: (revision) => counts.forget(revision),
+    appeared: (key) => services.reroute(key),
+  });
+  const routes = new RouteTable(services, knative, sources.functions);
   return {
     ready,
     async listen(address) {
@@ -84,30 +87,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       };
     },
     async listenAdmin(address) {
-      const server = createAdminServer(metrics, ready);
+      const server = createAdminServer(metrics, counts, ready);
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };
     },
-  };
-}
-
-function createSources(client: KubeClient, clock: Clock, log: Logger) {
-  const watching = { clock, log, maxRetryMs: maxWatchRetryMs };
-  return {
-    // Only the Services of Functions: no other Service of a cluster may be reachable from outside.
-    services: new Informer(client, resources.services, {
-      ...watching,
-      labelSelector: labels.functionName,
-    }),
-    slices: new Informer(client, resources.endpointSlices, {
-      ...watching,
-      indexes: { service: serviceOfSlice },
-    }),
-    functions: new Informer(client, functions, {
-      ...watching,
-      indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
-      // Their sources may be large, and only their conditions are of use here.
-      transform: ({ metadata, status }) => ({ metadata, status }) as Function,
-    }),
   };
 }

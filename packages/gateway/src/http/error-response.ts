@@ -74,6 +74,12 @@ export const routesUnknown: ErrorResponse = {
   headers: retrySoon,
 };
 
+export const unexpectedProbe = (value: string): ErrorResponse => ({
+  status: 400,
+  reason: "UnexpectedProbe",
+  message: `unexpected probe header value: ${JSON.stringify(value.slice(0, 100))}`,
+});
+
 export const bodyTooLarge = (limit: number): ErrorResponse => ({
   status: 413,
   reason: "RequestTooLarge",

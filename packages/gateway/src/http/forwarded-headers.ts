@@ -21,6 +21,8 @@ const owned = new Set([
   "x-forwarded-host",
   "x-forwarded-proto",
 ]);
+/** What components of Knative say to each other: a client has no say in it. */
+const internal = "knative-serving-";
 const plainConnections = new Set(["keep-alive", "close", "upgrade", "Upgrade", "Keep-Alive"]);
 
 /**
@@ -36,6 +38,7 @@ export function requestHeaders(request: IncomingMessage, host: string, trust: bo
     const name = rawHeaders[i] ?? "";
     const lower = name.toLowerCase();
     if (lower === "host" || hopByHop.has(lower) || owned.has(lower) || named?.has(lower)) continue;
+    if (lower.startsWith(internal)) continue;
     out.push(name, rawHeaders[i + 1] ?? "");
   }
   const address = clientAddress(request);

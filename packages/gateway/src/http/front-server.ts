@@ -80,6 +80,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       destination: undefined,
     };
     const malformed = pass(entryFilters, passage, deps);
+    if (malformed === "handled") return;
     if (malformed) {
       if (malformed.headers?.["connection"] === "close") refused.add(request.socket);
       return reject(passage, malformed);
@@ -87,6 +88,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
     const error = isReady ? pass(routeFilters, passage, deps) : routesUnknown;
+    if (error === "handled") return;
     if (error || !passage.destination) return reject(passage, error ?? routesUnknown);
     await new Exchange(deps, passage, passage.destination).run();
   };

@@ -1,20 +1,27 @@
 import { type ObjectKey } from "@spry/kube";
+import { Histogram } from "./histogram.ts";
 
-const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 /** Beyond so many rows of a Function and a status, requests are counted under no Function's name. */
 const maxRows = 10_000;
 
-interface Row {
-  labels: string;
-  count: number;
-  seconds: number;
-  buckets: number[];
-}
-
 /** The gateway's counters, in the Prometheus text format. */
 export class GatewayMetrics {
-  readonly #rows = new Map<string, Row>();
-  /** Requests under way, tunnels included. */
+  readonly #requests = new Histogram(
+    "spry_gateway_request_duration_seconds",
+    "Time from a request's head to the end of its response.",
+    seconds,
+    maxRows,
+  );
+  readonly #coldStarts = new Histogram(
+    "spry_gateway_cold_start_seconds",
+    "Time that requests waited because no Pod was ready.",
+    seconds,
+    maxRows,
+  );
+  /** The labels of a Function's requests with a status, so that they are written once. */
+  readonly #labels = new Map<ObjectKey, Map<number, string>>();
+  /** Requests in progress, tunnels included. */
   active = 0;
   /** Requests that wait for a place at a Pod. */
   waiting = 0;
@@ -22,49 +29,50 @@ export class GatewayMetrics {
   retried = 0;
 
   /** Counts a request that has ended; `key` only for hosts that have a route. */
-  observe(key: ObjectKey | undefined, status: number, seconds: number): void {
-    const row = this.#rowOf(key ?? "/", status);
-    row.count++;
-    row.seconds += seconds;
-    const at = buckets.findIndex((bound) => seconds <= bound);
-    if (at >= 0) row.buckets[at] = (row.buckets[at] ?? 0) + 1;
+  observe(key: ObjectKey | undefined, status: number, duration: number): void {
+    this.#requests.observe(this.#labelsOf(key ?? "/", status), duration, this.#labelsOf("/", status));
+  }
+
+  /** A request waited for a first Pod; `revision` is `namespace/name`. */
+  coldStarted(key: ObjectKey, revision: ObjectKey | undefined, duration: number): void {
+    const name = revision?.slice(revision.indexOf("/") + 1) ?? "";
+    const labels = (of: ObjectKey, at: string) => `${namesOf(of)},revision="${at}"`;
+    this.#coldStarts.observe(labels(key, name), duration, labels("/", ""));
   }
 
   render(): string {
-    const name = "spry_gateway_request_duration_seconds";
+    const retried = "spry_gateway_repeated_requests_total";
     const lines = [
-      ...gauge("spry_gateway_active_requests", "Requests under way.", this.active),
+      ...gauge("spry_gateway_active_requests", "Requests in progress.", this.active),
       ...gauge("spry_gateway_waiting_requests", "Requests waiting for a Pod.", this.waiting),
-      "# HELP spry_gateway_repeated_requests_total Requests sent again, to another Pod or over a new connection.",
-      "# TYPE spry_gateway_repeated_requests_total counter",
-      `spry_gateway_repeated_requests_total ${this.retried}`,
-      `# HELP ${name} Time from a request's head to the end of its response.`,
-      `# TYPE ${name} histogram`,
+      `# HELP ${retried} Requests sent again, to another Pod or over a new connection.`,
+      `# TYPE ${retried} counter`,
+      `${retried} ${this.retried}`,
+      ...this.#requests.render(),
+      ...this.#coldStarts.render(),
     ];
-    for (const row of this.#rows.values()) {
-      let sum = 0;
-      for (const [i, bound] of buckets.entries()) {
-        sum += row.buckets[i] ?? 0;
-        lines.push(`${name}_bucket{${row.labels},le="${bound}"} ${sum}`);
-      }
-      lines.push(`${name}_bucket{${row.labels},le="+Inf"} ${row.count}`);
-      lines.push(`${name}_sum{${row.labels}} ${row.seconds}`);
-      lines.push(`${name}_count{${row.labels}} ${row.count}`);
-    }
     return `${lines.join("\n")}\n`;
   }
 
-  #rowOf(key: string, status: number): Row {
-    const id = `${key} ${status}`;
-    const existing = this.#rows.get(id);
-    if (existing) return existing;
-    if (this.#rows.size >= maxRows && key !== "/") return this.#rowOf("/", status);
-    const [namespace, name] = key.split("/");
-    const labels = `namespace="${namespace}",function="${name}",code="${status}"`;
-    const row = { labels, count: 0, seconds: 0, buckets: buckets.map(() => 0) };
-    this.#rows.set(id, row);
-    return row;
+  #labelsOf(key: ObjectKey, status: number): string {
+    let ofKey = this.#labels.get(key);
+    if (!ofKey) {
+      if (this.#labels.size >= maxRows) return labelsOf(key, status);
+      this.#labels.set(key, (ofKey = new Map()));
+    }
+    let labels = ofKey.get(status);
+    if (labels === undefined) ofKey.set(status, (labels = labelsOf(key, status)));
+    return labels;
   }
+}
+
+function namesOf(key: ObjectKey): string {
+  const [namespace, name] = key.split("/");
+  return `namespace="${namespace}",function="${name}"`;
+}
+
+function labelsOf(key: ObjectKey, status: number): string {
+  return `${namesOf(key)},code="${status}"`;
 }
 
 function gauge(name: string, help: string, value: number): string[] {

@@ -50,6 +50,10 @@ export class Exchange implements ResponseReceiver, Seeker {
   #backend: Backend | undefined;
   #attempt: Attempt | undefined;
   #breaks = 0;
+  /** Whether it had to wait because there was no Pod. */
+  #isCold = false;
+  #coldMs = 0;
+  #isTunnel = false;
   #isOver = false;
 
   constructor(deps: RequestDeps, passage: Passage, destination: Destination) {
@@ -65,6 +69,7 @@ export class Exchange implements ResponseReceiver, Seeker {
 
   async run(): Promise<void> {
     if (this.#isOver) return;
+    this.#arrive();
     const { headers } = this.#request;
     const length = Number(headers["content-length"] ?? 0);
     const isExpected = headers.expect !== undefined && isModern(this.#request);
@@ -82,6 +87,11 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#send(backend);
   }
 
+  #arrive(): void {
+    const { tally, hasBackends } = this.#destination;
+    tally?.arrived(!hasBackends);
+  }
+
   /** False when the request has ended. */
   async #collect(): Promise<boolean> {
     const { clock, settings } = this.#deps;
@@ -94,6 +104,7 @@ export class Exchange implements ResponseReceiver, Seeker {
 
   /** Enters the waiting line of its destination; false when it has responded why that cannot be. */
   #enter(): boolean {
+    this.#isCold ||= !this.#destination.hasBackends && this.firstFailureAt === 0;
     const error = this.#destination.enter(this, heldBytes(this.#request, this.#body));
     if (error) this.#respond(error);
     return error === undefined;
@@ -123,15 +134,21 @@ export class Exchange implements ResponseReceiver, Seeker {
   #reroute(): boolean {
     if (this.#isOver) return false;
     const error = pass(routeFilters, this.#passage, this.#deps);
-    if (error) this.#respond(error);
+    if (error && error !== "handled") this.#respond(error);
     const { destination } = this.#passage;
     if (error || !destination) return false;
-    this.#destination = destination;
+    if (destination !== this.#destination) {
+      this.#destination.tally?.ended(false);
+      this.#destination = destination;
+      this.#arrive();
+    }
     return true;
   }
 
   #send(backend: Backend): void {
     this.#backend = backend;
+    this.#destination.tally?.started();
+    if (this.#isCold && this.#coldMs === 0) this.#warmedUp();
     const { method = "GET", headers } = this.#request;
     const { host, path, upgrade } = this.#passage;
     const request: OutgoingRequest = {
@@ -146,13 +163,25 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#attempt.send();
   }
 
+  #warmedUp(): void {
+    const { metrics, clock } = this.#deps;
+    this.#coldMs = clock.now() - this.arrivedAt;
+    const { route } = this.#passage;
+    if (!route) return;
+    const revision = route.isKnative ? this.#destination.key : undefined;
+    metrics.coldStarted(route.key, revision, this.#coldMs / 1000);
+  }
+
   informed(status: number, headers: ResponseHeaders): void {
     if (status === 103 && headers.link && isModern(this.#request))
       this.#response.writeEarlyHints({ link: headers.link });
   }
 
   started(status: number, headers: ResponseHeaders): void {
-    this.#response.writeHead(status, responseHeaders(headers));
+    const out = responseHeaders(headers);
+    // W3C Server Timing: browsers and tools show it.
+    if (this.#isCold) out.push("server-timing", `coldstart;dur=${this.#coldMs}`);
+    this.#response.writeHead(status, out);
   }
 
   received(chunk: Buffer): boolean {
@@ -185,7 +214,9 @@ export class Exchange implements ResponseReceiver, Seeker {
   upgraded(status: number, headers: ResponseHeaders, socket: Duplex): void {
     const { upgrade } = this.#passage;
     if (!upgrade) return void socket.destroy();
-    this.#finish(status);
+    // A Revision's Pod is in use, and must not be scaled down, as long as the tunnel is open.
+    if (this.#destination.tally) this.#isTunnel = true;
+    else this.#finish(status);
     this.#response.detachSocket(upgrade.socket);
     joinTunnel(upgrade, socket as Socket, status, headers);
   }
@@ -216,6 +247,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     else backend.suspect();
     this.#backend = undefined;
     this.#destination.release(backend);
+    this.#destination.tally?.stopped(!this.#destination.hasBackends);
     const next = this.#destination.take() ?? (await this.#findPlace());
     if (next) this.#send(next);
   }
@@ -244,7 +276,7 @@ export class Exchange implements ResponseReceiver, Seeker {
 
   #clientClosed(): void {
     if (this.#isOver) return;
-    this.#finish(499);
+    this.#finish(this.#isTunnel ? 101 : 499);
   }
 
   #finish(status: number): void {
@@ -253,6 +285,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     if (status === 499) this.#attempt?.abort();
     if (this.#backend) this.#destination.release(this.#backend);
     else this.#destination.leave(this);
+    this.#destination.tally?.ended(this.#backend !== undefined);
     this.#backend = undefined;
     const { metrics, clock } = this.#deps;
     const seconds = (clock.now() - this.arrivedAt) / 1000;

@@ -5,6 +5,7 @@
 import {
   bodyTooLarge,
   type ErrorResponse,
+  unexpectedProbe,
   unknownFunction,
   unknownHost,
 } from "../http/error-response.ts";
@@ -12,7 +13,8 @@ import { readHead } from "../http/request-head.ts";
 import { parseHost } from "../routing/host.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
 
-export type Filter = (passage: Passage, deps: RequestDeps) => ErrorResponse | undefined;
+/** An error refuses the request; `handled` says that the filter has responded to it. */
+export type Filter = (passage: Passage, deps: RequestDeps) => ErrorResponse | "handled" | undefined;
 
 /** The request's head is sound, and says which host and path are meant. */
 export const head: Filter = (passage) => {
@@ -44,6 +46,15 @@ export const route: Filter = (passage, { routes }) => {
   return undefined;
 };
 
+/** What Knative's components ask each other; its answer needs no Pod, and must not wake one. */
+export const probe: Filter = ({ request, response, route: found }) => {
+  const value = request.headers["k-network-probe"];
+  if (value === undefined || !found?.isKnative) return undefined;
+  if (value !== "activator" && value !== "probe") return unexpectedProbe(String(value));
+  response.writeHead(200, { "content-type": "text/plain" }).end(value);
+  return "handled";
+};
+
 /** Its body, as far as its length is announced, is not too large. */
 export const bodySize: Filter = ({ request }, { settings }) => {
   const length = Number(request.headers["content-length"] ?? 0);
@@ -58,16 +69,16 @@ export const trafficSplit: Filter = (passage) => {
 
 /** Those that need no routes, so that a gateway that has just started can refuse. */
 export const entryFilters: readonly Filter[] = [head, host];
-export const routeFilters: readonly Filter[] = [route, bodySize, trafficSplit];
+export const routeFilters: readonly Filter[] = [route, probe, bodySize, trafficSplit];
 
 export function pass(
   filters: readonly Filter[],
   passage: Passage,
   deps: RequestDeps,
-): ErrorResponse | undefined {
+): ReturnType<Filter> {
   for (const filter of filters) {
-    const error = filter(passage, deps);
-    if (error) return error;
+    const outcome = filter(passage, deps);
+    if (outcome) return outcome;
   }
   return undefined;
 }

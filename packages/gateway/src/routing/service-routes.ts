@@ -58,12 +58,14 @@ export class ServiceRoutes {
     return route ?? (this.#isWanted(key) ? this.#create(key) : undefined);
   }
 
-  /** Whether the Service selects Pods, so that requests go to them whatever Routes say (ADR 0018). */
-  hasSelector(key: ObjectKey): boolean {
-    return this.#sources.services.get(key)?.spec?.selector !== undefined;
+  /** The route of a Service that selects Pods and has some. */
+  selected(key: ObjectKey): Route | undefined {
+    const selector = this.#sources.services.get(key)?.spec?.selector;
+    const route = selector && this.#routes.get(key);
+    return route?.destination.hasBackends ? route : undefined;
   }
 
-  /** What waits for this Function looks for its destination again. */
+  /** Requests that wait for this Function look for their destination again. */
   reroute(key: ObjectKey): void {
     this.#routes.get(key)?.destination.reroute();
   }

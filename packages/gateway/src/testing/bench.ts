@@ -2,9 +2,10 @@
 import * as http from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { createApiServer } from "@spry/apiserver";
-import { type Function, functionCrd, functions, labels } from "@spry/function";
+import { type Function, functionCrd, functions, knativeNames, labels } from "@spry/function";
 import { type EndpointSlice, KubeClient, resources, type Transport } from "@spry/kube";
 import { createGateway, type GatewayOptions } from "../gateway.ts";
+import { defineKnative, KnativeObjects } from "./knative.ts";
 
 export type PodHandler = (request: http.IncomingMessage, response: http.ServerResponse) => unknown;
 
@@ -32,8 +33,13 @@ export interface Bench {
   readonly gateway: Awaited<ReturnType<ReturnType<typeof createGateway>["listen"]>>;
   readonly kit: ReturnType<typeof createGateway>;
   pod(handler: PodHandler): Promise<TestPod>;
-  /** Says which Pods are ready (and which end but serve) behind the Function `hello` in `default`. */
-  endpoints(ready: TestPod[], ending?: TestPod[]): Promise<void>;
+  /** Sets which Pods are ready (and which end but serve) behind a Service in `default`, usually that of `hello`. */
+  endpoints(ready: TestPod[], ending?: TestPod[], service?: string): Promise<void>;
+  /** Sets which Pods of a Revision in `default` are ready. */
+  revisionPods(revision: string, ready: TestPod[], ending?: TestPod[]): Promise<void>;
+  readonly knative: KnativeObjects;
+  /** Until the gateway has seen what has been written. */
+  heard(): Promise<void>;
   fn(conditions?: NonNullable<Function["status"]>["conditions"], name?: string): Promise<void>;
   service(name?: string, labels?: Record<string, string>): Promise<void>;
   call(options?: CallOptions): Promise<Answered>;
@@ -54,10 +60,15 @@ export interface CallOptions {
 
 let lastAddress = 10;
 
-export async function startBench(options: Partial<GatewayOptions> = {}): Promise<Bench> {
+/** `withKnative`: whether its definitions are installed from the start. */
+export async function startBench({
+  withKnative = false,
+  ...options
+}: Partial<GatewayOptions> & { withKnative?: boolean } = {}): Promise<Bench> {
   const api = await createApiServer({ dataDir: ":memory:" });
   const client = new KubeClient(api.transport());
   await client.create(resources.customResourceDefinitions, functionCrd());
+  if (withKnative) await defineKnative(client);
   const network = new Network(api.transport());
   const watching = new KubeClient((request) => network.send(request));
   const kit = createGateway({ client: watching, drainMs: 500, ...options });
@@ -74,7 +85,12 @@ export async function startBench(options: Partial<GatewayOptions> = {}): Promise
       pods.push(pod);
       return pod;
     },
-    endpoints: (ready, ending = []) => writeEndpoints(client, ready, ending),
+    endpoints: (ready, ending = [], service = "hello") =>
+      writeEndpoints(client, service, ready, ending),
+    revisionPods: (revision, ready, ending = []) =>
+      writeEndpoints(client, knativeNames.privateService(revision), ready, ending),
+    knative: new KnativeObjects(client),
+    heard,
     async fn(conditions = [], name = "hello") {
       const spec = { runtime: "nodejs24", source: { inline: { source: "module.exports={}" } } };
       const metadata = { name, namespace: "default" };
@@ -159,18 +175,20 @@ async function startPod(handler: PodHandler): Promise<TestPod> {
 /** One slice for each Pod: their ports differ here. */
 async function writeEndpoints(
   client: KubeClient,
+  service: string,
   ready: TestPod[],
   ending: TestPod[],
 ): Promise<void> {
-  const wanted = new Map([...ready, ...ending].map((pod) => [nameOf(pod), pod]));
-  const { items } = await client.list(resources.endpointSlices);
+  const wanted = new Map([...ready, ...ending].map((pod) => [nameOf(service, pod), pod]));
+  const labelSelector = `kubernetes.io/service-name=${service}`;
+  const { items } = await client.list(resources.endpointSlices, { labelSelector });
   for (const [name, pod] of wanted) {
     const isReady = ready.includes(pod);
     const slice: EndpointSlice = {
       metadata: {
         name,
         namespace: "default",
-        labels: { "kubernetes.io/service-name": "hello" },
+        labels: { "kubernetes.io/service-name": service },
       },
       addressType: "IPv4",
       endpoints: [
@@ -206,8 +224,8 @@ async function heard(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-function nameOf(pod: TestPod): string {
-  return `hello-${pod.address.replaceAll(".", "-")}-${pod.port}`;
+function nameOf(service: string, pod: TestPod): string {
+  return `${service}-${pod.address.replaceAll(".", "-")}-${pod.port}`;
 }
 
 export function callGateway(port: number, call: CallOptions): Promise<Answered> {

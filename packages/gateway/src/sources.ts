@@ -1,0 +1,104 @@
+import {
+  type Function,
+  functions,
+  knative,
+  labels,
+  type Revision,
+} from "@spry/function";
+import {
+  type Clock,
+  Informer,
+  type KubeClient,
+  type KubeObject,
+  type Logger,
+  resources,
+  sleep,
+  StatusError,
+} from "@spry/kube";
+import { serviceOfSlice } from "./routing/endpoints.ts";
+
+/** Routes must be current soon after the API server is back. */
+const maxRetryMs = 1_000;
+const probePauseMs = 250;
+
+/** What the gateway watches. Informers start at once. */
+export function startSources(client: KubeClient, clock: Clock, log: Logger, signal: AbortSignal) {
+  const watching = { clock, log, maxRetryMs };
+  // Their definitions may be missing for long.
+  const optional = { clock, log: withoutRepetition(log), maxRetryMs };
+  const sources = {
+    // Only the Services of Functions: no other Service of a cluster may be reachable from outside.
+    services: new Informer(client, resources.services, {
+      ...watching,
+      labelSelector: labels.functionName,
+    }),
+    slices: new Informer(client, resources.endpointSlices, {
+      ...watching,
+      indexes: { service: serviceOfSlice },
+    }),
+    functions: new Informer(client, functions, {
+      ...optional,
+      indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
+      // Their sources may be large, and only their conditions are of use here.
+      transform: ({ metadata, status }) => ({ metadata, status }) as Function,
+    }),
+    routes: new Informer(client, knative.routes, optional),
+    revisions: new Informer(client, knative.revisions, { ...optional, transform: slim }),
+  };
+  for (const informer of Object.values(sources)) void informer.run(signal);
+  // Functions only explain: a cluster without their definition still has routes.
+  const ready = (async () => {
+    await sources.services.synced;
+    await sources.slices.synced;
+    await syncedOrMissing(client, sources.revisions, clock, signal);
+    await syncedOrMissing(client, sources.routes, clock, signal);
+  })();
+  return { ...sources, ready };
+}
+
+/** Without Pod templates, of which there may be thousands. */
+function slim({ metadata, spec, status }: Revision): Revision {
+  const { containerConcurrency, timeoutSeconds, responseStartTimeoutSeconds, idleTimeoutSeconds } =
+    spec;
+  const limits = {
+    containerConcurrency,
+    timeoutSeconds,
+    responseStartTimeoutSeconds,
+    idleTimeoutSeconds,
+  };
+  const conditions = status?.conditions;
+  return { metadata, spec: limits, status: { conditions } } as Revision;
+}
+
+/** Resolves when the informer has its first list, or when the API server does not serve the resource to the gateway. */
+async function syncedOrMissing<T extends KubeObject>(
+  client: KubeClient,
+  informer: Informer<T>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!informer.hasSynced && !signal.aborted) {
+    try {
+      await client.list(informer.resource, { fieldSelector: "metadata.name=served", signal });
+    } catch (error) {
+      if (error instanceof StatusError && [403, 404].includes(error.status.code)) return;
+    }
+    await Promise.race([informer.synced, sleep(clock, probePauseMs, signal)]);
+  }
+}
+
+/** A warning that is the same as the one before is not logged again. */
+function withoutRepetition(log: Logger): Logger {
+  let last = "";
+  return {
+    debug: (fields, message) => log.debug(fields, message),
+    info: (fields, message) => log.info(fields, message),
+    error: (fields, message) => log.error(fields, message),
+    warn(fields, message) {
+      const text = `${String((fields as { error?: unknown }).error)} ${message}`;
+      if (text !== last) log.warn(fields, message);
+      last = text;
+    },
+    child: (fields) => withoutRepetition(log.child(fields)),
+  };
+}

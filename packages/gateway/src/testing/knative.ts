@@ -1,0 +1,78 @@
+/** For the tests of this room: Routes and Revisions as the room `serving` writes them. */
+import { knative, type Revision, type Route, type TrafficTarget } from "@spry/function";
+import { type Condition, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
+
+const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+
+/** Definitions without rules: what the gateway reads has passed those of `serving`. */
+export async function defineKnative(client: KubeClient): Promise<void> {
+  for (const resource of [knative.routes, knative.revisions]) {
+    await client.create(resources.customResourceDefinitions, definitionOf(resource) as never);
+  }
+}
+
+function definitionOf({ group, version, kind, plural }: Resource<KubeObject>): object {
+  const schema = {
+    type: "object",
+    properties: { metadata: { type: "object" }, spec: anything, status: anything },
+  };
+  return {
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schema },
+          subresources: { status: {} },
+        },
+      ],
+    },
+  };
+}
+
+export class KnativeObjects {
+  readonly #client: KubeClient;
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  async revision(
+    name: string,
+    spec: Partial<Revision["spec"]> = {},
+    conditions: Condition[] = [],
+  ): Promise<void> {
+    const metadata = { name, namespace: "default" };
+    const revision = { metadata, spec: { containers: [], ...spec } };
+    await this.#client.create(knative.revisions, revision as Revision);
+    if (conditions.length > 0) {
+      const status = { conditions };
+      await this.#client.patch(knative.revisions, metadata, { status }, { subresource: "status" });
+    }
+  }
+
+  /** Creates the Route, or changes its traffic. Each entry names its Revision. */
+  async route(
+    name: string,
+    traffic: TrafficTarget[],
+    labels: Record<string, string> = {},
+  ): Promise<void> {
+    const metadata = { name, namespace: "default" };
+    const { items } = await this.#client.list(knative.routes);
+    if (!items.some((each) => each.metadata.name === name)) {
+      const route: Route = { metadata: { ...metadata, labels }, spec: {} };
+      await this.#client.create(knative.routes, route);
+    }
+    await this.#client.patch(
+      knative.routes,
+      metadata,
+      { status: { traffic } },
+      { subresource: "status" },
+    );
+  }
+}
