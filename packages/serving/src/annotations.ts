@@ -27,10 +27,7 @@ export const autoscalingKeys = {
     `${group}/scale-to-zero-pod-retention-period`,
     `${group}/scaleToZeroPodRetentionPeriod`,
   ],
-  aggregation: [
-    `${group}/metric-aggregation-algorithm`,
-    `${group}/metricAggregationAlgorithm`,
-  ],
+  aggregation: [`${group}/metric-aggregation-algorithm`, `${group}/metricAggregationAlgorithm`],
 } as const;
 
 export const servingKeys = {

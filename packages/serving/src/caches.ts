@@ -1,4 +1,10 @@
-import { gatewaySliceManager, knative, knativeAnnotations, knativeLabels, type Route } from "@spry/function";
+import {
+  gatewaySliceManager,
+  knative,
+  knativeAnnotations,
+  knativeLabels,
+  type Route,
+} from "@spry/function";
 import {
   type Clock,
   Informer,

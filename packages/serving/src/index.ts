@@ -1,6 +1,7 @@
 /** Knative Serving API v1 without sidecars: Service, Configuration, Revision, Route, and the scaler that requests drive. */
 export { type GatewayAddressing, type ServingOptions } from "./options.ts";
 export { startServing } from "./start.ts";
+export { keepServing, type KeepServingOptions } from "./keep-serving.ts";
 
 /** What an API server has to know of it. */
 export { servingCrds } from "./crds.ts";

@@ -46,10 +46,7 @@ const container = object(
     workingDir: text,
     env: list(object({ name: text, value: text, valueFrom: object({}, open) }, open)),
     envFrom: list(
-      object(
-        { prefix: text, configMapRef: object({}, open), secretRef: object({}, open) },
-        open,
-      ),
+      object({ prefix: text, configMapRef: object({}, open), secretRef: object({}, open) }, open),
     ),
     imagePullPolicy: text,
     ports: list(object({ containerPort: integer, name: text, protocol: text }, open)),
@@ -137,7 +134,13 @@ const podSpec = object(
 
 const template = object({
   metadata: object(
-    { name: text, annotations: map(text), labels: map(text), finalizers: list(text), namespace: text },
+    {
+      name: text,
+      annotations: map(text),
+      labels: map(text),
+      finalizers: list(text),
+      namespace: text,
+    },
     open,
   ),
   spec: podSpec,

@@ -119,7 +119,8 @@ function startSlices(
     .watch(caches.slices, (slice) => serviceKeyOf(slice) ?? [])
     .watch(caches.routes);
   const run = [controller.run(signal)];
-  if (addressing.kind === "port") run.push(followAddresses(context, addressing, controller, signal));
+  if (addressing.kind === "port")
+    run.push(followAddresses(context, addressing, controller, signal));
   return run;
 }
 

@@ -1,4 +1,10 @@
-import { type Configuration, knative, type KService, type Revision, type Route } from "@spry/function";
+import {
+  type Configuration,
+  knative,
+  type KService,
+  type Revision,
+  type Route,
+} from "@spry/function";
 import {
   type AdmissionRequest,
   type AdmissionResponse,
@@ -11,7 +17,11 @@ import {
   webhookProblem,
 } from "@spry/kube";
 import { type Settings } from "../settings/settings.ts";
-import { withConfigurationDefaults, withRevisionDefaults, withTrafficDefaults } from "./defaults.ts";
+import {
+  withConfigurationDefaults,
+  withRevisionDefaults,
+  withTrafficDefaults,
+} from "./defaults.ts";
 import { type FieldErrors } from "./field-error.ts";
 import { withUserInfo } from "./metadata.ts";
 import {

@@ -1,5 +1,15 @@
-import { type Annotations, autoscalingGroup, autoscalingKeys, classes, find } from "../annotations.ts";
-import { type AutoscalerSettings, leastTarget, windowBounds } from "../settings/autoscaler-settings.ts";
+import {
+  type Annotations,
+  autoscalingGroup,
+  autoscalingKeys,
+  classes,
+  find,
+} from "../annotations.ts";
+import {
+  type AutoscalerSettings,
+  leastTarget,
+  windowBounds,
+} from "../settings/autoscaler-settings.ts";
 import { formatDuration, parseDuration } from "../settings/duration.ts";
 import { FieldErrors } from "./field-error.ts";
 
@@ -80,8 +90,7 @@ function checkScales(
   const limit = settings.maxScaleLimit;
   if (given && limit > 0) {
     if (max > limit) errors.outOfBounds(max, 1, limit, given.key);
-    if (max === 0)
-      errors.add(`max-scale=0 (unlimited), must be less than ${limit}`, given.key);
+    if (max === 0) errors.add(`max-scale=0 (unlimited), must be less than ${limit}`, given.key);
   }
   checkActivation(errors, annotations, min, max);
   const initial = find(annotations, autoscalingKeys.initialScale);
@@ -174,6 +183,7 @@ function checkMetric(
   if (!found) return;
   const kind = find(annotations, autoscalingKeys.class)?.value ?? settings.class;
   const { key, value } = found;
-  if (kind === classes.kpa && value !== "concurrency" && value !== "rps") errors.invalid(value, key);
+  if (kind === classes.kpa && value !== "concurrency" && value !== "rps")
+    errors.invalid(value, key);
   if (kind === classes.hpa && value === "") errors.invalid(value, key);
 }

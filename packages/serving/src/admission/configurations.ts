@@ -1,8 +1,5 @@
 import { knative } from "@spry/function";
-import {
-  type MutatingWebhookConfiguration,
-  type ValidatingWebhookConfiguration,
-} from "@spry/kube";
+import { type MutatingWebhookConfiguration, type ValidatingWebhookConfiguration } from "@spry/kube";
 import { servingDefaultingPath, servingValidationPath } from "./admission.ts";
 
 /** Where an API server finds the webhook at this path, and how it knows it. */

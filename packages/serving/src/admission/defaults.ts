@@ -1,4 +1,9 @@
-import { type ConfigurationSpec, knativeChildName, type RevisionSpec, type RouteSpec } from "@spry/function";
+import {
+  type ConfigurationSpec,
+  knativeChildName,
+  type RevisionSpec,
+  type RouteSpec,
+} from "@spry/function";
 import { type Container, type Probe } from "@spry/kube";
 import { type DefaultSettings } from "../settings/default-settings.ts";
 
@@ -37,8 +42,7 @@ export function withRevisionDefaults(spec: RevisionSpec, context: DefaultContext
     settings.responseStartTimeoutSeconds,
   );
   const idle = within(spec.idleTimeoutSeconds, settings.idleTimeoutSeconds);
-  const links =
-    spec.enableServiceLinks ?? (isCreate ? settings.enableServiceLinks : undefined);
+  const links = spec.enableServiceLinks ?? (isCreate ? settings.enableServiceLinks : undefined);
   const containers = listOf(spec.containers);
   const initContainers = listOf(spec.initContainers);
   const names = new Set([...containers, ...initContainers].map(({ name }) => name));

@@ -15,7 +15,10 @@ export function checkTraffic(
 ): FieldErrors {
   const errors = new FieldErrors();
   if (traffic.length > maxTargets)
-    return errors.add(`expected at most ${maxTargets} traffic targets, got ${traffic.length}`, "traffic");
+    return errors.add(
+      `expected at most ${maxTargets} traffic targets, got ${traffic.length}`,
+      "traffic",
+    );
   const tags = new Map<string, number>();
   let sum = 0;
   for (const [i, target] of traffic.entries()) {

@@ -25,8 +25,7 @@ export function checkVolumes(
     const { name } = volume;
     const own = new FieldErrors();
     if (seen.has(name)) own.add(`duplicate volume name ${JSON.stringify(name)}`, "name");
-    if (!mounted.has(name))
-      own.add(`volume with name ${JSON.stringify(name)} not mounted`, "name");
+    if (!mounted.has(name)) own.add(`volume with name ${JSON.stringify(name)} not mounted`, "name");
     seen.add(name);
     errors.via(`[${i}]`, own.via("", checkVolume(volume)));
   }

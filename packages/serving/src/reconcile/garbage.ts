@@ -1,4 +1,10 @@
-import { type Configuration, knative, knativeAnnotations, knativeLabels, type Revision } from "@spry/function";
+import {
+  type Configuration,
+  knative,
+  knativeAnnotations,
+  knativeLabels,
+  type Revision,
+} from "@spry/function";
 import { isNotFound, type ReconcileResult } from "@spry/kube";
 import { byConfiguration } from "../caches.ts";
 import { type Context } from "./context.ts";
@@ -49,9 +55,7 @@ function superfluous({ settings, clock }: Context, idle: readonly Revision[]): R
     !areTimesOff &&
     (sinceCreateMs === Infinity || now - created(revision) >= sinceCreateMs) &&
     (sinceActiveMs === Infinity || now - active(revision) >= sinceActiveMs);
-  const stale = oldestFirst
-    .filter(isStale)
-    .slice(0, Math.max(0, idle.length - minNonActive));
+  const stale = oldestFirst.filter(isStale).slice(0, Math.max(0, idle.length - minNonActive));
   const left = oldestFirst.filter((revision) => !stale.includes(revision));
   const excess = left.slice(0, Math.max(0, left.length - maxNonActive));
   return [...stale, ...excess];

@@ -71,10 +71,14 @@ export function gatewaySliceReconciler(
     const { addressType, endpoints, ports } = slice;
     const { endpoints: newEndpoints, ports: newPorts } = desired;
     if (deepEqual({ endpoints, ports }, { endpoints: newEndpoints, ports: newPorts })) return {};
-    await client.update(resources.endpointSlices, { ...desired, addressType, metadata: {
-      ...slice.metadata,
-      labels: { ...slice.metadata.labels, ...desired.metadata.labels },
-    } });
+    await client.update(resources.endpointSlices, {
+      ...desired,
+      addressType,
+      metadata: {
+        ...slice.metadata,
+        labels: { ...slice.metadata.labels, ...desired.metadata.labels },
+      },
+    });
     return {};
   }
 

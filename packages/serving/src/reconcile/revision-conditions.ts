@@ -69,11 +69,7 @@ type Terminated = NonNullable<NonNullable<ContainerStatus["state"]>["terminated"
 
 function markExit(conditions: LivingConditions, { exitCode, message = "" }: Terminated): void {
   const words = exitCode === 0 && message === "" ? "container exited with no error" : message;
-  conditions.markFalse(
-    containerHealthy,
-    `ExitCode${exitCode}`,
-    `Container failed with: ${words}`,
-  );
+  conditions.markFalse(containerHealthy, `ExitCode${exitCode}`, `Container failed with: ${words}`);
 }
 
 function hasTimedOut({ status }: Deployment): boolean {

@@ -1,5 +1,19 @@
-import { type Configuration, knative, knativeAnnotations, knativeLabels, type Revision, type Route } from "@spry/function";
-import { controllerOf, isNotFound, type ObjectKey, type Resource, splitKey, timestamp } from "@spry/kube";
+import {
+  type Configuration,
+  knative,
+  knativeAnnotations,
+  knativeLabels,
+  type Revision,
+  type Route,
+} from "@spry/function";
+import {
+  controllerOf,
+  isNotFound,
+  type ObjectKey,
+  type Resource,
+  splitKey,
+  timestamp,
+} from "@spry/kube";
 import { byRoute, routesOf } from "../caches.ts";
 import { type Context } from "./context.ts";
 
@@ -50,17 +64,21 @@ async function note(
   const { namespace } = splitKey(route);
   const parts = [
     { resource: knative.revisions, cache: caches.revisions, names: wanted.revisions },
-    { resource: knative.configurations, cache: caches.configurations, names: wanted.configurations },
+    {
+      resource: knative.configurations,
+      cache: caches.configurations,
+      names: wanted.configurations,
+    },
   ] as const;
   for (const { resource, cache, names } of parts) {
     for (const name of names) {
       const object = cache.get(`${namespace}/${name}`);
-      if (object) await setRoute(context, resource as Resource, object, route, true);
+      if (object) await setRoute(context, resource, object, route, true);
     }
     if (!wanted.remove) continue;
     for (const object of cache.byIndex(byRoute, route)) {
       if (!names.has(object.metadata.name ?? ""))
-        await setRoute(context, resource as Resource, object, route, false);
+        await setRoute(context, resource, object, route, false);
     }
   }
 }

@@ -12,7 +12,14 @@ import { servingKeys } from "../annotations.ts";
 import { routesOf } from "../caches.ts";
 import { LivingConditions } from "../conditions.ts";
 import { nameConflict } from "./configuration.ts";
-import { type Context, lastApplied, quoted, without, writeDesired, writeStatus } from "./context.ts";
+import {
+  type Context,
+  lastApplied,
+  quoted,
+  without,
+  writeDesired,
+  writeStatus,
+} from "./context.ts";
 
 const configurationsReady = "ConfigurationsReady";
 const routesReady = "RoutesReady";

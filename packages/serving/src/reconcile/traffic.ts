@@ -61,7 +61,10 @@ function latest(name: string, lookup: Lookup): Found {
     const ready = getCondition(configuration.status?.conditions, "Ready");
     return ready?.status === "False"
       ? problem("False", `Configuration ${quoted(name)} does not have any ready Revision.`)
-      : problem("Unknown", `Configuration ${quoted(name)} is waiting for a Revision to become ready.`);
+      : problem(
+          "Unknown",
+          `Configuration ${quoted(name)} is waiting for a Revision to become ready.`,
+        );
   }
   const revision = lookup.revision(revisionName);
   return revision ? ifReady(revision) : missing("Revision", revisionName);

@@ -63,7 +63,11 @@ export class LoadHistory {
     const newest = Math.min(this.#head, Math.floor(now / bucketMs));
     let load = 0;
     let requests = 0;
-    for (let second = Math.max(oldest, this.#head - this.#load.length + 1); second <= newest; second++) {
+    for (
+      let second = Math.max(oldest, this.#head - this.#load.length + 1);
+      second <= newest;
+      second++
+    ) {
       const i = second % this.#load.length;
       // Of the oldest second only the part within the window counts.
       const share = second === oldest ? 1 - (from - oldest * bucketMs) / bucketMs : 1;

@@ -38,8 +38,7 @@ export function scaleSpecOf(revision: Revision, settings: AutoscalerSettings): S
   const panicShare = (numberIn(revision, keys.panicWindow) ?? settings.panicWindowPercentage) / 100;
   const total = totalOf(revision, metric, settings);
   const percentage = numberIn(revision, keys.targetUtilization);
-  const standard =
-    metric === "rps" ? settings.rpsUtilization : settings.concurrencyUtilization;
+  const standard = metric === "rps" ? settings.rpsUtilization : settings.concurrencyUtilization;
   const utilization = percentage === undefined ? standard : percentage / 100;
   const kind = textIn(revision, keys.class) ?? settings.class;
   return {

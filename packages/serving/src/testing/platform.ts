@@ -22,7 +22,11 @@ import {
   type Resource,
   resources,
 } from "@spry/kube";
-import { createServingAdmission, servingDefaultingPath, servingValidationPath } from "../admission/admission.ts";
+import {
+  createServingAdmission,
+  servingDefaultingPath,
+  type servingValidationPath,
+} from "../admission/admission.ts";
 import { installServing } from "../definitions.ts";
 import { type ServingOptions } from "../options.ts";
 import { initialSettings } from "../settings/settings.ts";
@@ -122,7 +126,9 @@ export class ServingPlatform implements AsyncDisposable {
   async #picture(): Promise<string> {
     const all = [knative.services, knative.configurations, knative.revisions, knative.routes];
     const lists = await Promise.all(
-      all.map((resource) => this.client.list(resource as Resource<KubeObject & { status?: object }>)),
+      all.map((resource) =>
+        this.client.list(resource as Resource<KubeObject & { status?: object }>),
+      ),
     );
     return JSON.stringify(
       lists.flatMap(({ items }) =>
