@@ -3,6 +3,9 @@ export { type GatewayAddressing, type ServingOptions } from "./options.ts";
 export { startServing } from "./start.ts";
 export { keepServing, type KeepServingOptions } from "./keep-serving.ts";
 
+/** Where gateways have to be reachable. */
+export { gatewayPorts } from "./reconcile/places.ts";
+
 /** What an API server has to know of it. */
 export { servingCrds } from "./crds.ts";
 export { installServing, type Ownership, servingOwnership } from "./definitions.ts";

@@ -112,8 +112,9 @@ function startSlices(
   signal: AbortSignal,
 ): Promise<void>[] {
   const { caches, clock, log } = context;
-  const { reconcile, restore } = gatewaySliceReconciler(context, addressing);
-  restore();
+  const slices = gatewaySliceReconciler(context, addressing);
+  slices.restore();
+  const reconcile = (key: ObjectKey) => slices.reconcile(key);
   const controller = new Controller({ name: "gateway-slices", workers: 1, reconcile, clock, log })
     .watch(caches.coreServices)
     .watch(caches.slices, (slice) => serviceKeyOf(slice) ?? [])

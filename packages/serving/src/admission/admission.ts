@@ -136,7 +136,7 @@ function refused(errors: FieldErrors): AdmissionResponse {
       status: "Failure",
       code: 400,
       reason: "BadRequest",
-      message: `validation failed: ${errors}`,
+      message: `validation failed: ${errors.toString()}`,
     },
   };
 }

@@ -93,8 +93,8 @@ function checkPorts({ ports = [] }: Container): FieldErrors {
   const errors = new FieldErrors();
   const [port] = ports;
   if (!port) return errors;
-  const { containerPort = 0, name = "", protocol } = port;
-  // The API server's own default for a list that is merged by it.
+  const { name = "", protocol } = port;
+  const containerPort = port.containerPort ?? 0;
   errors.via("", onlyFields(port, ["containerPort", "name", "protocol"]));
   if (reservedPorts.includes(containerPort))
     errors.invalid(

@@ -25,10 +25,10 @@ export function withConfigurationDefaults<T extends ConfigurationSpec>(
 ): T {
   const name = spec.template?.metadata?.name;
   if (name && previous?.template?.metadata?.name === name) return spec;
-  const { template = {} as T["template"] } = spec;
+  const { template } = spec;
   return {
     ...spec,
-    template: { ...template, spec: withRevisionDefaults(template.spec ?? {}, context) },
+    template: { ...template, spec: withRevisionDefaults(template?.spec ?? {}, context) },
   };
 }
 

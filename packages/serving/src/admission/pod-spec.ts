@@ -49,7 +49,8 @@ export function checkRevisionSpec(spec: RevisionSpec, settings: DefaultSettings)
 }
 
 function checkContainers(errors: FieldErrors, spec: RevisionSpec): void {
-  const { containers = [], volumes = [] } = spec;
+  const { volumes = [] } = spec;
+  const containers = spec.containers ?? [];
   if (containers.length === 0) return void errors.missing("containers");
   if (containers.length > maxContainers)
     return void errors.add(`expected at most ${maxContainers} containers`, "containers");

@@ -105,7 +105,7 @@ export function checkMounts(
     const own = onlyFields(mount, ["name", "readOnly", "mountPath", "subPath"]);
     const volume = volumes.find(({ name }) => name === mount.name);
     if (!volume) own.add("volumeMount has no matching volume", "name");
-    const { mountPath = "" } = mount;
+    const mountPath = mount.mountPath ?? "";
     const clean = path.posix.normalize(mountPath).replace(/(.)\/$/, "$1");
     if (!mountPath) own.missing("mountPath");
     else if (reservedPaths.has(clean))

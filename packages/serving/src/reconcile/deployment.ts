@@ -36,7 +36,7 @@ const routingAnnotations = [
 ];
 
 export function servingContainer({ spec }: Revision): Container | undefined {
-  const { containers = [] } = spec;
+  const containers = spec.containers ?? [];
   return containers.find((each) => !isSidecar(each, containers)) ?? containers[0];
 }
 
@@ -125,7 +125,7 @@ function podSpec(revision: Revision, settings: Settings, digests: Digests) {
     ...(links === undefined ? {} : { enableServiceLinks: links }),
     // Requests under way may take as long as they always may.
     terminationGracePeriodSeconds: timeoutSeconds ?? settings.defaults.timeoutSeconds,
-    containers: pod.containers.map((each) => container(each, revision, digests)),
+    containers: (pod.containers ?? []).map((each) => container(each, revision, digests)),
   };
 }
 

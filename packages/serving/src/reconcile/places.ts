@@ -4,8 +4,11 @@ import { type ObjectKey } from "@spry/kube";
 /** 127.96.0.0/12 without its first and last addresses; ports below those that systems hand out themselves. */
 const addressBase = (127 << 24) | (96 << 16);
 const addressCount = 2 ** 20;
-const firstPort = 20_000;
 const portCount = 12_000;
+const firstPort = 20_000;
+
+/** Where gateways listen for callers inside a cluster: a port for each Service of a Route. */
+export const gatewayPorts = { first: firstPort, last: firstPort + portCount - 1 } as const;
 
 export type PlaceKind = "address" | "port";
 
