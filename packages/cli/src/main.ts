@@ -50,7 +50,11 @@ program
 program
   .command("dev [dir]")
   .description("run a directory as on the platform, and the new code at each save")
-  .option("-p, --port <port>", "port on 127.0.0.1, 0: any free one (default: 3000, or a free one)", port)
+  .option(
+    "-p, --port <port>",
+    "port on 127.0.0.1, 0: any free one (default: 3000, or a free one)",
+    port,
+  )
   .option("--inspect [port]", "open the debugger's port (Node.js: 9229, Python: 5678)")
   .option("--inspect-brk [port]", "the same, and wait for a debugger before the code is loaded")
   .option(

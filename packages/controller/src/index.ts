@@ -9,6 +9,7 @@ export {
 } from "./serverless/start.ts";
 export { type Configuration, type LogFormat } from "./serverless/configuration.ts";
 export { Liveness } from "./serverless/liveness.ts";
+export { Remarks } from "./serverless/remarks.ts";
 export { serverlessCrd } from "./serverless/crd.ts";
 export {
   internalRegistrySecret,
@@ -28,6 +29,7 @@ export { createAdmission } from "./admission/admission.ts";
 export { conversionConfiguration } from "./admission/conversion.ts";
 export {
   admissionConfigurations,
+  webhookClientConfig,
   type WebhookLocation,
 } from "./admission/admission-configurations.ts";
 export {

@@ -51,7 +51,11 @@ export { bytecodeCommand } from "./python-bytecode.ts";
 /** The builder of a Function's image. */
 export { buildFunctionImage } from "./builder/build-function-image.ts";
 export { type BuildOptions } from "./builder/build-options.ts";
-export { type InstallRequest, planInstallation, type PlannedInstallation } from "./builder/plan-installation.ts";
+export {
+  type InstallRequest,
+  planInstallation,
+  type PlannedInstallation,
+} from "./builder/plan-installation.ts";
 export { UserError as BuildError } from "./builder/user-error.ts";
 export { sourceDigest } from "./builder/function-source.ts";
 export { builderEntry } from "./builder/entry.ts";

@@ -8,6 +8,11 @@ export interface ServingOptions {
   callers?: GatewayAddressing | undefined;
   /** What the URLs of Routes end in, as `localhost`, and the port that they name if it is not 80. */
   domain: { name: string; port?: number };
+  /**
+   * Reads an image's digest from its registry: `repository@sha256:…`, or undefined if it cannot be known. Without it, only images
+   * that are named by digest have one in `status.containerStatuses`, and others run as they are named.
+   */
+  resolveDigest?: (image: string, namespace: string) => Promise<string | undefined>;
   clock?: Clock;
   log?: Logger;
   signal: AbortSignal;

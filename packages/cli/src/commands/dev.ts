@@ -39,7 +39,8 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
     terminal.title(project.name, project.runtime.name);
     const report = (line: string) => terminal.line(line);
     const cluster = await clusterOf(options);
-    const namespace = options.namespace ?? project.config.namespace ?? cluster?.namespace ?? "default";
+    const namespace =
+      options.namespace ?? project.config.namespace ?? cluster?.namespace ?? "default";
     const collector = await startCollector(report);
     cleanups.push(() => collector.close());
     const neighbours = await openNeighbours({
@@ -169,7 +170,8 @@ async function untilEnd(terminal: DevTerminal, runner: DevRunner, url: string): 
       "?": () => terminal.line(help),
       q: resolve,
     });
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => resolve());
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+      process.on(signal, () => resolve());
     process.on("SIGUSR2", sendEvent);
   });
   release();

@@ -22,7 +22,8 @@ export function init(directory: string, options: InitOptions): void {
   const template = templateNamed(options.template, runtime.language);
   const root = path.resolve(directory);
   const found = statSync(root, { throwIfNoEntry: false });
-  if (found && !found.isDirectory()) throw new UserError(`${directory} is a file`, "name a directory");
+  if (found && !found.isDirectory())
+    throw new UserError(`${directory} is a file`, "name a directory");
   const name = checkedName(options.name ?? nameFrom(found ? realpathSync(root) : root));
   const files = filesOf(template, runtime, name);
   const inTheWay = Object.keys(files).filter((file) => existsSync(path.join(root, file)));
@@ -37,7 +38,12 @@ export function init(directory: string, options: InitOptions): void {
     writeFileSync(target, content);
   }
   console.log(`Created ${name} (${template.name}, ${runtime.name}) in ${shownPath(root)}:\n`);
-  console.log(`  ${Object.keys(files).join("  ").replace(/(.{1,74})(?:\s{2}|$)/g, "$1\n  ").trim()}\n`);
+  console.log(
+    `  ${Object.keys(files)
+      .join("  ")
+      .replace(/(.{1,74})(?:\s{2}|$)/g, "$1\n  ")
+      .trim()}\n`,
+  );
   const place = root === process.cwd() ? "" : ` ${shellWord(shownPath(root))}`;
   console.log("Next:\n");
   console.log(explained(`npx spry dev${place}`, "run it here; a saved file answers at once"));

@@ -68,7 +68,10 @@ function restore(name: string, value: string | undefined): void {
 }
 
 interface Lock {
-  packages?: Record<string, { version?: string; dev?: boolean; optional?: boolean; link?: boolean }>;
+  packages?: Record<
+    string,
+    { version?: string; dev?: boolean; optional?: boolean; link?: boolean }
+  >;
 }
 
 /** Whether `node_modules` has what package.json and a lock file ask for, and in the lock file's versions. */
@@ -105,7 +108,10 @@ function readJson<T>(file: string): T | undefined {
  */
 export function writeResolveHook(scratch: string, root: string, modules: string): string {
   const file = path.join(scratch, "packages.cjs");
-  writeFileSync(file, `(${resolveFrom.toString()})(${JSON.stringify(root)}, ${JSON.stringify(modules)});\n`);
+  writeFileSync(
+    file,
+    `(${resolveFrom.toString()})(${JSON.stringify(root)}, ${JSON.stringify(modules)});\n`,
+  );
   return file;
 }
 
@@ -119,12 +125,14 @@ function resolveFrom(root: string, modules: string): void {
   registerHooks({
     resolve(specifier, context, nextResolve) {
       const isPackage = /^(?:@[^/]|[^./#@])/.test(specifier) && !/^\w+:/.test(specifier);
-      if (!isPackage || !context.parentURL?.startsWith(inside)) return nextResolve(specifier, context);
+      if (!isPackage || !context.parentURL?.startsWith(inside))
+        return nextResolve(specifier, context);
       try {
         return nextResolve(specifier, context);
       } catch (error) {
         try {
-          if (!context.conditions.includes("require")) return nextResolve(specifier, { ...context, parentURL });
+          if (!context.conditions.includes("require"))
+            return nextResolve(specifier, { ...context, parentURL });
           return { url: pathToFileURL(require.resolve(specifier)).href, shortCircuit: true };
         } catch {
           throw error;

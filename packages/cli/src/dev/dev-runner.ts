@@ -141,7 +141,8 @@ export class DevRunner {
     });
     const env = { ...own, ...neighbours.env(isPython ? undefined : (own["NODE_OPTIONS"] ?? "")) };
     const { command, script } = this.#program;
-    const hook = modules && !isPython ? ["--require", writeResolveHook(scratch, root, modules)] : [];
+    const hook =
+      modules && !isPython ? ["--require", writeResolveHook(scratch, root, modules)] : [];
     // Compiled files are not the user's to find among the sources.
     const early = isPython ? { PYTHONDONTWRITEBYTECODE: "1" } : {};
     return {
@@ -161,7 +162,8 @@ function inspectText(
 }
 
 /** What an interpreter reads when it starts, and never again (docs/runtime-contract.md 1.5). */
-const neededAtStart = /^(?:NODE_|UV_|SSL_|PYTHON|LD_|MALLOC_|GLIBC_TUNABLES|PATH$|HOME$|TMPDIR$|SPRY_SERVICES$)/;
+const neededAtStart =
+  /^(?:NODE_|UV_|SSL_|PYTHON|LD_|MALLOC_|GLIBC_TUNABLES|PATH$|HOME$|TMPDIR$|SPRY_SERVICES$)/;
 const tooLateForPython = /^(?:PYTHON(?!PATH$|UNBUFFERED$)|LD_|MALLOC_|GLIBC_TUNABLES)/;
 
 type Variables = Record<string, string>;

@@ -36,7 +36,11 @@ export async function environmentFor(
   const local = readDotEnv(project.root);
   const own = await resolved(fn, local, options);
   fn.spec.env = Object.entries(own).map(([name, value]) => ({ name, value }));
-  const { resources: amounts } = resolveResources("function", fn.spec.resourceConfiguration?.function, defaultMemory);
+  const { resources: amounts } = resolveResources(
+    "function",
+    fn.spec.resourceConfiguration?.function,
+    defaultMemory,
+  );
   const memoryLimit = amounts.limits?.["memory"];
   const variables = environmentOf(fn, {
     traceCollectorEndpoint: "",
@@ -77,7 +81,8 @@ async function resolved(
     if (Object.hasOwn(local, name)) continue;
     const { secretKeyRef, configMapKeyRef } = valueFrom;
     const reference = secretKeyRef ?? configMapKeyRef;
-    const found = client && reference && (await lookUp(client, namespace, !!secretKeyRef, reference));
+    const found =
+      client && reference && (await lookUp(client, namespace, !!secretKeyRef, reference));
     if (typeof found === "string") values[name] = found;
     else if (!reference?.optional)
       report(

@@ -15,7 +15,9 @@ export function failureIn(output: string, root: string): Failure {
   const escaped = root.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
   const places = [
     ...text.matchAll(new RegExp(`${escaped}/([^\\n:"()]+):(\\d+)`, "g")),
-    ...[...text.matchAll(new RegExp(`File "${escaped}/([^\\n"]+)", line (\\d+)`, "g"))].toReversed(),
+    ...[
+      ...text.matchAll(new RegExp(`File "${escaped}/([^\\n"]+)", line (\\d+)`, "g")),
+    ].toReversed(),
   ].filter(([, file = ""]) => !file.startsWith("node_modules/"));
   const [place] = places;
   const message = messageIn(text);
@@ -34,5 +36,9 @@ function messageIn(text: string): string {
   // The last of a chain is the outermost in Python, and the only one in Node.js.
   const error = lines.findLast((line) => named.test(line));
   if (error) return error.replace(/ \[ERR_\w+\]/, "").replace(/ \{$/, "");
-  return lines.find((line) => line.startsWith("loading the Function: ")) ?? lines.at(-1) ?? "the process ended without a message";
+  return (
+    lines.find((line) => line.startsWith("loading the Function: ")) ??
+    lines.at(-1) ??
+    "the process ended without a message"
+  );
 }

@@ -15,7 +15,12 @@ import { type RuntimeProcess } from "./runtime-process.ts";
 import { type Session } from "./session.ts";
 
 /** Gets a line about each request that has been answered. */
-export type OnRequest = (line: { method: string; path: string; status: number; ms: number }) => void;
+export type OnRequest = (line: {
+  method: string;
+  path: string;
+  status: number;
+  ms: number;
+}) => void;
 
 export function createFrontServer(session: Session, onRequest: OnRequest): Server {
   const server = createServer((request, response) => {

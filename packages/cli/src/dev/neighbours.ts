@@ -2,7 +2,12 @@
  * Other Functions under the names that they have on the platform (`http://NAME`, `http://NAME.NAMESPACE.svc.cluster.local`):
  * at an address that the user names, or through the gateway of a platform that can be reached.
  */
-import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  request as httpRequest,
+  type ServerResponse,
+} from "node:http";
 import { type Function, functions } from "@spry/function";
 import { type KubeClient } from "@spry/kube";
 import { ServiceFiles } from "@spry/machine";
@@ -44,7 +49,9 @@ export async function openNeighbours(options: NeighbourOptions): Promise<Neighbo
     found.set(`${one.name}.${one.namespace}`, one);
   }
   const server = createServer((request, response) => {
-    const [name = "", namespace = options.namespace] = (request.headers.host ?? "").replace(/:\d+$/, "").split(".");
+    const [name = "", namespace = options.namespace] = (request.headers.host ?? "")
+      .replace(/:\d+$/, "")
+      .split(".");
     pass(request, response, found.get(`${name}.${namespace}`));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -39,7 +39,9 @@ export async function runtimeProgram(
   });
   const bin = await interpreters.ensure(interpreter, report);
   if (language === "python") {
-    const dir = await kept(`python-${pythonRuntimeDigest()}`, () => Promise.resolve(pythonRuntime()));
+    const dir = await kept(`python-${pythonRuntimeDigest()}`, () =>
+      Promise.resolve(pythonRuntime()),
+    );
     const command = path.join(bin, "python3");
     return { bin, command, script: path.join(dir, "spry_runtime", "__main__.py") };
   }

@@ -28,11 +28,23 @@ export class DevTerminal {
     if (details && details !== summary) console.log(details.replaceAll(/^/gm, "  "));
   }
 
-  request({ method, path, status, ms }: { method: string; path: string; status: number; ms: number }): void {
+  request({
+    method,
+    path,
+    status,
+    ms,
+  }: {
+    method: string;
+    path: string;
+    status: number;
+    ms: number;
+  }): void {
     const style = status >= 500 ? "red" : status >= 400 ? "yellow" : "green";
     const time = ms < 10 ? ms.toFixed(1) : ms.toFixed(0);
     const shown = path.length > 48 ? `${path.slice(0, 47)}…` : path;
-    console.log(`${styled("dim", method)} ${shown} ${styled(style, String(status))} ${styled("dim", `${time} ms`)}`);
+    console.log(
+      `${styled("dim", method)} ${shown} ${styled(style, String(status))} ${styled("dim", `${time} ms`)}`,
+    );
   }
 
   clear(): void {

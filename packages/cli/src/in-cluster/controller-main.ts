@@ -5,6 +5,7 @@
 import {
   createAdmission,
   Liveness,
+  Remarks,
   startServerlessController,
   watchConfiguration,
   type ControllerConfig,
@@ -23,12 +24,16 @@ import {
   runAsLeader,
   type Secret,
 } from "@spry/kube";
+import { keepServing } from "@spry/serving";
 import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
+import { GatewayPods } from "./gateway-pods.ts";
 import { installedImages } from "./installed-images.ts";
 import { ensureRegistryKey } from "./registry-key.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
 import { startPushServer } from "../push-server.ts";
+import { remarkOwnership } from "../serving-remark.ts";
+import { createServingWebhooks } from "../serving-webhooks.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
 import { certificateIn, webhookSecretName } from "./webhook-certificate.ts";
@@ -62,6 +67,7 @@ void runProgram(log, async (signal) => {
     log,
   });
   let admission = createAdmission(config, client);
+  const serving = createServingWebhooks(client, log, signal);
   secrets.onChange(({ type, object }) => {
     const certificate = type === "deleted" ? undefined : certificateIn(object);
     if (!certificate) return;
@@ -69,7 +75,7 @@ void runProgram(log, async (signal) => {
     server = startWebhookServer({
       port: ports.webhook,
       certificate,
-      answer: (request) => admission.fetch(request),
+      answer: (request) => serving.answers(request) ?? admission.fetch(request),
       log,
     });
   });
@@ -121,9 +127,21 @@ async function lead(options: {
   const { client, environment, signal, ...rest } = options;
   const { namespace, registry } = environment;
   const access = { ...registry, logins: createLogins(await ensureRegistryKey(client, namespace)) };
+  const gateways = new GatewayPods(client, namespace, log);
+  const remarks = new Remarks();
   await Promise.all([
     keepWebhooks({ client, namespace, log, signal }),
-    startServerlessController({ client, ...rest, internalRegistry: access, log, signal }),
+    startServerlessController({ client, ...rest, internalRegistry: access, remarks, log, signal }),
+    gateways.run(signal),
+    keepServing({
+      client,
+      gateways: () => gateways.adminUrls,
+      callers: { kind: "port", addresses: () => gateways.addresses },
+      domain: { name: "svc.cluster.local" },
+      onOwnership: (ownership) => remarkOwnership(remarks, ownership),
+      log,
+      signal,
+    }),
   ]);
 }
 

@@ -1,5 +1,6 @@
 import { admissionConfigurations, conversionConfiguration } from "@spry/controller";
 import { type KubeClient, resources } from "@spry/kube";
+import { configureServingWebhooks } from "../serving-webhooks.ts";
 import { webhookServiceName } from "./webhook-certificate.ts";
 
 /** What the objects are called by which the API server knows the webhooks. */
@@ -20,6 +21,7 @@ export async function configureWebhooks(
   const [mutating, validating] = admissionConfigurations({ caBundle, service });
   await client.apply(resources.mutatingWebhookConfigurations, mutating);
   await client.apply(resources.validatingWebhookConfigurations, validating);
+  await configureServingWebhooks(client, { caBundle, service });
   const conversion = conversionConfiguration({ caBundle, service });
   await client.apply(resources.customResourceDefinitions, conversion, {
     fieldManager: "spry-webhooks",

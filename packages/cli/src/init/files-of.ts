@@ -3,7 +3,11 @@ import { configName, configSchema, schemaName } from "../project/schema.ts";
 import { type Template } from "./templates.ts";
 
 /** The files of a new directory, by their paths. */
-export function filesOf(template: Template, runtime: Runtime, name: string): Record<string, string> {
+export function filesOf(
+  template: Template,
+  runtime: Runtime,
+  name: string,
+): Record<string, string> {
   const own = Object.entries(template.files).map(([file, content]) => [
     file,
     content.replaceAll("{{name}}", name),
@@ -11,7 +15,9 @@ export function filesOf(template: Template, runtime: Runtime, name: string): Rec
   const isNode = runtime.language === "nodejs";
   return {
     ...(Object.fromEntries(own) as Record<string, string>),
-    ...(isNode ? nodeFiles(template, runtime, name) : { "requirements.txt": requirements(template) }),
+    ...(isNode
+      ? nodeFiles(template, runtime, name)
+      : { "requirements.txt": requirements(template) }),
     [configName]: configText(template, runtime, name),
     ".gitignore": isNode ? "node_modules/\n.env\n.spry/\n" : "__pycache__/\n.venv/\n.env\n.spry/\n",
     ".vscode/launch.json": launch(runtime),

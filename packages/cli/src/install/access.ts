@@ -1,12 +1,16 @@
 /** Who may do what: the controller's own rights, and those that people get with the usual roles. */
 import { functions, knative } from "@spry/function";
 import { serverlesses } from "@spry/controller";
+import { servingCrds, servingWebhookNames } from "@spry/serving";
 import { type InstalledObject, object } from "./parts.ts";
 
 const rbac = "rbac.authorization.k8s.io/v1";
 const group = "rbac.authorization.k8s.io";
 
 export const controllerAccount = "serverless-controller";
+
+const reading = ["get", "list", "watch"];
+const writing = ["create", "delete", "deletecollection", "patch", "update"];
 
 export interface Rule {
   apiGroups: string[];
@@ -20,6 +24,31 @@ export const rule = (apiGroup: string, resources: string[], ...verbs: string[]):
   resources,
   verbs,
 });
+
+const servingKinds = Object.values(knative).map(({ plural }) => plural);
+const webhookKinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+
+/** Knative Serving: its objects, their children, and its definitions and webhooks, which the leader installs. */
+const servingRules: Rule[] = [
+  rule(knative.services.group, servingKinds, ...reading, "create", "patch", "delete"),
+  rule(
+    knative.services.group,
+    servingKinds.map((plural) => `${plural}/status`),
+    "update",
+  ),
+  rule("discovery.k8s.io", ["endpointslices"], ...reading, "create", "update", "delete"),
+  // A creation, and a list, cannot be limited to names.
+  rule("apiextensions.k8s.io", ["customresourcedefinitions"], "list", "watch", "create"),
+  {
+    ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get", "patch"),
+    resourceNames: servingCrds().map(({ metadata }) => metadata.name ?? ""),
+  },
+  rule("admissionregistration.k8s.io", webhookKinds, "create"),
+  {
+    ...rule("admissionregistration.k8s.io", webhookKinds, "patch", "delete"),
+    resourceNames: Object.values(servingWebhookNames),
+  },
+];
 
 /** In the whole cluster: Functions may be in any namespace, and so may their children. */
 export const clusterRules: Rule[] = [
@@ -70,6 +99,7 @@ export const clusterRules: Rule[] = [
       "validation.webhook.serverless.kyma-project.io",
     ],
   },
+  ...servingRules,
 ];
 
 /** In Spry's own namespace. */
@@ -98,9 +128,6 @@ export function accessObjects(namespace: string): InstalledObject[] {
   ];
 }
 
-const reading = ["get", "list", "watch"];
-const writing = ["create", "delete", "deletecollection", "patch", "update"];
-
 /** Who may view or edit a namespace may do so with Functions, too (docs/compatibility.md#user-roles). */
 export function aggregatedRoles(): InstalledObject[] {
   const toView = "rbac.authorization.k8s.io/aggregate-to-view";
@@ -115,6 +142,7 @@ export function aggregatedRoles(): InstalledObject[] {
     );
   const all = [toView, toEdit, toAdmin];
   const functionParts = ["functions", "functions/status", "functions/scale", "gitrepositories"];
+  const servingParts = servingKinds.flatMap((plural) => [plural, `${plural}/status`]);
   const serverlessParts = ["serverlesses", "serverlesses/status"];
   return [
     role("kyma-functions-view", all, [rule(functions.group, functionParts, ...reading)]),
@@ -125,6 +153,12 @@ export function aggregatedRoles(): InstalledObject[] {
         rule(functions.group, ["functions", "gitrepositories"], ...writing),
         rule(functions.group, ["functions/scale"], "patch", "update"),
       ],
+    ),
+    role("spry-serving-view", all, [rule(knative.services.group, servingParts, ...reading)]),
+    role(
+      "spry-serving-edit",
+      [toEdit, toAdmin],
+      [rule(knative.services.group, servingKinds, ...writing)],
     ),
     role("kyma-serverless-view", all, [rule(serverlesses.group, serverlessParts, ...reading)]),
     role(

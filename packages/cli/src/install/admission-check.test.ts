@@ -25,7 +25,8 @@ test("Functions are admitted only while the webhooks answer, and none is left be
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const { ca, webhook } = await ensureCertificates(dir);
   const config = { runtimeImages: {} } as ControllerConfig;
-  const options = { client, config, host: "127.0.0.1", certificate: webhook, ca };
+  const serving = { answers: () => undefined };
+  const options = { client, config, serving, host: "127.0.0.1", certificate: webhook, ca };
   const server = await startWebhookServer({ ...options, administrator: client });
   expect(await functionsAreAdmitted(client, namespace)).toBe(true);
 

@@ -13,6 +13,7 @@ import {
 } from "@spry/apiserver";
 import {
   Liveness,
+  Remarks,
   type RegistryAccess,
   startServerlessController,
   watchConfiguration,
@@ -26,6 +27,7 @@ import {
   type Transport,
 } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
+import { keepServing } from "@spry/serving";
 import { type LeveledLogger } from "../logger.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
@@ -49,6 +51,9 @@ import { writePipSettings } from "./pip-settings.ts";
 import { openRegistry } from "./registry.ts";
 import { openSandbox } from "./sandbox.ts";
 import { startPushServer } from "../push-server.ts";
+import { gatewayAddressing } from "./gateway-addressing.ts";
+import { remarkOwnership } from "../serving-remark.ts";
+import { createServingWebhooks } from "../serving-webhooks.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects } from "./system-objects.ts";
 import { startStatusServer } from "../status-server.ts";
@@ -214,6 +219,11 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       administrator: client,
       client: controllerClient,
       config,
+      serving: createServingWebhooks(
+        controllerClient,
+        log.child({ room: "serving" }),
+        running.signal,
+      ),
       host,
       certificate: certificates.webhook,
       ca: certificates.ca,
@@ -232,6 +242,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       log: log.child({ room: "node" }),
     });
     nodes.set(nodeName, node);
+    const remarks = new Remarks();
     const work = [
       startControllers({
         client,
@@ -245,7 +256,17 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         metrics,
         liveness,
         internalRegistry: access,
+        remarks,
         log: log.child({ room: "controller" }),
+        signal: running.signal,
+      }),
+      keepServing({
+        client: controllerClient,
+        gateways: () => [`http://${host}:${gateway.adminPort}`],
+        callers: gatewayAddressing(sandbox, gateway),
+        domain: { name: "localhost", port: gateway.port },
+        onOwnership: (ownership) => remarkOwnership(remarks, ownership),
+        log: log.child({ room: "serving" }),
         signal: running.signal,
       }),
       watchConfiguration({

@@ -2,6 +2,7 @@
 import { functionCrd, gitRepositoryCrd } from "@spry/function";
 import { serverlessCrd } from "@spry/controller";
 import { type KubeClient, type Resource, resources } from "@spry/kube";
+import { settingsNamespace } from "@spry/serving";
 import { aggregatedRoles } from "../install/access.ts";
 import { type InstalledObject } from "../install/parts.ts";
 import { identityObjects } from "./identities.ts";
@@ -11,7 +12,8 @@ export const systemNamespace = "kyma-system";
 /** What is changed is applied; the rest, Secret and ServiceAccount, is the Serverless Controller's. */
 export async function applySystemObjects(client: KubeClient): Promise<void> {
   const definitions = [functionCrd(), gitRepositoryCrd(), serverlessCrd()];
-  await client.apply(resources.namespaces, { metadata: { name: systemNamespace } });
+  for (const name of [systemNamespace, settingsNamespace])
+    await client.apply(resources.namespaces, { metadata: { name } });
   const access = [...identityObjects(systemNamespace), ...aggregatedRoles()];
   await Promise.all([
     ...access.map((each) => client.apply(accessResource(each), each, { force: true })),

@@ -8,6 +8,7 @@ import {
 } from "@spry/controller";
 import { type KubeClient, resources } from "@spry/kube";
 import { listening } from "../listening.ts";
+import { configureServingWebhooks, type ServingWebhooks } from "../serving-webhooks.ts";
 import { answerWith } from "../webhook-requests.ts";
 import { type KeyPair } from "./certificates.ts";
 
@@ -17,6 +18,7 @@ export async function startWebhookServer(options: {
   /** What the webhooks themselves look at objects with. */
   client: KubeClient;
   config: ControllerConfig;
+  serving: ServingWebhooks;
   host: string;
   certificate: KeyPair;
   /** PEM of the authority that signed the certificate. */
@@ -25,7 +27,7 @@ export async function startWebhookServer(options: {
   let admission = createAdmission(options.config, options.client);
   const server = createServer(
     options.certificate,
-    answerWith((request) => admission.fetch(request)),
+    answerWith((request) => options.serving.answers(request) ?? admission.fetch(request)),
   );
   server.keepAliveTimeout = 120_000;
   const listener = await listening(server, { host: options.host, port: 0 });
@@ -45,6 +47,7 @@ async function configure(client: KubeClient, url: string, ca: string): Promise<v
         : resources.validatingWebhookConfigurations;
     await client.apply(resource, configuration, { fieldManager: "spry" });
   }
+  await configureServingWebhooks(client, { caBundle, url });
   const conversion = conversionConfiguration({ caBundle, url });
   await client.apply(resources.customResourceDefinitions, conversion, {
     fieldManager: "spry-webhooks",

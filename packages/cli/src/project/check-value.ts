@@ -95,9 +95,13 @@ function checkAny(
   if (problems.includes(undefined)) return undefined;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return problems[0];
   const objects = schemas.filter(({ properties }) => properties);
-  const meant = objects.find(({ required = [] }) => required[0] !== undefined && required[0] in value);
+  const meant = objects.find(
+    ({ required = [] }) => required[0] !== undefined && required[0] in value,
+  );
   if (meant) return checkValue(meant, value, path);
-  const forms = objects.map(({ required = [] }) => `{ ${required.map((key) => `${key}: …`).join(", ")} }`);
+  const forms = objects.map(
+    ({ required = [] }) => `{ ${required.map((key) => `${key}: …`).join(", ")} }`,
+  );
   return { path, message: "is not a value", wayOut: `write text, or ${forms.join(" or ")}` };
 }
 

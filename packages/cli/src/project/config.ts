@@ -50,7 +50,7 @@ export function parseConfig(text: string): ProjectConfig {
   }
   if (value === undefined || value === null) return {};
   const problem = checkValue(configSchema, value);
-  if (!problem) return value as ProjectConfig;
+  if (!problem) return value;
   const line = lineOf(text, problem.path);
   throw new UserError(
     `${configName}${line ? `:${line}` : ""}: ${[problem.path.join("."), problem.message].filter(Boolean).join(" ")}`,
@@ -73,4 +73,6 @@ function lineOf(text: string, keys: readonly (string | number)[]): number | unde
 }
 
 const startsWithKey = (line: string, key: string): boolean =>
-  [key, `"${key}"`, `'${key}'`].some((each) => line.trim().replace(/^- /, "").startsWith(`${each}:`));
+  [key, `"${key}"`, `'${key}'`].some((each) =>
+    line.trim().replace(/^- /, "").startsWith(`${each}:`),
+  );

@@ -30,7 +30,14 @@ const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts"];
 const nodeFiles = ["handler", "index", "app"].flatMap((name) =>
   extensions.map((extension) => `${name}.${extension}`),
 );
-const pythonFiles = ["handler.py", "main.py", "lambda_function.py", "func.py", "function/func.py", "app.py"];
+const pythonFiles = [
+  "handler.py",
+  "main.py",
+  "lambda_function.py",
+  "func.py",
+  "function/func.py",
+  "app.py",
+];
 
 /**
  * Reads a directory's configuration and finds its handler, as its runtime will (docs/runtime-contract.md 1.1, 1.2).
@@ -45,7 +52,13 @@ export function openProject(directory: string): Project {
   const root = realpathSync(directory);
   const config = readConfig(root);
   const runtime = runtimeNamed(config.runtime ?? guessRuntime(root));
-  return { root, config, runtime, name: config.name ?? nameFrom(root), handler: handlerIn(root, runtime) };
+  return {
+    root,
+    config,
+    runtime,
+    name: config.name ?? nameFrom(root),
+    handler: handlerIn(root, runtime),
+  };
 }
 
 /** A runtime by its name. Throws a UserError that names the ones to choose from. */
@@ -55,16 +68,16 @@ export function runtimeNamed(name: string): Runtime {
   const successor = Object.hasOwn(retiredRuntimes, name) ? retiredRuntimes[name] : undefined;
   throw new UserError(
     `unknown runtime ${name}`,
-    successor
-      ? `use ${successor}`
-      : `use one of ${runtimes.map((each) => each.name).join(", ")}`,
+    successor ? `use ${successor}` : `use one of ${runtimes.map((each) => each.name).join(", ")}`,
   );
 }
 
 function guessRuntime(root: string): string {
   const has = (name: string) => existsSync(path.join(root, name));
   const isPython =
-    !has("package.json") && !nodeFiles.some(has) && ["requirements.txt", "pyproject.toml", ...pythonFiles].some(has);
+    !has("package.json") &&
+    !nodeFiles.some(has) &&
+    ["requirements.txt", "pyproject.toml", ...pythonFiles].some(has);
   return isPython ? "python312" : defaultRuntime;
 }
 
@@ -141,7 +154,10 @@ export function functionOf(
       ...(scale && { scaleConfig: { minReplicas: min, maxReplicas: max } }),
       ...(profile && { resourceConfiguration: { function: { profile } } }),
       ...(mounts && {
-        secretMounts: mounts.map(({ secret, path: mountPath }) => ({ secretName: secret, mountPath })),
+        secretMounts: mounts.map(({ secret, path: mountPath }) => ({
+          secretName: secret,
+          mountPath,
+        })),
       }),
       ...(labels && { labels }),
       ...(annotations && { annotations }),

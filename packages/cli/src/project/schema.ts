@@ -15,7 +15,10 @@ const reference = (kind: string, what: string) => ({
   properties: {
     [kind]: { ...text, description: `Name of the ${what}.` },
     key: { ...text, description: `Key of the ${what}.` },
-    optional: { type: "boolean", description: "Do without the variable if the key does not exist." },
+    optional: {
+      type: "boolean",
+      description: "Do without the variable if the key does not exist.",
+    },
   },
 });
 const texts = (description: string) => ({
@@ -40,7 +43,8 @@ export const configSchema = {
     namespace: { ...text, description: "Namespace. Default: the kubeconfig's, or default." },
     runtime: {
       enum: runtimes.map(({ name }) => name),
-      description: "Language and version. Default: nodejs24, or python312 where the code is Python.",
+      description:
+        "Language and version. Default: nodejs24, or python312 where the code is Python.",
     },
     env: {
       type: "object",

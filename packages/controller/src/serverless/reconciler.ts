@@ -20,6 +20,8 @@ export interface ServerlessReconcilerDeps extends RegistryDeps {
   informer: Informer<Serverless>;
   /** Brings the Function Controller to this configuration. */
   use: (config: ControllerConfig) => void;
+  /** Sentences for the condition `Configured`. */
+  remarks: () => readonly string[];
   clock: Clock;
   log: Logger;
 }
@@ -114,7 +116,7 @@ export function serverlessReconciler(
     }
     deps.use({ ...result.configuration.config, holdsRegistrySecrets: true });
     const { remarks } = result.configuration;
-    const said = [...registry.warnings, ...remarks];
+    const said = [...registry.warnings, ...remarks, ...deps.remarks()];
     const configured = ["Configuration ready", ...said].slice(registry.warnings.length > 0 ? 1 : 0);
     await writeStatus(object, {
       ...statusOf(result.configuration),

@@ -18,6 +18,7 @@ import { type Configuration, configurationOf } from "./configuration.ts";
 import { servedOf } from "./election.ts";
 import { type Liveness } from "./liveness.ts";
 import { serverlessReconciler } from "./reconciler.ts";
+import { type Remarks } from "./remarks.ts";
 import { type RegistryAccess } from "./registry-secret.ts";
 import { serverlesses } from "./types.ts";
 
@@ -32,6 +33,8 @@ export interface ServerlessControllerOptions {
   metrics?: ControllerMetrics;
   /** Is given the control loops to watch. */
   liveness?: Liveness;
+  /** What other parts of the platform have to say to operators; see `Remarks`. */
+  remarks?: Remarks;
   signal: AbortSignal;
 }
 
@@ -76,6 +79,7 @@ export async function startServerlessController(
       chosen: () => [...choices.list()][0],
       internalRegistry: options.internalRegistry,
       use: (config) => runner.use(config),
+      remarks: () => options.remarks?.list() ?? [],
       clock,
       log,
     }),
@@ -85,6 +89,7 @@ export async function startServerlessController(
   // All objects are looked at together: which is served depends on the others.
   controller.watch(informer, () => [key]);
   controller.watch(choices, () => [key]);
+  options.remarks?.onChange(() => controller.enqueue(key));
   controller.enqueue(key);
   liveness?.watch(controller, running);
   const failed = runner.failed.finally(() => stop.abort());

@@ -10,7 +10,9 @@ export class AddressPool {
 
   constructor(dataDir: string, platform: NodeJS.Platform = process.platform) {
     const hash = createHash("sha256").update(dataDir).digest();
-    this.#network = 16 + ((hash[0] ?? 0) % 200);
+    const network = 16 + ((hash[0] ?? 0) % 200);
+    // 127.96.0.0/12 is where Services have their places at the gateway (docs/adr/0018-serving-from-zero.md).
+    this.#network = network >= 96 && network < 112 ? network + 120 : network;
     this.#next = hash.readUInt16BE(1);
     this.#distinct = platform === "linux";
   }

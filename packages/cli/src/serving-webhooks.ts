@@ -1,0 +1,63 @@
+/** The webhooks of Knative Serving: part of the same server as those of Functions, as long as nobody else serves them. */
+import { type WebhookLocation, webhookClientConfig } from "@spry/controller";
+import { isNotFound, type KubeClient, type Logger, resources, systemClock } from "@spry/kube";
+import {
+  createServingAdmission,
+  installServing,
+  servingAdmissionConfigurations,
+  servingWebhookNames,
+  servingWebhookPath,
+  SettingsWatch,
+} from "@spry/serving";
+
+export interface ServingWebhooks {
+  /** Undefined for a request that is none of theirs. */
+  answers(request: Request): Promise<Response> | undefined;
+}
+
+/** Answers by the ConfigMaps as they are then, which are followed until the signal is aborted. */
+export function createServingWebhooks(
+  client: KubeClient,
+  log: Logger,
+  signal: AbortSignal,
+): ServingWebhooks {
+  const settings = new SettingsWatch(client, systemClock, log);
+  void settings.run(signal);
+  const admission = createServingAdmission(() => settings.current);
+  return {
+    answers: (request) =>
+      new URL(request.url).pathname.startsWith(servingWebhookPath)
+        ? admission.fetch(request)
+        : undefined,
+  };
+}
+
+/**
+ * Tells the API server of them once the definitions are there. Where Knative Serving is another installation's, its own
+ * webhooks are asked, and ours are taken away.
+ */
+export async function configureServingWebhooks(
+  client: KubeClient,
+  location: WebhookLocation,
+): Promise<void> {
+  const { mutatingWebhookConfigurations, validatingWebhookConfigurations } = resources;
+  if ((await installServing(client)) === "ours") {
+    const [mutating, validating] = servingAdmissionConfigurations((path) =>
+      webhookClientConfig(location, path),
+    );
+    await client.apply(mutatingWebhookConfigurations, mutating);
+    await client.apply(validatingWebhookConfigurations, validating);
+    return;
+  }
+  const { mutating, validating } = servingWebhookNames;
+  for (const [resource, name] of [
+    [mutatingWebhookConfigurations, mutating],
+    [validatingWebhookConfigurations, validating],
+  ] as const) {
+    try {
+      await client.delete(resource, { name });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import {
+  gatewaySliceManager,
+  knative,
+  knativeAnnotations,
+  knativeLabels,
+  type Route,
+} from "@spry/function";
+import {
+  type Clock,
+  Informer,
+  type InformerOptions,
+  type KubeClient,
+  type KubeObject,
+  type Logger,
+  type Pod,
+  type Resource,
+  resources,
+  type Service,
+} from "@spry/kube";
+
+/** What this room sees of the cluster. */
+export interface Caches extends ReturnType<typeof createCaches> {}
+
+export const serviceNameLabel = "kubernetes.io/service-name";
+export const sliceManagerLabel = "endpointslice.kubernetes.io/managed-by";
+
+/** Names of indexes. */
+export const byConfiguration = "configuration";
+export const byRoute = "route";
+export const byRevision = "revision";
+/** Routes, by the Configurations and Revisions that their specs name. */
+export const byTarget = "target";
+
+const inNamespaceOf = (object: KubeObject, name: string) => `${object.metadata.namespace}/${name}`;
+
+function byLabel(label: string) {
+  return (object: KubeObject) => {
+    const name = object.metadata.labels?.[label];
+    return name ? [inNamespaceOf(object, name)] : [];
+  };
+}
+
+/** The names in `serving.knative.dev/routes`. */
+export function routesOf(object: KubeObject): string[] {
+  const list = object.metadata.annotations?.[knativeAnnotations.routes] ?? "";
+  return list.split(",").filter(Boolean);
+}
+
+const routeKeysOf = (object: KubeObject) =>
+  routesOf(object).map((name) => inNamespaceOf(object, name));
+
+export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
+  const informer = <T extends KubeObject>(
+    resource: Resource<T>,
+    options: InformerOptions<T> = {},
+  ) => new Informer(client, resource, { clock, log, ...options });
+  const ofRevision = { labelSelector: knativeLabels.revision };
+  return {
+    services: informer(knative.services),
+    configurations: informer(knative.configurations, { indexes: { [byRoute]: routeKeysOf } }),
+    revisions: informer(knative.revisions, {
+      indexes: { [byConfiguration]: byLabel(knativeLabels.configuration), [byRoute]: routeKeysOf },
+    }),
+    routes: informer(knative.routes, { indexes: { [byTarget]: targetsOf } }),
+    deployments: informer(resources.deployments, ofRevision),
+    pods: informer(resources.pods, {
+      ...ofRevision,
+      transform: whatMattersOf,
+      indexes: { [byRevision]: byLabel(knativeLabels.revision) },
+    }),
+    /** All of them: a Function's own is among those that a Route serves. */
+    coreServices: informer(resources.services, {
+      transform: withoutStatus,
+      indexes: { [byRoute]: byLabel(knativeLabels.route) },
+    }),
+    slices: informer(resources.endpointSlices, {
+      labelSelector: `${sliceManagerLabel}=${gatewaySliceManager}`,
+    }),
+  };
+}
+
+function targetsOf(route: Route): string[] {
+  const names = (route.spec.traffic ?? []).flatMap(({ configurationName, revisionName }) => [
+    configurationName,
+    revisionName,
+  ]);
+  return [...new Set(names)].flatMap((name) => (name ? [inNamespaceOf(route, name)] : []));
+}
+
+function whatMattersOf({ metadata, status }: Pod): Pod {
+  return { metadata, ...(status ? { status } : {}) };
+}
+
+function withoutStatus({ metadata, spec }: Service): Service {
+  return { metadata, ...(spec ? { spec } : {}) };
+}

@@ -1,0 +1,89 @@
+import { knative, knativeLabels, knativeNames, type Route } from "@spry/function";
+import { type ObjectKey } from "@spry/kube";
+import { LivingConditions } from "../conditions.ts";
+import { type Context, quoted, writeStatus } from "./context.ts";
+import { ensurePlaceholders } from "./placeholder.ts";
+import { clearRouting, syncRouting } from "./routing-state.ts";
+import { resolveTraffic } from "./traffic.ts";
+
+const allTrafficAssigned = "AllTrafficAssigned";
+const ingressReady = "IngressReady";
+const certificateProvisioned = "CertificateProvisioned";
+const clusterDomain = "svc.cluster.local";
+
+/**
+ * Route → `status.traffic`, by which the gateway divides requests, and the Services by which it is called. A target that
+ * cannot get requests leaves the traffic as it is: what has served goes on serving.
+ */
+export function routeReconciler(context: Context): (key: ObjectKey) => Promise<void> {
+  const { client, caches, clock } = context;
+  return async (key) => {
+    const route = caches.routes.get(key);
+    if (!route || route.metadata.deletionTimestamp) return clearRouting(context, key);
+    const conditions = new LivingConditions(
+      [allTrafficAssigned, ingressReady, certificateProvisioned],
+      route.status?.conditions,
+      clock,
+    );
+    conditions.markTrue(
+      certificateProvisioned,
+      "TLSNotEnabled",
+      "external-domain-tls is not enabled",
+    );
+    const status = { ...route.status, ...(await reconcile(context, route, conditions)) };
+    await writeStatus(client, knative.routes, route, {
+      ...status,
+      observedGeneration: route.metadata.generation ?? 0,
+      conditions: conditions.list,
+    });
+    const isSettled = conditions.get("Ready")?.status !== "Unknown";
+    await syncRouting(context, { ...route, status }, isSettled);
+  };
+}
+
+async function reconcile(
+  context: Context,
+  route: Route,
+  conditions: LivingConditions,
+): Promise<Route["status"]> {
+  const { namespace, name = "" } = route.metadata;
+  const url = urlOf(context, route);
+  const resolved = resolveTraffic(route, {
+    configuration: (each) => context.caches.configurations.get(`${namespace}/${each}`),
+    revision: (each) => context.caches.revisions.get(`${namespace}/${each}`),
+  });
+  if (conditions.get(ingressReady)?.status !== "True")
+    conditions.markUnknown(
+      ingressReady,
+      "IngressNotConfigured",
+      "Ingress has not yet been reconciled.",
+    );
+  if ("problem" in resolved) {
+    const { status, reason, message } = resolved.problem;
+    conditions.mark(allTrafficAssigned, status, reason, message);
+    return { url };
+  }
+  conditions.markTrue(allTrafficAssigned);
+  const foreign = await ensurePlaceholders(context, route, resolved.targets);
+  if (foreign) {
+    const message = `There is an existing placeholder Service ${quoted(foreign)} that we do not own.`;
+    conditions.markFalse(ingressReady, "NotOwned", message);
+  } else conditions.markTrue(ingressReady);
+  return {
+    url,
+    address: { url: `http://${name}.${namespace}.${clusterDomain}` },
+    traffic: resolved.targets.map((target) =>
+      target.tag ? { ...target, url: urlOf(context, route, target.tag) } : target,
+    ),
+  };
+}
+
+/** `http://hello.default.localhost:8080`, of a tag `http://blue-hello.default…`. */
+function urlOf({ domain }: Context, { metadata }: Route, tag?: string): string {
+  const { namespace, name = "", labels } = metadata;
+  const host = `${tag ? knativeNames.tagged(tag, name) : name}.${namespace}`;
+  if (labels?.[knativeLabels.visibility] === "cluster-local")
+    return `http://${host}.${clusterDomain}`;
+  const port = domain.port === undefined || domain.port === 80 ? "" : `:${domain.port}`;
+  return `http://${host}.${domain.name}${port}`;
+}

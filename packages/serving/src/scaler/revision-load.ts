@@ -1,0 +1,91 @@
+import { type CountsLine } from "@spry/function";
+import { LoadHistory } from "./load-history.ts";
+
+/** The newest line of one gateway, and when it came by the scaler's clock. */
+interface Newest {
+  line: CountsLine;
+  arrivedAt: number;
+}
+
+/**
+ * The load of one Revision from what all gateways say of it. Totals that grow say what happened between two lines; until the
+ * next one, what was under way is taken to go on.
+ */
+export class RevisionLoad {
+  #history: LoadHistory;
+  readonly #gateways = new Map<string, Newest>();
+
+  constructor(windowMs: number) {
+    this.#history = new LoadHistory(windowMs);
+  }
+
+  /** Another window begins with nothing known. */
+  resize(windowMs: number, now: number): void {
+    if (this.#history.windowMs === windowMs) return;
+    this.#history = new LoadHistory(windowMs);
+    this.#history.begin(now);
+  }
+
+  /** Requests that are under way or wait, at all gateways. */
+  get current(): number {
+    let sum = 0;
+    for (const { line } of this.#gateways.values()) sum += line.active + line.waiting;
+    return sum;
+  }
+
+  get waiting(): number {
+    let sum = 0;
+    for (const { line } of this.#gateways.values()) sum += line.waiting;
+    return sum;
+  }
+
+  /** From now on it is known what happens, also if that is nothing. */
+  begin(now: number): void {
+    this.#history.begin(now);
+  }
+
+  /** After idle times, the next burst is compared with itself only. */
+  reset(now: number): void {
+    this.#history.reset(now);
+  }
+
+  /** `source` is the connection that the line came over. A line that is older than its predecessor is passed over. */
+  take(source: string, line: CountsLine, now: number): void {
+    const last = this.#gateways.get(source);
+    if (last && last.line.gateway === line.gateway) {
+      const passed = line.at - last.line.at;
+      if (passed < 0) return;
+      const load = Math.max(0, line.load - last.line.load);
+      const requests = Math.max(0, line.requests - last.line.requests);
+      this.#history.add(now - passed, now, load, requests);
+    } else {
+      // Nothing is known of the time before the first line, but what it shows has begun.
+      this.#history.add(now, now, 0, last ? line.requests : 0);
+    }
+    this.#gateways.set(source, { line, arrivedAt: now });
+  }
+
+  /** A gateway that is gone has nothing under way. */
+  drop(source: string, now: number): void {
+    const last = this.#gateways.get(source);
+    if (!last) return;
+    this.#gateways.delete(source);
+    const passed = now - last.arrivedAt;
+    this.#history.add(last.arrivedAt, now, (last.line.active + last.line.waiting) * passed, 0);
+  }
+
+  /** Averages of the window that ends now. */
+  average(now: number, windowMs: number): { concurrency: number; rps: number } {
+    const { load, requests, knownMs } = this.#history.sums(now, windowMs);
+    let since = 0;
+    for (const { line, arrivedAt } of this.#gateways.values())
+      since += (line.active + line.waiting) * Math.min(knownMs, now - arrivedAt);
+    const concurrency = rounded((load + since) / knownMs);
+    return { concurrency, rps: rounded((requests * 1000) / knownMs) };
+  }
+}
+
+/** Six digits, as Knative rounds: what is left of sums is not a request. */
+function rounded(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}
