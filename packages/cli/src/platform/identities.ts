@@ -61,6 +61,8 @@ export const nodeIdentity: Identity = {
     rule("", ["serviceaccounts/token"], "create"),
     rule("", ["services", "namespaces"], "get", "list", "watch"),
     rule("", ["events"], "create", "patch"),
+    // Images that they name stay on the machine while they have no Pods.
+    rule("apps", ["deployments", "replicasets"], "list"),
     rule("coordination.k8s.io", ["leases"], "get", "create", "patch", "update"),
     rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
     rule("networking.k8s.io", ["networkpolicies"], "list", "watch"),

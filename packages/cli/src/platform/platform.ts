@@ -199,7 +199,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     };
     const imagesMade = ensureSystemImages(
       new RegistryClient({ resolve: (name) => (name === pullAddress ? own : undefined) }),
-      { pullAddress, scratch: path.join(dataDir.root, "scratch"), log },
+      {
+        pullAddress,
+        scratch: path.join(dataDir.root, "scratch"),
+        knownFile: path.join(dataDir.root, "system-images.json"),
+        log,
+      },
     );
     const [gateway, images] = await settled(startGateway(), imagesMade);
 
@@ -238,6 +243,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       dataDir: dataDir.node,
       sandbox,
       mirrors: { [pullAddress]: { url: registryUrl, ...logins.node() } },
+      pinned: images.digests,
       apiServer: { host, port: apiListener.port },
       log: log.child({ room: "node" }),
     });

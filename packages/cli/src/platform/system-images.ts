@@ -1,7 +1,7 @@
 /**
  * The images that every build starts from: one per runtime and the builder. They are made from this
- * checkout, once per content: their tag is the digest of the sources, and what the registry already
- * has costs one request.
+ * checkout, once per content: their tag is the digest of the sources, and what this platform has put into
+ * the registry before costs one request. What others have put there under such a name is replaced.
  */
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
@@ -26,6 +26,7 @@ import {
   pythonRuntimeDigest,
 } from "./python-runtime.ts";
 import { Bundle } from "./bundle.ts";
+import { KnownImages } from "./known-images.ts";
 import { nodeEntrypoint, NodeRuntime } from "./node-runtime.ts";
 
 export interface SystemImages {
@@ -36,11 +37,23 @@ export interface SystemImages {
   builders: Record<string, string>;
 }
 
+export interface MadeImages extends SystemImages {
+  /** What each of these names stands for. */
+  digests: ReadonlyMap<string, string>;
+}
+
 export async function ensureSystemImages(
   registry: RegistryClient,
-  options: { pullAddress: string; scratch: string; log: Logger },
-): Promise<SystemImages> {
+  options: {
+    pullAddress: string;
+    scratch: string;
+    /** A file of the platform's own, in which it is remembered what has been made. */
+    knownFile: string;
+    log: Logger;
+  },
+): Promise<MadeImages> {
   const { pullAddress, scratch, log } = options;
+  const store = { registry, known: new KnownImages(options.knownFile), log };
   const nodeRuntime = new NodeRuntime();
   const builderBundle = new Bundle(builderEntry, path.join(scratch, "builder.cjs"));
   const fetcherBundle = new Bundle(
@@ -67,25 +80,19 @@ export async function ensureSystemImages(
     await Promise.all([
       ...ofLanguage("nodejs").map(async ({ name, interpreter }) => {
         const image = `${pullAddress}/spry/${name}`;
-        images.runtimes[name] = await ensureNodeImage(
-          registry,
-          image,
-          interpreter,
-          nodeRuntime,
-          log,
-        );
+        images.runtimes[name] = await ensureNodeImage(store, image, interpreter, nodeRuntime);
         await tagLatest(registry, images.runtimes[name]);
       }),
-      ensureImage(registry, images.builder, "node@24", builderConfig, builderPrograms),
+      ensureImage(store, images.builder, "node@24", builderConfig, builderPrograms),
       ...ofLanguage("python").map(async ({ name, interpreter }) => {
-        const image = await ensurePythonImage(registry, { ...options, name, interpreter });
+        const image = await ensurePythonImage(store, { ...options, name, interpreter });
         images.runtimes[name] = image;
         await tagLatest(registry, image);
         // Packages are installed by the pip of the version that they are for.
         const builder = `${pullAddress}/spry/builder-${name}:${builderTag}`;
         images.builders[name] = builder;
         const interpreters = `node@24,${interpreter}`;
-        await ensureImage(registry, builder, interpreters, builderConfig, builderPrograms);
+        await ensureImage(store, builder, interpreters, builderConfig, builderPrograms);
       }),
     ]);
   } finally {
@@ -93,7 +100,21 @@ export async function ensureSystemImages(
     if (bundles.some((bundle) => bundle.isMade)) await (await import("esbuild")).stop();
     await rm(scratch, { recursive: true, force: true });
   }
-  return images;
+  const { runtimes: ofRuntimes, builder, builders } = images;
+  const all = [builder, ...Object.values(ofRuntimes), ...Object.values(builders)];
+  return { ...images, digests: store.known.keep(all) };
+}
+
+/** Where the images are, and which of them are this platform's. */
+interface ImageStore {
+  registry: RegistryClient;
+  known: KnownImages;
+  log: Logger;
+}
+
+async function isOurs({ registry, known }: ImageStore, image: string): Promise<boolean> {
+  const digest = known.digestOf(image);
+  return digest !== undefined && (await registry.headManifest(parseImageName(image))) === digest;
 }
 
 const builderConfig = { Entrypoint: ["node", "/opt/spry/builder.cjs"] };
@@ -101,20 +122,19 @@ const inFunction = { WorkingDir: "/usr/src/app/function" };
 
 /** With bytecode for the Node.js that runs this program. Others are fetched when a Function needs them: they compile at each start. */
 async function ensureNodeImage(
-  registry: RegistryClient,
+  store: ImageStore,
   name: string,
   interpreter: string,
   runtime: NodeRuntime,
-  log: Logger,
 ): Promise<string> {
   const image = `${name}:${runtime.digest}`;
   const config = { Entrypoint: nodeEntrypoint, ...inFunction };
   const isOwn = interpreter === `node@${process.versions.node.split(".")[0]}`;
   const compiled = `${image}-${process.versions.node}`;
-  if (isOwn && (await registry.headManifest(parseImageName(compiled)))) return compiled;
-  const files = isOwn ? await compiledOrTold(runtime, log) : undefined;
+  if (isOwn && (await isOurs(store, compiled))) return compiled;
+  const files = isOwn ? await compiledOrTold(runtime, store.log) : undefined;
   const made = files ? compiled : image;
-  await ensureImage(registry, made, interpreter, config, async () => files ?? runtime.files());
+  await ensureImage(store, made, interpreter, config, async () => files ?? runtime.files());
   return made;
 }
 
@@ -132,40 +152,40 @@ async function compiledOrTold(runtime: NodeRuntime, log: Logger): Promise<LayerF
 
 /** With bytecode as soon as this machine has that Python: a later start makes up for what an earlier one could not. */
 async function ensurePythonImage(
-  registry: RegistryClient,
+  store: ImageStore,
   options: { pullAddress: string; scratch: string; name: string; interpreter: string },
 ): Promise<string> {
   const { name, interpreter, scratch } = options;
   const image = `${options.pullAddress}/spry/${name}:${pythonRuntimeDigest()}`;
   const config = { Entrypoint: pythonEntrypoint, ...inFunction };
   const compiled = `${image}-compiled`;
-  if (await registry.headManifest(parseImageName(compiled))) return compiled;
+  if (await isOurs(store, compiled)) return compiled;
   const version = interpreter.replace("python@", "");
   const files = await compiledPythonRuntime(version, path.join(scratch, name));
   const made = files ? compiled : image;
-  await ensureImage(registry, made, interpreter, config, () =>
+  await ensureImage(store, made, interpreter, config, () =>
     Promise.resolve(files ?? pythonRuntime()),
   );
   return made;
 }
 
-/** An image of these files, for the interpreters that its label names; they are read only if it is not there. */
+/** An image of these files, for the interpreters that its label names; they are read only if it is not there already. */
 async function ensureImage(
-  registry: RegistryClient,
+  store: ImageStore,
   image: string,
   interpreter: string,
   config: ContainerConfig,
   files: () => Promise<LayerFile[]>,
 ): Promise<void> {
-  const name = parseImageName(image);
-  if (await registry.headManifest(name)) return;
+  if (await isOurs(store, image)) return;
   const layer = await createLayer(await files());
   const labels = { "io.spry.interpreter": interpreter };
   const assembled = assembleImage({
     layers: [layer],
     config: { User: "1000:1000", Labels: labels, ...config },
   });
-  await pushImage(registry, assembled, name);
+  const { digest } = await pushImage(store.registry, assembled, parseImageName(image));
+  store.known.add(image, digest);
 }
 
 /** Of the images that are made here (OCI image specification 1.1, "Image Manifest"). */

@@ -21,12 +21,14 @@ async function watchedDisk() {
   await images.open();
   const state = { space: disk(50), evicted: [] as string[], changes: 0 };
   const inUse = new Set<string>();
+  const named = new Set<string>();
   const pods: { pod: Pod; sandbox: { dir: string }; evict(message: string): boolean }[] = [];
   const manager = new EvictionManager({
     dir,
     measure: () => Promise.resolve(state.space),
     images,
     imagesInUse: () => inUse,
+    imagesNamed: () => Promise.resolve(named),
     pods: () => pods,
     onChange: () => state.changes++,
     clock,
@@ -52,7 +54,7 @@ async function watchedDisk() {
   };
   const pull = async (name: string) =>
     images.pull(await registry.push(name, { a: name }), { namespaceUid: "someone" });
-  return { state, manager, clock, inUse, addPod, pull, podDirs };
+  return { state, manager, clock, inUse, named, addPod, pull, podDirs };
 }
 
 test.each([

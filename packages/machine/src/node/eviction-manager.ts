@@ -1,5 +1,5 @@
 import path from "node:path";
-import { type Clock, type Logger, type Pod, quantityValue } from "@spry/kube";
+import { type Clock, type Logger, messageOf, type Pod, quantityValue } from "@spry/kube";
 import { directoryBytes, type DiskSpace, type MeasureDisk } from "./disk-space.ts";
 import { type ImageStore } from "./images.ts";
 import { exceededStorage, quantity } from "./storage-limits.ts";
@@ -17,7 +17,10 @@ export interface EvictionManagerOptions {
   dir: string;
   measure: MeasureDisk;
   images: ImageStore;
+  /** Digests. */
   imagesInUse: () => ReadonlySet<string>;
+  /** Digests of images that workloads name which have no Pods at present. */
+  imagesNamed: () => Promise<ReadonlySet<string>>;
   pods: () => Iterable<EvictablePod>;
   /** The pressure has come or gone: to be said on the Node. */
   onChange: () => void;
@@ -64,15 +67,28 @@ export class EvictionManager {
     return "The node had condition: [DiskPressure]. ";
   }
 
-  /** Removes images that were not used for a day, and more when the disk is getting full. */
+  /** Removes images that are not worth their room, and more when the disk is getting full. */
   async collectImages(): Promise<void> {
     const { images, imagesInUse } = this.#options;
-    await images.removeUnused(imagesInUse());
+    const named = await this.#named();
+    const before = await this.#measure();
+    await images.removeUnused({ inUse: imagesInUse(), named }, before.capacity);
     const { capacity, available } = await this.#measure();
     const used = capacity - available;
     if (used < capacity * imageGc.high) return;
     const excess = used - capacity * imageGc.low;
-    await images.free(excess, imagesInUse(), imageGc.minAgeMs);
+    await images.free(excess, { inUse: imagesInUse(), named }, imageGc.minAgeMs);
+  }
+
+  /** Undefined while the API server cannot be asked. */
+  async #named(): Promise<ReadonlySet<string> | undefined> {
+    const { imagesNamed, log } = this.#options;
+    try {
+      return await imagesNamed();
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, "which images workloads name is not known");
+      return undefined;
+    }
   }
 
   /** One look at the disk. Gives up one Pod at most. */
@@ -81,7 +97,8 @@ export class EvictionManager {
     let space = await this.#measure();
     const had = this.hasDiskPressure;
     if (isMet(space)) {
-      const freed = await images.free(Number.POSITIVE_INFINITY, imagesInUse(), 0);
+      const uses = { inUse: imagesInUse(), named: undefined };
+      const freed = await images.free(Number.POSITIVE_INFINITY, uses, 0);
       space = await this.#measure();
       log.warn({ ...space, freed }, "the disk is nearly full");
     }

@@ -1,4 +1,5 @@
 /** Who may use an image that is on the machine: those to whom a registry has given it. */
+import { randomBytes } from "node:crypto";
 import { existsSync, rmSync } from "node:fs";
 import path from "node:path";
 import {
@@ -44,9 +45,15 @@ async function start() {
     return `${host}/${repository}@${digest}`;
   };
   const dir = temporaryDirectory();
-  const open = async () => {
+  const open = async (pinned?: ReadonlyMap<string, string>) => {
     const mirrors = { [host]: { url, ...logins.node() } };
-    const store = new ImageStore({ dir, mirrors, clock: new ManualClock(), log: silentLogger });
+    const store = new ImageStore({
+      dir,
+      mirrors,
+      pinned,
+      clock: new ManualClock(),
+      log: silentLogger,
+    });
     await store.open();
     return store;
   };
@@ -109,19 +116,61 @@ test("two namespaces that pull one image at the same moment both have it", async
   expect(image && ["bank", "shop"].map((uid) => store.mayUse(image, uid))).toEqual([true, true]);
 });
 
-test("an image of an earlier version is of those whose Pods have run it", async () => {
+test("an image of an earlier version is nobody's before the registry has been asked", async () => {
   const { push, store, open, dir } = await start();
-  const image = await store.pull(await push("bank/vault", "of before"), by("bank", bank));
+  const name = await push("bank/vault", "of before");
+  const image = await store.pull(name, by("bank", bank));
   const record = path.join(path.dirname(image.rootDir), "pulled-by.json");
   expect(existsSync(record) && record.startsWith(dir)).toBe(true);
   rmSync(record);
   const later = await open();
-  expect([...later.withoutRecord()]).toEqual([image.digest]);
-  expect(later.mayUse(image, "bank")).toBe(false);
-  later.takeOver(image.digest, "bank");
-  expect([later.mayUse(image, "bank"), later.mayUse(image, "shop")]).toEqual([true, false]);
-  expect((await open()).withoutRecord().size).toBe(0);
+  expect(["bank", "shop"].filter((uid) => later.mayUse(image, uid))).toEqual([]);
+  await expect(later.pull(name, by("shop", shop))).rejects.toThrow("DENIED");
+  expect((await later.pull(name, by("bank", bank))).rootDir).toBe(image.rootDir);
+  expect(["bank", "shop"].filter((uid) => later.mayUse(image, uid))).toEqual(["bank"]);
 });
+
+test("a tag that the platform knows the digest of is no other image, whatever was pulled by it before", async () => {
+  const { push, store, open } = await start();
+  const planted = await push("spry/builder", "planted");
+  const tag = `${host}/spry/builder:1`;
+  await store.pull(tag, by("shop"));
+  expect(store.find(tag)?.digest).toBe(planted.split("@")[1]);
+  const digest = (await push("spry/builder", "the platform's")).split("@")[1] ?? "";
+  const later = await open(new Map([[tag, digest]]));
+  expect(later.find(tag)).toBeUndefined();
+  await later.pull(tag, by("shop"));
+  expect(later.find(tag)?.digest).toBe(digest);
+});
+
+/** A registry elsewhere that takes any manifest, and gives a repository's layers to whoever may read that repository. */
+test.each(["the layers below", "the whole image"])(
+  "in another registry, naming %s of another's repository is not enough to get them",
+  async (what) => {
+    const { store } = await start();
+    const elsewhere = createRegistry({ dir: temporaryDirectory() });
+    onTestFinished(() => elsewhere.close());
+    const server = await elsewhere.listen({ host: "127.0.0.1", port: 0 });
+    onTestFinished(() => server.close());
+    const at = `127.0.0.1:${server.port}`;
+    const client = new RegistryClient();
+    const large = Buffer.from(randomBytes(300_000).toString("hex"));
+    const secret = await createLayer([{ path: "secret", content: large }]);
+    const own = async (text: string) => createLayer([{ path: "app", content: Buffer.from(text) }]);
+    const push = async (repository: string, text: string) => {
+      const image = assembleImage({ layers: [secret, await own(text)] });
+      const { digest } = await pushImage(client, image, parseImageName(`${at}/${repository}:1`));
+      return `${at}/${repository}@${digest}`;
+    };
+    const theirs = await store.pull(await push("bank/vault", "bank"), by("bank", bank));
+    const named = await push("evil/vault", what === "the whole image" ? "bank" : "evil");
+    // As if the manifest had been taken without its layer.
+    const layer = secret.descriptor.digest;
+    await fetch(`http://${at}/v2/evil/vault/blobs/${layer}`, { method: "DELETE" });
+    await expect(store.pull(named, by("evil", shop))).rejects.toThrow(`no layer ${layer}`);
+    expect(store.mayUse(theirs, "evil")).toBe(false);
+  },
+);
 
 test("a registry that only says that it has an image has to show it", async () => {
   const { push, store } = await start();

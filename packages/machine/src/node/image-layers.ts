@@ -18,15 +18,15 @@ export interface UnpackedImage {
 }
 
 /**
- * Unpacks an image into `dir`. All layers but the last are unpacked once, beside the images, and
+ * Unpacks an image into `dir`. All layers but the last are unpacked once, in `sharedDir`, beside the images, and
  * shared by hard links: an edit of a Function's code changes the last layer only, and its
- * dependencies are thousands of files.
+ * dependencies are thousands of files. `isChecked`: the registry takes no manifest with layers that its sender could not
+ * pull. In any other a manifest can name layers of whomever: they are shared once the registry gives them to this client.
  */
 export async function unpackImageLayers(
   client: RegistryClient,
   image: ResolvedImage,
-  dir: string,
-  sharedDir: string,
+  { dir, sharedDir, isChecked }: { dir: string; sharedDir: string; isChecked: boolean },
 ): Promise<UnpackedImage> {
   const { layers } = image.manifest;
   const lower = layers.slice(0, -1);
@@ -35,17 +35,28 @@ export async function unpackImageLayers(
     await mkdir(dir, { mode: 0o755 });
     return { size: await unpackRange(client, image, dir, 0, layers.length) };
   }
-  // Of one registry: it takes no manifest with layers that its sender could not pull. Another registry could name any.
+  // Of one registry: another one could claim to have any.
   const id = createHash("sha256")
     .update([image.name.host, ...lower.map(({ digest }) => digest)].join())
     .digest("hex");
   const base = `base-${id}`;
+  if (!isChecked && (await exists(path.join(sharedDir, base)))) await requireLayers(client, image);
   const size = await ensureBase(client, image, path.join(sharedDir, base), lower.length);
   await linkTree(path.join(sharedDir, base), dir);
   return {
     size: size + (await unpackRange(client, image, dir, lower.length, layers.length)),
     base,
   };
+}
+
+/** Throws when the registry does not give a layer to this client, from the image's own repository. */
+export async function requireLayers(
+  client: RegistryClient,
+  { name, manifest }: ResolvedImage,
+): Promise<void> {
+  for (const { digest } of manifest.layers)
+    if (!(await client.hasBlob(name, digest)))
+      throw new Error(`${name.host} has no layer ${digest} in ${name.repository}`);
 }
 
 async function ensureBase(

@@ -10,10 +10,17 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { ManualClock, silentLogger } from "@spry/kube";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { registryHost, startRegistry, temporaryDirectory } from "../testing.ts";
+import { type LocalImage } from "../sandbox/sandbox.ts";
 import { ImageStore } from "./images.ts";
 
+/** Of the disk. */
+const disk = 1024 ** 4;
+const uses = ({ inUse = [], named = [] }: { inUse?: string[]; named?: string[] } = {}) => ({
+  inUse: new Set(inUse),
+  named: new Set(named),
+});
 const someone = { namespaceUid: "someone" };
 const dependencies = { "app/node_modules/big/data": randomBytes(400_000).toString("base64") };
 
@@ -131,15 +138,60 @@ test("an image that nobody has used for a day is removed, with the layers that o
     someone,
   );
   expect(readdirSync(dir).some((name) => name.startsWith("base-"))).toBe(true);
-  await store.removeUnused(new Set());
+  await store.removeUnused(uses(), disk);
   expect(existsSync(unused.rootDir)).toBe(true);
   await clock.advance(25 * 3600 * 1000);
-  await store.removeUnused(new Set([used.digest]));
+  await store.removeUnused(uses({ inUse: [used.digest] }), disk);
   expect([existsSync(used.rootDir), existsSync(unused.rootDir)]).toEqual([true, false]);
   expect(readdirSync(dir).some((name) => name.startsWith("base-"))).toBe(false);
 });
 
-test("of images that nobody uses, the twenty that were used last stay for a day", async () => {
+describe("images of Functions at zero", () => {
+  async function idleFunctions(count: number) {
+    const { registry, store, clock } = await openStore();
+    const images: LocalImage[] = [];
+    for (let index = 0; index < count; index++) {
+      const name = await registry.push(`idle-${index}:1`, {
+        "app/data": "x".repeat(1000),
+        n: `${index}`,
+      });
+      images.push(await store.pull(name, someone));
+      await clock.advance(1000);
+    }
+    await clock.advance(7 * 24 * 3600 * 1000);
+    const isThere = () => images.map(({ rootDir }) => existsSync(rootDir));
+    const sizeOfEach = store.list()[0]?.sizeBytes ?? 0;
+    return { store, sizeOfEach, isThere, named: images.map(({ digest }) => digest) };
+  }
+
+  test("stay as long as they have room, however many there are and however long ago they ran", async () => {
+    const { store, isThere, named } = await idleFunctions(40);
+    await store.removeUnused(uses({ named }), disk);
+    expect(isThere()).not.toContain(false);
+    await store.removeUnused(uses({ named: named.slice(1) }), disk);
+    expect(isThere().indexOf(true)).toBe(1);
+  });
+
+  test("take a quarter of the disk at most: the longest unused go first", async () => {
+    const { store, isThere, named, sizeOfEach } = await idleFunctions(8);
+    await store.removeUnused(uses({ named }), sizeOfEach * 4 * 4);
+    expect(isThere()).toEqual([false, false, false, false, true, true, true, true]);
+  });
+
+  test("go only for room while it is not known whose they are", async () => {
+    const { store, isThere } = await idleFunctions(25);
+    await store.removeUnused({ inUse: new Set(), named: undefined }, disk);
+    expect(isThere()).not.toContain(false);
+  });
+
+  test("go after all others when the disk is nearly full", async () => {
+    const { store, isThere, named, sizeOfEach } = await idleFunctions(4);
+    await store.free(sizeOfEach * 1.5, uses({ named: named.slice(0, 2) }), 0);
+    expect(isThere()).toEqual([true, true, false, false]);
+  });
+});
+
+test("of images that nothing names, the twenty that were used last stay for a day", async () => {
   const { registry, store, clock } = await openStore();
   const images = [];
   for (let index = 0; index < 25; index++) {
@@ -152,10 +204,10 @@ test("of images that nobody uses, the twenty that were used last stay for a day"
     await clock.advance(1000);
   }
   const [first] = images;
-  await store.removeUnused(new Set());
+  await store.removeUnused(uses(), disk);
   expect(images.every(({ rootDir }) => existsSync(rootDir))).toBe(true);
   await clock.advance(120_000);
-  await store.removeUnused(new Set([first?.digest ?? ""]));
+  await store.removeUnused(uses({ inUse: [first?.digest ?? ""] }), disk);
   const left = images.map(({ rootDir }, index) => (existsSync(rootDir) ? index : -1));
   expect(left.filter((index) => index >= 0)).toEqual([
     0,

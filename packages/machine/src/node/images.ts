@@ -20,13 +20,16 @@ import {
   withUser,
   writePullRecord,
 } from "./pull-records.ts";
-import { type UnpackedImage, unpackImageLayers } from "./image-layers.ts";
+import { requireLayers, type UnpackedImage, unpackImageLayers } from "./image-layers.ts";
+import { type ImageUses, spareImages, superfluousImages } from "./image-retention.ts";
 
 export interface ImageStoreOptions {
   /** Holds `<hex of the digest>/{rootfs,config.json}`, `base-<hex>/` (shared layers) and `names.json`. */
   dir: string;
   /** Registry host in an image name → where to pull, and who the node is there for Pods without a login. */
   mirrors: Record<string, RegistryEndpoint>;
+  /** Image name → the digest that it stands for, whatever it stood for when it was last pulled. */
+  pinned?: ReadonlyMap<string, string> | undefined;
   clock: Clock;
   log: Logger;
 }
@@ -41,7 +44,7 @@ interface ImageRecord extends UnpackedImage {
 interface StoredImage extends LocalImage, ImageRecord {
   config: ContainerConfig;
   lastUsed: number;
-  /** Undefined: from a version that did not ask. */
+  /** Undefined: from a version that did not ask. It is nobody's to use before a registry has been asked. */
   pulledBy: PullRecord | undefined;
 }
 
@@ -55,11 +58,6 @@ export interface Puller {
 
 /** Beside `config.json`: see file-list.ts. */
 const listName = "files.json";
-const unusedForMs = 24 * 3600 * 1000;
-/** Of those that were used more recently so many stay, for a rollback or a Function that goes from zero: each edit leaves one. */
-const maxUnused = 20;
-/** One that was just pulled may be for a Pod that is about to start. */
-const minUnusedMs = 120_000;
 
 /** The images on this machine: each unpacked once, by digest, and shared by all Pods. */
 export class ImageStore {
@@ -98,7 +96,8 @@ export class ImageStore {
   /** The image, if it is on this machine. */
   find(name: string): LocalImage | undefined {
     const digest = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
-    const image = this.#images.get(digest ?? "") ?? this.#images.get(this.#names.get(name) ?? "");
+    const last = this.#options.pinned?.get(name) ?? this.#names.get(name);
+    const image = this.#images.get(digest ?? "") ?? this.#images.get(last ?? "");
     if (!image || !this.#isWhole(image)) return undefined;
     image.lastUsed = this.#options.clock.now();
     return image;
@@ -156,8 +155,9 @@ export class ImageStore {
     if (!image) image = await this.#unpack(resolved, client, withUser(undefined, user));
     else {
       // The platform's own serves only what was pushed there in full. Any other can claim to have any digest: it has to send
-      // the content.
+      // the content; the one that the image is from has to give the layers to this user, too.
       if (!mirror && image.host !== name.host) await readLayers(resolved, client);
+      else if (!mirror) await requireLayers(client, resolved);
       this.#addUser(image, user);
     }
     return this.#named(text, resolved.digest, image);
@@ -167,18 +167,6 @@ export class ImageStore {
     const record = withUser(image.pulledBy, namespaceUid);
     if (record !== image.pulledBy) writePullRecord(path.dirname(image.rootDir), record);
     image.pulledBy = record;
-  }
-
-  /** Digests of images without a record: an earlier version kept none. */
-  withoutRecord(): Set<string> {
-    const images = [...this.#images.values()].filter(({ pulledBy }) => !pulledBy);
-    return new Set(images.map(({ digest }) => digest));
-  }
-
-  /** Lets a namespace go on using an image of an earlier version that its Pods run. */
-  takeOver(digest: string, namespaceUid: string): void {
-    const image = this.#images.get(digest);
-    if (image) this.#addUser(image, namespaceUid);
   }
 
   #named(name: string, digest: string, image: StoredImage): LocalImage {
@@ -202,7 +190,12 @@ export class ImageStore {
     try {
       await mkdir(partial, { mode: 0o755 });
       const rootDir = path.join(partial, "rootfs");
-      const unpacked = await unpackImageLayers(client, resolved, rootDir, images);
+      const isChecked = this.#options.mirrors[resolved.name.host] !== undefined;
+      const unpacked = await unpackImageLayers(client, resolved, {
+        dir: rootDir,
+        sharedDir: images,
+        isChecked,
+      });
       const about: ImageRecord = { config, host: resolved.name.host, ...unpacked };
       await writeFileList(rootDir, path.join(partial, listName));
       writeFileSync(path.join(partial, "config.json"), JSON.stringify(about));
@@ -235,26 +228,21 @@ export class ImageStore {
     renameSync(`${file}.new`, file);
   }
 
-  /** Removes images that no Pod uses: those that have not been used for a day, and all but the latest of the others. */
-  async removeUnused(inUse: ReadonlySet<string>): Promise<void> {
-    const oldest = this.#options.clock.now() - unusedForMs;
-    const latestFirst = this.#unused(inUse, minUnusedMs).toSorted(
-      (a, b) => b.lastUsed - a.lastUsed,
-    );
-    await this.#remove(
-      latestFirst.filter(({ lastUsed }, index) => index >= maxUnused || lastUsed <= oldest),
-    );
+  /** Removes images that are not worth the room they take on a disk of this size. */
+  async removeUnused(uses: ImageUses, diskBytes: number): Promise<void> {
+    const now = this.#options.clock.now();
+    await this.#remove(superfluousImages(this.#all(), uses, { now, diskBytes }));
   }
 
   /**
-   * Removes images that no Pod uses, the longest unused first, until so many bytes have gone. Spares
-   * those used in the last `minAgeMs`. Returns the bytes of the images that went.
+   * Removes images that no Pod uses, those first that nothing names, the longest unused first, until so many bytes have
+   * gone. Spares those used in the last `minAgeMs`. Returns the bytes of the images that went.
    */
-  async free(bytes: number, inUse: ReadonlySet<string>, minAgeMs: number): Promise<number> {
+  async free(bytes: number, uses: ImageUses, minAgeMs: number): Promise<number> {
     let freed = 0;
     const going: StoredImage[] = [];
-    const unused = this.#unused(inUse, minAgeMs);
-    for (const image of unused.toSorted((a, b) => a.lastUsed - b.lastUsed)) {
+    const now = this.#options.clock.now();
+    for (const image of spareImages(this.#all(), uses, { now, minAgeMs })) {
       if (freed >= bytes) break;
       going.push(image);
       freed += image.size;
@@ -263,11 +251,8 @@ export class ImageStore {
     return freed;
   }
 
-  #unused(inUse: ReadonlySet<string>, forMs: number): StoredImage[] {
-    const now = this.#options.clock.now();
-    return [...new Set(this.#images.values())].filter(
-      ({ digest, lastUsed }) => !inUse.has(digest) && now - lastUsed >= forMs,
-    );
+  #all(): StoredImage[] {
+    return [...new Set(this.#images.values())];
   }
 
   async #remove(images: readonly StoredImage[]): Promise<void> {

@@ -31,6 +31,7 @@ import {
   registerNode,
   renewLease,
 } from "./node-object.ts";
+import { imagesNamedBy } from "./named-images.ts";
 import { PodWorker } from "./pod-worker.ts";
 import { podRefersTo } from "./volumes.ts";
 
@@ -42,6 +43,8 @@ export interface NodeOptions {
   sandbox: Sandbox;
   /** Registry host in an image name → where to pull. */
   mirrors: Record<string, RegistryEndpoint>;
+  /** Image name → the digest that it stands for, where the platform knows. */
+  pinned?: ReadonlyMap<string, string>;
   /** Where containers reach the API server: `KUBERNETES_SERVICE_HOST` and `_PORT`. */
   apiServer?: { host: string; port: number };
   /** How full the disk with the data directory is; by default as the system says. */
@@ -73,7 +76,8 @@ export function createNode(options: NodeOptions): MachineNode {
 
 class NodeAgent implements MachineNode {
   readonly kubelet: Transport;
-  readonly #options: Required<Omit<NodeOptions, "apiServer">> & Pick<NodeOptions, "apiServer">;
+  readonly #options: Required<Omit<NodeOptions, "apiServer" | "pinned">> &
+    Pick<NodeOptions, "apiServer" | "pinned">;
   readonly #images: ImageStore;
   readonly #evictions: EvictionManager;
   readonly #events: EventRecorder;
@@ -90,13 +94,16 @@ class NodeAgent implements MachineNode {
 
   constructor(options: NodeOptions) {
     this.#options = { clock: systemClock, log: silentLogger, measureDisk, ...options };
-    const { client, name, clock, log, mirrors, dataDir, sandbox, apiServer } = this.#options;
-    this.#images = new ImageStore({ dir: path.resolve(dataDir, "images"), mirrors, clock, log });
+    const { client, name, clock, log, mirrors, pinned, dataDir, sandbox, apiServer } =
+      this.#options;
+    const imagesDir = path.resolve(dataDir, "images");
+    this.#images = new ImageStore({ dir: imagesDir, mirrors, pinned, clock, log });
     this.#evictions = new EvictionManager({
       dir: path.resolve(dataDir),
       measure: this.#options.measureDisk,
       images: this.#images,
       imagesInUse: () => this.#imagesInUse(),
+      imagesNamed: async () => this.#digestsOf(await imagesNamedBy(client)),
       pods: () => this.#workers.values(),
       onChange: () => void this.#retrying(this.#ending.signal, () => this.#register()),
       clock,
@@ -139,8 +146,6 @@ class NodeAgent implements MachineNode {
     void this.#pods.run(end);
     await Promise.race([this.#pods.synced, aborted(end)]);
     if (end.aborted) return;
-    await this.#retrying(end, () => this.#takeOverImages());
-    if (end.aborted) return;
     this.#pods.onChange(({ type, object }) => {
       if (type === "deleted") this.#removed(object);
       else this.#put(object, recovered.get(object.metadata.uid ?? ""));
@@ -162,25 +167,6 @@ class NodeAgent implements MachineNode {
       this.#every(evictionCheckMs, end, () => this.#evictions.check()),
       this.#every(storageCheckMs, end, () => this.#evictions.checkLimits()),
     ]);
-  }
-
-  /**
-   * Images of an earlier version, which did not ask who may use them: namespaces whose Pods have run them go on, so that a Pod
-   * can start again while the registry is down.
-   */
-  async #takeOverImages(): Promise<void> {
-    const unasked = this.#images.withoutRecord();
-    if (unasked.size === 0) return;
-    const { items } = await this.#options.client.list(resources.namespaces);
-    const uids = new Map(items.map(({ metadata }) => [metadata.name, metadata.uid]));
-    for (const { metadata, status } of this.#pods.list()) {
-      const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
-      for (const { imageID } of [...initContainerStatuses, ...containerStatuses]) {
-        const digest = imageID.slice(imageID.indexOf("@") + 1);
-        const uid = uids.get(metadata.namespace);
-        if (uid && unasked.has(digest)) this.#images.takeOver(digest, uid);
-      }
-    }
   }
 
   #recover(): Promise<RecoveredPod[]> {
@@ -283,6 +269,10 @@ class NodeAgent implements MachineNode {
       });
       void informer.run(signal);
     }
+  }
+
+  #digestsOf(images: ReadonlySet<string>): Set<string> {
+    return new Set([...images].flatMap((name) => this.#images.digestOf(name) ?? []));
   }
 
   #imagesInUse(): Set<string> {

@@ -62,7 +62,8 @@ export class Owners {
   ): Promise<T> {
     for (let claim; (claim = this.#claims.get(namespace));) await claim.catch(() => {});
     // From here to the entry in the list there is no pause in which a claim could begin.
-    const running = Promise.try(change, this.ownerOf(namespace));
+    const begin = async () => change(this.ownerOf(namespace));
+    const running = begin();
     const changes = this.#changes.get(namespace) ?? new Set();
     this.#changes.set(namespace, changes.add(running));
     try {
