@@ -18,6 +18,7 @@ import {
   type PatchOperation,
   refuse,
 } from "./admission-review.ts";
+import { lastModifierPatch } from "./last-modifier.ts";
 import { completeRegistrySecret } from "./registry-secret.ts";
 
 export const defaultingPath = "/defaulting/functions";
@@ -94,7 +95,7 @@ function setDefaults(request: AdmissionRequest): AdmissionResponse {
       return [{ op, path: `/spec/${field}`, value }];
     },
   );
-  return allowPatched(operations);
+  return allowPatched([...operations, ...lastModifierPatch(request, object)]);
 }
 
 function check(request: AdmissionRequest, config: ControllerConfig): AdmissionResponse {
