@@ -1,4 +1,12 @@
-import { functions, knative, labels, managedBy, names } from "@spry/function";
+import {
+  type FunctionRevision,
+  functionRevisions,
+  functions,
+  knative,
+  labels,
+  managedBy,
+  names,
+} from "@spry/function";
 import {
   type Clock,
   Informer,
@@ -11,6 +19,7 @@ import {
   type Resource,
   resources,
 } from "@spry/kube";
+import { type KnownRevision, knownRevisionOf } from "./history/known-revision.ts";
 
 /**
  * What the controller sees of the cluster: Functions, their children (by label), and of all Secrets
@@ -45,6 +54,10 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     jobs: children(resources.jobs),
     pods: children(resources.pods, { transform: whatMattersOf }),
     deployments: children(resources.deployments),
+    revisions: children(functionRevisions as Resource<KubeObject> as Resource<KnownRevision>, {
+      // What arrives is a revision in full.
+      transform: (revision) => knownRevisionOf(revision as KubeObject as FunctionRevision),
+    }),
     services: children(resources.services),
     autoscalers: children(resources.horizontalPodAutoscalers),
     kservices: children(knative.services, { mayBeMissing: true }),

@@ -93,7 +93,11 @@ export function stamped<T extends KubeObject>(desired: T, fn: Function): T {
 }
 
 /** A child of an earlier Function of this name goes; what is not ours at all stays. */
-async function removeLeftover(client: KubeClient, resource: Resource, object: KubeObject) {
+export async function removeLeftover(
+  client: KubeClient,
+  resource: Resource,
+  object: KubeObject,
+): Promise<never> {
   const { namespace, name = "", uid } = object.metadata;
   if (object.metadata.labels?.[labels.managedBy] !== managedBy) {
     throw new ForeignObjectError(resource.kind, name);

@@ -1,4 +1,4 @@
-import { type BuildPreset, type FunctionPreset } from "@spry/function";
+import { type BuildPreset, type FunctionPreset, historyLimits } from "@spry/function";
 
 /** What an operator may set. Everything with a default may be left out. */
 export interface ControllerConfig {
@@ -46,6 +46,8 @@ export interface ControllerConfig {
   buildTimeoutSeconds?: number;
   /** How long finished build Jobs (and their logs) are kept. Default 600. */
   jobTtlSeconds?: number;
+  /** Revisions of a Function that its history keeps, 1 to 100. Default 10. */
+  historyLimit?: number;
   /** Functions worked on at a time. Default 4. */
   workers?: number;
   /** CPU utilisation that autoscaling aims at, in percent of the request. Default 50. */
@@ -78,6 +80,7 @@ export function settingsOf(config: ControllerConfig): Settings {
     gitAllowedAddresses: [],
     buildTimeoutSeconds: 900,
     jobTtlSeconds: 600,
+    historyLimit: historyLimits.default,
     workers: 4,
     targetCpuUtilization: 50,
     traceCollectorEndpoint: "",

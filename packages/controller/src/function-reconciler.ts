@@ -9,7 +9,6 @@ import {
 } from "@spry/function";
 import {
   deepEqual,
-  type EventRecorder,
   isNotFound,
   type KubeClient,
   mergePatchBetween,
@@ -17,7 +16,7 @@ import {
   type Reconcile,
   type ReconcileResult,
 } from "@spry/kube";
-import { newsOf, observe } from "./conditions.ts";
+import { conditionOf, newsOf, observe } from "./conditions.ts";
 import { baseImageOf } from "./desired/build-job.ts";
 import { observeHealth } from "./health.ts";
 import { LatestFunctions } from "./latest-functions.ts";
@@ -26,6 +25,7 @@ import { type Deps, type Draft, type Outcome, type Stage } from "./stage.ts";
 import { buildImage } from "./stages/build.ts";
 import { deployWorkload } from "./stages/deploy.ts";
 import { exposeService } from "./stages/expose.ts";
+import { recordRevision } from "./stages/record.ts";
 import { retireKService } from "./stages/retire-kservice.ts";
 import { scaleWorkload } from "./stages/scale.ts";
 import { handOverToKnative, serveOnDemand } from "./stages/serve.ts";
@@ -33,7 +33,7 @@ import { resolveSource } from "./stages/source.ts";
 import { validate } from "./stages/validate.ts";
 
 /** In this order: each relies on the results of those before it. */
-const toImage: readonly Stage[] = [validate, resolveSource, buildImage];
+const toImage: readonly Stage[] = [validate, resolveSource, buildImage, recordRevision];
 
 /** From the image on there are two ways to serve a Function (docs/compatibility.md#serving). */
 const asDeployment = [...toImage, deployWorkload, exposeService, scaleWorkload, retireKService];
@@ -44,7 +44,7 @@ function stagesOf({ fn }: Draft): readonly Stage[] {
 }
 
 /** One pass over one Function: stages as far as they get, then one write of the status. */
-export function functionReconciler(everything: Deps, events: EventRecorder): Reconcile {
+export function functionReconciler(everything: Deps): Reconcile {
   const latest = new LatestFunctions(everything.caches.functions);
   return async (key, signal) => {
     const deps = { ...everything, client: boundTo(signal, everything.client) };
@@ -71,7 +71,7 @@ export function functionReconciler(everything: Deps, events: EventRecorder): Rec
     let written: Function | undefined;
     try {
       // Also after an error: what has been reached is not to be done again.
-      written = await writeStatus(stored, draft.status, deps, events);
+      written = await writeStatus(stored, draft.status, deps);
       if (written) latest.wrote(key, written);
     } catch (error) {
       // Of two errors the stage's own says more; both are tried again.
@@ -94,6 +94,7 @@ function forget(key: ObjectKey, deps: Deps): void {
   deps.references.forget(key);
   deps.commits.forget(key);
   deps.lost.forget(key);
+  deps.foreignEdits.forget(key);
   deps.handOvers.forget(key);
   deps.metrics?.forget(key);
 }
@@ -144,9 +145,19 @@ function earlier(a: number | undefined, b: number | undefined): number | undefin
 function report(draft: Draft, outcome: Outcome, last: Stage, deps: Deps): void {
   observeScale(draft, deps);
   draft.status.observedGeneration = draft.fn.metadata.generation ?? 0;
-  if (outcome.kind === "done") return observeRollout(draft, true, deps);
+  if (outcome.kind === "done") {
+    observeRollout(draft, true, deps);
+    return observeRevision(draft);
+  }
   say(draft, last, outcome, deps);
   if (last.condition !== "Running") observeRollout(draft, false, deps);
+}
+
+/** Until the newest revision is ready, the one before serves. */
+function observeRevision({ status, revision }: Draft): void {
+  if (conditionOf(status, "Running")?.reason !== "DeploymentReady") return;
+  if (revision === undefined) delete status.revision;
+  else status.revision = revision;
 }
 
 function say({ fn, status }: Draft, { condition }: Stage, outcome: Outcome, { clock }: Deps): void {
@@ -159,8 +170,7 @@ function say({ fn, status }: Draft, { condition }: Stage, outcome: Outcome, { cl
 async function writeStatus(
   stored: Function,
   status: FunctionStatus,
-  { client }: Deps,
-  events: EventRecorder,
+  { client, events }: Deps,
 ): Promise<Function | undefined> {
   const before = stored.status ?? {};
   if (deepEqual(before, status)) return undefined;

@@ -8,6 +8,7 @@ import {
 import {
   type Clock,
   type Deployment,
+  type EventRecorder,
   type KubeClient,
   type Logger,
   type ObjectKey,
@@ -17,6 +18,7 @@ import { type BuildLogins } from "./build-login.ts";
 import { type BuildSlots } from "./build-slots.ts";
 import { type Caches } from "./caches.ts";
 import { type Settings } from "./config.ts";
+import { type ForeignEdits } from "./foreign-edits.ts";
 import { type FunctionMetrics } from "./function-metrics.ts";
 import { type HandOvers } from "./serving/hand-overs.ts";
 import { type LostImages } from "./lost-images.ts";
@@ -72,10 +74,12 @@ export interface Deps {
   readonly references: ReferencedObjects;
   readonly commits: CommitLookups;
   readonly lost: LostImages;
+  readonly foreignEdits: ForeignEdits;
   readonly handOvers: HandOvers;
   readonly buildLogins: BuildLogins;
   /** The platform's own, when it has one. */
   readonly registry: RegistryAccess | undefined;
+  readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: FunctionMetrics;

@@ -20,6 +20,7 @@ import { BuildLogins } from "./build-login.ts";
 import { BuildSlots } from "./build-slots.ts";
 import { type Caches, createCaches, functionKeyOf } from "./caches.ts";
 import { type ControllerConfig, settingsOf } from "./config.ts";
+import { ForeignEdits } from "./foreign-edits.ts";
 import { FunctionMetrics } from "./function-metrics.ts";
 import { functionReconciler } from "./function-reconciler.ts";
 import { createPropagation } from "./propagation.ts";
@@ -71,12 +72,13 @@ export async function startFunctionController(options: FunctionControllerOptions
   });
   const lost = new LostImages(clock);
   const handOvers = new HandOvers(clock);
-  const parts = { handOvers, slots, references, commits, lost, buildLogins: new BuildLogins() };
+  const memory = { foreignEdits: new ForeignEdits(), buildLogins: new BuildLogins() };
+  const parts = { handOvers, slots, references, commits, lost, events, ...memory };
   const deps = { client, settings, caches, registry, ...parts, clock, log };
   const own = metrics ? { metrics: FunctionMetrics.of(metrics.registry) } : {};
   const controller = new Controller({
     name: functions.plural,
-    reconcile: functionReconciler({ ...deps, ...own }, events),
+    reconcile: functionReconciler({ ...deps, ...own }),
     workers: settings.workers,
     ...telling,
   });

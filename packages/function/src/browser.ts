@@ -27,6 +27,17 @@ export {
 } from "./conditions.ts";
 export { functionCrd } from "./crd.ts";
 export { defaultFunction } from "./defaults.ts";
+export {
+  type FunctionRevision,
+  functionRevisions,
+  historyLimits,
+  isSameVersion,
+  recordedSpec,
+  restoredSpec,
+  type RevisionData,
+  revisionsOf,
+  type Version,
+} from "./history.ts";
 export { isServedOnDemand, latestTraffic, servingBounds } from "./serving.ts";
 export { type FieldError, validateFunction } from "./validate.ts";
 export {

@@ -365,6 +365,10 @@ function statusSchema(): Schema {
       ),
       description: "The newest build: what determined it, and the image by digest.",
     },
+    revision: {
+      ...int64,
+      description: "Number of the newest revision that has become ready; spry history lists them.",
+    },
   });
 }
 

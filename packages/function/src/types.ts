@@ -114,6 +114,8 @@ export interface FunctionStatus {
   functionResourceProfile?: string;
   buildResourceProfile?: string;
   build?: BuildStatus;
+  /** Ours: the number of the newest revision of the history that has become ready; it serves. */
+  revision?: number;
 }
 
 /** The newest build, in the object so that no restart repeats it. */

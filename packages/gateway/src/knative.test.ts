@@ -29,16 +29,15 @@ const callMany = async (count: number, options = {}): Promise<Record<string, num
 };
 
 describe("a Route", () => {
-  test.each([
-    "hello.default.localhost",
-    "hello.default.svc.cluster.local",
-    "hello.default.svc",
-  ])("leads %s to its Revision", async (host) => {
-    await revision("hello-00001");
-    await bench.knative.route("hello", [{ revisionName: "hello-00001", percent: 100 }]);
-    await bench.heard();
-    expect(await bench.call({ host })).toMatchObject({ status: 200, body: "hello-00001" });
-  });
+  test.each(["hello.default.localhost", "hello.default.svc.cluster.local", "hello.default.svc"])(
+    "leads %s to its Revision",
+    async (host) => {
+      await revision("hello-00001");
+      await bench.knative.route("hello", [{ revisionName: "hello-00001", percent: 100 }]);
+      await bench.heard();
+      expect(await bench.call({ host })).toMatchObject({ status: 200, body: "hello-00001" });
+    },
+  );
 
   test("splits requests by percent, and gives 0 % to hosts with the tag only", async () => {
     for (const name of ["a", "b", "c"]) await revision(name);

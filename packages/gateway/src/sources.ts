@@ -1,10 +1,4 @@
-import {
-  type Function,
-  functions,
-  knative,
-  labels,
-  type Revision,
-} from "@spry/function";
+import { type Function, functions, knative, labels, type Revision } from "@spry/function";
 import {
   type Clock,
   Informer,

@@ -12,6 +12,7 @@ export interface AdmissionRequest {
   operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
   kind: { group: string; version: string; kind: string };
   subResource?: string;
+  /** Who sent the request; of an impersonated one, the user it was sent as. */
   userInfo?: { username?: string };
   name?: string;
   namespace?: string;
@@ -28,11 +29,9 @@ export interface AdmissionResponse {
   status?: Partial<Status>;
 }
 
-export interface PatchOperation {
-  op: "add" | "replace";
-  path: string;
-  value: unknown;
-}
+export type PatchOperation =
+  | { op: "add" | "replace"; path: string; value: unknown }
+  | { op: "remove"; path: string };
 
 export function allow(warnings: string[] = []): AdmissionResponse {
   return { allowed: true, ...(warnings.length > 0 ? { warnings } : {}) };

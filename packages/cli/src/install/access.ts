@@ -61,6 +61,7 @@ export const clusterRules: Rule[] = [
   rule("", ["serviceaccounts"], "list", "watch", "create", "patch"),
   rule("", ["events"], "list", "create", "patch"),
   rule("apps", ["deployments"], "get", "list", "watch", "create", "patch", "delete"),
+  rule("apps", ["controllerrevisions"], "get", "list", "watch", "create", "delete"),
   // A Function that is served on demand owns a Knative Service; between the two ways of serving, endpoints are cleaned up.
   rule(knative.services.group, ["services"], "get", "list", "watch", "create", "patch", "delete"),
   rule("", ["endpoints"], "delete"),

@@ -20,6 +20,7 @@ import {
 } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
 import { conversionPath, convertFunctions } from "./conversion.ts";
+import { lastModifierPatch } from "./last-modifier.ts";
 import { serverlessDeletionPath, warnOfFunctions } from "./serverless-deletion.ts";
 import { completeRegistrySecret } from "./registry-secret.ts";
 
@@ -89,7 +90,7 @@ function setDefaults(request: AdmissionRequest): AdmissionResponse {
       return [{ op, path: `/spec/${field}`, value }];
     },
   );
-  return allowPatched(operations);
+  return allowPatched([...operations, ...lastModifierPatch(request, object)]);
 }
 
 function check(request: AdmissionRequest, config: ControllerConfig): AdmissionResponse {

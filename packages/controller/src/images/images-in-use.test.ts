@@ -1,5 +1,5 @@
 import { createApiServer } from "@spry/apiserver";
-import { functionCrd, functions } from "@spry/function";
+import { functionCrd, functionRevisions, functions } from "@spry/function";
 import {
   KubeClient,
   type KubeObject,
@@ -72,6 +72,16 @@ const rows: { what: string; resource: Resource; object: KubeObject & object; is:
       spec: { replicas: 0, selector, template: template(`r.example/shop-b@${sha("b")}`) },
     } as KubeObject,
     is: `shop-b@${sha("b")}`,
+  },
+  {
+    what: "a Function's history",
+    resource: functionRevisions,
+    object: {
+      metadata: meta("hello-00001"),
+      revision: 1,
+      data: { spec: functionOf().spec, image: `r.example/shop/hello@${sha("e")}`, buildKey: "k" },
+    } as KubeObject,
+    is: `shop/hello@${sha("e")}`,
   },
   {
     what: "a Job",

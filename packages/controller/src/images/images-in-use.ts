@@ -1,4 +1,4 @@
-import { functions, names } from "@spry/function";
+import { functionRevisions, functions, names } from "@spry/function";
 import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
 
@@ -33,6 +33,8 @@ export const kindsWithImages: Resource[] = [
   resources.cronJobs,
   apps("StatefulSet", "statefulsets"),
   apps("DaemonSet", "daemonsets"),
+  // What a Function may return to.
+  functionRevisions,
   functions,
 ];
 

@@ -1,4 +1,4 @@
-import { presets } from "@spry/function";
+import { historyLimits, presets } from "@spry/function";
 import { allowedAddressProblem } from "@spry/source";
 import { type ControllerConfig, settingsOf } from "../config.ts";
 import { readExecutorArguments } from "./executor-arguments.ts";
@@ -66,6 +66,12 @@ export function configurationOf(
     whole(1, 1000),
     "a whole number from 1 to 1000",
   );
+  const { least, most } = historyLimits;
+  const history = read(
+    "functionHistoryLimit",
+    whole(least, most),
+    `a whole number from ${least} to ${most}`,
+  );
   const requeueMs = read(
     "functionRequeueDuration",
     durationMs,
@@ -104,6 +110,7 @@ export function configurationOf(
     ...base,
     ...(cpu === undefined ? {} : { targetCpuUtilization: cpu }),
     ...(builds === undefined ? {} : { maxSimultaneousBuilds: builds }),
+    ...(history === undefined ? {} : { historyLimit: history }),
     ...(requeueMs === undefined ? {} : { gitCheckIntervalSeconds: requeueMs / 1000 }),
     ...(gitAllowedAddresses.length === 0 ? {} : { gitAllowedAddresses }),
     ...(pod === undefined ? {} : { defaultFunctionPreset: pod }),
@@ -131,6 +138,7 @@ export function configurationOf(
           spec.functionRequeueDuration || `${settings.gitCheckIntervalSeconds}s`,
         functionBuildExecutorArgs: spec.functionBuildExecutorArgs ?? "",
         functionBuildMaxSimultaneousJobs: String(settings.maxSimultaneousBuilds),
+        functionHistoryLimit: String(settings.historyLimit),
         healthzLivenessTimeout: spec.healthzLivenessTimeout || "10s",
         defaultBuildJobPreset: settings.defaultBuildPreset,
         defaultRuntimePodPreset: settings.defaultFunctionPreset,

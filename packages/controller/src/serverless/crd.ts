@@ -13,6 +13,7 @@ const texts = [
   "defaultRuntimePodPreset",
   "logLevel",
   "logFormat",
+  "functionHistoryLimit",
 ];
 const sameTexts = Object.fromEntries(texts.map((name) => [name, text]));
 

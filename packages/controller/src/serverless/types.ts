@@ -17,6 +17,8 @@ export interface ServerlessSpec {
   enableNetworkPolicies?: boolean;
   /** Ours: host names and networks of Git servers that may be asked although they are this platform's or its machine's. */
   gitAllowedAddresses?: string[];
+  /** Ours: how many revisions of each Function are kept. */
+  functionHistoryLimit?: string;
 }
 
 export type ServerlessState = "Ready" | "Processing" | "Warning" | "Error" | "Deleting";
@@ -40,6 +42,7 @@ export interface ServerlessStatus {
   logLevel?: string;
   logFormat?: string;
   networkPoliciesEnabled?: string;
+  functionHistoryLimit?: string;
 }
 
 export interface Serverless extends KubeObject {

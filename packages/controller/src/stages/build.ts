@@ -3,6 +3,7 @@ import { isControlledBy, type Job, resources } from "@spry/kube";
 import { isFinished } from "../build-slots.ts";
 import { deleteIfThere } from "../children.ts";
 import { conditionOf } from "../conditions.ts";
+import { ownRevisions } from "../history/known-revision.ts";
 import { activeRegistry, type RegistryAddresses, repositoryIn } from "../registry.ts";
 import { type Deps, type Draft, type Outcome, type Stage } from "../stage.ts";
 import { followAttempt, replaceJob, startAttempt } from "./build-attempt.ts";
@@ -74,7 +75,7 @@ const keptJobs = 3;
 
 /** The image of this key, if it has been built before and is in the registry now in use. */
 function knownImage(
-  { key, namespace, name, status }: Draft,
+  { key, fn, namespace, name, status }: Draft,
   buildKey: string,
   registry: RegistryAddresses | undefined,
   { caches }: Deps,
@@ -86,6 +87,11 @@ function knownImage(
   const known = [
     { key: status.build?.key, image: status.build?.image },
     { key: deployment?.metadata.annotations?.[annotations.buildKey], image: container?.image },
+    // A Function that returns to an earlier version finds that one's image.
+    ...ownRevisions(fn, caches.revisions.byIndex("function", key)).map(({ version }) => ({
+      key: version.buildKey,
+      image: version.image,
+    })),
   ];
   const prefixes = registry
     ? [

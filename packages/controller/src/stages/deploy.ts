@@ -1,4 +1,4 @@
-import { heapSizings } from "@spry/function";
+import { functions, heapSizings } from "@spry/function";
 import { isInvalid, messageOf } from "@spry/kube";
 import { ensureChild, isFrom, isRefusal } from "../children.ts";
 import { desiredDeployment } from "../desired/deployment.ts";
@@ -16,7 +16,19 @@ export const deployWorkload: Stage = {
     const { fn } = draft;
     try {
       const desired = await desiredOf(draft, deps);
-      draft.deployment = (await ensureChild(client, caches.deployments, fn, desired)).object;
+      const { object, change } = await ensureChild(client, caches.deployments, fn, desired);
+      draft.deployment = object;
+      if (deps.foreignEdits.undone(draft.key, object, change === "updated")) {
+        const { name } = draft;
+        const message =
+          `Deployment ${name} was changed by another client and is again what the Function specifies; edit the ` +
+          `Function instead; \`spry rollback ${name}\` returns to an earlier revision`;
+        deps.events.record(functions, fn, {
+          type: "Warning",
+          reason: "DeploymentRestored",
+          message,
+        });
+      }
       return done;
     } catch (error) {
       const message = messageOf(error);

@@ -256,6 +256,8 @@ export class TestPlatform implements AsyncDisposable {
 
   /** What the Deployment controller says when everything runs. */
   async rollOut(name: string): Promise<Deployment> {
+    // Of what was last applied or built, not of what was before.
+    await this.settle();
     const deployment = await this.deployment(name);
     const replicas = deployment.spec?.replicas ?? 1;
     return this.deploymentStatus(deployment, {

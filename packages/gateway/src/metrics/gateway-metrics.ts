@@ -30,7 +30,11 @@ export class GatewayMetrics {
 
   /** Counts a request that has ended; `key` only for hosts that have a route. */
   observe(key: ObjectKey | undefined, status: number, duration: number): void {
-    this.#requests.observe(this.#labelsOf(key ?? "/", status), duration, this.#labelsOf("/", status));
+    this.#requests.observe(
+      this.#labelsOf(key ?? "/", status),
+      duration,
+      this.#labelsOf("/", status),
+    );
   }
 
   /** A request waited for a first Pod; `revision` is `namespace/name`. */

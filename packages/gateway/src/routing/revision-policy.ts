@@ -37,7 +37,10 @@ export function revisionPolicy(
     maxWaitMs,
     limits: limitsOf(read(), timeoutMs),
     // Its address may be published before its socket is open.
-    unreachablePatienceMs: Math.max(unreachablePatienceMs, Math.min(maxWaitMs, settings.readyWaitMs)),
+    unreachablePatienceMs: Math.max(
+      unreachablePatienceMs,
+      Math.min(maxWaitMs, settings.readyWaitMs),
+    ),
     absence: () => revisionAbsence(name, read(), maxWaitMs, settings.readyWaitMs),
   };
 }

@@ -1,6 +1,12 @@
 /** For the tests of this room: Routes and Revisions as the room `serving` writes them. */
 import { knative, type Revision, type Route, type TrafficTarget } from "@spry/function";
-import { type Condition, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
+import {
+  type Condition,
+  type KubeClient,
+  type KubeObject,
+  type Resource,
+  resources,
+} from "@spry/kube";
 
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
@@ -49,7 +55,7 @@ export class KnativeObjects {
   ): Promise<void> {
     const metadata = { name, namespace: "default" };
     const revision = { metadata, spec: { containers: [], ...spec } };
-    await this.#client.create(knative.revisions, revision as Revision);
+    await this.#client.create(knative.revisions, revision);
     if (conditions.length > 0) {
       const status = { conditions };
       await this.#client.patch(knative.revisions, metadata, { status }, { subresource: "status" });
