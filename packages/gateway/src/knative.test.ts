@@ -114,9 +114,9 @@ describe("a Route", () => {
     await bench.heard();
     const failures: unknown[] = [];
     const seen = new Set<string>();
-    let isOver = false;
+    const over = new AbortController();
     const client = async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const response = await bench.call({ method: "POST", body: "x" });
         if (response.status !== 200) failures.push(response);
         seen.add(response.body);
@@ -128,7 +128,7 @@ describe("a Route", () => {
       await bench.knative.route("hello", [{ revisionName: name, percent: 100 }]);
       await bench.heard();
     }
-    isOver = true;
+    over.abort();
     await Promise.all(clients);
     expect(failures).toEqual([]);
     expect([...seen].sort()).toEqual(["blue", "green"]);

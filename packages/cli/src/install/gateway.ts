@@ -1,5 +1,5 @@
 /** The gateway in a cluster, for who wants its answers: one address for all Functions, and requests that wait for a Function on its way. */
-import { functions } from "@spry/function";
+import { functions, knative } from "@spry/function";
 import { rule } from "./access.ts";
 import {
   containerSecurityContext,
@@ -17,6 +17,7 @@ export const gatewayRules = [
   rule("", ["services"], "list", "watch"),
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(functions.group, ["functions"], "list", "watch"),
+  rule(knative.routes.group, ["routes", "revisions"], "list", "watch"),
 ];
 
 export function gatewayObjects(values: InstallValues): InstalledObject[] {

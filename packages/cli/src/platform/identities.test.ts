@@ -99,7 +99,7 @@ describe("the gateway's certificate", () => {
   test("is in no group of administrators, nor does its role name more than on a cluster", async () => {
     expect(gatewayIdentity.groups).toEqual(["spry:system"]);
     for (const { verbs } of gatewayIdentity.rules) expect(verbs).toEqual(["list", "watch"]);
-    expect(gatewayIdentity.rules).toHaveLength(3);
+    expect(gatewayIdentity.rules).toHaveLength(4);
   });
 });
 

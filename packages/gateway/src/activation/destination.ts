@@ -161,10 +161,11 @@ export class Destination {
   /** Gives free places to those who wait, and an answer to those who have waited long enough. */
   review(): void {
     this.#cancelReview();
-    this.#serve();
     if (this.#line.size === 0) return;
     const now = this.#clock.now();
+    // Before places are given: a Pod whose suspicion ends in between must not be forgotten.
     const { patienceMs, otherwise, retryAt } = this.#outlook();
+    this.#serve();
     let next = retryAt;
     for (const seeker of this.#line.ready()) {
       const until = since(seeker) + patienceMs;
