@@ -7,6 +7,9 @@ import { createLogger } from "./logger.ts";
 const [kubeconfig, host = "127.0.0.1", port = "0"] = process.argv.slice(2);
 const log = createLogger({ name: "gateway" });
 
+/** Processes of one machine share its loopback: there each Service that is served on demand has an address (ADR 0018). */
+const serviceAddresses = "127.96.0.0/12";
+
 function report(line: string): void {
   try {
     writeSync(3, `${line}\n`);
@@ -20,7 +23,8 @@ function report(line: string): void {
 
 try {
   const config = loadKubeconfig(kubeconfig);
-  const gateway = createGateway({ client: new KubeClient(httpsTransport(config)), log });
+  const client = new KubeClient(httpsTransport(config));
+  const gateway = createGateway({ client, log, inside: { own: [serviceAddresses] } });
   const server = await gateway.listen({ host, port: Number(port) });
   const admin = await gateway.listenAdmin({ host, port: 0 });
   await gateway.ready;

@@ -1,3 +1,4 @@
+import { type Socket } from "node:net";
 import {
   type Clock,
   type KubeClient,
@@ -11,6 +12,8 @@ import { Destination, type DestinationPolicy } from "./activation/destination.ts
 import { type Tally } from "./activation/tally.ts";
 import { createFrontServer } from "./http/front-server.ts";
 import { drain, isLoopback, listen, type Listening } from "./http/listening.ts";
+import { type Entrance } from "./inside/entrance.ts";
+import { Entrances, type InsideOptions } from "./inside/entrances.ts";
 import { createAdminServer } from "./metrics/admin-server.ts";
 import { Counts } from "./metrics/counts.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
@@ -30,6 +33,8 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   leaveMs?: number;
   /** How long requests in progress may take to end then. */
   drainMs?: number;
+  /** Listens for callers inside the cluster where EndpointSlices say so. */
+  inside?: InsideOptions;
 }
 
 export interface Gateway {
@@ -41,6 +46,8 @@ export interface Gateway {
   listenAdmin(options: { host: string; port: number }): Promise<Listening>;
 }
 
+/** How much longer than `leaveMs` it stays while EndpointSlices still name it. */
+const maxVacateMs = 5_000;
 const defaultDrainMs = 4_000;
 
 type NewDestination = [key: ObjectKey, policy: DestinationPolicy, tally?: Tally];
@@ -75,12 +82,20 @@ export function createGateway(options: GatewayOptions): Gateway {
       const front = createFrontServer(deps, { ...settings, ready, accessLog });
       const { server, tunnels } = front;
       const port = await listen(server, address);
+      const accept = (socket: Socket, entrance: Entrance) => front.accept(socket, entrance);
+      const entrances =
+        options.inside &&
+        new Entrances({ slices: sources.slices, clock, log, accept }, options.inside);
       return {
         port,
         async close() {
           front.leave();
-          if (options.leaveMs !== undefined) await sleep(clock, options.leaveMs);
-          await drain(server, tunnels, options.drainMs ?? defaultDrainMs, clock);
+          const { leaveMs, drainMs = defaultDrainMs } = options;
+          if (leaveMs !== undefined) {
+            const vacated = entrances?.vacated(leaveMs + maxVacateMs);
+            await Promise.all([sleep(clock, leaveMs), vacated]);
+          }
+          await drain(server, tunnels, drainMs, clock, entrances?.close());
           stop.abort();
           routes.close();
         },

@@ -4,14 +4,16 @@ import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
 
-/** Together with `leaveMs` less than the Pod's grace period of 30 s. */
-const drainMs = 20_000;
+/** Together with `leaveMs`, and as long again for EndpointSlices, less than the Pod's grace period of 30 s. */
+const drainMs = 18_000;
 
 const log = createLogger({ name: "gateway" });
 
 void runProgram(log, async (signal) => {
   const client = new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry-gateway" });
-  const gateway = createGateway({ client, log, leaveMs, drainMs });
+  const own = process.env["POD_IP"];
+  const inside = own ? { own: [own], bind: "0.0.0.0" } : undefined;
+  const gateway = createGateway({ client, log, leaveMs, drainMs, ...(inside && { inside }) });
   const admin = await gateway.listenAdmin({ host: "0.0.0.0", port: 8090 });
   const server = await gateway.listen({ host: "0.0.0.0", port: 8080 });
   await gateway.ready;

@@ -20,6 +20,9 @@ export const gatewayRules = [
   rule(knative.routes.group, ["routes", "revisions"], "list", "watch"),
 ];
 
+/** Where callers in the cluster reach Services that are served on demand: a port for each (ADR 0018). */
+export const callerPorts = { port: 20_000, endPort: 31_999, protocol: "TCP" };
+
 export function gatewayObjects(values: InstallValues): InstalledObject[] {
   const { namespace, gateway } = values;
   if (!gateway.enabled) return [];
@@ -72,6 +75,8 @@ function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
               { name: "http", containerPort: 8080 },
               { name: "admin", containerPort: 8090 },
             ],
+            // Its own address in the EndpointSlices that lead callers to it.
+            env: [{ name: "POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }],
             startupProbe: { ...probe("/readyz"), periodSeconds: 1, failureThreshold: 60 },
             readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },
             livenessProbe: { ...probe("/healthz"), periodSeconds: 20, timeoutSeconds: 10 },

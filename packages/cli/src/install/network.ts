@@ -1,7 +1,7 @@
 /** What may connect to and from Spry's own Pods; everything else is closed (docs/compatibility.md#network-policies). */
 import { gatewayPorts } from "@spry/serving";
 import { controllerLabels } from "./controller.ts";
-import { gatewayLabels } from "./gateway.ts";
+import { callerPorts, gatewayLabels } from "./gateway.ts";
 import { type InstalledObject, object } from "./parts.ts";
 import { registryLabels } from "./registry.ts";
 import { type InstallValues } from "./values.ts";

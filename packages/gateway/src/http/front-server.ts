@@ -2,6 +2,7 @@ import * as http from "node:http";
 import { type Socket } from "node:net";
 import { messageOf, sleep } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
+import { type Entrance } from "../inside/entrance.ts";
 import { Exchange } from "../request/exchange.ts";
 import { entryFilters, pass, routeFilters } from "../request/filters.ts";
 import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
@@ -28,6 +29,8 @@ export interface FrontServerOptions {
 
 export interface FrontServer {
   server: http.Server;
+  /** Takes a connection that was opened to an address of a Service's own. */
+  accept(socket: Socket, entrance: Entrance): void;
   /** Sockets of upgraded connections, which the server no longer knows. */
   tunnels: ReadonlySet<Socket>;
   /** From now on each response is the last of its connection. */
@@ -50,6 +53,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   const tunnels = new Set<Socket>();
   /** Connections whose last request has been refused: what else is received on them is ignored. */
   const refused = new WeakSet<Socket>();
+  const entrances = new WeakMap<Socket, Entrance>();
+  let insideConnections = 0;
   let isReady = false;
   let isLeaving = false;
   void ready.then(() => (isReady = true));
@@ -64,7 +69,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   ) => {
     metrics.active++;
     (upgrade?.socket ?? response).once("close", () => metrics.active--);
-    if (isLeaving) response.shouldKeepAlive = false;
+    const entrance = insideConnections > 0 ? entrances.get(request.socket) : undefined;
+    if (isLeaving || entrance?.isLeaving) response.shouldKeepAlive = false;
     // Node.js would, for a client that sends `TE: chunked`.
     if (!isModern(request)) response.useChunkedEncodingByDefault = false;
     if (options.accessLog) logAccess(deps, request, response);
@@ -74,7 +80,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       upgrade,
       host: "",
       path: "",
-      key: "",
+      key: entrance?.service ?? "",
       isExternal: false,
       route: undefined,
       destination: undefined,
@@ -130,7 +136,21 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();
     refuse(socket, malformed[error.code ?? ""] ?? badRequest);
   });
-  return { server, tunnels, leave: () => void (isLeaving = true) };
+  return {
+    server,
+    tunnels,
+    leave: () => void (isLeaving = true),
+    accept(socket, entrance) {
+      if (insideConnections >= maxConnections) {
+        socket.destroy();
+        return;
+      }
+      insideConnections++;
+      socket.once("close", () => insideConnections--);
+      entrances.set(socket, entrance);
+      server.emit("connection", socket);
+    },
+  };
 }
 
 /** HTTP/2 over clear text is offered by some clients with any request, and may be ignored (RFC 9113 section 3.1). */

@@ -28,30 +28,28 @@ export function listen(server: Server, address: { host: string; port: number }):
 
 /**
  * Closes the server: connections as their requests end, all others after `ms`. `tunnels` are those
- * that the server has handed over and no longer knows.
+ * that the server has handed over and no longer knows; `alongside` resolves when what else it serves has ended.
  */
-export function drain(
+export async function drain(
   server: Server,
   tunnels: Iterable<Socket>,
   ms: number,
   clock: Clock,
+  alongside?: Promise<void>,
 ): Promise<void> {
-  return new Promise((resolve) => {
-    const cancelCut = clock.after(ms, () => {
-      server.closeAllConnections();
-      for (const socket of tunnels) socket.destroy();
-    });
-    let cancelSweep = () => {};
-    // Connections become idle one by one, as the requests on them end.
-    const sweep = () => {
-      server.closeIdleConnections();
-      cancelSweep = clock.after(sweepMs, sweep);
-    };
-    server.close(() => {
-      cancelCut();
-      cancelSweep();
-      resolve();
-    });
-    sweep();
+  const cancelCut = clock.after(ms, () => {
+    server.closeAllConnections();
+    for (const socket of tunnels) socket.destroy();
   });
+  let cancelSweep = () => {};
+  // Connections become idle one by one, as the requests on them end.
+  const sweep = () => {
+    server.closeIdleConnections();
+    cancelSweep = clock.after(sweepMs, sweep);
+  };
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  sweep();
+  await Promise.all([closed, alongside]);
+  cancelCut();
+  cancelSweep();
 }

@@ -60,8 +60,8 @@ export class ServiceRoutes {
 
   /** The route of a Service that selects Pods and has some. */
   selected(key: ObjectKey): Route | undefined {
-    const selector = this.#sources.services.get(key)?.spec?.selector;
-    const route = selector && this.#routes.get(key);
+    const selector = this.#sources.services.get(key)?.spec?.selector ?? {};
+    const route = Object.keys(selector).length > 0 ? this.#routes.get(key) : undefined;
     return route?.destination.hasBackends ? route : undefined;
   }
 

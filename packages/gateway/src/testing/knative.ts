@@ -1,5 +1,11 @@
 /** For the tests of this room: Routes and Revisions as the room `serving` writes them. */
-import { knative, type Revision, type Route, type TrafficTarget } from "@spry/function";
+import {
+  gatewaySliceManager,
+  knative,
+  type Revision,
+  type Route,
+  type TrafficTarget,
+} from "@spry/function";
 import {
   type Condition,
   type KubeClient,
@@ -60,6 +66,24 @@ export class KnativeObjects {
       const status = { conditions };
       await this.#client.patch(knative.revisions, metadata, { status }, { subresource: "status" });
     }
+  }
+
+  /** Leads callers inside the cluster to a gateway (ADR 0018); deletes the slice when there is no address. */
+  async gatewaySlice(service: string, address: string | undefined, port = 0): Promise<void> {
+    const metadata = { name: `${service}-gateway`, namespace: "default" };
+    if (address === undefined) return await this.#client.delete(resources.endpointSlices, metadata);
+    await this.#client.create(resources.endpointSlices, {
+      metadata: {
+        ...metadata,
+        labels: {
+          "kubernetes.io/service-name": service,
+          "endpointslice.kubernetes.io/managed-by": gatewaySliceManager,
+        },
+      },
+      addressType: "IPv4",
+      endpoints: [{ addresses: [address], conditions: { ready: true } }],
+      ports: ["http", "http2"].map((name) => ({ name, port, protocol: "TCP" })),
+    });
   }
 
   /** Creates the Route, or changes its traffic. Each entry names its Revision. */
