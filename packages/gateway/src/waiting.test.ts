@@ -180,6 +180,27 @@ describe("a waiting line", () => {
     expect(pod.seen.map(({ url }) => url)).toEqual(["/stays"]);
   });
 
+  test("is left by a request whose body is complete when a Pod has become ready meanwhile", async () => {
+    await restart({ maxWaiting: 1, maxConcurrency: 1 });
+    await atZero();
+    const slow = open("/slow", { "content-length": 4 });
+    slow.method = "POST";
+    slow.write("sl");
+    await bench.heard();
+    expect((await bench.call()).headers["x-spry-reason"]).toBe("QueueFull");
+    const held: ServerResponse[] = [];
+    const pod = await bench.pod((_, response) => void held.push(response));
+    await bench.revisionPods("hello", [pod]);
+    slow.end("ow");
+    await expect.poll(() => held.length).toBe(1);
+    const next = bench.call();
+    await expect.poll(waiting).toBe(1);
+    held[0]?.end();
+    await expect.poll(() => held.length).toBe(2);
+    held[1]?.end();
+    expect((await next).status).toBe(200);
+  });
+
   test("is bounded in memory, however large heads and bodies are", async () => {
     await restart({ maxWaitingBytes: 1024 * 1024 });
     await atZero();

@@ -147,6 +147,8 @@ export class Exchange implements ResponseReceiver, Seeker {
 
   #send(backend: Backend): void {
     this.#backend = backend;
+    // It may have entered the line, and found a place without waiting.
+    this.#destination.leave(this);
     this.#destination.tally?.started();
     if (this.#isCold && this.#coldMs === 0) this.#warmedUp();
     const { method = "GET", headers } = this.#request;
