@@ -121,7 +121,9 @@ async function record(
     const existing = await client.get(functionRevisions, target);
     if (!isControlledBy(existing, fn)) await removeLeftover(client, functionRevisions, existing);
     if (!isSame(knownRevisionOf(existing), data)) {
-      throw new Error(`waiting for the cache to show ControllerRevision ${target.name}`, { cause: error });
+      throw new Error(`waiting for the cache to show ControllerRevision ${target.name}`, {
+        cause: error,
+      });
     }
   }
   return revision;
