@@ -51,6 +51,7 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
       gateway: cluster?.gateway,
     });
     cleanups.push(() => neighbours.close());
+    /** Until the code has been loaded once. */
     let isFirst = true;
     const runner = await DevRunner.start({
       directory: project.root,
@@ -80,7 +81,10 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
       server.close();
     });
     const url = `http://localhost:${port}/`;
-    terminal.good(`ready after ${Math.round(performance.now() - begin)} ms at ${url}`);
+    const ms = Math.round(performance.now() - begin);
+    if (isFirst) terminal.line(`waiting for code that can be loaded, at ${url}`);
+    else terminal.good(`ready after ${ms} ms at ${url}`);
+    isFirst = false;
     const limitation = limitationOf(runner.project);
     if (limitation) report(limitation);
     if (neighbours.names.length > 0) report(`neighbours: ${neighbours.names.join(", ")}`);

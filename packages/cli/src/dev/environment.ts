@@ -45,7 +45,7 @@ export async function environmentFor(
   const variables = environmentOf(fn, {
     traceCollectorEndpoint: "",
     publisherProxyAddress: publisher,
-    ...(memoryLimit !== undefined && { memoryLimit: String(memoryLimit) }),
+    ...(memoryLimit !== undefined && { memoryLimit }),
   });
   return {
     PATH: [bin, "/usr/local/bin", "/usr/bin", "/bin"].join(path.delimiter),

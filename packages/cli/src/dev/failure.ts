@@ -31,8 +31,16 @@ export function failureIn(output: string, root: string): Failure {
 }
 
 function messageIn(text: string): string {
-  const lines = text.split("\n").map((line) => line.trim());
-  const named = /^(?:Uncaught )?([A-Z]\w*(?:Error|Exception|Interrupt)\b.*)$/;
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !/^(?:at |Node\.js v\d)/.test(line));
+  const named = /^(?:Uncaught )?(?:[A-Z]\w*)?(?:Error|Exception|Interrupt)\b.*$/;
+  const loading = lines.map(
+    (line) => /^loading \S+\.\w+: (\w*(?:Error|Exception)\b.*)$/.exec(line)?.[1],
+  );
+  const reason = loading.findLast((each) => each !== undefined);
+  if (reason) return reason.replace(/ \([^()]+, line \d+\)$/, "");
   // The last of a chain is the outermost in Python, and the only one in Node.js.
   const error = lines.findLast((line) => named.test(line));
   if (error) return error.replace(/ \[ERR_\w+\]/, "").replace(/ \{$/, "");

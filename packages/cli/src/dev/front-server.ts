@@ -29,11 +29,7 @@ export function createFrontServer(session: Session, onRequest: OnRequest): Serve
       const { method = "", url = "" } = request;
       onRequest({ method, path: url, status: response.statusCode, ms: performance.now() - begin });
     });
-    void session.current().then((found) => {
-      if (response.destroyed) return;
-      if (isFailure(found)) sendFailure(request, response, found, 500);
-      else forward(request, response, found, session, true);
-    });
+    void answer(request, response, session, true);
   });
   // The Function has its own limit.
   server.requestTimeout = 0;
@@ -42,6 +38,19 @@ export function createFrontServer(session: Session, onRequest: OnRequest): Serve
 }
 
 const isFailure = (found: RuntimeProcess | Failure): found is Failure => "summary" in found;
+
+/** By the process that has the newest code, or with what is wrong with that. */
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  session: Session,
+  mayRetry: boolean,
+): Promise<void> {
+  const found = await session.current();
+  if (response.destroyed) return;
+  if (isFailure(found)) sendFailure(request, response, found, 500);
+  else forward(request, response, found, session, mayRetry);
+}
 
 function forward(
   request: IncomingMessage,
@@ -75,10 +84,7 @@ function forward(
     if (response.headersSent || response.destroyed) return void response.destroy();
     const isRepeatable = headers["content-length"] === undefined && !headers["transfer-encoding"];
     if (mayRetry && isRepeatable && /^(?:GET|HEAD|OPTIONS)$/.test(method ?? "")) {
-      void session.current().then((found) => {
-        if (isFailure(found)) sendFailure(request, response, found, 500);
-        else forward(request, response, found, session, false);
-      });
+      void answer(request, response, session, false);
       return;
     }
     const summary = "the Function's process ended before it responded";

@@ -122,7 +122,7 @@ export class Session {
       this.#serving = next;
       this.#state = { kind: "ready", process: next };
       this.#events.onReady(performance.now() - begin);
-      this.#watch(next);
+      void this.#watch(next);
     }
     // After the requests that waited: the machine is theirs first.
     setTimeout(() => this.#prepareSpare(), 30);
@@ -152,18 +152,17 @@ export class Session {
     await old?.retire(this.#plan.isInspected ? finishInspectedMs : finishMs);
   }
 
-  #watch(child: RuntimeProcess): void {
+  /** A process that ends by itself is started again, as a container is, unless it does so at once. */
+  async #watch(child: RuntimeProcess): Promise<void> {
     const since = performance.now();
-    void child.ended.then(({ code, signal, output }) => {
-      if (this.#serving !== child || this.#isClosed) return;
-      this.#serving = undefined;
-      const how = signal ? `was ended by ${signal}` : `ended with exit code ${code}`;
-      const isLoop = performance.now() - since < crashLoopMs;
-      this.#events.onCrash(`the Function's process ${how}${isLoop ? "" : "; it is started again"}`);
-      if (isLoop) {
-        const details = failureIn(output, this.#plan.root).details;
-        this.#state = { kind: "failed", failure: { summary: `the process ${how}`, details } };
-      } else void this.restart();
-    });
+    const { code, signal, output } = await child.ended;
+    if (this.#serving !== child || this.#isClosed) return;
+    this.#serving = undefined;
+    const how = signal ? `was ended by ${signal}` : `ended with exit code ${code}`;
+    const isLoop = performance.now() - since < crashLoopMs;
+    this.#events.onCrash(`the Function's process ${how}${isLoop ? "" : "; it is started again"}`);
+    if (!isLoop) return void this.restart();
+    const { details } = failureIn(output, this.#plan.root);
+    this.#state = { kind: "failed", failure: { summary: `the process ${how}`, details } };
   }
 }

@@ -1,7 +1,7 @@
 /** Reads `spry.yaml`. */
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
-import { load, YAMLException } from "js-yaml";
+import { loadAll, YAMLException } from "js-yaml";
 import { UserError } from "../user-error.ts";
 import { checkValue } from "./check-value.ts";
 import { configName, configSchema } from "./schema.ts";
@@ -42,7 +42,8 @@ export function readConfig(directory: string): ProjectConfig {
 export function parseConfig(text: string): ProjectConfig {
   let value: unknown;
   try {
-    value = load(text);
+    // An empty document is an empty configuration.
+    [value] = loadAll(text);
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const line = error.mark ? `:${error.mark.line + 1}:${error.mark.column + 1}` : "";

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { failureIn } from "./failure.ts";
+
+const rows: [string, string, string][] = [
+  [
+    "JavaScript",
+    "/app/handler.js:4\nconst a = ;\n          ^\n\nSyntaxError: Unexpected token ';'\n    at x\n\nNode.js v24.1.0\n",
+    "handler.js:4: SyntaxError: Unexpected token ';'",
+  ],
+  [
+    "a package that is missing",
+    "Error: Cannot find module 'x'\nRequire stack:\n- /app/lib/a.js\n    at Object.<anonymous> (/app/lib/a.js:2:1) {\n",
+    "lib/a.js:2: Error: Cannot find module 'x'",
+  ],
+  [
+    "Python",
+    'Traceback (most recent call last):\n  File "/app/handler.py", line 1, in <module>\n    import b\n  File "/app/b.py", line 3\n    x = (\n        ^\nSyntaxError: \'(\' was never closed\n',
+    "b.py:3: SyntaxError: '(' was never closed",
+  ],
+  [
+    "no place",
+    "loading the Function: it has neither handler.js nor index.js",
+    "loading the Function: it has neither handler.js nor index.js",
+  ],
+  ["nothing", "", "the process ended without a message"],
+];
+test.each(rows)("names place and reason: %s", (_name, output, summary) => {
+  expect(failureIn(output, "/app").summary).toBe(summary);
+});

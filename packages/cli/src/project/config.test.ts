@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest";
+import { UserError } from "../user-error.ts";
+import { parseConfig } from "./config.ts";
+
+describe("spry.yaml", () => {
+  test("has names, variables and scale", () => {
+    const text = `name: shop\nenv:\n  N: 1\n  S: { secret: db, key: password }\nscale: { min: 0, max: 2 }\n`;
+    expect(parseConfig(text)).toEqual({
+      name: "shop",
+      env: { N: 1, S: { secret: "db", key: "password" } },
+      scale: { min: 0, max: 2 },
+    });
+    expect(parseConfig("# nothing\n")).toEqual({});
+  });
+
+  const refused: [string, string, string, string?][] = [
+    ["an unknown key", "name: a\nruntme: x\n", "spry.yaml:2: runtme is not a known key", "runtime"],
+    ["no YAML", "name: [\n", "spry.yaml:2:1: not valid YAML"],
+    ["a text", "hello\n", 'spry.yaml: must be an object, not "hello"'],
+    ["a capital letter", "name: Shop\n", 'spry.yaml:1: name is "Shop"', "lower-case"],
+    ["an old runtime", "runtime: nodejs12\n", 'spry.yaml:1: runtime is "nodejs12"', "nodejs24"],
+    [
+      "a negative scale",
+      "scale:\n  min: -1\n",
+      "spry.yaml:2: scale.min must be at least 0, not -1",
+    ],
+    ["a number as text", "scale: { max: x }\n", 'scale.max must be an integer, not "x"'],
+    ["a list as a variable", "env:\n  A: [1]\n", "spry.yaml:2: env.A must be"],
+    ["a Secret without key", "env:\n  A: { secret: db }\n", "spry.yaml:2: env.A needs the key key"],
+    ["a name that no shell takes", "env:\n  A-B: x\n", "spry.yaml:2: env.A-B is not a valid name"],
+    [
+      "a variable that is an object",
+      "env:\n  A: { value: x }\n",
+      "env.A is not a value",
+      "secret: …",
+    ],
+  ];
+  test.each(refused)("refuses %s", (_name, text, message, wayOut = "") => {
+    let error: unknown;
+    try {
+      parseConfig(text);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(UserError);
+    expect((error as UserError).message).toContain(message);
+    expect((error as UserError).wayOut ?? "").toContain(wayOut);
+  });
+});

@@ -1,0 +1,242 @@
+/** `spry init` and `spry dev`: the inner loop of a user who has neither a platform nor a container. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { freePort } from "@spry/test-kit";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { cleanEnvironment, pause, root, run } from "../support/platform.ts";
+
+const spry = path.join(root, "tools/spry.mjs");
+let home: string;
+const running = new Set<ChildProcess>();
+
+beforeAll(() => {
+  home = mkdtempSync(path.join(tmpdir(), "spry-dev-test-"));
+});
+afterEach(async () => {
+  for (const child of running) await end(child);
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const directory = (name: string) => path.join(home, name);
+const command = (...args: string[]) => run(process.execPath, [spry, ...args]);
+
+async function end(child: ChildProcess, signal: NodeJS.Signals = "SIGINT"): Promise<number | null> {
+  running.delete(child);
+  if (child.exitCode !== null) return child.exitCode;
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  child.kill(signal);
+  return ended;
+}
+
+interface Dev {
+  child: ChildProcess;
+  url: string;
+  output: () => string;
+}
+
+async function startDev(name: string, ...args: string[]): Promise<Dev> {
+  const child = spawn(process.execPath, [spry, "dev", directory(name), "--port", "0", ...args], {
+    env: {
+      ...cleanEnvironment(),
+      XDG_CACHE_HOME: path.join(home, "cache"),
+      KUBECONFIG: "/nonexistent",
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.add(child);
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  for (;;) {
+    const url = /at (http:\S+)/.exec(output)?.[1];
+    if (url) return { child, url: url.replace("localhost", "127.0.0.1"), output: () => output };
+    if (child.exitCode !== null) throw new Error(`spry dev ended:\n${output}`);
+    await pause(10);
+  }
+}
+
+const ask = async (url: string, headers: Record<string, string> = {}) => {
+  const response = await fetch(url, { headers });
+  return { status: response.status, body: await response.text() };
+};
+
+function edit(name: string, file: string, from: string, to: string): void {
+  const place = path.join(directory(name), file);
+  writeFileSync(place, readFileSync(place, "utf8").replace(from, to));
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await pause(10);
+}
+
+/** Of processes of this machine whose command line has the text. */
+function processesWith(text: string): string[] {
+  if (process.platform !== "linux") return [];
+  const { readdirSync } = process.getBuiltinModule("node:fs");
+  return readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "latin1").includes(text);
+    } catch {
+      return false;
+    }
+  });
+}
+
+describe("spry init", () => {
+  test("creates a directory, names the next commands, and overwrites nothing", async () => {
+    const first = await command("init", directory("hello"));
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(first.stdout).toContain("spry dev");
+    expect(first.stdout).toContain("spry deploy");
+    const longest = Math.max(...first.stdout.split("\n").map((line) => line.length));
+    expect(longest - directory("hello").length).toBeLessThan(80);
+    const text = readFileSync(path.join(directory("hello"), "spry.yaml"), "utf8");
+    const [, schema = ""] = /^# yaml-language-server: \$schema=(.+)$/m.exec(text) ?? [];
+    expect(existsSync(path.join(directory("hello"), schema))).toBe(true);
+    expect(text).toContain("name: hello");
+
+    writeFileSync(path.join(directory("hello"), "handler.ts"), "mine");
+    const again = await command("init", directory("hello"));
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain("handler.ts");
+    expect(readFileSync(path.join(directory("hello"), "handler.ts"), "utf8")).toBe("mine");
+    expect((await command("init", directory("hello"), "--force")).code).toBe(0);
+  });
+
+  const mistakes: [string, string[], string][] = [
+    ["a template that does not exist", ["--template", "cobol"], "use one of http, js, hono"],
+    ["a runtime that does not exist", ["--runtime", "nodejs18"], "use nodejs24"],
+    ["a name in capitals", ["--name", "Shop"], "lower-case"],
+  ];
+  test.each(mistakes)("refuses %s", async (_name, args, words) => {
+    const { code, stderr } = await command("init", directory("refused"), ...args);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
+    expect(existsSync(directory("refused"))).toBe(false);
+  });
+
+  test("every template of Node.js passes the test that it comes with", async () => {
+    for (const name of ["http", "js", "cloudevent", "cron"]) {
+      await command("init", directory(`t-${name}`), "--template", name);
+      const result = await run(process.execPath, [
+        "--test",
+        ...["handler.test.ts", "handler.test.js"]
+          .map((file) => path.join(directory(`t-${name}`), file))
+          .filter(existsSync),
+      ]);
+      expect({ name, ...result }).toMatchObject({ name, code: 0 });
+    }
+  });
+});
+
+describe("spry dev", () => {
+  test("answers with new code right after a save, and with the error while it cannot be loaded", async () => {
+    await command("init", directory("loop"), "--template", "js");
+    edit("loop", "spry.yaml", "Hello", "Good day");
+    const { url, child, output } = await startDev("loop");
+    expect(await ask(url)).toEqual({ status: 200, body: '{"message":"Good day, world!"}' });
+    for (let round = 0; round < 5; round++) {
+      edit("loop", "handler.js", round === 0 ? "message" : `r${round - 1}`, `r${round}`);
+      expect((await ask(url)).body).toContain(`{"r${round}":`);
+    }
+    edit("loop", "handler.js", "Response.json(", "Response.json(;");
+    const broken = await ask(url);
+    expect(broken.status).toBe(500);
+    expect((JSON.parse(broken.body) as { error: string }).error).toMatch(
+      /^handler\.js:5: SyntaxError: Unexpected token ';'/,
+    );
+    expect((await ask(url, { accept: "text/html" })).body).toMatch(
+      /^<!doctype html>[^]*handler\.js:5/,
+    );
+    expect(output()).toContain("✘ handler.js:5: SyntaxError");
+    edit("loop", "handler.js", "Response.json(;", "Response.json(");
+    expect((await ask(url)).status).toBe(200);
+    // Settings count, too.
+    edit("loop", "spry.yaml", "Good day", "Good night");
+    expect((await ask(url)).body).toContain("Good night");
+    writeFileSync(path.join(directory("loop"), ".env"), "GREETING=Secretly\n");
+    expect((await ask(url)).body).toContain("Secretly");
+    edit("loop", "spry.yaml", "env:", "envv:");
+    expect((await ask(url)).body).toContain("spry.yaml:5: envv is not a known key");
+    const inIt = path.join(home, "cache");
+    expect(await end(child)).toBe(0);
+    expect(processesWith(`TMPDIR=${inIt}`)).toEqual([]);
+  });
+
+  test("finishes open requests on the old code", async () => {
+    await command("init", directory("open"), "--template", "js");
+    const code = (text: string) =>
+      `export default { async fetch(r) { if (r.url.endsWith("slow")) await new Promise((f) => setTimeout(f, 800)); return new Response("${text}"); } };`;
+    writeFileSync(path.join(directory("open"), "handler.js"), code("old"));
+    const { url } = await startDev("open");
+    const slow = ask(`${url}slow`);
+    await pause(200);
+    writeFileSync(path.join(directory("open"), "handler.js"), code("new"));
+    expect((await ask(url)).body).toBe("new");
+    expect((await slow).body).toBe("old");
+  });
+
+  test("has the environment of the platform, and of this machine nothing", async () => {
+    await command("init", directory("env"), "--template", "js");
+    writeFileSync(
+      path.join(directory("env"), "handler.js"),
+      "export default { fetch: () => Response.json(process.env) };",
+    );
+    process.env["SPRY_STRAY"] = "stray";
+    const { url } = await startDev("env").finally(() => delete process.env["SPRY_STRAY"]);
+    const env = JSON.parse((await ask(url)).body) as Record<string, string>;
+    expect(env).toMatchObject({
+      FUNC_RUNTIME: "nodejs24",
+      FUNC_NAME: "env",
+      SERVICE_NAMESPACE: "default",
+      GREETING: "Hello",
+      PUBLISHER_PROXY_ADDRESS: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/publish$/),
+    });
+    expect(env).not.toHaveProperty("SPRY_STRAY");
+  });
+
+  test("sends the example event, and shows what the Function publishes", async () => {
+    await command("init", directory("events"), "--template", "cloudevent");
+    const { child, output } = await startDev("events");
+    child.kill("SIGUSR2");
+    await until(() => output().includes("published"));
+    expect(output()).toContain("order.created.v1 from shop: order A-1");
+    expect(output()).toContain('published order.large.v1 from shop: {"id":"A-1","amount":120}');
+  });
+
+  test("leads the names of neighbours to the addresses that the user names", async () => {
+    await command("init", directory("stock"), "--template", "js");
+    await command("init", directory("shop"), "--template", "js");
+    writeFileSync(
+      path.join(directory("shop"), "handler.js"),
+      `export default { async fetch() { return new Response(await (await fetch("http://stock.default.svc.cluster.local/?name=shop")).text()); } };`,
+    );
+    const stock = await startDev("stock");
+    const shop = await startDev("shop", "--neighbour", `stock=${stock.url}`);
+    expect((await ask(shop.url)).body).toBe('{"message":"Hello, shop!"}');
+  });
+
+  test("opens the debugger's port for the newest code", async () => {
+    await command("init", directory("debug"), "--template", "js");
+    const { url, output } = await startDev("debug", `--inspect=${await freePort()}`);
+    expect((await ask(url)).status).toBe(200);
+    const urls = () =>
+      [...output().matchAll(/Debugger listening on (ws:\S+)/g)].map(([, ws]) => ws);
+    expect(urls()).toHaveLength(1);
+    edit("debug", "handler.js", "message", "other");
+    expect((await ask(url)).body).toContain("other");
+    expect(urls()).toHaveLength(2);
+  });
+
+  const mistakes: [string, () => string[], string][] = [
+    ["a directory that does not exist", () => ["nope"], "nope is not a directory"],
+    ["a directory without a handler", () => [home], "has no handler for the runtime"],
+    ["a port that is not one", () => [home, "--port", "abc"], "abc is not a valid port"],
+  ];
+  test.each(mistakes)("refuses %s", async (_name, args, words) => {
+    const { code, stderr } = await command("dev", ...args());
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
+  });
+});
