@@ -13,6 +13,13 @@ const port = (text: string): number => {
     "use a number from 0 (any free port) to 65535",
   );
 };
+const revision = (text: string): number => {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new UserError(
+    `${text} is not a valid number of a revision`,
+    "`spry history FUNCTION` lists them",
+  );
+};
 const bytes = (text: string): number => {
   try {
     const value = quantityValue(text);
@@ -184,6 +191,27 @@ program
   .option("--no-wait", "do not wait for the deletion")
   .action(async (names, _options, command) =>
     (await import("./commands/delete.ts")).remove(names, command.optsWithGlobals()),
+  );
+
+program
+  .command("history <name>")
+  .description("list the revisions of a Function: who changed what when, and which one serves")
+  .option("-o, --output <format>", "json or yaml")
+  .action(async (name, _options, command) =>
+    (await import("./commands/history.ts")).history(name, command.optsWithGlobals()),
+  );
+
+program
+  .command("rollback <name>")
+  .description("return a Function to an earlier revision, without a build, as a new revision")
+  .option("--to <revision>", "a number of spry history (default: the one before)", revision)
+  .option("--no-wait", "return as soon as the Function is changed")
+  .option("--timeout <seconds>", "how long to follow the Function", Number, 300)
+  .action(async (name, options, command) =>
+    (await import("./commands/rollback.ts")).rollback(name, {
+      ...command.optsWithGlobals(),
+      ...options,
+    }),
   );
 
 program

@@ -90,6 +90,14 @@ export const samples: Record<string, Sample> = {
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "one" },
     subjects: [{ kind: "ServiceAccount", name: "default" }],
   }),
+  ControllerRevision: sample("apps/v1", "controllerrevisions", "ControllerRevision", {
+    revision: 3,
+    // With the keys in order: kube-apiserver compares the text, which some requests put in order.
+    data: {
+      image: "example.invalid/one@sha256:1",
+      spec: { source: { inline: { source: "code" } } },
+    },
+  }),
 };
 
 export function sampleOf(kind: string): Sample {

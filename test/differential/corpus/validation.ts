@@ -55,6 +55,17 @@ const mistakes: Record<string, [path: string, value: unknown][]> = {
     ["spec.ipFamilyPolicy", "X"],
     ["spec.externalIPs", ["x"]],
   ],
+  ControllerRevision: [
+    ["metadata.name", "Bad_Name"],
+    ["revision", -1],
+    ["revision", "3"],
+    ["revision", undefined],
+    ["data", undefined],
+    ["data", null],
+    ["data", "text"],
+    ["data", [1]],
+    ["data", {}],
+  ],
   Pod: [
     ["spec.containers", []],
     ["spec.containers", undefined],

@@ -17,6 +17,8 @@ const deployment = (rest: object = {}) => ({
   metadata: { name: "one" },
   ...rest,
 });
+const revisions = at("apps/v1", "controllerrevisions");
+const revision = sampleOf("ControllerRevision").object;
 const wholeDeployment = sampleOf("Deployment").object;
 
 export const writes: Case[] = [
@@ -28,6 +30,19 @@ export const writes: Case[] = [
       post(configMaps, {}),
       post(`${configMaps}?dryRun=All`, { metadata: { generateName: "some-" } }),
       post(configMaps, { metadata: { generateName: "Some_" } }),
+    ],
+  },
+  {
+    name: "what a ControllerRevision holds never changes",
+    steps: [
+      post(revisions, revision),
+      patch("merge", `${revisions}/one`, { revision: 4 }),
+      patch("merge", `${revisions}/one`, { data: { image: "other" } }),
+      patch("json", `${revisions}/one`, [{ op: "remove", path: "/data" }]),
+      patch("strategic", `${revisions}/one`, { data: { more: [1, { a: null }] } }),
+      put(`${revisions}/one`, { ...revision, data: { image: "other" }, revision: -1 }),
+      patch("merge", `${revisions}/one`, { metadata: { labels: { a: "b" } } }),
+      get(`${revisions}/one`),
     ],
   },
   {

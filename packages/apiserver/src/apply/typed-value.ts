@@ -3,6 +3,7 @@ import {
   fieldSchema,
   fullNameOf,
   isNamedField,
+  isRawExtension,
   itemSchema,
   type Schema,
 } from "../schema/schema.ts";
@@ -20,7 +21,8 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 export function isGranularMap(value: unknown, schema: Schema | undefined): value is JsonObject {
-  return isObject(value) && schema?.["x-kubernetes-map-type"] !== "atomic";
+  const isAtomic = schema?.["x-kubernetes-map-type"] === "atomic" || isRawExtension(schema);
+  return isObject(value) && !isAtomic;
 }
 
 export function isGranularList(value: unknown, schema: Schema | undefined): value is unknown[] {

@@ -1,7 +1,7 @@
 import { deepEqual } from "@spry/kube";
 import { badRequest, plainFailure } from "../errors.ts";
 import { goText } from "./go-conversion.ts";
-import { fieldSchema, itemSchema, type Schema } from "../schema/schema.ts";
+import { fieldSchema, isRawExtension, itemSchema, type Schema } from "../schema/schema.ts";
 
 type JsonObject = Record<string, unknown>;
 
@@ -30,6 +30,10 @@ export function applyStrategicMergePatch(
   for (const [key, value] of Object.entries(patch)) {
     if (key.startsWith("$")) continue;
     if (value === null) delete result[key];
+    else if (isRawExtension(schema) && isSameContainer(result[key], value))
+      throw plainFailure(
+        `unable to find api field in struct RawExtension for the json field ${JSON.stringify(key)}`,
+      );
     else
       result[key] = mergeValue(result[key], value, fieldSchema(schema, key), orderOf(patch, key));
   }
@@ -42,6 +46,11 @@ export function applyStrategicMergePatch(
     }
   }
   return result;
+}
+
+/** Two objects, or two lists: what cannot be merged without knowing its structure. */
+function isSameContainer(current: unknown, value: unknown): boolean {
+  return (isObject(current) && isObject(value)) || (Array.isArray(current) && Array.isArray(value));
 }
 
 function mergeValue(

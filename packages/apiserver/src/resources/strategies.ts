@@ -13,6 +13,7 @@ import {
 } from "../authorization/role-strategies.ts";
 import { autoscalerStrategy } from "../kinds/autoscaler/strategy.ts";
 import { configMapStrategy } from "../kinds/config-map/strategy.ts";
+import { controllerRevisionStrategy } from "../kinds/controller-revision/strategy.ts";
 import { definitionStrategy } from "../kinds/definition/strategy.ts";
 import { claimStrategy } from "../kinds/claim/strategy.ts";
 import { disruptionBudgetStrategy } from "../kinds/disruption-budget/strategy.ts";
@@ -39,6 +40,7 @@ export const strategies: Record<string, Strategy> = {
   Service: serviceStrategy,
   Deployment: deploymentStrategy,
   ReplicaSet: replicaSetStrategy,
+  ControllerRevision: controllerRevisionStrategy,
   Job: jobStrategy,
   CronJob: cronJobStrategy,
   HorizontalPodAutoscaler: autoscalerStrategy,

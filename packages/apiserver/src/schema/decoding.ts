@@ -6,6 +6,7 @@ import {
   fieldSchema,
   fullNameOf,
   isNamedField,
+  isRawExtension,
   itemSchema,
   resolve,
   type Schema,
@@ -54,6 +55,7 @@ export class Decoding {
   decode(value: unknown, schema: Schema, place: Place): unknown {
     if (value === null || value === undefined) return value;
     if (schema === quantitySchema) return quantity(value);
+    if (isRawExtension(schema)) return value;
     checkType(value, schema, place);
     if (typeof value === "string") return text(value, schema);
     if (Array.isArray(value)) this.#list(value, itemSchema(schema), place);

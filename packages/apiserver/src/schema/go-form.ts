@@ -1,6 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
 import { type GoField, structureOf } from "./go-structures.ts";
-import { fieldSchema, itemSchema, resolve, type Schema } from "./schema.ts";
+import { fieldSchema, isRawExtension, itemSchema, resolve, type Schema } from "./schema.ts";
 
 /** Empty lists and maps differ from absent ones until an object has been stored. */
 export type State = "as sent" | "stored";
@@ -62,6 +62,7 @@ function form(value: unknown, schema: Schema, state: State): unknown {
 
 function isNothing(value: unknown, { pointer }: GoField, schema: Schema, state: State): boolean {
   if (value === undefined || value === null) return true;
+  if (isRawExtension(schema)) return false;
   if (typeof value === "object" && state === "as sent") return false;
   if (Array.isArray(value)) return value.length === 0;
   if (typeof value === "object") return !structureOf(schema) && Object.keys(value).length === 0;

@@ -120,6 +120,11 @@ export function definitionNameOf(schema: Schema): string | undefined {
   return name?.slice(name.lastIndexOf(".") + 1);
 }
 
+/** `runtime.RawExtension`: any JSON, which is kept as it came, and of which nothing is known. */
+export function isRawExtension(schema: Schema | undefined): boolean {
+  return schema !== undefined && definitionNameOf(schema) === "RawExtension";
+}
+
 /** The schema of one field or map entry; undefined when the schema says nothing about it. */
 export function fieldSchema(schema: Schema | undefined, key: string): Schema | undefined {
   if (!schema) return undefined;

@@ -101,7 +101,7 @@ export const workloadColumns: Record<string, Column[]> = {
       const owner = metadata.ownerReferences?.find((each) => each.controller);
       return owner && `${owner.kind.toLowerCase()}/${owner.name}`;
     }),
-    column("Revision", ({ revision }: UnknownObject) => revision as number, integer),
+    column("Revision", ({ revision }: UnknownObject) => revision as number),
     ageColumn,
   ],
   Job: [

@@ -1,5 +1,11 @@
 import { type Function, functions, validateFunction, defaultFunction } from "@spry/function";
-import { apiVersionOf, isConflict, type KubeClient, type UnknownObject } from "@spry/kube";
+import {
+  apiVersionOf,
+  isConflict,
+  type KubeClient,
+  type StatusError,
+  type UnknownObject,
+} from "@spry/kube";
 import { connect, type GlobalOptions, urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { type Manifest, readManifests, resourceOf } from "../manifests.ts";
@@ -50,6 +56,16 @@ function checkFunction({ object, origin }: Manifest): void {
   );
 }
 
+const fieldManager = "spry-cli";
+
+/** `spry rollback` and `spry traffic` write fields, too: what the same user applies afterwards replaces that. */
+function isOwnConflict(error: unknown): boolean {
+  if (!isConflict(error)) return false;
+  const { causes = [] } = (error as StatusError).status.details ?? {};
+  const own = `conflict with "${fieldManager}"`;
+  return causes.length > 0 && causes.every(({ message }) => message?.startsWith(own));
+}
+
 async function applyOne(
   client: KubeClient,
   manifest: Manifest,
@@ -60,11 +76,12 @@ async function applyOne(
   const object = structuredClone(manifest.object);
   if (resource.namespaced) object.metadata.namespace ??= namespace;
   const label = `${resource.kind.toLowerCase()}/${object.metadata.name}`;
+  const write = (force: boolean) =>
+    client.apply(resource, object, { fieldManager, force, dryRun: options.dryRun ?? false });
   try {
-    const stored = await client.apply(resource, object, {
-      fieldManager: "spry-cli",
-      force: options.forceConflicts ?? false,
-      dryRun: options.dryRun ?? false,
+    const stored = await write(options.forceConflicts ?? false).catch((error: unknown) => {
+      if (!isOwnConflict(error)) throw error;
+      return write(true);
     });
     console.error(`${label} applied${options.dryRun ? " (dry run)" : ""}`);
     return stored;

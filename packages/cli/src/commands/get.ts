@@ -1,7 +1,8 @@
 import { dump } from "js-yaml";
 import { type Function, functions } from "@spry/function";
-import { isNotFound } from "@spry/kube";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
+import { findFunction } from "../find-function.ts";
+import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
 
 export interface GetOptions extends GlobalOptions {
@@ -12,7 +13,7 @@ export interface GetOptions extends GlobalOptions {
 export async function get(name: string | undefined, options: GetOptions): Promise<void> {
   const connection = await connect(options);
   const found = name
-    ? [await getOne(connection, name)]
+    ? [await findFunction(connection.client, connection.namespace, name)]
     : (
         await connection.client.list(functions, {
           namespace: options.allNamespaces ? undefined : connection.namespace,
@@ -28,23 +29,10 @@ export async function get(name: string | undefined, options: GetOptions): Promis
     const where = options.allNamespaces ? "in the cluster" : `in namespace ${connection.namespace}`;
     return console.error(`No Functions ${where}. \`spry apply -f FILE\` creates one.`);
   }
-  printTable(
-    ["NAMESPACE", "NAME", "STATUS", "RUNTIME", "REPLICAS", "AGE", "URL"],
-    found.map((object) => rowOf(object, connection)),
-  );
+  const header = ["NAMESPACE", "NAME", "STATUS", "RUNTIME", "REPLICAS", "AGE", "URL"];
+  const rows = found.map((object) => rowOf(object, connection));
+  for (const line of tableLines(header, rows)) console.log(line);
   if (name) printConditions(found[0]);
-}
-
-async function getOne({ client, namespace }: Connection, name: string): Promise<Function> {
-  try {
-    return await client.get(functions, { namespace, name });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new UserError(
-      `Function ${name} not found in namespace ${namespace}`,
-      "`spry get -A` lists all of them",
-    );
-  }
 }
 
 function rowOf(object: Function, { gateway }: Connection): string[] {
@@ -81,20 +69,6 @@ export function age(since: string | undefined, now = Date.now()): string {
   if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)}m`;
   if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)}h`;
   return `${Math.floor(seconds / 86400)}d`;
-}
-
-function printTable(header: string[], rows: string[][]): void {
-  const widths = header.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  for (const row of [header, ...rows]) {
-    console.log(
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("   ")
-        .trimEnd(),
-    );
-  }
 }
 
 function printConditions(object: Function | undefined): void {

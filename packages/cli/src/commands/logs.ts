@@ -1,6 +1,6 @@
-import { functions } from "@spry/function";
-import { isNotFound, type KubeClient, type Pod, resources } from "@spry/kube";
+import { type KubeClient, type Pod, resources } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { findFunction } from "../find-function.ts";
 import { UserError } from "../user-error.ts";
 
 export interface LogsOptions extends GlobalOptions {
@@ -14,7 +14,7 @@ const label = "serverless.kyma-project.io";
 
 export async function logs(name: string, options: LogsOptions): Promise<void> {
   const { client, namespace } = await connect(options);
-  await requireFunction(client, namespace, name);
+  await findFunction(client, namespace, name);
   const labelSelector = options.build
     ? `${label}/function-name=${name},${label}/resource!=deployment`
     : `${label}/function-name=${name},${label}/resource=deployment`;
@@ -42,18 +42,6 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
     if (type === "BOOKMARK" || !started || seen.has(object.metadata.uid)) continue;
     seen.add(object.metadata.uid);
     void print(client, object, options, printer);
-  }
-}
-
-async function requireFunction(client: KubeClient, namespace: string, name: string): Promise<void> {
-  try {
-    await client.get(functions, { namespace, name });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new UserError(
-      `Function ${name} not found in namespace ${namespace}`,
-      "`spry get -A` lists all of them",
-    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Function, functions, type TrafficShare, validateFunction } from "@spry/function";
-import { isNotFound, type KubeClient } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { findFunction } from "../find-function.ts";
 import { UserError } from "../user-error.ts";
 
 export interface TrafficOptions extends GlobalOptions {
@@ -20,7 +20,7 @@ export async function traffic(
   options: TrafficOptions,
 ): Promise<void> {
   const { client, namespace } = await connect(options);
-  const fn = await find(client, namespace, name);
+  const fn = await findFunction(client, namespace, name);
   if (shares === undefined && !options.tag?.length) return console.log(describe(fn));
   const wanted = withTags(shares === undefined ? present(fn) : parseShares(shares), options.tag);
   const changed = { ...fn, spec: { ...fn.spec, traffic: wanted } };
@@ -86,16 +86,4 @@ function describe(fn: Function): string {
     return `${String(percent).padStart(3)} %  ${which}${tag ? `  (tag ${tag})` : ""}`;
   });
   return rows.join("\n");
-}
-
-async function find(client: KubeClient, namespace: string, name: string): Promise<Function> {
-  try {
-    return await client.get(functions, { namespace, name });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new UserError(
-      `Function ${name} not found in namespace ${namespace}`,
-      "`spry get -A` lists all of them",
-    );
-  }
 }

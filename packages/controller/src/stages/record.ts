@@ -26,7 +26,7 @@ import {
 } from "@spry/kube";
 import { deleteIfThere, isRefusal, removeLeftover } from "../children.ts";
 import { desiredKService } from "../desired/kservice.ts";
-import { digestOf } from "../digest.ts";
+import { digestOf, inOrder } from "../digest.ts";
 import { type KnownRevision, knownRevisionOf, ownRevisions } from "../history/known-revision.ts";
 import { type Deps, done, type Draft, type Outcome, type Stage } from "../stage.ts";
 
@@ -110,7 +110,8 @@ async function record(
       ownerReferences: [controllerRef(functions, fn)],
     },
     revision,
-    data,
+    // kube-apiserver refuses `kubectl label` as a change of the data when their text is in another order.
+    data: inOrder(data) as RevisionData,
   };
   try {
     await client.create(functionRevisions, object, { fieldManager: managedBy });

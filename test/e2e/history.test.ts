@@ -1,0 +1,247 @@
+/** The history of Functions, and the way back: by the command, under load, over crashes. */
+import { cpSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { imagesInUse } from "@spry/controller";
+import { createRegistry } from "@spry/image";
+import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
+import { GitHttpServer, TestRepository } from "@spry/source/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { allowGitServers } from "../support/git-addresses.ts";
+import { Load } from "../support/load.ts";
+import { functionManifest, pause, Platform } from "../support/platform.ts";
+
+const platform = new Platform();
+const repository = new TestRepository();
+let server: GitHttpServer;
+
+beforeAll(async () => {
+  await platform.start();
+  await allowGitServers(platform, [platform.hostAddress]);
+  repository.commit({ "handler.js": answering("first"), "package.json": "{}" });
+  server = await GitHttpServer.start({ root: repository.root, host: platform.hostAddress });
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  repository[Symbol.dispose]();
+  await platform.remove();
+});
+
+interface Entry {
+  revision: number;
+  author?: string;
+  image: string;
+  source: { type: string; reference?: string; commit?: string };
+  serves: number;
+}
+
+function answering(text: string): string {
+  return `module.exports = { main: () => ${JSON.stringify(text)} };`;
+}
+
+const answers = (name: string, text: string) =>
+  platform.callUntil(`${name}.default`, ({ status, body }) => status === 200 && body === text);
+
+async function edit(name: string, text: string, spec: Record<string, unknown> = {}) {
+  await platform.k("apply -f -", functionManifest(name, answering(text), spec));
+  await answers(name, text);
+}
+
+/** Newest first. */
+async function historyOf(name: string): Promise<Entry[]> {
+  const { code, stdout, stderr } = await platform.spry(["history", name, "-o", "json"]);
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout) as Entry[];
+}
+
+const numbersOf = async (name: string) => (await historyOf(name)).map(({ revision }) => revision);
+const jobsOf = async (name: string) =>
+  (await platform.k(`get jobs -l serverless.kyma-project.io/function-name=${name} -o name`)).split(
+    "\n",
+  ).length;
+const settled = (name: string, revision: number) =>
+  platform.k(`wait --for=jsonpath={.status.revision}=${revision} function/${name} --timeout=60s`);
+
+async function rollback(name: string, ...args: string[]) {
+  const result = await platform.spry(["rollback", name, ...args]);
+  expect(result.code, result.stderr).toBe(0);
+  return result;
+}
+
+async function loadOn(name: string): Promise<Load> {
+  const load = new Load(Number(platform.gateway.port), `${name}.default.localhost`);
+  load.start(100);
+  return load;
+}
+
+describe("an inline Function", () => {
+  test("has a history that says who changed what when, and what serves", async () => {
+    await edit("dice", "one", { replicas: 2 });
+    await edit("dice", "two", { replicas: 2, env: [{ name: "B", value: "2" }] });
+    await settled("dice", 2);
+    const [second, first] = await historyOf("dice");
+    expect(second).toMatchObject({ revision: 2, serves: 100, source: { type: "inline" } });
+    expect(first).toMatchObject({ revision: 1, serves: 0 });
+    expect(first?.author).toBe(second?.author);
+    expect(first?.author).toMatch(/\S/);
+    const { stdout } = await platform.spry(["history", "dice"]);
+    expect(stdout).toMatch(
+      /^REVISION +TIME +AUTHOR +RUNTIME +SOURCE +IMAGE +SERVES\n2 .*100 %\n1 /,
+    );
+    const table = await platform.k("get controllerrevisions");
+    expect(table).toMatch(/^NAME +CONTROLLER +REVISION +AGE\ndice-00001 +function[^ ]*\/dice +1 /);
+  });
+
+  test("returns to a revision without a build, and no request fails", async () => {
+    const load = await loadOn("dice");
+    const builds = await jobsOf("dice");
+    const begin = performance.now();
+    const { stderr } = await rollback("dice", "--no-wait");
+    expect(stderr).toContain("function/dice rolled back to revision 1 (nodejs24, inline sha256:");
+    const applied = performance.now();
+    await answers("dice", "one");
+    const end = performance.now();
+    console.log(
+      `rolled back: ${Math.round(applied - begin)} ms for the command, ${Math.round(end - applied)} ms until it serves`,
+    );
+    await settled("dice", 3);
+    // The other Pod of before is gone, too.
+    await platform.k("rollout status deployment/dice --timeout=60s");
+    await pause(300);
+    await load.stop();
+    expect(load.failures).toEqual([]);
+    expect(await jobsOf("dice")).toBeLessThanOrEqual(builds);
+    const spec = JSON.parse(await platform.k("get function dice -o jsonpath={.spec}"));
+    expect(spec.env).toBeUndefined();
+    expect(spec.replicas).toBe(2);
+    const [third, , first] = await historyOf("dice");
+    expect(third).toMatchObject({ revision: 3, serves: 100, image: first?.image });
+  });
+
+  test("goes back and forth, and an apply afterwards has no conflict", async () => {
+    const { stderr } = await rollback("dice", "--to", "2");
+    expect(stderr).toMatch(/revision 4 serves after [\d.]+ s/);
+    await answers("dice", "two");
+    const manifest = functionManifest("dice", answering("three"));
+    const { code, stderr: applied } = await platform.spry(["apply", "-f", "-"], manifest);
+    expect(code, applied).toBe(0);
+    await answers("dice", "three");
+  });
+
+  test.each([
+    [["dice", "--to", "99"], "Function dice has no revision 99; it has 5, 4, 3, 2, 1"],
+    [["dice", "--to", "5"], "Function dice already specifies what revision 5 is"],
+    [["dice", "--to", "none"], "none is not a valid number of a revision"],
+    [["nobody"], "Function nobody not found in namespace default"],
+  ])("spry rollback %j is refused", async (args, message) => {
+    const { code, stderr } = await platform.spry(["rollback", ...args]);
+    expect(stderr).toContain(`error: ${message}`);
+    expect(code).toBe(1);
+  });
+
+  test("without a version that was deployed there is no history", async () => {
+    const dependencies = JSON.stringify({ dependencies: { "is-number": "999.0.0" } });
+    await platform.k(
+      "apply -f -",
+      functionManifest("broken", answering("never"), { dependencies }),
+    );
+    await platform.k("wait --for=condition=BuildReady=False function/broken --timeout=60s");
+    const { code, stderr } = await platform.spry(["history", "broken"]);
+    expect(stderr).toContain("Function broken has no history yet");
+    expect(code).toBe(1);
+    await platform.k("delete function broken");
+  });
+
+  test("that is being deleted is not rolled back", async () => {
+    await platform.k(
+      `patch function dice --type=merge -p {"metadata":{"finalizers":["test/hold"]}}`,
+    );
+    await platform.k("delete function dice --wait=false");
+    const { stderr } = await platform.spry(["rollback", "dice"]);
+    expect(stderr).toContain("Function dice is being deleted");
+    await platform.k(`patch function dice --type=merge -p {"metadata":{"finalizers":null}}`);
+  });
+
+  test("takes its history along", async () => {
+    await expect.poll(() => platform.k("get controllerrevisions -o name")).toBe("");
+  });
+});
+
+describe("a Function from Git", () => {
+  const function_ = (name: string) => {
+    const url = `${server.origin}/shop.git`;
+    const gitRepository = { url, reference: "main", baseDir: "/" };
+    const check = { "serverless.kyma-project.io/git-check-interval": "5s" };
+    return functionManifest(name, "", { source: { gitRepository } }, { annotations: check });
+  };
+
+  test("returns to the commit of a revision, and says that it is pinned; no request fails", async () => {
+    await platform.k("apply -f -", function_("vine"));
+    await answers("vine", "first");
+    repository.commit({ "handler.js": answering("second") });
+    await answers("vine", "second");
+    await settled("vine", 2);
+    const load = await loadOn("vine");
+    const { stderr } = await rollback("vine");
+    await answers("vine", "first");
+    await platform.k("rollout status deployment/vine --timeout=60s");
+    await load.stop();
+    expect(load.failures).toEqual([]);
+    const [third, second, first] = await historyOf("vine");
+    const commit = first?.source.commit ?? "";
+    expect(stderr).toContain(`reference is now the commit ${commit}, and was main`);
+    expect(third?.source).toMatchObject({ reference: commit, commit });
+    // A commit is nobody's request.
+    expect(second?.author).toBeUndefined();
+    expect(first?.author).toBe(third?.author);
+    expect(await jobsOf("vine")).toBeLessThanOrEqual(3);
+  });
+
+  test("follows its branch again when its manifest is applied again", async () => {
+    await platform.k("apply -f -", function_("vine"));
+    await answers("vine", "second");
+  });
+});
+
+test("twenty edits leave ten revisions, whose images a cleaning keeps", async () => {
+  for (let number = 1; number <= 12; number++) await edit("many", `text ${number}`);
+  for (let number = 1; number <= 8; number++)
+    await platform.k(
+      `patch function many --type=merge -p {"spec":{"env":[{"name":"N","value":"${number}"}]}}`,
+    );
+  await expect.poll(async () => (await numbersOf("many"))[0]).toBe(20);
+  await expect.poll(() => numbersOf("many")).toEqual([20, 19, 18, 17, 16, 15, 14, 13, 12, 11]);
+
+  // Some days later: a registry on a copy of the images, told what the cluster uses.
+  const client = new KubeClient(httpsTransport(loadKubeconfig(platform.kubeconfig)));
+  const inUse = await imagesInUse(client, { runtimeImages: {}, builderImage: "none" });
+  const dir = mkdtempSync(path.join(tmpdir(), "registry-"));
+  cpSync(path.join(platform.dataDir, "registry"), dir, { recursive: true });
+  const later = { now: () => Date.now() + 3 * 24 * 3_600_000 };
+  const registry = createRegistry({ dir, clock: later, retention: { previousImages: 0 } });
+  const { port, close } = await registry.listen({ host: "127.0.0.1", port: 0 });
+  const { manifests } = await registry.clean(inUse);
+  expect(manifests).toBeGreaterThan(0);
+  for (const { image } of await historyOf("many")) {
+    const digest = image.split("@")[1];
+    const url = `http://127.0.0.1:${port}/v2/default/many/manifests/${digest}`;
+    expect((await fetch(url, { method: "HEAD" })).status).toBe(200);
+  }
+  await close();
+  await registry.close();
+});
+
+test("kill -9 of the platform during a rollback: it ends as if nothing had happened", async () => {
+  await edit("crash", "one");
+  await edit("crash", "two");
+  await settled("crash", 2);
+  for (const [round, text] of ["one", "two", "one"].entries()) {
+    await rollback("crash", "--no-wait");
+    await pause(round * 40);
+    await platform.kill();
+    await platform.start();
+    await answers("crash", text);
+    await settled("crash", 3 + round);
+  }
+  expect(await numbersOf("crash")).toEqual([5, 4, 3, 2, 1]);
+});
