@@ -2,7 +2,7 @@
 import { functionCrd, gitRepositoryCrd } from "@spry/function";
 import { serverlessCrd } from "@spry/controller";
 import { type KubeClient, type Resource, resources } from "@spry/kube";
-import { settingsNamespace } from "@spry/serving";
+import { installServing, settingsNamespace } from "@spry/serving";
 import { aggregatedRoles } from "../install/access.ts";
 import { type InstalledObject } from "../install/parts.ts";
 import { identityObjects } from "./identities.ts";
@@ -18,6 +18,8 @@ export async function applySystemObjects(client: KubeClient): Promise<void> {
   await Promise.all([
     ...access.map((each) => client.apply(accessResource(each), each, { force: true })),
     ...definitions.map((each) => client.apply(resources.customResourceDefinitions, each)),
+    // The gateway, which starts next, watches them.
+    installServing(client),
   ]);
 }
 

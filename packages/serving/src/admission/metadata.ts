@@ -1,4 +1,10 @@
-import { knativeAnnotations, knativeLabels, type RevisionTemplate } from "@spry/function";
+import {
+  type Configuration,
+  knativeAnnotations,
+  knativeLabels,
+  type KService,
+  type RevisionTemplate,
+} from "@spry/function";
 import { deepEqual, type KubeObject, mergePatchBetween, type ObjectMeta } from "@spry/kube";
 import { type Annotations, find, servingKeys } from "../annotations.ts";
 import { type AutoscalerSettings } from "../settings/autoscaler-settings.ts";
@@ -91,10 +97,13 @@ export function checkTemplateMetadata(
 }
 
 /** Who brings a name for the Revision brings another one with each change. */
-export function checkNameChange(template: RevisionTemplate, before: RevisionTemplate): FieldErrors {
+export function checkNameChange(
+  { spec: { template } }: KService | Configuration,
+  { spec: { template: before } }: KService | Configuration,
+): FieldErrors {
   const errors = new FieldErrors();
-  const name = template.metadata?.name;
-  if (!name || name !== before.metadata?.name || deepEqual(template, before)) return errors;
+  const name = template?.metadata?.name;
+  if (!name || name !== before?.metadata?.name || deepEqual(template, before)) return errors;
   return errors.add(
     "Saw the following changes without a name change (-old +new)",
     "metadata.name",

@@ -27,7 +27,7 @@ export const validateService: Validate<KService> = (service, before, settings) =
   errors.via("spec", checkTraffic(service.spec.traffic ?? [], { ofService: true }));
   if (before) {
     errors.via("metadata.annotations", checkUserInfo(service, before));
-    errors.via("spec.template", checkNameChange(service.spec.template, before.spec.template));
+    errors.via("spec.template", checkNameChange(service, before));
   }
   return errors;
 };
@@ -40,7 +40,7 @@ export const validateConfiguration: Validate<Configuration> = (object, before, s
   if (before) {
     if (!object.metadata.ownerReferences?.length)
       errors.via("metadata.annotations", checkUserInfo(object, before));
-    errors.via("spec.template", checkNameChange(object.spec.template, before.spec.template));
+    errors.via("spec.template", checkNameChange(object, before));
   }
   return errors;
 };
@@ -69,10 +69,10 @@ export const validateRoute: Validate<Route> = (route, before) => {
 };
 
 function checkTemplate(object: KService | Configuration, settings: Settings): FieldErrors {
-  const { template } = object.spec;
+  const template = object.spec.template ?? {};
   const errors = new FieldErrors();
   const { name = "" } = object.metadata;
-  errors.via("template.spec", checkRevisionSpec(template.spec, settings.defaults));
+  errors.via("template.spec", checkRevisionSpec(template.spec ?? {}, settings.defaults));
   errors.via("template", checkTemplateMetadata(template, name, settings.autoscaler));
   return errors;
 }
