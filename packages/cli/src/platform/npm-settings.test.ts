@@ -7,7 +7,10 @@ test("the way to the registry is carried over, credentials and everything else a
     "@acme:registry": "https://acme.example/",
     cafile: "/etc/ca.pem",
     ca: ["-----BEGIN\nA", "-----BEGIN\nB"],
-    proxy: null,
+    proxy: "http://me:se@cret@proxy.example:3128/",
+    "https-proxy": "me:secret@proxy.example:3128",
+    noproxy: ".example,10.0.0.0/8",
+    "@own:registry": "https://token@own.example/@own/",
     "strict-ssl": true,
     "//mirror.example/:_authToken": "secret",
     _auth: "secret",
@@ -19,6 +22,10 @@ test("the way to the registry is carried over, credentials and everything else a
     "cafile=/etc/ca.pem",
     "ca[]=-----BEGIN\\nA",
     "ca[]=-----BEGIN\\nB",
+    "proxy=http://proxy.example:3128/",
+    "https-proxy=proxy.example:3128",
+    "noproxy=.example,10.0.0.0/8",
+    "@own:registry=https://own.example/@own/",
     "strict-ssl=true",
   ]);
 });

@@ -1,14 +1,15 @@
 /**
  * This machine's way to its package registry: mirror, proxy, certificates. Builds run with a clean
  * environment and know nothing of a person's npm configuration, so what npm needs to get through is
- * written to a file of its own. Credentials are not part of it: they belong into the Secret
- * `serverless-package-registry-config`.
+ * written to a file of its own. Credentials, also those in addresses of proxies, are not part of it: they belong into the
+ * Secret `serverless-package-registry-config`.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { type Logger, messageOf } from "@spry/kube";
 import { writeAtomically } from "./data-dir.ts";
 import { npmCli } from "./npm-cli.ts";
+import { withoutCredentials } from "./without-credentials.ts";
 
 const carried = new Set([
   "registry",
@@ -52,6 +53,11 @@ export function npmrcOf(all: Record<string, unknown>): string {
       Array.isArray(value) ? value.map((one) => [`${key}[]`, one]) : [[key, value]],
     )
     .filter(([, value]) => value !== null && value !== "" && typeof value !== "object")
-    .map(([key, value]) => `${key}=${String(value).replaceAll("\n", "\\n")}`);
+    .map(([key = "", value]) => `${key}=${textOf(key, value)}`);
   return `${lines.join("\n")}\n`;
+}
+
+function textOf(key: string, value: unknown): string {
+  const text = String(value).replaceAll("\n", "\\n");
+  return /registry$|proxy$/.test(key) ? withoutCredentials(text) : text;
 }

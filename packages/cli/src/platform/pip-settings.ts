@@ -8,6 +8,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { type Logger, messageOf } from "@spry/kube";
 import { writeAtomically } from "./data-dir.ts";
+import { withoutCredentials } from "./without-credentials.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -105,8 +106,4 @@ function settingsIn(text: string): Map<string, string> {
     }
   }
   return new Map([...sections.values()].flatMap((each) => [...each]));
-}
-
-function withoutCredentials(value: string): string {
-  return value.replace(/(:\/\/)[^/@\s]+@/g, "$1");
 }

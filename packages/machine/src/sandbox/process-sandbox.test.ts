@@ -97,6 +97,18 @@ describe.each(kinds)("$kind", ({ opener }) => {
     open = opener;
   });
 
+  test("variables with names that no shell can set reach the program, which can say that it is ready", async () => {
+    const { output, exit } = await runOnce(
+      {
+        "app/main.cjs": `require("node:fs").writeSync(3, "ready\\n");
+          console.log(JSON.stringify([process.env["a.b-c"], process.env.UID]))`,
+      },
+      { env: { "a.b-c": "it's", UID: "7" } },
+    );
+    expect(exit).toMatchObject({ exitCode: 0 });
+    expect(JSON.parse(output)).toEqual(["it's", "7"]);
+  });
+
   test("a container sees exactly the environment that its Pod and the sandbox give it", async () => {
     process.env["SPRY_TEST_SECRET_OF_THE_HOST"] = "x";
     onTestFinished(() => void delete process.env["SPRY_TEST_SECRET_OF_THE_HOST"]);

@@ -123,6 +123,7 @@ class ProcessSandbox implements Sandbox {
     this.#hasRecovered = true;
     await this.#endStrays();
     new Jails(this.#dataDir).removeAllBut(new Set(recovered.map(({ uid }) => uid)));
+    Jails.removeOrphans();
     this.#services.prepare();
     // So that the first Pod need not wait for it.
     await this.#interpreters.ensure(Interpreters.own, () => {});

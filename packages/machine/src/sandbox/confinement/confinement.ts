@@ -12,7 +12,7 @@ import { release } from "node:os";
 import path from "node:path";
 import { Jails } from "./jails.ts";
 import { type Bind, mountTable } from "./mount-table.ts";
-import { startFile, startScript } from "./start-file.ts";
+import { filesFor, startFile, startFiles } from "./start-file.ts";
 import { systemView, writeRoot } from "./system-view.ts";
 import { findTools, type Tools } from "./tools.ts";
 
@@ -97,10 +97,14 @@ export class Confinement {
     writeRoot(root, this.#system, { uid, gid });
     // What lies behind a link is there by its real name.
     const links = [...this.#system.links.keys()];
-    const real = binds.filter((bind) => !links.some((link) => bind.path.startsWith(`${link}/`)));
+    const own: Bind[] = filesFor(program.env).map((file) => ({ path: file, access: "read" }));
+    const real = [...binds, ...own].filter(
+      (bind) => !links.some((link) => bind.path.startsWith(`${link}/`)),
+    );
     const table = mountTable({ jail, root }, [...this.#system.binds, ...real]);
     writeFileSync(path.join(jail, "fstab"), table);
-    this.#writeStart(root + startFile, startScript(program.env), confined);
+    for (const [file, text] of Object.entries(startFiles(program.env)))
+      this.#writeStart(root + file, text, confined);
     writeWayIn(jail);
     const { sh, unshare, mount, pivotRoot, umount } = this.#tools;
     const isRoot = this.kind === "root";

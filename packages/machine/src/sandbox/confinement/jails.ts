@@ -1,12 +1,16 @@
 import { createHash } from "node:crypto";
 import {
   chmodSync,
+  existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
+  readlinkSync,
   realpathSync,
   rmdirSync,
   rmSync,
   statfsSync,
+  symlinkSync,
 } from "node:fs";
 import path from "node:path";
 import { listNames } from "../records.ts";
@@ -15,24 +19,29 @@ import { listNames } from "../records.ts";
 const memory = "/dev/shm";
 /** A root directory takes a quarter of it. */
 const enough = { bytes: 2 * 1024 * 1024, files: 512 };
+const prefix = "spry-";
+/** A link in a directory in memory, to the data directory that it is for. */
+const ownerLink = ".data-dir";
 
 /**
  * Where the root directories of a data directory's containers are: `<dir>/<Pod's uid>/<container>/`, and nothing but
  * mount points and links in them.
  */
 export class Jails {
+  readonly #dataDir: string;
   readonly #inMemory: string;
   readonly #onDisk: string;
 
   constructor(dataDir: string) {
     const real = realpathSync(dataDir);
     const hash = createHash("sha256").update(real).digest("hex").slice(0, 16);
-    this.#inMemory = path.join(memory, `spry-${hash}`);
+    this.#dataDir = real;
+    this.#inMemory = path.join(memory, `${prefix}${hash}`);
     this.#onDisk = path.join(real, "jails");
   }
 
   of(podUid: string, container: string): string {
-    const dir = hasRoom(memory) && makeOurs(this.#inMemory) ? this.#inMemory : this.#onDisk;
+    const dir = hasRoom(memory) && this.#makeInMemory() ? this.#inMemory : this.#onDisk;
     // Within the data directory, which is this user's.
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     chmodSync(dir, 0o700);
@@ -43,22 +52,58 @@ export class Jails {
   remove(podUid: string): void {
     for (const dir of this.#own()) {
       rmSync(path.join(dir, podUid), { recursive: true, force: true });
-      try {
-        rmdirSync(dir);
-      } catch {
-        // There are others, or there was none.
-      }
+      removeIfEmpty(dir);
     }
+  }
+
+  #makeInMemory(): boolean {
+    if (!makeOurs(this.#inMemory)) return false;
+    const link = path.join(this.#inMemory, ownerLink);
+    if (!lstatSync(link, { throwIfNoEntry: false })) symlinkSync(this.#dataDir, link);
+    return true;
   }
 
   /** What earlier platforms have left. */
   removeAllBut(podUids: ReadonlySet<string>): void {
     const left = new Set(this.#own().flatMap((dir) => listNames(dir)));
+    left.delete(ownerLink);
     for (const uid of left) if (!podUids.has(uid)) this.remove(uid);
+    for (const dir of this.#own()) removeIfEmpty(dir);
+  }
+
+  /** What platforms have left whose data directories were deleted before they could end. */
+  static removeOrphans(dir = memory): void {
+    for (const name of listNames(dir)) {
+      const orphan = path.join(dir, name);
+      if (!name.startsWith(prefix) || !isOurs(orphan)) continue;
+      const owner = ownerOf(orphan);
+      // Without a link, it is of an earlier version: what is in use there is not known.
+      if (owner === undefined) removeIfEmpty(orphan);
+      else if (!existsSync(owner)) rmSync(orphan, { recursive: true, force: true });
+    }
   }
 
   #own(): string[] {
     return [this.#inMemory, this.#onDisk].filter(isOurs);
+  }
+}
+
+function ownerOf(dir: string): string | undefined {
+  try {
+    return readlinkSync(path.join(dir, ownerLink));
+  } catch {
+    return undefined;
+  }
+}
+
+/** When it holds no Pod's any more. */
+function removeIfEmpty(dir: string): void {
+  try {
+    if (readdirSync(dir).some((name) => name !== ownerLink)) return;
+    rmSync(path.join(dir, ownerLink), { force: true });
+    rmdirSync(dir);
+  } catch {
+    // There are others by now, or there was none.
   }
 }
 

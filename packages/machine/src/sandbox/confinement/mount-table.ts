@@ -68,9 +68,10 @@ function makeMountPoint(target: string, isDirectory: boolean): void {
   if (!isDirectory) writeFileSync(target, "");
 }
 
+/** What separates fields and lines of the table, in ASCII: the bytes of other characters mean themselves. */
 function escaped(file: string): string {
   return file.replace(
-    /[\s\\#]/g,
+    /[\t-\r \\#]/g,
     (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`,
   );
 }

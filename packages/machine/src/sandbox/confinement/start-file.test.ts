@@ -3,7 +3,34 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { temporaryDirectory } from "../../testing.ts";
-import { startScript } from "./start-file.ts";
+import { startFile, startFiles } from "./start-file.ts";
+
+/** The script, which finds the other files beside it instead of in a container's root directory. */
+function written(env: Record<string, string>): string {
+  const dir = temporaryDirectory();
+  const files = Object.entries(startFiles(env));
+  for (const [file, text] of files) {
+    const moved = files.reduce(
+      (all, [other]) => all.replaceAll(` ${other} `, ` ${dir}${other} `),
+      text,
+    );
+    writeFileSync(path.join(dir, file), moved);
+  }
+  return path.join(dir, startFile);
+}
+
+test("no variable is on a command line, where every user of the machine could read it", () => {
+  const env = { "a.b-c": "secret-value", UID: "secret-value", PLAIN: "secret-value" };
+  const file = written({ PATH: "/usr/bin:/bin", ...env });
+  // What the script starts is what others see of it.
+  const text = execFileSync("/bin/sh", ["-x", file, "exec", "/", "cat", "/proc/self/environ"], {
+    stdio: ["ignore", "pipe", "pipe"],
+  }).toString();
+  expect(text.match(/secret-value/g)).toHaveLength(3);
+  const script = Object.entries(startFiles(env)).find(([name]) => name === startFile)?.[1] ?? "";
+  for (const line of script.split("\n").filter((each) => each.includes("exec ")))
+    expect(line).not.toContain("secret-value");
+});
 
 test.each([
   { name: "quotes and lines", env: { TEXT: 'it\'s "so"\n$HOME `id`' } },
@@ -12,8 +39,7 @@ test.each([
   { name: "what helpers are not given", env: { LD_LIBRARY_PATH: "/x", BASH_ENV: "/y" } },
   { name: "nothing", env: {} },
 ])("a program gets exactly its environment: $name", ({ env }) => {
-  const file = path.join(temporaryDirectory(), "start");
-  writeFileSync(file, startScript({ PATH: "/usr/bin:/bin", ...env }));
+  const file = written({ PATH: "/usr/bin:/bin", ...env });
   for (const how of ["run", "exec"]) {
     const text = execFileSync("/bin/sh", [file, how, "/", "env", "-0"], {
       env: { PATH: "/usr/bin:/bin", SPRY_ROOT: "/x" },
@@ -29,8 +55,7 @@ test.each([
 });
 
 test("a program's exit code and its output are its own, and its end by a signal is not commented", () => {
-  const file = path.join(temporaryDirectory(), "start");
-  writeFileSync(file, startScript({ PATH: "/usr/bin:/bin" }));
+  const file = written({ PATH: "/usr/bin:/bin" });
   const run = (script: string) => {
     const argv = [
       "-c",
