@@ -4,11 +4,9 @@ import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
 import { createLogger } from "./logger.ts";
 
-const [kubeconfig, host = "127.0.0.1", port = "0"] = process.argv.slice(2);
+/** `own`: where Services that are served on demand have their addresses or ports (ADR 0018). */
+const [kubeconfig, host = "127.0.0.1", port = "0", ...own] = process.argv.slice(2);
 const log = createLogger({ name: "gateway" });
-
-/** Processes of one machine share its loopback: there each Service that is served on demand has an address (ADR 0018). */
-const serviceAddresses = "127.96.0.0/12";
 
 function report(line: string): void {
   try {
@@ -24,7 +22,7 @@ function report(line: string): void {
 try {
   const config = loadKubeconfig(kubeconfig);
   const client = new KubeClient(httpsTransport(config));
-  const gateway = createGateway({ client, log, inside: { own: [serviceAddresses] } });
+  const gateway = createGateway({ client, log, inside: { own } });
   const server = await gateway.listen({ host, port: Number(port) });
   const admin = await gateway.listenAdmin({ host, port: 0 });
   await gateway.ready;

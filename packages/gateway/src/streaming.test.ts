@@ -160,6 +160,16 @@ describe("a body", () => {
   });
 });
 
+test("a response's head is passed on at once, before there is any body", async () => {
+  await running((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.flushHeaders();
+  });
+  const response = await responseTo(open({ method: "GET" }).end());
+  expect(response.headers["content-type"]).toBe("text/event-stream");
+  response.destroy();
+});
+
 test("HTTP/1.0 is spoken too", async () => {
   await running((_, response) => {
     response.write("one,");

@@ -16,3 +16,8 @@ export function gatewayAddressing(
     return { kind: "address", port: gateway.port };
   return { kind: "port", addresses: () => [hostAddress] };
 }
+
+/** All addresses that it may give to Services, for the gateway to listen on. */
+export function callerAddresses({ hostAddress }: Pick<Sandbox, "hostAddress">): string[] {
+  return ["127.96.0.0/12", hostAddress];
+}

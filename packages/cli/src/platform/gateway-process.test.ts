@@ -39,6 +39,7 @@ const start = (config: string) =>
     kubeconfig: config,
     host: "127.0.0.1",
     port: 0,
+    callerAddresses: ["127.96.0.0/12"],
     fingerprint: "one",
     log: silentLogger,
   });

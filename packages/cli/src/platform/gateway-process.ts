@@ -23,6 +23,8 @@ export interface GatewayOptions {
   host: string;
   /** 0 picks a free port. */
   port: number;
+  /** Addresses and blocks at which it listens for callers among the Pods (ADR 0018). */
+  callerAddresses: readonly string[];
   /** Changes whenever a running gateway no longer fits: version, API server's address. */
   fingerprint: string;
   log: Logger;
@@ -100,6 +102,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
     options.kubeconfig,
     options.host,
     String(options.port),
+    ...options.callerAddresses,
   ];
   const child = spawn(process.execPath, args, {
     detached: true,

@@ -51,7 +51,7 @@ import { writePipSettings } from "./pip-settings.ts";
 import { openRegistry } from "./registry.ts";
 import { openSandbox } from "./sandbox.ts";
 import { startPushServer } from "../push-server.ts";
-import { gatewayAddressing } from "./gateway-addressing.ts";
+import { callerAddresses, gatewayAddressing } from "./gateway-addressing.ts";
 import { remarkOwnership } from "../serving-remark.ts";
 import { createServingWebhooks } from "../serving-webhooks.ts";
 import { ensureSystemImages } from "./system-images.ts";
@@ -190,7 +190,13 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
           kubeconfig: gatewayKubeconfig,
           host,
           port,
-          fingerprint: `${version} ${apiServer} ${hashOf(certificates.gateway.cert)}`,
+          callerAddresses: callerAddresses(sandbox),
+          fingerprint: [
+            version,
+            apiServer,
+            hashOf(certificates.gateway.cert),
+            sandbox.hostAddress,
+          ].join(" "),
           log,
         }),
       );

@@ -15,12 +15,18 @@ const maxRetryMs = 30_000;
 const leaveMs = 5_000;
 const keepAliveProbeMs = 60_000;
 
+/** A slice that names an entrance. */
+export interface User {
+  service: ObjectKey;
+  /** When the slice was created; where two name the same address, the older one has it. */
+  since: string;
+}
+
 /** An address and port at which one Service is called. */
 export class Entrance {
   readonly #options: EntranceOptions;
   readonly #server: Server;
-  /** Slices that name it, each with its Service; the first one counts. */
-  readonly #users = new Map<ObjectKey, ObjectKey>();
+  readonly #users = new Map<ObjectKey, User>();
   #service: ObjectKey = "";
   #retryMs = firstRetryMs;
   #isListening = false;
@@ -51,27 +57,23 @@ export class Entrance {
     return this.#users.size === 0;
   }
 
-  use(slice: ObjectKey, service: ObjectKey): void {
+  use(slice: ObjectKey, user: User): void {
     if (this.isLeaving) {
       this.#cancel();
       this.#listen();
     }
-    this.#users.set(slice, service);
-    const [first = service] = this.#users.values();
-    this.#service = first;
-    if (first === service) return;
+    this.#users.set(slice, user);
+    this.#settle();
+    if (this.#users.size === 1) return;
     const { host, port, log } = this.#options;
-    log.warn({ host, port, service, used: first }, "two Services have the same address");
+    const fields = { host, port, service: user.service, used: this.#service };
+    log.warn(fields, "two Services have the same address");
   }
 
   /** The slice no longer names it. Without any, it is closed after a while; `closed` is called then. */
   leave(slice: ObjectKey, closed: () => void): void {
     this.#users.delete(slice);
-    const [next] = this.#users.values();
-    if (next !== undefined) {
-      this.#service = next;
-      return;
-    }
+    if (this.#users.size > 0) return this.#settle();
     this.#cancel();
     this.#cancel = this.#options.clock.after(leaveMs, () => {
       closed();
@@ -84,6 +86,12 @@ export class Entrance {
     this.#cancel();
     this.#closed ??= new Promise((resolve) => this.#server.close(() => resolve()));
     return this.#closed;
+  }
+
+  #settle(): void {
+    const users = [...this.#users.values()];
+    const oldest = users.reduce((first, user) => (user.since < first.since ? user : first));
+    this.#service = oldest.service;
   }
 
   #listen(): void {

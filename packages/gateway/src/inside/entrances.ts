@@ -9,7 +9,7 @@ import {
   type ObjectKey,
 } from "@spry/kube";
 import { isGatewaySlice } from "../routing/endpoints.ts";
-import { Entrance } from "./entrance.ts";
+import { Entrance, type User } from "./entrance.ts";
 
 export interface InsideOptions {
   /** Which addresses in the slices are this gateway's: addresses, or blocks such as `127.96.0.0/12`. */
@@ -88,8 +88,9 @@ export class Entrances {
     if (after.length > 0) this.#placesOf.set(slice, after);
     else this.#placesOf.delete(slice);
     for (const place of before ?? []) if (!after.includes(place)) this.#leave(place, slice);
+    const { namespace, creationTimestamp: since = "" } = object.metadata;
     for (const place of after) {
-      this.#open(place, slice, `${object.metadata.namespace}/${service}`);
+      this.#open(place, slice, { service: `${namespace}/${service}`, since });
     }
     this.#vacated();
   }
@@ -105,18 +106,18 @@ export class Entrances {
     return [...new Set(places)].slice(0, maxPlacesOfSlice);
   }
 
-  #open(place: string, slice: ObjectKey, service: ObjectKey): void {
+  #open(place: string, slice: ObjectKey, user: User): void {
     const existing = this.#entrances.get(place);
-    if (existing) return existing.use(slice, service);
+    if (existing) return existing.use(slice, user);
     if (this.#entrances.size >= maxEntrances) {
-      const fields = { service, limit: maxEntrances };
+      const fields = { service: user.service, limit: maxEntrances };
       this.#deps.log.error(fields, "too many addresses to listen on for callers in the cluster");
       return;
     }
     const [host = "", port] = place.split(" ");
     const { clock, log, accept } = this.#deps;
     const entrance = new Entrance({ host, port: Number(port), clock, log, accept });
-    entrance.use(slice, service);
+    entrance.use(slice, user);
     this.#entrances.set(place, entrance);
   }
 

@@ -54,6 +54,7 @@ export class Exchange implements ResponseReceiver, Seeker {
   #isCold = false;
   #coldMs = 0;
   #isTunnel = false;
+  #hasWritten = false;
   #isOver = false;
 
   constructor(deps: RequestDeps, passage: Passage, destination: Destination) {
@@ -184,9 +185,14 @@ export class Exchange implements ResponseReceiver, Seeker {
     // W3C Server Timing: browsers and tools show it.
     if (this.#isCold) out.push("server-timing", `coldstart;dur=${this.#coldMs}`);
     this.#response.writeHead(status, out);
+    // What has come along with the head is written with it; a body that comes later must not hold the head back.
+    queueMicrotask(() => {
+      if (!this.#hasWritten && !this.#isOver) this.#response.flushHeaders();
+    });
   }
 
   received(chunk: Buffer): boolean {
+    this.#hasWritten = true;
     if (this.#response.write(chunk)) return true;
     this.#response.once("drain", () => this.#attempt?.resume());
     return false;
