@@ -123,6 +123,14 @@ export class ServingPlatform implements AsyncDisposable {
     }
   }
 
+  /** Lets time pass, with what happens meanwhile over connections. */
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 100) {
+      await this.clock.advance(100);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+
   async #picture(): Promise<string> {
     const all = [knative.services, knative.configurations, knative.revisions, knative.routes];
     const lists = await Promise.all(
