@@ -62,6 +62,9 @@ export class ServingPlatform implements AsyncDisposable {
     );
     for (const name of [namespace, "knative-serving"])
       await platform.client.apply(resources.namespaces, { metadata: { name } });
+    await platform.client.apply(resources.serviceAccounts, {
+      metadata: { name: "default", namespace },
+    });
     await installServing(platform.client);
     platform.startRoom();
     return platform;
