@@ -212,6 +212,7 @@ export class KnativeRoutes {
 }
 
 /** The port that requests go to: the private Service's first one where it has several. */
-function portOf({ ports = [] }: EndpointSlice): number | undefined {
-  return (ports.find(({ name }) => name === "http" || name === "http1") ?? ports[0])?.port;
+function portOf({ ports }: EndpointSlice): number | undefined {
+  // An API server writes `null` for a slice without endpoints.
+  return (ports?.find(({ name }) => name === "http" || name === "http1") ?? ports?.[0])?.port;
 }
