@@ -213,7 +213,6 @@ export class KnativeRoutes {
 
 /** The port that requests go to: the private Service's first one where it has several. */
 function portOf({ ports }: EndpointSlice): number | undefined {
-  // A slice without endpoints has `ports: null`.
-  const all = ports ?? [];
-  return (all.find(({ name }) => name === "http" || name === "http1") ?? all[0])?.port;
+  // An API server writes `null` for a slice without endpoints.
+  return (ports?.find(({ name }) => name === "http" || name === "http1") ?? ports?.[0])?.port;
 }

@@ -43,7 +43,7 @@ export class LoadHistory {
     const first = Math.floor(start / bucketMs);
     const last = Math.floor(to / bucketMs);
     this.#advance(last);
-    const span = to - start;
+    const span = to - from;
     for (let second = first; second <= last; second++) {
       const begin = Math.max(start, second * bucketMs);
       const end = Math.min(to, (second + 1) * bucketMs);

@@ -1,6 +1,9 @@
 import { type CountsLine } from "@spry/function";
 import { LoadHistory } from "./load-history.ts";
 
+/** Gateways push a change within this time. */
+const pushEveryMs = 1_000;
+
 /** The newest line of one gateway, and when it came by the scaler's clock. */
 interface Newest {
   line: CountsLine;
@@ -57,7 +60,10 @@ export class RevisionLoad {
       if (passed < 0) return;
       const load = Math.max(0, line.load - last.line.load);
       const requests = Math.max(0, line.requests - last.line.requests);
-      this.#history.add(now - passed, now, load, requests);
+      // What was under way went on; the rest is new, and what is new is told within a second.
+      const kept = Math.min(load, (last.line.active + last.line.waiting) * passed);
+      this.#history.add(now - passed, now, kept, 0);
+      this.#history.add(now - Math.min(passed, pushEveryMs), now, load - kept, requests);
     } else {
       // Nothing is known of the time before the first line, but what it shows has begun.
       this.#history.add(now, now, 0, last ? line.requests : 0);

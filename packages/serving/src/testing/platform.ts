@@ -62,6 +62,9 @@ export class ServingPlatform implements AsyncDisposable {
     );
     for (const name of [namespace, "knative-serving"])
       await platform.client.apply(resources.namespaces, { metadata: { name } });
+    await platform.client.apply(resources.serviceAccounts, {
+      metadata: { name: "default", namespace },
+    });
     await installServing(platform.client);
     platform.startRoom();
     return platform;
@@ -120,6 +123,14 @@ export class ServingPlatform implements AsyncDisposable {
     for (let turn = 0; turn < 40; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 1));
       await this.clock.advance(stepMs);
+    }
+  }
+
+  /** Lets time pass, with what happens meanwhile over connections. */
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 100) {
+      await this.clock.advance(100);
+      await new Promise((resolve) => setTimeout(resolve, 1));
     }
   }
 
