@@ -219,15 +219,15 @@ test("twenty edits leave ten revisions, whose images a cleaning keeps", async ()
   cpSync(path.join(platform.dataDir, "registry"), dir, { recursive: true });
   const later = { now: () => Date.now() + 3 * 24 * 3_600_000 };
   const registry = createRegistry({ dir, clock: later, retention: { previousImages: 0 } });
-  const { port, close } = await registry.listen({ host: "127.0.0.1", port: 0 });
+  const listening = await registry.listen({ host: "127.0.0.1", port: 0 });
   const { manifests } = await registry.clean(inUse);
   expect(manifests).toBeGreaterThan(0);
   for (const { image } of await historyOf("many")) {
     const digest = image.split("@")[1];
-    const url = `http://127.0.0.1:${port}/v2/default/many/manifests/${digest}`;
+    const url = `http://127.0.0.1:${listening.port}/v2/default/many/manifests/${digest}`;
     expect((await fetch(url, { method: "HEAD" })).status).toBe(200);
   }
-  await close();
+  await listening.close();
   await registry.close();
 });
 
