@@ -203,6 +203,91 @@ describe("a Function from Git", () => {
   });
 });
 
+describe("GitOps", () => {
+  const manifest = (text: string, annotations = {}) =>
+    functionManifest("declared", answering(text), {}, { annotations });
+  const version = () => platform.k("get function declared -o jsonpath={.metadata.resourceVersion}");
+  const author = async () =>
+    JSON.parse(await platform.k("get function declared -o jsonpath={.metadata.annotations}"))[
+      lastModifier
+    ] as string;
+  const lastModifier = "serverless.kyma-project.io/last-modifier";
+
+  test("a manifest that is applied again changes nothing, whatever it says of the author", async () => {
+    await platform.k("apply --server-side --field-manager=gitops -f -", manifest("one"));
+    await answers("declared", "one");
+    await settled("declared", 1);
+    await platform.k("wait --for=condition=Running function/declared --timeout=60s");
+    const before = await version();
+    const name = await author();
+    for (const claim of [{}, { [lastModifier]: name }, { [lastModifier]: "eve" }]) {
+      const text = manifest("one", claim);
+      await platform.k("apply --server-side --force-conflicts --field-manager=gitops -f -", text);
+      const diff = await platform.kubectl(["diff", "--server-side", "-f", "-"], manifest("one"));
+      expect(diff).toMatchObject({ code: 0, stdout: "" });
+      expect(await author()).toBe(name);
+    }
+    await platform.k(
+      "apply --server-side --force-conflicts --field-manager=gitops -f -",
+      manifest("one"),
+    );
+    await platform.k("replace -f -", manifest("one"));
+    expect(await author()).toBe(name);
+    const generation = await platform.k("get function declared -o jsonpath={.metadata.generation}");
+    expect(generation).toBe("1");
+    expect(before).toMatch(/^\d+$/);
+  });
+
+  test("the user who changes the spec is its author", async () => {
+    const token = ["--as=ann", "--as-group=system:masters"];
+    const patch = '{"spec":{"env":[{"name":"A","value":"1"}]}}';
+    await platform.k(`patch function declared --type=merge -p ${patch} ${token.join(" ")}`);
+    await settled("declared", 2);
+    const [second] = await historyOf("declared");
+    expect(second?.author).toBe("ann");
+  });
+});
+
+test("kubectl shows, labels and keeps revisions; a rollout of the Deployment cannot be undone", async () => {
+  await platform.k("label controllerrevision declared-00001 kept=yes");
+  const patch = '{"data":{"image":"other"}}';
+  const changed = await platform.kubectl([
+    ..."patch controllerrevision declared-00001 --type=merge -p".split(" "),
+    patch,
+  ]);
+  expect(changed.stderr).toContain("field is immutable");
+  await platform.k("set image deployment/declared function=example.invalid/other:1");
+  await expect
+    .poll(() =>
+      platform.k(
+        "get events --field-selector=reason=DeploymentRestored -o jsonpath={.items[*].message}",
+      ),
+    )
+    .toContain("`spry rollback declared` returns to an earlier revision");
+  await answers("declared", "one");
+});
+
+test("on demand, revision N is the Knative Revision, and a rollback loses no request", async () => {
+  const fromZero = { scaleConfig: { minReplicas: 0, maxReplicas: 3 } };
+  await edit("lazy", "one", fromZero);
+  await edit("lazy", "two", fromZero);
+  await settled("lazy", 2);
+  const load = await loadOn("lazy");
+  await rollback("lazy");
+  await answers("lazy", "one");
+  await pause(500);
+  await load.stop();
+  expect(load.failures).toEqual([]);
+  expect(await numbersOf("lazy")).toEqual([3, 2, 1]);
+  expect(await platform.k("get revisions.serving.knative.dev -o name")).toContain("/lazy-00003");
+  const { code, stderr } = await platform.spry(["traffic", "lazy", "2=90,latest=10"]);
+  expect(code, stderr).toBe(0);
+  const shares = async () => (await historyOf("lazy")).map(({ serves }) => serves);
+  expect(await shares()).toEqual([10, 90, 0]);
+  const { stderr: note } = await rollback("lazy", "--to", "2", "--no-wait");
+  expect(note).toContain("spec.traffic gives the new revision 10 % of the requests");
+});
+
 test("twenty edits leave ten revisions, whose images a cleaning keeps", async () => {
   for (let number = 1; number <= 12; number++) await edit("many", `text ${number}`);
   for (let number = 1; number <= 8; number++)
@@ -219,15 +304,15 @@ test("twenty edits leave ten revisions, whose images a cleaning keeps", async ()
   cpSync(path.join(platform.dataDir, "registry"), dir, { recursive: true });
   const later = { now: () => Date.now() + 3 * 24 * 3_600_000 };
   const registry = createRegistry({ dir, clock: later, retention: { previousImages: 0 } });
-  const { port, close } = await registry.listen({ host: "127.0.0.1", port: 0 });
+  const listening = await registry.listen({ host: "127.0.0.1", port: 0 });
   const { manifests } = await registry.clean(inUse);
   expect(manifests).toBeGreaterThan(0);
   for (const { image } of await historyOf("many")) {
     const digest = image.split("@")[1];
-    const url = `http://127.0.0.1:${port}/v2/default/many/manifests/${digest}`;
+    const url = `http://127.0.0.1:${listening.port}/v2/default/many/manifests/${digest}`;
     expect((await fetch(url, { method: "HEAD" })).status).toBe(200);
   }
-  await close();
+  await listening.close();
   await registry.close();
 });
 

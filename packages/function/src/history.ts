@@ -65,8 +65,9 @@ function isReadable({ revision, data }: Partial<FunctionRevision>): boolean {
 }
 
 /** What of a spec is history. */
-export function recordedSpec({ replicas: _, traffic: __, ...spec }: FunctionSpec): FunctionSpec {
-  return spec;
+export function recordedSpec(spec: FunctionSpec): FunctionSpec {
+  const { replicas: _replicas, traffic: _traffic, ...recorded } = spec;
+  return recorded;
 }
 
 /**
@@ -78,7 +79,7 @@ export function isSameVersion(a: Omit<Version, "image">, b: Omit<Version, "image
 }
 
 function substanceOf({ spec, commit }: Omit<Version, "image">): FunctionSpec {
-  const { scaleConfig: _, ...rest } = recordedSpec(spec);
+  const { scaleConfig: _scaleConfig, ...rest } = recordedSpec(spec);
   return pinned(rest, commit);
 }
 
@@ -88,7 +89,7 @@ function substanceOf({ spec, commit }: Omit<Version, "image">): FunctionSpec {
  */
 export function restoredSpec(current: FunctionSpec, { spec, commit }: Version): FunctionSpec {
   const { replicas, scaleConfig, traffic } = current;
-  const { scaleConfig: _, ...recorded } = recordedSpec(spec);
+  const { scaleConfig: _scaleConfig, ...recorded } = recordedSpec(spec);
   return {
     ...pinned(recorded, commit),
     ...(replicas === undefined ? {} : { replicas }),
