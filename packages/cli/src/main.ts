@@ -162,6 +162,7 @@ program
     "file, directory or - for standard input (repeatable)",
     collect,
   )
+  .option("-R, --recursive", "also the files in the folders of a directory")
   .option("--no-wait", "return as soon as the objects are stored")
   .option("--timeout <seconds>", "how long to follow a Function", seconds, 300)
   .option("--force-conflicts", "take over fields that another manager owns")
