@@ -35,13 +35,14 @@ export async function followUntilRunning(
       last = current;
       if ((current.status?.observedGeneration ?? 0) < options.generation) continue;
       for (const condition of conditionsOf(current)) {
-        // What has failed is described in full at the end.
-        if (condition.status === "False" && !isRetried(condition.type, current)) continue;
+        // What has failed is described in full at the end, and until a build has ended `Running` is about the version before.
+        if (condition.status === "False" && !isRetried(condition.type, current)) break;
         const text = `${condition.status === "True" ? "✔" : condition.status === "False" ? "✘" : "…"} ${
           words[condition.type] ?? condition.type
         }: ${condition.message || condition.reason}`;
         if (said.get(condition.type) !== text) report(text.split("\n", 1)[0] ?? "");
         said.set(condition.type, text);
+        if (condition.status !== "True") break;
       }
       const failed = conditionsOf(current).find(
         (condition) => condition.status === "False" && !isRetried(condition.type, current),

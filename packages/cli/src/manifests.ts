@@ -21,7 +21,7 @@ export function readManifests(
 ): Manifest[] {
   const manifests = filenames
     .flatMap((name) => filesOf(name, isRecursive))
-   .flatMap((file) => parse(file, read(file)));
+    .flatMap((file) => parse(file, read(file)));
   if (manifests.length === 0)
     throw new UserError(`nothing to do: ${filenames.join(", ")} contains no object`);
   return manifests;

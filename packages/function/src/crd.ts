@@ -20,7 +20,7 @@ import { presets, type PresetKind } from "./presets.ts";
 import { retiredRuntimes, runtimes } from "./runtimes.ts";
 import { servingBounds } from "./serving.ts";
 import { functions } from "./types.ts";
-import { sourceImageMaxLength, sourceImagePattern } from "./validate-source.ts";
+import { sourceImageMaxLength, sourceImagePattern } from "./source-image.ts";
 import { functionV1alpha1Schema } from "./v1alpha1/crd.ts";
 import { functionsV1alpha1 } from "./v1alpha1/types.ts";
 

@@ -24,7 +24,7 @@ export interface FunctionSpec {
   source: {
     inline?: InlineSource;
     gitRepository?: GitRepositorySource;
-    /** Ours: an image with one layer of files, by digest, in the Function's own repository (docs/adr/0019). */
+    /** Ours: an image with one layer of files, by digest, in the Function's own repository (docs/adr/0019-sources-as-images.md). */
     image?: string;
   };
   env?: EnvVar[];

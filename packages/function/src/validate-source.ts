@@ -1,5 +1,6 @@
 import { byteLength } from "./byte-length.ts";
 import { defaultRuntime, findRuntime } from "./runtimes.ts";
+import { sourceImageMaxLength, sourceImagePattern } from "./source-image.ts";
 import { type FunctionSpec, type GitRepositorySource, type InlineSource } from "./types.ts";
 import { type FieldError } from "./validate.ts";
 
@@ -16,10 +17,6 @@ export function validateSource(spec: FunctionSpec): FieldError[] {
   if (gitRepository && !inline) return validateGit(gitRepository);
   return [{ path: "spec.source", message: "Use GitRepository or Inline source" }];
 }
-
-/** Where a source is an image: its name with the digest of its manifest. */
-export const sourceImagePattern = "^[a-zA-Z0-9][-a-zA-Z0-9._:/]*@sha256:[0-9a-f]{64}$";
-export const sourceImageMaxLength = 512;
 
 function validateImage(image: string): FieldError[] {
   if (image.length <= sourceImageMaxLength && new RegExp(sourceImagePattern).test(image)) return [];

@@ -102,7 +102,7 @@ function report(results: readonly Result[]): void {
   const [only] = failures;
   if (results.length === 1 && only) throw only;
   if (results.length === 1) {
-    const [{ details = "" } = {}] = results;
+    const details = results[0]?.details;
     if (details) console.log(details);
     return;
   }

@@ -75,12 +75,14 @@ async function pushSource(
     const problems = await syntaxProblems(project, files);
     if (problems.length > 0)
       throw new UserError(
-        `${problems.map(formatProblem).join("\n")}`,
+        (problems.map(formatProblem).join("\n")),
         "nothing was deployed; what ran before still runs",
       );
     if (keptBack.length > 0) {
       const more = keptBack.length > 5 ? ` and ${keptBack.length - 5} more` : "";
-      console.error(`not sent, because they may hold secrets: ${keptBack.slice(0, 5).join(", ")}${more}`);
+      console.error(
+        `not sent, because they may hold secrets: ${keptBack.slice(0, 5).join(", ")}${more}`,
+      );
     }
     const { sentBytes } = await send(registry.address, () =>
       source.push(registry.client, registry.push),
@@ -113,7 +115,10 @@ async function send<T>(address: string, push: () => Promise<T>): Promise<T> {
       error.status === 0
         ? "on a cluster, forward its port (kubectl port-forward -n kyma-system service/serverless-docker-registry 5000) and add --registry http://localhost:5000"
         : "check that its login in the namespace's Secret is valid";
-    throw new UserError(`the source cannot be sent to the registry ${address}: ${messageOf(error)}`, wayOut);
+    throw new UserError(
+      `the source cannot be sent to the registry ${address}: ${messageOf(error)}`,
+      wayOut,
+    );
   }
 }
 

@@ -48,7 +48,7 @@ async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]
     const { errors = [] } = error as { errors?: Message[] };
     return errors.flatMap(({ text, location }) => {
       // Of other files than code it knows nothing.
-      if (!location || /^No loader is configured/.test(text)) return [];
+      if (!location || text.startsWith('No loader is configured')) return [];
       const { file, line, column, lineText } = location;
       return [{ file, line, column: column + 1, message: text, text: lineText }];
     });
@@ -94,7 +94,13 @@ async function inPython(
     child.stdin?.end(JSON.stringify(names));
   });
   const found = JSON.parse(output) as [string, number, number, string, string][];
-  return found.map(([file, line, column, message, text]) => ({ file, line, column, message, text }));
+  return found.map(([file, line, column, message, text]) => ({
+    file,
+    line,
+    column,
+    message,
+    text,
+  }));
 }
 
 /** As compilers print them: the place, the reason, the line with a mark. */

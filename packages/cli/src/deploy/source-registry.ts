@@ -17,7 +17,7 @@ export interface SourceRegistry {
 }
 
 /**
- * Finds it by the namespace's Secrets (docs/adr/0012): who may read them may push. `given`: where this machine reaches it,
+ * Finds it by the namespace's Secrets (docs/adr/0012-registry-logins.md): who may read them may push. `given`: where this machine reaches it,
  * which takes precedence over what the kubeconfig and the Secret say.
  */
 export async function sourceRegistry(
@@ -26,7 +26,11 @@ export async function sourceRegistry(
   given: string | undefined,
 ): Promise<SourceRegistry> {
   const secrets = new Map<string, Secret>();
-  const candidates = [names.remoteRegistrySecret, names.registrySecret, names.internalRegistrySecret];
+  const candidates = [
+    names.remoteRegistrySecret,
+    names.registrySecret,
+    names.internalRegistrySecret,
+  ];
   const found = await Promise.all(candidates.map((each) => secretOf(client, namespace, each)));
   for (const secret of found)
     if (secret) secrets.set(`${namespace}/${secret.metadata.name}`, secret);

@@ -1,5 +1,5 @@
 /**
- * The source stage of a Function whose source is an image (docs/adr/0019). The digest is the source; what is checked is that
+ * The source stage of a Function whose source is an image (docs/adr/0019-sources-as-images.md). The digest is the source; what is checked is that
  * the image is in the Function's own repository, because a registry's login may reach those of others.
  */
 import { deprecationOf, runtimeOf } from "@spry/function";

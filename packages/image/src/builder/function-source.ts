@@ -44,8 +44,7 @@ export function readSource(directory: string): SourceFile[] {
     if (!found.isFile())
       throw new UserError(`source: ${path} is a link to something that is not a file`);
     size += found.size;
-    if (size > limits.size)
-      throw new UserError(`source: larger than ${limits.size / 1e6} MB`);
+    if (size > limits.size) throw new UserError(`source: larger than ${limits.size / 1e6} MB`);
     if (files.length >= limits.files)
       throw new UserError(`source: more than ${limits.files} files`);
     files.push({ path, content: readFileSync(real), mode: found.mode });

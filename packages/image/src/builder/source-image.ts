@@ -43,7 +43,10 @@ export async function createSourceImage(
       const isThere = (await client.headManifest(name)) === image.digest;
       const { sentBytes } = isThere ? { sentBytes: 0 } : await pushImage(client, image, name);
       const { host, repository: path } = name;
-      return { image: formatImageName({ host, repository: path, digest: image.digest }), sentBytes };
+      return {
+        image: formatImageName({ host, repository: path, digest: image.digest }),
+        sentBytes,
+      };
     },
   };
 }
