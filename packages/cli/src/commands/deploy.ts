@@ -4,6 +4,7 @@ import path from "node:path";
 import { type Function, functions, validateFunction, defaultFunction } from "@spry/function";
 import { createSourceImage, RegistryError } from "@spry/image";
 import { isConflict, isNotFound, messageOf } from "@spry/kube";
+import { applyObject } from "../apply-object.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { formatProblem, syntaxProblems } from "../deploy/check-syntax.ts";
 import { sourceRegistry } from "../deploy/source-registry.ts";
@@ -19,8 +20,6 @@ export interface DeployOptions extends GlobalOptions {
   forceConflicts?: boolean;
   registry?: string;
 }
-
-const fieldManager = "spry-cli";
 
 /** Makes a directory a Function: its files go to the registry as one layer, and the Function names them by digest. */
 export async function deploy(directory: string, options: DeployOptions): Promise<void> {
@@ -75,7 +74,7 @@ async function pushSource(
     const problems = await syntaxProblems(project, files);
     if (problems.length > 0)
       throw new UserError(
-        (problems.map(formatProblem).join("\n")),
+        problems.map(formatProblem).join("\n"),
         "nothing was deployed; what ran before still runs",
       );
     if (keptBack.length > 0) {
@@ -129,7 +128,7 @@ async function apply(
 ): Promise<Function> {
   const { name = "" } = fn.metadata;
   try {
-    return await client.apply(functions, fn, { fieldManager, force: forceConflicts });
+    return await applyObject(client, functions, fn, { forceConflicts });
   } catch (error) {
     if (!isConflict(error)) throw error;
     throw new UserError(

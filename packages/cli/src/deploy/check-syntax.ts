@@ -48,7 +48,7 @@ async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]
     const { errors = [] } = error as { errors?: Message[] };
     return errors.flatMap(({ text, location }) => {
       // Of other files than code it knows nothing.
-      if (!location || text.startsWith('No loader is configured')) return [];
+      if (!location || text.startsWith("No loader is configured")) return [];
       const { file, line, column, lineText } = location;
       return [{ file, line, column: column + 1, message: text, text: lineText }];
     });
