@@ -7,7 +7,7 @@ import { freePort } from "@spry/test-kit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { cleanEnvironment, pause, root, run } from "../support/platform.ts";
 
-const spry = path.join(root, "tools/spry.mjs");
+const spry = path.join(root, "packages/cli/bin/spry.mjs");
 let home: string;
 const running = new Set<ChildProcess>();
 

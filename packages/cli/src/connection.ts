@@ -7,7 +7,7 @@ import {
   loadKubeconfig,
   messageOf,
 } from "@spry/kube";
-import { gatewayExtension } from "./platform/kubeconfig.ts";
+import { gatewayExtension, registryExtension } from "./platform/kubeconfig.ts";
 import { UserError } from "./user-error.ts";
 
 export interface GlobalOptions {
@@ -21,6 +21,8 @@ export interface Connection {
   namespace: string;
   /** Base URL of the gateway, where the cluster has one that this machine can reach. */
   gateway: URL | undefined;
+  /** The same of the platform's own registry. */
+  registry: URL | undefined;
 }
 
 export async function connect(options: GlobalOptions): Promise<Connection> {
@@ -34,11 +36,15 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
       { cause: undefined },
     );
   }
-  const extension = config.extensions?.[gatewayExtension] as { url?: string } | undefined;
+  const urlIn = (name: string): URL | undefined => {
+    const { url } = (config.extensions?.[name] ?? {}) as { url?: string };
+    return url ? new URL(url) : undefined;
+  };
   return {
     client: new KubeClient(reachable(httpsTransport(config), config.server)),
     namespace: options.namespace ?? config.namespace,
-    gateway: extension?.url ? new URL(extension.url) : undefined,
+    gateway: urlIn(gatewayExtension),
+    registry: urlIn(registryExtension),
   };
 }
 

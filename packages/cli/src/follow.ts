@@ -1,6 +1,7 @@
 /** Follows a Function from its conditions until it runs or cannot. */
-import { type Function, functions } from "@spry/function";
+import { type Function, type FunctionCondition, functions } from "@spry/function";
 import { isGone, isNotFound, type KubeClient } from "@spry/kube";
+import { failureIn } from "./load-failure.ts";
 import { UserError } from "./user-error.ts";
 
 const order = ["ConfigurationReady", "BuildReady", "Running"];
@@ -34,21 +35,19 @@ export async function followUntilRunning(
       last = current;
       if ((current.status?.observedGeneration ?? 0) < options.generation) continue;
       for (const condition of conditionsOf(current)) {
+        // What has failed is described in full at the end, and until a build has ended `Running` is about the version before.
+        if (condition.status === "False" && !isRetried(condition.type, current)) break;
         const text = `${condition.status === "True" ? "✔" : condition.status === "False" ? "✘" : "…"} ${
           words[condition.type] ?? condition.type
         }: ${condition.message || condition.reason}`;
         if (said.get(condition.type) !== text) report(text.split("\n", 1)[0] ?? "");
         said.set(condition.type, text);
+        if (condition.status !== "True") break;
       }
       const failed = conditionsOf(current).find(
         (condition) => condition.status === "False" && !isRetried(condition.type, current),
       );
-      if (failed) {
-        throw new UserError(
-          `Function ${namespace}/${name} is not running: ${failed.reason}: ${failed.message}`,
-          `kubectl describe function ${name} -n ${namespace} shows details; spry logs ${name} shows its output`,
-        );
-      }
+      if (failed) throw failureOf(current, failed);
       const conditions = conditionsOf(current);
       if (conditions.length >= order.length && conditions.every(({ status }) => status === "True"))
         return;
@@ -64,7 +63,24 @@ export async function followUntilRunning(
   );
 }
 
-/** A build that failed because of its surroundings is run again by itself: worth waiting for. */
+/** What a user reads of a failure: the place in the code first, then what still works, and where to look further. */
+export function failureOf(
+  { metadata: { name = "", namespace = "" }, status }: Function,
+  { type, reason, message }: Pick<FunctionCondition, "type" | "reason" | "message">,
+): UserError {
+  const serving = status?.revision;
+  const still = serving ? `; version ${serving} still serves` : "";
+  const logs = `spry logs ${type === "BuildReady" ? "--build " : ""}${name} -n ${namespace}`;
+  const wayOut = `${logs} shows more; spry describe ${name} -n ${namespace} shows its state`;
+  const [, words] = /^[^]*?\bexit code \d+\): ([^]+)$/.exec(message) ?? [];
+  if (type !== "Running" || words === undefined)
+    return new UserError(`${name} failed: ${message || reason}${still}`, wayOut);
+  const { summary, details } = failureIn(words);
+  const more = details.includes("\n") ? `\n${details.replaceAll(/^(?=.)/gm, "  ")}` : "";
+  return new UserError(`the new version of ${name} failed: ${summary}${still}${more}`, wayOut);
+}
+
+/** A build that failed because of the infrastructure is run again by itself: worth waiting for. */
 function isRetried(type: string, { status }: Function): boolean {
   return type === "BuildReady" && status?.build?.retryAfter !== undefined;
 }

@@ -32,6 +32,12 @@ const bytes = (text: string): number => {
     "use a Kubernetes quantity, such as 500Mi or 20Gi",
   );
 };
+/** A positive number; others are refused with the option's purpose in the message. */
+const seconds = (text: string): number => {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
+  throw new UserError(`${text} is not a number of seconds`, "write it as in --timeout 60");
+};
 const collect = (value: string, all: string[] = []): string[] => [...all, value];
 
 const program = new Command("spry")
@@ -71,6 +77,18 @@ program
   )
   .action(async (dir, _options, command) =>
     (await import("./commands/dev.ts")).dev(dir ?? ".", command.optsWithGlobals()),
+  );
+
+program
+  .command("deploy [dir]")
+  .description("make a directory a Function, and follow it until it runs")
+  .option("--name <name>", "name of the Function (default: spry.yaml's, or the directory's)")
+  .option("--no-wait", "return as soon as the Function is stored")
+  .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
+  .option("--force-conflicts", "take over fields that another manager owns")
+  .option("--registry <url>", "where this machine reaches the cluster's registry")
+  .action(async (dir, _options, command) =>
+    (await import("./commands/deploy.ts")).deploy(dir ?? ".", command.optsWithGlobals()),
   );
 
 program
@@ -144,8 +162,9 @@ program
     "file, directory or - for standard input (repeatable)",
     collect,
   )
+  .option("-R, --recursive", "also the files in the folders of a directory")
   .option("--no-wait", "return as soon as the objects are stored")
-  .option("--timeout <seconds>", "how long to follow a Function", Number, 300)
+  .option("--timeout <seconds>", "how long to follow a Function", seconds, 300)
   .option("--force-conflicts", "take over fields that another manager owns")
   .option("--dry-run", "validate on the server, without storing anything")
   .action(async (options, command) =>
@@ -233,7 +252,7 @@ program
   )
   .option("--dry-run", "print the objects and apply nothing")
   .option("--no-wait", "return as soon as the objects are stored")
-  .option("--timeout <seconds>", "how long to wait until everything is ready", Number, 300)
+  .option("--timeout <seconds>", "how long to wait until everything is ready", seconds, 300)
   .action(async (options, command) =>
     (await import("./commands/install.ts")).install({ ...command.optsWithGlobals(), ...options }),
   );
@@ -244,7 +263,7 @@ program
   .addOption(
     new Option("--functions <what>", "what to do with Functions").choices(["keep", "delete"]),
   )
-  .option("--timeout <seconds>", "how long to wait until everything is deleted", Number, 300)
+  .option("--timeout <seconds>", "how long to wait until everything is deleted", seconds, 300)
   .action(async (options, command) =>
     (await import("./commands/uninstall.ts")).uninstall({
       ...command.optsWithGlobals(),

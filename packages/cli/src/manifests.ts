@@ -11,22 +11,32 @@ export interface Manifest {
   origin: string;
 }
 
+const maxEntries = 10_000;
 const maxFileSize = 10 * 1024 * 1024;
 
-export function readManifests(filenames: readonly string[]): Manifest[] {
-  const manifests = filenames.flatMap(filesOf).flatMap((file) => parse(file, read(file)));
+/** All objects of files, directories and standard input (`-`). Throws a UserError that names the file. */
+export function readManifests(
+  filenames: readonly string[],
+  { isRecursive = false }: { isRecursive?: boolean } = {},
+): Manifest[] {
+  const manifests = filenames
+    .flatMap((name) => filesOf(name, isRecursive))
+    .flatMap((file) => parse(file, read(file)));
   if (manifests.length === 0)
     throw new UserError(`nothing to do: ${filenames.join(", ")} contains no object`);
   return manifests;
 }
 
-function filesOf(filename: string): string[] {
+function filesOf(filename: string, isRecursive: boolean): string[] {
   if (filename === "-") return ["-"];
   const stat = statSync(filename, { throwIfNoEntry: false });
   if (!stat) throw new UserError(`the path ${filename} does not exist`);
   if (!stat.isDirectory()) return [filename];
-  return readdirSync(filename)
-    .filter((name) => /\.(ya?ml|json)$/.test(name))
+  const names = readdirSync(filename, { recursive: isRecursive, encoding: "utf8" });
+  if (names.length > maxEntries)
+    throw new UserError(`${filename} has more than ${maxEntries} entries`, "name the files");
+  return names
+    .filter((name) => /\.(ya?ml|json)$/.test(name) && !/(?:^|\/)node_modules\//.test(name))
     .sort()
     .map((name) => path.join(filename, name));
 }

@@ -204,7 +204,7 @@ describe("Pods that do not start", () => {
     await platform.condition("hello", "Running", "DeploymentReady");
   });
 
-  test("of an edit, while the old ones serve: it is still waiting, and says for what", async () => {
+  test("of an edit, while the old ones serve: it has failed, and says why", async () => {
     await platform.running("hello", source("one"));
     await platform.apply("hello", source("two"));
     await platform.finishBuild("hello", "2");
@@ -219,10 +219,10 @@ describe("Pods that do not start", () => {
     const { status } = await platform.condition(
       "hello",
       "Running",
-      "DeploymentWaiting",
+      "DeploymentFailed",
       "SyntaxError: Unexpected token",
     );
-    expect(status).toBe("Unknown");
+    expect(status).toBe("False");
     await platform.apply("hello", source("one"));
     await platform.condition("hello", "Running", "DeploymentUpdated");
   });

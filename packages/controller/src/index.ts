@@ -24,6 +24,8 @@ export {
   type ServerlessStatus,
 } from "./serverless/types.ts";
 export { createPushWebhook, type PushWebhookOptions } from "./push/push-webhook.ts";
+/** Where a namespace's images go, for programs that push there. */
+export { type ActiveRegistry, activeRegistry, repositoryIn } from "./registry.ts";
 export { releaseRegistrySecrets } from "./registry-finalizer.ts";
 export { createAdmission } from "./admission/admission.ts";
 export { conversionConfiguration } from "./admission/conversion.ts";

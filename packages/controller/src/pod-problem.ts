@@ -8,6 +8,8 @@ import { placementProblem } from "./pod-placement.ts";
 export interface PodProblem {
   /** Nothing will get better by waiting: a person has to change something. */
   fatal: boolean;
+  /** The Function's own process has ended with an error. */
+  isCrash?: boolean;
   /** The same for as long as the cause is the same, whatever a container is doing at the moment. */
   message: string;
 }
@@ -67,7 +69,7 @@ function crashOf(status: ContainerStatus): PodProblem | undefined {
   const how = isOutOfMemory ? "out of memory" : `exit code ${end.exitCode}`;
   const words = tail(end.message ?? "", maxWordsLength);
   const message = `container ${status.name}: ${reason} (${how})${words ? `: ${words}` : ""}`;
-  return { fatal: true, message };
+  return { fatal: true, isCrash: true, message };
 }
 
 function waitOf(status: ContainerStatus): PodProblem | undefined {

@@ -19,10 +19,13 @@ export interface ActiveRegistry extends RegistryAddresses {
 
 /** The Secrets of one name in all namespaces each. */
 export interface RegistrySecrets {
-  registrySecrets: Informer<Secret>;
-  remoteRegistrySecrets: Informer<Secret>;
-  internalRegistrySecrets: Informer<Secret>;
+  registrySecrets: SecretsByKey;
+  remoteRegistrySecrets: SecretsByKey;
+  internalRegistrySecrets: SecretsByKey;
 }
+
+/** `<namespace>/<name>` → the Secret. */
+type SecretsByKey = Pick<Informer<Secret>, "get">;
 
 /**
  * The registry in effect in a namespace, from its own Secrets (docs/compatibility.md#choosing-a-registry): the one that

@@ -117,8 +117,9 @@ function judge(deployment: Deployment, problem: PodProblem | undefined): Finding
     const message = `Deployment ${name} failed${why || `: ${progressing.message}`}`;
     return { reason: "DeploymentFailed", message };
   }
-  // While old Pods serve, a new Pod that does not start is not a failure of the whole.
-  if (available?.status !== "True" && problem?.fatal) {
+  // Code that crashes has failed, also while old Pods serve: whoever deploys it need not wait for the progress deadline.
+  // Of other problems, such as an image that cannot be pulled, old Pods leave time for.
+  if (problem?.fatal && (available?.status !== "True" || (!rolledOut && problem.isCrash))) {
     return { reason: "DeploymentFailed", message: `Deployment ${name} failed${why}` };
   }
   // As long as all goes well, a roll-out has one reason from its start to its end.

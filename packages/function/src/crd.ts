@@ -20,6 +20,7 @@ import { presets, type PresetKind } from "./presets.ts";
 import { retiredRuntimes, runtimes } from "./runtimes.ts";
 import { servingBounds } from "./serving.ts";
 import { functions } from "./types.ts";
+import { sourceImageMaxLength, sourceImagePattern } from "./source-image.ts";
 import { functionV1alpha1Schema } from "./v1alpha1/crd.ts";
 import { functionsV1alpha1 } from "./v1alpha1/types.ts";
 
@@ -266,9 +267,17 @@ function sourceSchema(): Schema {
         ),
         ...rules(notBlank("baseDir", "BaseDir"), notBlank("reference", "Reference")),
       },
+      image: {
+        ...string,
+        maxLength: sourceImageMaxLength,
+        pattern: sourceImagePattern,
+        description:
+          "An image with one layer of files, by digest, in the Function's own repository of its registry; `spry deploy` pushes it.",
+      },
     }),
     ...rules([
-      "has(self.gitRepository) && !has(self.inline) || !has(self.gitRepository) && has(self.inline)",
+      "has(self.image) ? !has(self.inline) && !has(self.gitRepository) : " +
+        "has(self.gitRepository) && !has(self.inline) || !has(self.gitRepository) && has(self.inline)",
       "Use GitRepository or Inline source",
     ]),
   };

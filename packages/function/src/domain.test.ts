@@ -70,6 +70,10 @@ describe("the build key", () => {
     expect(buildKey(fn("a"), "c1")).toBe(buildKey(fn("a"), "c1"));
     expect(buildKey(fn("a"), "c1")).not.toBe(buildKey(fn("a"), "c2"));
     expect(buildKey(fn("a"), "c1")).not.toBe(buildKey(fn("b"), "c1"));
+    const ofImage = (name: string, digit: string) =>
+      buildKey(given({ source: { image: `${name}@sha256:${digit.repeat(64)}` } }));
+    expect(ofImage("here/a", "1")).toBe(ofImage("there/a", "1"));
+    expect(ofImage("here/a", "1")).not.toBe(ofImage("here/a", "2"));
   });
 });
 

@@ -20,8 +20,13 @@ export interface FunctionSpec {
   runtime?: string;
   /** Replaces the runtime's base image in the build. */
   runtimeImageOverride?: string;
-  /** Exactly one of the two. */
-  source: { inline?: InlineSource; gitRepository?: GitRepositorySource };
+  /** Exactly one of the three. */
+  source: {
+    inline?: InlineSource;
+    gitRepository?: GitRepositorySource;
+    /** Ours: an image with one layer of files, by digest, in the Function's own repository (docs/adr/0019-sources-as-images.md). */
+    image?: string;
+  };
   env?: EnvVar[];
   resourceConfiguration?: { function?: ResourceProfile; build?: ResourceProfile };
   scaleConfig?: ScaleConfig;

@@ -1,5 +1,6 @@
 import { byteLength } from "./byte-length.ts";
 import { defaultRuntime, findRuntime } from "./runtimes.ts";
+import { sourceImageMaxLength, sourceImagePattern } from "./source-image.ts";
 import { type FunctionSpec, type GitRepositorySource, type InlineSource } from "./types.ts";
 import { type FieldError } from "./validate.ts";
 
@@ -7,10 +8,21 @@ import { type FieldError } from "./validate.ts";
 const maxInlineBytes = 1024 * 1024;
 
 export function validateSource(spec: FunctionSpec): FieldError[] {
-  const { inline, gitRepository } = spec.source;
+  const { inline, gitRepository, image } = spec.source;
+  const given = [inline, gitRepository, image].filter((each) => each !== undefined).length;
+  if (given > 1 && image !== undefined)
+    return [{ path: "spec.source", message: "Use one of inline, gitRepository and image" }];
+  if (image !== undefined) return validateImage(image);
   if (inline && !gitRepository) return validateInline(inline, spec.runtime ?? defaultRuntime);
   if (gitRepository && !inline) return validateGit(gitRepository);
   return [{ path: "spec.source", message: "Use GitRepository or Inline source" }];
+}
+
+function validateImage(image: string): FieldError[] {
+  if (image.length <= sourceImageMaxLength && new RegExp(sourceImagePattern).test(image)) return [];
+  const message =
+    "invalid source.image value: it must be the name of an image with its digest, REPOSITORY@sha256:DIGEST";
+  return [{ path: "spec.source.image", message }];
 }
 
 function validateInline(

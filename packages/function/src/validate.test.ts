@@ -13,6 +13,7 @@ const inline = (dependencies: string) => ({ inline: { source: "x", dependencies 
 const git = (more: object = {}) => ({
   gitRepository: { url: "https://git.example/r.git", baseDir: "/", reference: "main", ...more },
 });
+const sourceImage = `registry.example/default/hello@sha256:${"a".repeat(64)}`;
 const resources = (kind: "function" | "build", requests: object, limits: object) => ({
   resourceConfiguration: { [kind]: { resources: { requests, limits } } },
 });
@@ -41,6 +42,18 @@ describe("a Function is refused with the field and the reason", () => {
       given({ source: { ...inline(""), ...git() } }),
       "spec.source",
       "Use GitRepository or Inline source",
+    ],
+    [
+      "an image and code",
+      given({ source: { ...inline(""), image: sourceImage } }),
+      "spec.source",
+      "Use one of inline, gitRepository and image",
+    ],
+    [
+      "an image without digest",
+      given({ source: { image: "registry.example/default/hello:1" } }),
+      "spec.source.image",
+      "REPOSITORY@sha256:DIGEST",
     ],
     [
       "empty code",
@@ -361,4 +374,8 @@ describe("defaults", () => {
     Object.freeze(fn.spec);
     expect(defaultFunction(defaultFunction(fn))).toEqual(defaultFunction(fn));
   });
+});
+
+test("a source can be an image", () => {
+  expect(validateFunction(defaultFunction(given({ source: { image: sourceImage } })))).toEqual([]);
 });

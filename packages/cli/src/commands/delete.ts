@@ -1,5 +1,5 @@
 import { functions } from "@spry/function";
-import { isNotFound, type KubeClient, type Resource, type Target } from "@spry/kube";
+import { isNotFound, type KubeClient, type Resource, StatusError, type Target } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { readManifests, resourceOf } from "../manifests.ts";
 import { UserError } from "../user-error.ts";
@@ -32,8 +32,23 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
       namespace: resource.namespaced ? (own ?? namespace) : undefined,
     });
   }
-  // Last applied, first deleted: a namespace goes after what is in it.
-  for (const one of doomed.reverse()) await removeOne(client, one, options.wait);
+  // Functions in the order of their names; of manifests what was applied last is deleted first: a namespace goes after
+  // what is in it.
+  const ofManifests = doomed.splice(names.length).reverse();
+  const failures: (UserError | StatusError)[] = [];
+  for (const one of [...doomed, ...ofManifests]) {
+    try {
+      await removeOne(client, one, options.wait);
+    } catch (error) {
+      // One that cannot be deleted does not keep the others.
+      if (!(error instanceof UserError || error instanceof StatusError)) throw error;
+      failures.push(error);
+    }
+  }
+  const [first] = failures;
+  if (failures.length === 1 && first) throw first;
+  for (const { message } of failures) console.error(`error: ${message}`);
+  if (failures.length > 0) process.exitCode = 1;
 }
 
 async function removeOne(

@@ -1,4 +1,4 @@
-import { type Failure } from "./failure.ts";
+import { type Failure } from "../load-failure.ts";
 
 const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

@@ -10,7 +10,7 @@ import {
 import { connect, type Socket } from "node:net";
 import { type Duplex } from "node:stream";
 import { failurePage } from "./failure-page.ts";
-import { type Failure } from "./failure.ts";
+import { type Failure } from "../load-failure.ts";
 import { type RuntimeProcess } from "./runtime-process.ts";
 import { type Session } from "./session.ts";
 

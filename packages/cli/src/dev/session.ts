@@ -2,7 +2,7 @@
  * Which process answers: the newest code's, or none while it cannot be loaded. A save starts the next one at once; requests
  * wait for it, and the old one finishes those that it has.
  */
-import { type Failure, failureIn } from "./failure.ts";
+import { type Failure, failureIn } from "../load-failure.ts";
 import { type LaunchOptions, RuntimeProcess } from "./runtime-process.ts";
 
 /** What processes are started with, and what they become. */

@@ -4,8 +4,8 @@ import { type KeyPair } from "./certificates.ts";
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 /**
- * A kubeconfig for the embedded API server. The gateway's URL travels along as an extension of the
- * cluster, so that `spry invoke` finds it wherever the file is used.
+ * A kubeconfig for the embedded API server. The URLs of gateway and registry travel along as extensions of
+ * the cluster, so that `spry invoke` and `spry deploy` find them wherever the file is used.
  */
 export function kubeconfigFor(options: {
   server: string;
@@ -13,13 +13,16 @@ export function kubeconfigFor(options: {
   user: string;
   client: KeyPair;
   gateway?: string;
+  registry?: string;
 }): string {
+  const extensions = [
+    { name: gatewayExtension, url: options.gateway },
+    { name: registryExtension, url: options.registry },
+  ].flatMap(({ name, url }) => (url === undefined ? [] : [{ name, extension: { url } }]));
   const cluster = {
     server: options.server,
     "certificate-authority-data": base64(options.ca),
-    ...(options.gateway && {
-      extensions: [{ name: gatewayExtension, extension: { url: options.gateway } }],
-    }),
+    ...(extensions.length > 0 && { extensions }),
   };
   const user = {
     "client-certificate-data": base64(options.client.cert),
@@ -38,3 +41,5 @@ export function kubeconfigFor(options: {
 }
 
 export const gatewayExtension = "spry.io/gateway";
+/** The URL at which this machine reaches the platform's registry. */
+export const registryExtension = "spry.io/registry";

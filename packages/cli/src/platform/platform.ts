@@ -326,6 +326,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         user: "admin",
         client: certificates.admin,
         gateway: endpoints.gateway,
+        registry: endpoints.registry,
       }),
       0o600,
     );

@@ -41,7 +41,7 @@ export function desiredBuildJob(
   const { commit } = inputs;
   const before = [
     ...(commit ? [sourceFetcher(fn, settings, commit, builder)] : []),
-    ...(mayRunForeignCode(fn) ? stepsBefore(builder) : []),
+    ...(mayRunForeignCode(fn) ? stepsBefore(builder, fn) : []),
   ];
   return {
     metadata: {
@@ -124,7 +124,7 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
     ["--dependency-cache", `${registry.push}/${dependencyCacheIn(registry, namespace, runtime)}`],
     ...plainRegistries(settings, registry).map((host) => ["--plain-registry", host]),
     ...(inputs.previousImage ? [["--previous-image", inputs.previousImage]] : []),
-    ...sourceArguments(fn, inputs.commit),
+    ...sourceArguments(fn, inputs),
   ].flat();
 }
 
@@ -134,7 +134,13 @@ function plainRegistries(settings: Settings, registry: ActiveRegistry): string[]
 }
 
 /** What the source must be, or, since a commit is its own digest, what the image says of it. */
-function sourceArguments(fn: Function, commit: string | undefined): string[][] {
+function sourceArguments(fn: Function, { commit, registry }: BuildJobInputs): string[][] {
+  const { image } = fn.spec.source;
+  if (image !== undefined)
+    return [
+      ["--source-image", pushNameOf(image, registry)],
+      ["--source-revision", image.split("@")[1] ?? ""],
+    ];
   if (commit === undefined) return [["--source-digest", sourceDigest(fn)]];
   const url = fn.spec.source.gitRepository?.url ?? "";
   // A dollar sign would begin a variable.
@@ -164,6 +170,8 @@ const byPath = (a: string, b: string) => (a.slice(64) < b.slice(64) ? -1 : 1);
 
 function sourceVolumes(fn: Function): Volume[] {
   if (fn.spec.source.gitRepository) return gitVolumes(fn);
+  if (fn.spec.source.image !== undefined)
+    return [{ name: "sources", emptyDir: { sizeLimit: "1Gi" } }];
   const { handlerFile, dependencyFile } = runtimeOf(fn);
   const items = [
     { key: "source", path: handlerFile },

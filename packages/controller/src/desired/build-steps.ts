@@ -34,7 +34,8 @@ export const pushMounts: VolumeMount[] = [source, ...secrets, ...scratch, readHa
  * that meets some in a Job without these steps refuses to go on.
  */
 export function mayRunForeignCode(fn: Function): boolean {
-  if (fn.spec.source.gitRepository || undeclaredOf(fn).length > 0) return true;
+  const { gitRepository, image } = fn.spec.source;
+  if (gitRepository || image !== undefined || undeclaredOf(fn).length > 0) return true;
   const text = dependenciesOf(fn);
   if (runtimeOf(fn).dependencyFile !== "package.json") return /^\s*[^#\s]/m.test(text);
   const fields = ["dependencies", "optionalDependencies", "peerDependencies", "scripts"];
@@ -48,7 +49,9 @@ export function mayRunForeignCode(fn: Function): boolean {
 }
 
 /** Init containers before the one that pushes, which they are made like. */
-export function stepsBefore(push: Container): Container[] {
+export function stepsBefore(push: Container, fn: Function): Container[] {
+  // A source that is an image is unpacked by the first step, which has the registry's credentials.
+  const first = fn.spec.source.image === undefined ? source : { ...source, readOnly: false };
   const step = (name: string, flag: string, volumeMounts: VolumeMount[]): Container => ({
     ...push,
     name,
@@ -57,7 +60,7 @@ export function stepsBefore(push: Container): Container[] {
   });
   const scripts = step(names.scriptContainer, "scripts", [source, ...scratch, readHandover]);
   return [
-    step(names.dependencyContainer, "fetch", [source, ...secrets, ...scratch, handover]),
+    step(names.dependencyContainer, "fetch", [first, ...secrets, ...scratch, handover]),
     { ...scripts, env: (push.env ?? []).filter(({ name }) => name !== "DOCKER_CONFIG") },
   ];
 }

@@ -154,8 +154,8 @@ async function credentialsOf(draft: Draft, deps: Deps): Promise<GitCredentials |
   });
 }
 
-/** Of the time when the source was inline. */
-async function dropConfigMap({ namespace, name, fn }: Draft, { client, caches }: Deps) {
+/** Deletes the ConfigMap of the time when the source was inline. */
+export async function dropConfigMap({ namespace, name, fn }: Draft, { client, caches }: Deps) {
   const configMap = caches.configMaps.get(`${namespace}/${names.configMap(name)}`);
   if (configMap && isControlledBy(configMap, fn)) {
     await deleteIfThere(client, resources.configMaps, configMap);

@@ -5,6 +5,7 @@ import { conditionOf, withWarnings } from "../conditions.ts";
 import { desiredConfigMap } from "../desired/config-map.ts";
 import { type Draft, type Outcome, type Stage } from "../stage.ts";
 import { forgetGitSource, resolveGitSource } from "./git-source.ts";
+import { resolveImageSource } from "./image-source.ts";
 
 const refusedRecheckMs = 30_000;
 
@@ -17,6 +18,7 @@ export const resolveSource: Stage = {
     const { fn, status } = draft;
     const { client, caches, commits } = deps;
     if (fn.spec.source.gitRepository) return resolveGitSource(draft, deps);
+    if (fn.spec.source.image !== undefined) return resolveImageSource(draft, deps);
     commits.forget(draft.key);
     forgetGitSource(status);
     try {

@@ -123,3 +123,14 @@ test("conditions are told in both", () => {
   const fn = { ...current({}), status: { conditions, commit: "abc" } } as Function;
   expect(toV1alpha1(fn).status).toEqual({ conditions, commit: "abc" });
 });
+
+test("a source that is an image survives the way down and up, unless v1alpha1 has written another one", () => {
+  const image = `registry.example/default/hello@sha256:${"a".repeat(64)}`;
+  const fn: Function = { metadata: { name: "hello" }, spec: { source: { image }, replicas: 1 } };
+  const down = toV1alpha1(fn);
+  expect(down.spec).toMatchObject({ source: "" });
+  expect(toV1alpha2(down)).toMatchObject({ metadata: { name: "hello" }, spec: fn.spec });
+  expect(toV1alpha2(down).metadata).toEqual({ name: "hello" });
+  const edited = { ...down, spec: { ...down.spec, source: "code" } };
+  expect(toV1alpha2(edited).spec.source).toEqual({ inline: { source: "code" } });
+});

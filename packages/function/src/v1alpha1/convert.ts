@@ -10,6 +10,8 @@ import {
 
 /** On a Function: the GitRepository that its source was, for the way back. */
 const gitRepositoryName = `${labelPrefix}v1alpha1GitRepoName`;
+/** On a v1alpha1 Function: the image that its source is, for the way back. */
+const sourceImage = `${labelPrefix}v1alpha2SourceImage`;
 /** Presets were labels of the Function. */
 const presetLabels = {
   function: `${labelPrefix}function-resources-preset`,
@@ -35,10 +37,13 @@ export function toV1alpha2(old: FunctionV1alpha1, repository?: GitRepository): F
     ...kept
   } = metadata.labels ?? {};
   const git = repositoryNameOf(old);
+  const { [sourceImage]: image = "", ...ownAnnotations } = metadata.annotations ?? {};
+  // A source that has been written since takes precedence.
+  const isImage = image !== "" && git === undefined && !spec.source;
   const { minReplicas, maxReplicas } = spec;
   const next: FunctionSpec = {
     ...pick(spec, ["runtime", "runtimeImageOverride", "env", "labels"]),
-    source: git === undefined ? inlineOf(spec) : gitOf(spec, repository),
+    source: isImage ? { image } : git === undefined ? inlineOf(spec) : gitOf(spec, repository),
     replicas: minReplicas ?? 1,
   };
   const configured = {
@@ -54,13 +59,16 @@ export function toV1alpha2(old: FunctionV1alpha1, repository?: GitRepository): F
   return {
     ...old,
     apiVersion: apiVersionOf(functions.version),
-    metadata: withMaps(metadata, kept, { ...metadata.annotations, ...named }),
+    metadata: withMaps(metadata, kept, { ...ownAnnotations, ...named }),
     spec: next,
     ...(status ? { status: withoutUndefined({ ...status, source: undefined }) } : {}),
   };
 }
 
-/** Down. Code stays code; a Git source becomes the GitRepository that it came from, or the empty text. */
+/**
+ * Down. Code stays code; a Git source becomes the GitRepository that it came from, or the empty text; an image the
+ * empty text, and an annotation.
+ */
 export function toV1alpha1(fn: Function): FunctionV1alpha1 {
   const { spec, metadata, status } = fn;
   const { [gitRepositoryName]: repository, ...annotations } = metadata.annotations ?? {};
@@ -81,7 +89,11 @@ export function toV1alpha1(fn: Function): FunctionV1alpha1 {
   return {
     ...fn,
     apiVersion: apiVersionOf(functionsV1alpha1.version),
-    metadata: withMaps(metadata, { ...metadata.labels, ...presets }, annotations),
+    metadata: withMaps(
+      metadata,
+      { ...metadata.labels, ...presets },
+      { ...annotations, ...(spec.source.image ? { [sourceImage]: spec.source.image } : {}) },
+    ),
     spec: old,
     ...(status
       ? { status: withoutUndefined({ ...pick(status, statusFields), source: repository }) }

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destination IMAGE
   --dependency-cache REPOSITORY  where dependency layers are kept
   --previous-image DIGEST        of the destination's repository: with the same dependencies, they are the same layer
+  --source-image IMAGE           by digest: its one layer is the source, which the step \`fetch\` unpacks to --source
   --source-digest DIGEST         refuse to build anything but this source
   --source-url URL               repository that the image says it is from
   --source-revision ID           commit that the image says it is of
@@ -33,6 +34,7 @@ export function readFlags() {
       "dependency-cache": text,
       "previous-image": text,
       "source-digest": text,
+      "source-image": text,
       "source-url": text,
       "source-revision": text,
       "base-name": text,

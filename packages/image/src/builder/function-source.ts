@@ -11,7 +11,9 @@ export interface SourceFile {
   mode: number;
 }
 
-const limits = { files: 10_000, size: 64 * 1024 * 1024, depth: 32 };
+/** Of a source: files, bytes, and folders in each other. */
+export const sourceLimits = { files: 10_000, size: 100_000_000, depth: 32 };
+const limits = sourceLimits;
 
 /** Made elsewhere, or none of the image's business. */
 const leftOut = new Set(["node_modules", "__pycache__", ".venv", ".git"]);
@@ -42,8 +44,7 @@ export function readSource(directory: string): SourceFile[] {
     if (!found.isFile())
       throw new UserError(`source: ${path} is a link to something that is not a file`);
     size += found.size;
-    if (size > limits.size)
-      throw new UserError(`source: larger than ${limits.size / 1024 / 1024} MiB`);
+    if (size > limits.size) throw new UserError(`source: larger than ${limits.size / 1e6} MB`);
     if (files.length >= limits.files)
       throw new UserError(`source: more than ${limits.files} files`);
     files.push({ path, content: readFileSync(real), mode: found.mode });

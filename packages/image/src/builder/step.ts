@@ -8,6 +8,7 @@ import { buildFunctionImage } from "./build-function-image.ts";
 import { type BuildOptions } from "./build-options.ts";
 import { type Flags } from "./flags.ts";
 import { FunctionBuild } from "./function-build.ts";
+import { fetchSourceImage } from "./source-image.ts";
 import { type Handover, writeHandover } from "./handover.ts";
 import { type Monorepo, parseMonorepo } from "./monorepo.ts";
 
@@ -26,10 +27,13 @@ export async function runStep(
 }
 
 async function takeStep(
-  { step, handover }: Flags,
+  flags: Flags,
   options: BuildOptions,
   before: Handover | undefined,
 ): Promise<string | undefined> {
+  const { step, handover } = flags;
+  if (flags["source-image"] !== undefined && !before)
+    await fetchSourceImage(options.client, flags["source-image"], options.source, options.report);
   if (step === undefined) return (await buildFunctionImage(options)).image;
   const build = await FunctionBuild.open(options, before?.directory ?? options.scratch);
   if (step === "scripts") {

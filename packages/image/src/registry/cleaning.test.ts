@@ -20,6 +20,21 @@ describe("cleaning", () => {
     expect(await has("ns/fn", digestOf(key(1)), "blobs")).toBe(false);
   });
 
+  test("keeps sources as it keeps images, and neither takes the other's place", async () => {
+    const { registry, putImage, tagsOf } = await oldRegistry({ retention: { previousImages: 2 } });
+    const sources = [];
+    for (let n = 1; n <= 4; n++) {
+      await putImage("ns/fn", key(n));
+      sources.push(await putImage("ns/fn", `source-${key(n + 10)}`));
+    }
+    const references = [`ns/fn@${sources[0]?.digest}`];
+    await registry.clean({ references, functions: ["ns/fn"] });
+    const kept = [key(3), key(4), ...[11, 13, 14].map((n) => `source-${key(n)}`)];
+    expect(await tagsOf("ns/fn")).toEqual(kept.sort());
+    await registry.clean({ references: [], functions: [] });
+    expect(await tagsOf("ns/fn")).toBeUndefined();
+  });
+
   test("frees everything of a Function that is gone", async () => {
     const { registry, url, putImage } = await oldRegistry();
     await putImage("ns/fn", key(1));

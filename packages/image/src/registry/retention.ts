@@ -54,7 +54,8 @@ export function removableManifests(
   const kind = kindOf(repository);
   if (kind === "foreign") return [];
   const entries = entriesOf(stores, repository);
-  const isOurs = (tag: string) => buildKeyPattern.test(tag) || subjectOfTag(tag) !== undefined;
+  const isOurs = (tag: string) =>
+    buildKeyPattern.test(tag) || sourcePattern.test(tag) || subjectOfTag(tag) !== undefined;
   const isFunction = inUse.functions.includes(repository);
   // Of that name there is no Function, and its tags are not a builder's: a user's own image.
   const isForeign = kind === "function" && !isFunction;
@@ -72,8 +73,12 @@ export function removableManifests(
   }
   if (kind === "function" && isFunction) {
     const images = entries.filter(({ digest, subject }) => !subject && !isReferred(digest));
-    const newest = images.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, policy.previousImages);
-    for (const { digest } of newest) if (!kept.has(digest)) spare.add(digest);
+    const isSource = ({ tags }: Entry) => tags.some((tag) => sourcePattern.test(tag));
+    // Of sources as many as of images: neither takes the other's place.
+    for (const each of [images.filter(isSource), images.filter((one) => !isSource(one))]) {
+      const newest = each.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, policy.previousImages);
+      for (const { digest } of newest) if (!kept.has(digest)) spare.add(digest);
+    }
   }
   follow(stores, entries, kept);
   follow(stores, entries, spare);
@@ -88,6 +93,8 @@ export function removableManifests(
 
 /** As the Function Controller makes them: the tag of a Function's image says what it was built from. */
 const buildKeyPattern = /^[0-9a-f]{64}$/;
+/** As `spry deploy` makes them (`source-image.ts`). */
+const sourcePattern = /^source-[0-9a-f]{64}$/;
 
 /**
  * By the tag that clients give where a registry does not know of referrers (OCI distribution specification, "Referrers Tag

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { failureIn } from "./failure.ts";
+import { failureIn } from "./load-failure.ts";
 
 const rows: [string, string, string][] = [
   [

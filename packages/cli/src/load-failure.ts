@@ -1,5 +1,4 @@
 /** Why code could not be loaded: what the runtime wrote, with the place in the user's file first. */
-import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
 
 export interface Failure {
@@ -9,10 +8,13 @@ export interface Failure {
   details: string;
 }
 
-/** Reads a runtime's output. `root`: the directory with the code. */
-export function failureIn(output: string, root: string): Failure {
+/** Where a Function's code is in its image; in the process sandbox below a directory of the node agent's. */
+const directoryInImage = String.raw`[^\s"'()]*/usr/src/app/function`;
+
+/** Reads a runtime's output. `root`: the directory with the code; left out for that of an image. */
+export function failureIn(output: string, root?: string): Failure {
   const text = stripVTControlCharacters(output).trim();
-  const escaped = root.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+  const escaped = root?.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`) ?? directoryInImage;
   const places = [
     ...text.matchAll(new RegExp(`${escaped}/([^\\n:"()]+):(\\d+)`, "g")),
     ...[
@@ -24,8 +26,7 @@ export function failureIn(output: string, root: string): Failure {
   return {
     summary: place ? `${place[1]}:${place[2]}: ${message}` : message,
     details: text
-      .replaceAll(`file://${root}${path.sep}`, "")
-      .replaceAll(`${root}${path.sep}`, "")
+      .replaceAll(new RegExp(`(?:file://)?${escaped}/`, "g"), "")
       .replace(/\n+Node\.js v\d+[\d.]*$/, ""),
   };
 }

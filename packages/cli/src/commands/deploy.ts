@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type Function, functions, validateFunction, defaultFunction } from "@spry/function";
+import { createSourceImage, RegistryError } from "@spry/image";
+import { isConflict, isNotFound, messageOf } from "@spry/kube";
+import { applyObject } from "../apply-object.ts";
+import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
+import { formatProblem, syntaxProblems } from "../deploy/check-syntax.ts";
+import { sourceRegistry } from "../deploy/source-registry.ts";
+import { followUntilRunning } from "../follow.ts";
+import { listSource, megabytes } from "../project/files.ts";
+import { functionOf, openProject, type Project } from "../project/project.ts";
+import { UserError } from "../user-error.ts";
+
+export interface DeployOptions extends GlobalOptions {
+  name?: string;
+  wait: boolean;
+  timeout: number;
+  forceConflicts?: boolean;
+  registry?: string;
+}
+
+/** Makes a directory a Function: its files go to the registry as one layer, and the Function names them by digest. */
+export async function deploy(directory: string, options: DeployOptions): Promise<void> {
+  const found = openProject(directory);
+  const project = { ...found, name: options.name ?? found.name };
+  const namespace = options.namespace ?? project.config.namespace;
+  const connection = await connect({ ...options, ...(namespace !== undefined && { namespace }) });
+  const { client } = connection;
+  const image = await pushSource(project, connection, options.registry);
+  const fn = functionOf(project, connection.namespace, { image });
+  const [problem] = validateFunction(defaultFunction(structuredClone(fn)));
+  if (problem) throw new UserError(`the Function would not be valid: ${problem.message}`);
+  const stored = await apply(connection, fn, options);
+  const { generation = 0 } = stored.metadata;
+  const target = { namespace: connection.namespace, name: project.name };
+  if (options.wait)
+    await followUntilRunning(client, {
+      ...target,
+      generation,
+      timeoutMs: options.timeout * 1000,
+      report: (line) => console.error(`  ${line}`),
+    });
+  if (connection.gateway) console.log(urlOf(connection.gateway, target.name, target.namespace));
+}
+
+/** Checks the code, sends what the registry lacks, and returns the image's name for the cluster. */
+async function pushSource(
+  project: Project,
+  connection: Connection,
+  registryUrl: string | undefined,
+): Promise<string> {
+  const { files, keptBack } = listSource(project.root);
+  const scratch = mkdtempSync(path.join(tmpdir(), "spry-deploy-"));
+  try {
+    const layerFiles = files.map(({ path: name, file, isExecutable }) => ({
+      path: name,
+      file,
+      mode: isExecutable ? 0o755 : 0o644,
+    }));
+    const [source, registry, before] = await Promise.all([
+      createSourceImage(layerFiles, path.join(scratch, "source.tar")),
+      sourceRegistry(connection, project.name, registryUrl),
+      functionNow(connection, project.name),
+    ]);
+    const image = `${registry.pull}@${source.digest}`;
+    if (before?.spec.source.image === image) {
+      console.error(`${project.name}: ${files.length} files, unchanged`);
+      // It may have been removed from the registry since.
+      await send(registry.address, () => source.push(registry.client, registry.push));
+      return image;
+    }
+    const problems = await syntaxProblems(project, files);
+    if (problems.length > 0)
+      throw new UserError(
+        problems.map(formatProblem).join("\n"),
+        "nothing was deployed; what ran before still runs",
+      );
+    if (keptBack.length > 0) {
+      const more = keptBack.length > 5 ? ` and ${keptBack.length - 5} more` : "";
+      console.error(
+        `not sent, because they may hold secrets: ${keptBack.slice(0, 5).join(", ")}${more}`,
+      );
+    }
+    const { sentBytes } = await send(registry.address, () =>
+      source.push(registry.client, registry.push),
+    );
+    console.error(`${project.name}: ${files.length} files, ${megabytes(sentBytes)} sent`);
+    return image;
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+async function functionNow(
+  { client, namespace }: Connection,
+  name: string,
+): Promise<Function | undefined> {
+  try {
+    return await client.get(functions, { namespace, name });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+async function send<T>(address: string, push: () => Promise<T>): Promise<T> {
+  try {
+    return await push();
+  } catch (error) {
+    if (!(error instanceof RegistryError)) throw error;
+    const wayOut =
+      error.status === 0
+        ? "on a cluster, forward its port (kubectl port-forward -n kyma-system service/serverless-docker-registry 5000) and add --registry http://localhost:5000"
+        : "check that its login in the namespace's Secret is valid";
+    throw new UserError(
+      `the source cannot be sent to the registry ${address}: ${messageOf(error)}`,
+      wayOut,
+    );
+  }
+}
+
+async function apply(
+  { client }: Connection,
+  fn: Function,
+  { forceConflicts = false }: DeployOptions,
+): Promise<Function> {
+  const { name = "" } = fn.metadata;
+  try {
+    return await applyObject(client, functions, fn, { forceConflicts });
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    throw new UserError(
+      `function/${name} is managed by another tool: ${messageOf(error)}`,
+      "take these fields over with --force-conflicts, or choose another name with --name",
+    );
+  }
+}

@@ -1,0 +1,112 @@
+/** Finds what cannot be loaded before anything is built: syntax errors, with file, line and column. */
+import { execFile } from "node:child_process";
+import path from "node:path";
+import { findPython } from "@spry/machine";
+import { type SourceEntry } from "../project/files.ts";
+import { hasBuildScript, type Project } from "../project/project.ts";
+
+/** One mistake. Line and column count from 1. */
+export interface SyntaxProblem {
+  file: string;
+  line: number;
+  column: number;
+  message: string;
+  /** The line itself. */
+  text: string;
+}
+
+const pythonTimeoutMs = 20_000;
+const outputLimit = 1024 * 1024;
+
+/** The mistakes in the handler and all that it imports from the directory; none where that cannot be known. */
+export async function syntaxProblems(
+  project: Project,
+  files: readonly SourceEntry[],
+): Promise<SyntaxProblem[]> {
+  if (project.runtime.language === "python") return inPython(project, files);
+  // What images run is what the script makes.
+  if (hasBuildScript(project.root)) return [];
+  return inJavaScript(project);
+}
+
+async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]> {
+  const { build, stop } = await import("esbuild");
+  try {
+    await build({
+      entryPoints: [path.join(root, handler)],
+      absWorkingDir: root,
+      bundle: true,
+      write: false,
+      platform: "node",
+      format: "esm",
+      packages: "external",
+      logLevel: "silent",
+      tsconfigRaw: {},
+    });
+    return [];
+  } catch (error) {
+    const { errors = [] } = error as { errors?: Message[] };
+    return errors.flatMap(({ text, location }) => {
+      // Of other files than code it knows nothing.
+      if (!location || text.startsWith("No loader is configured")) return [];
+      const { file, line, column, lineText } = location;
+      return [{ file, line, column: column + 1, message: text, text: lineText }];
+    });
+  } finally {
+    await stop();
+  }
+}
+
+interface Message {
+  text: string;
+  location: { file: string; line: number; column: number; lineText: string } | null;
+}
+
+/** Compiles each file in memory and prints the mistakes as JSON. */
+const pythonProgram = `
+import json, sys
+found = []
+for name in json.load(sys.stdin):
+    try:
+        with open(name, "rb") as file:
+            compile(file.read(), name, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        found.append([name, error.lineno or 1, error.offset or 1, error.msg, (error.text or "").rstrip("\\n")])
+    except ValueError as error:
+        found.append([name, 1, 1, str(error), ""])
+json.dump(found[:20], sys.stdout)
+`;
+
+async function inPython(
+  { root, runtime }: Project,
+  files: readonly SourceEntry[],
+): Promise<SyntaxProblem[]> {
+  const names = files.filter((file) => file.path.endsWith(".py")).map((file) => file.path);
+  const python = await findPython(runtime.interpreter.replace("python@", ""));
+  if (!python) return [];
+  const output = await new Promise<string>((resolve) => {
+    const options = { cwd: root, timeout: pythonTimeoutMs, maxBuffer: outputLimit };
+    const args = ["-I", "-S", "-W", "ignore", "-c", pythonProgram];
+    const child = execFile(python.executable, args, options, (error, stdout) =>
+      resolve(error ? "[]" : stdout),
+    );
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(JSON.stringify(names));
+  });
+  const found = JSON.parse(output) as [string, number, number, string, string][];
+  return found.map(([file, line, column, message, text]) => ({
+    file,
+    line,
+    column,
+    message,
+    text,
+  }));
+}
+
+/** As compilers print them: the place, the reason, the line with a mark. */
+export function formatProblem({ file, line, column, message, text }: SyntaxProblem): string {
+  const place = `${file}:${line}:${column}: ${message}`;
+  if (text === "" || text.length > 160) return place;
+  const indent = text.slice(0, column - 1).replaceAll(/[^\t]/g, " ");
+  return `${place}\n  ${text}\n  ${indent}^`;
+}

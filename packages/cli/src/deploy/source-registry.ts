@@ -1,0 +1,98 @@
+/** The registry that a namespace's sources go to, as the user who deploys may use it. */
+import { activeRegistry, repositoryIn } from "@spry/controller";
+import { names } from "@spry/function";
+import { RegistryClient } from "@spry/image";
+import { isForbidden, isNotFound, type KubeClient, resources, type Secret } from "@spry/kube";
+import { type Connection } from "../connection.ts";
+import { UserError } from "../user-error.ts";
+
+export interface SourceRegistry {
+  client: RegistryClient;
+  /** `host/path` of the Function's repository, as this machine names it. */
+  push: string;
+  /** The same as the cluster names it. */
+  pull: string;
+  /** Where it is reached, for messages. */
+  address: string;
+}
+
+/**
+ * Finds it by the namespace's Secrets (docs/adr/0012-registry-logins.md): who may read them may push. `given`: where this machine reaches it,
+ * which takes precedence over what the kubeconfig and the Secret say.
+ */
+export async function sourceRegistry(
+  { client, namespace, registry: known }: Connection,
+  name: string,
+  given: string | undefined,
+): Promise<SourceRegistry> {
+  const secrets = new Map<string, Secret>();
+  const candidates = [
+    names.remoteRegistrySecret,
+    names.registrySecret,
+    names.internalRegistrySecret,
+  ];
+  const found = await Promise.all(candidates.map((each) => secretOf(client, namespace, each)));
+  for (const secret of found)
+    if (secret) secrets.set(`${namespace}/${secret.metadata.name}`, secret);
+  const active = activeRegistry(
+    { registrySecrets: secrets, remoteRegistrySecrets: secrets, internalRegistrySecrets: secrets },
+    namespace,
+  );
+  if (!active)
+    throw new UserError(
+      `namespace ${namespace} has no registry yet: Secret ${names.registrySecret} does not exist`,
+      "check the name of the namespace, and that Spry runs in this cluster",
+    );
+  const path = repositoryIn(active, namespace, name);
+  const secret = secrets.get(`${namespace}/${active.secretName}`);
+  const login = loginIn(secret, [active.push, active.pull]);
+  const url = given ?? (active.isInternal ? known?.href.replace(/\/$/, "") : undefined);
+  if (url !== undefined && !URL.canParse(url))
+    throw new UserError(`${url} is not a URL`, "write it as http://HOST:PORT");
+  const address = url ?? (active.isInternal ? `http://${active.push}` : `https://${active.push}`);
+  return {
+    client: new RegistryClient({
+      resolve: () => ({ url: new URL(address).origin, ...login }),
+      // A second address is not there to be tried: who deploys waits.
+      attempts: 2,
+    }),
+    push: `${active.push}/${path}`,
+    pull: `${active.pull}/${path}`,
+    address,
+  };
+}
+
+async function secretOf(
+  client: KubeClient,
+  namespace: string,
+  name: string,
+): Promise<Secret | undefined> {
+  try {
+    return await client.get(resources.secrets, { namespace, name });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    if (isForbidden(error))
+      throw new UserError(
+        `you may not read the Secret ${name} in namespace ${namespace}, which has the registry's login`,
+        "ask for the right to get Secrets there, or deploy from Git with spec.source.gitRepository",
+      );
+    throw error;
+  }
+}
+
+/** Of `.dockerconfigjson`, by any of the registry's addresses. */
+function loginIn(
+  secret: Secret | undefined,
+  hosts: readonly string[],
+): { username?: string; password?: string } {
+  const text = Buffer.from(secret?.data?.[".dockerconfigjson"] ?? "", "base64").toString();
+  try {
+    const { auths = {} } = JSON.parse(text) as { auths?: Record<string, { auth?: string }> };
+    const [host] = [...hosts, ...Object.keys(auths)].filter((each) => auths[each]?.auth);
+    const pair = Buffer.from(auths[host ?? ""]?.auth ?? "", "base64").toString();
+    const colon = pair.indexOf(":");
+    return colon < 0 ? {} : { username: pair.slice(0, colon), password: pair.slice(colon + 1) };
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,132 @@
+/** `spry deploy`: a directory of many files on a platform, and what is said when it does not work. */
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Platform } from "../support/platform.ts";
+
+const platform = new Platform();
+const home = mkdtempSync(path.join(tmpdir(), "spry-deploy-test-"));
+beforeAll(() => platform.start(), 120_000);
+afterAll(async () => {
+  await platform.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function directory(name: string, files: Record<string, string>): string {
+  for (const [file, content] of Object.entries(files)) {
+    const place = path.join(home, name, file);
+    mkdirSync(path.dirname(place), { recursive: true });
+    writeFileSync(place, content);
+  }
+  return path.join(home, name);
+}
+
+const handler = (text: string) =>
+  `import { end } from "./lib/end.js";\nexport default { fetch: () => new Response("${text}" + end + (process.env.MARK ?? "")) };\n`;
+const shop = (text: string) => ({
+  "handler.js": handler(text),
+  "lib/end.js": `export const end = "!";\n`,
+  "package.json": `{ "type": "module" }`,
+  "spry.yaml": "name: shop\nenv:\n  MARK: yes\n",
+  ".env": "TOKEN=secret-of-mine\n",
+  "node_modules/x/index.js": "",
+});
+
+describe("spry deploy", () => {
+  test("makes a directory of files a Function, and sends no secret", async () => {
+    const dir = directory("shop", shop("one"));
+    const { code, stdout, stderr } = await platform.spry(["deploy", dir]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stdout.trim()).toMatch(/^http:\/\/shop\.default\.localhost:\d+\/$/);
+    expect(stderr).toContain("not sent, because they may hold secrets: .env");
+    expect(await platform.call("shop.default")).toMatchObject({ status: 200, body: "one!yes" });
+    const image = await platform.k("get function shop -o jsonpath={.spec.source.image}");
+    expect(image).toMatch(/\/default\/shop@sha256:[0-9a-f]{64}$/);
+    for (const line of stderr.split("\n")) expect(line.length).toBeLessThan(140);
+  });
+
+  test("builds nothing for a directory that has not changed", async () => {
+    const jobs = await platform.k("get jobs -o name");
+    const { code, stderr } = await platform.spry(["deploy", path.join(home, "shop")]);
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("unchanged"),
+    });
+    expect(await platform.k("get jobs -o name")).toBe(jobs);
+    expect(await platform.k("get function shop -o jsonpath={.metadata.generation}")).toBe("1");
+  });
+
+  test("names file, line and column of a syntax error before anything is built", async () => {
+    const dir = directory("shop", { "lib/end.js": `export const end = ;\n` });
+    const { code, stderr } = await platform.spry(["deploy", dir]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('error: lib/end.js:1:20: Unexpected ";"\n  export const end = ;');
+    expect(await platform.k("get function shop -o jsonpath={.metadata.generation}")).toBe("1");
+  });
+
+  test("reports in seconds that new code cannot be loaded, and what still serves", async () => {
+    const dir = directory("shop", { "lib/end.js": `export const end = missing;\n` });
+    const begin = performance.now();
+    const { code, stderr } = await platform.spry(["deploy", dir]);
+    expect(performance.now() - begin).toBeLessThan(30_000);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      "error: the new version of shop failed: lib/end.js:1: ReferenceError: missing is not defined; version 1 still serves",
+    );
+    expect(await platform.call("shop.default")).toMatchObject({ status: 200, body: "one!yes" });
+    const running = `{.status.conditions[?(@.type=="Running")].status}`;
+    expect(await platform.k(`get function shop -o jsonpath=${running}`)).toBe("False");
+    directory("shop", { ...shop("two") });
+    expect((await platform.spry(["deploy", dir])).code).toBe(0);
+    expect(
+      (await platform.callUntil("shop.default", ({ body }) => body === "two!yes")).status,
+    ).toBe(200);
+  });
+
+  test("apply -R follows every Function, and one that fails does not hide the others", async () => {
+    const manifest = (name: string, source: string) =>
+      JSON.stringify({
+        apiVersion: "serverless.kyma-project.io/v1alpha2",
+        kind: "Function",
+        metadata: { name },
+        spec: { runtime: "nodejs24", source: { inline: { source } } },
+      });
+    const dir = directory("many", {
+      "bad.json": manifest("bad", "exports.main = nope;"),
+      "below/good.json": manifest("good", "exports.main = () => 1;"),
+    });
+    const { code, stdout, stderr } = await platform.spry(["apply", "-R", "-f", dir]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/function\/bad +failed +the new version of bad failed: handler\.js:1: /);
+    expect(stdout).toMatch(/function\/good +running +http:/);
+    expect(stderr).toContain("ReferenceError: nope is not defined");
+    const deleted = await platform.spry(["delete", "good", "nope", "bad"]);
+    expect(deleted.code).toBe(1);
+    expect(deleted.stderr).toContain("function/good deleted");
+    expect(deleted.stderr).toContain("function/bad deleted");
+    expect(deleted.stderr).toContain("Function nope not found");
+  });
+
+  test("refuses links out of the directory, and a source in another Function's repository", async () => {
+    const dir = directory("linked", { "handler.js": "exports.main = () => 1;" });
+    symlinkSync("/etc/hostname", path.join(dir, "host"));
+    const { code, stderr } = await platform.spry(["deploy", dir]);
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("host is a symbolic link out of the directory"),
+    });
+    const image = await platform.k("get function shop -o jsonpath={.spec.source.image}");
+    const thief = {
+      apiVersion: "serverless.kyma-project.io/v1alpha2",
+      kind: "Function",
+      metadata: { name: "thief", namespace: "default" },
+      spec: { runtime: "nodejs24", source: { image } },
+    };
+    await platform.k("apply -f -", JSON.stringify(thief));
+    await platform.k("wait --for=condition=ConfigurationReady=False function/thief --timeout=30s");
+    expect(
+      await platform.k("get function thief -o jsonpath={.status.conditions[0].message}"),
+    ).toContain("is not in the Function's own repository");
+  });
+});
