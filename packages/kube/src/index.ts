@@ -35,3 +35,15 @@ export {
 export { type LeaderElectionOptions, runAsLeader } from "./leader-election.ts";
 export { type EventNote, EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
 export { ManualClock } from "./manual-clock.ts";
+export {
+  type AdmissionRequest,
+  type AdmissionResponse,
+  type AdmissionReview,
+  allow,
+  allowPatched,
+  answerReview,
+  type PatchOperation,
+  readReviewBody,
+  refuse,
+  webhookProblem,
+} from "./admission-review.ts";

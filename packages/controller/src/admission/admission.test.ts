@@ -2,7 +2,7 @@ import { type Status } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { functionOf, settings } from "../testing/objects.ts";
 import { admissionConfigurations } from "./admission-configurations.ts";
-import { type AdmissionRequest, type AdmissionResponse } from "./admission-review.ts";
+import { type AdmissionRequest, type AdmissionResponse } from "@spry/kube";
 import { createAdmission } from "./admission.ts";
 
 const admission = createAdmission(settings);

@@ -5,27 +5,28 @@ import {
   type Function,
   validateFunction,
 } from "@spry/function";
-import { deepEqual, type KubeClient } from "@spry/kube";
-import { type ControllerConfig } from "../config.ts";
-import { conversionPath, convertFunctions } from "./conversion.ts";
-import { serverlessDeletionPath, warnOfFunctions } from "./serverless-deletion.ts";
 import {
   type AdmissionRequest,
   type AdmissionResponse,
-  type AdmissionReview,
   allow,
   allowPatched,
+  answerReview,
+  deepEqual,
+  type KubeClient,
   type PatchOperation,
+  readReviewBody,
   refuse,
-} from "./admission-review.ts";
+  webhookProblem,
+} from "@spry/kube";
+import { type ControllerConfig } from "../config.ts";
+import { conversionPath, convertFunctions } from "./conversion.ts";
+import { serverlessDeletionPath, warnOfFunctions } from "./serverless-deletion.ts";
 import { completeRegistrySecret } from "./registry-secret.ts";
 
 export const defaultingPath = "/defaulting/functions";
 export const validationPath = "/validation/function";
 export const registrySecretPath = "/defaulting/registry-config-secrets";
 
-/** An object of the largest size, twice (old and new), with room for the envelope. */
-const maxBodyLength = 8 * 1024 * 1024;
 /** A list is converted in one request. */
 const maxConversionLength = 64 * 1024 * 1024;
 
@@ -50,27 +51,21 @@ export function createAdmission(
     async fetch(request) {
       const { pathname } = new URL(request.url);
       const review = Object.hasOwn(reviews, pathname) ? reviews[pathname] : undefined;
-      const converts = client !== undefined && pathname === conversionPath;
-      if (!review && !converts) return problem(404, `no webhook at ${pathname}`);
-      if (request.method !== "POST") return problem(405, "a review must be sent with POST");
-      const body = await readBody(request, converts ? maxConversionLength : maxBodyLength);
-      if (body === undefined) return problem(413, "the request body is too large");
-      if (!review) return answerConversion(client, body);
-      const asked = parseReview(body);
-      if (!asked)
-        return problem(400, "the request body is not an AdmissionReview of admission.k8s.io/v1");
-      const response = { uid: asked.uid, ...(await review(asked)) };
-      const kind = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" };
-      return Response.json({ ...kind, response });
+      if (review) return answerReview(request, review);
+      if (client && pathname === conversionPath) return answerConversion(client, request);
+      return webhookProblem(404, `no webhook at ${pathname}`);
     },
   };
 }
 
-async function answerConversion(client: KubeClient | undefined, body: string): Promise<Response> {
-  const answer = client && (await convertFunctions(client, parseJson(body)));
+async function answerConversion(client: KubeClient, request: Request): Promise<Response> {
+  if (request.method !== "POST") return webhookProblem(405, "a review must be sent with POST");
+  const body = await readReviewBody(request, maxConversionLength);
+  if (body === undefined) return webhookProblem(413, "the request body is too large");
+  const answer = await convertFunctions(client, parseJson(body));
   return answer
     ? Response.json(answer)
-    : problem(400, "the request body is not a ConversionReview of apiextensions.k8s.io/v1");
+    : webhookProblem(400, "the request body is not a ConversionReview of apiextensions.k8s.io/v1");
 }
 
 function parseJson(text: string): unknown {
@@ -134,30 +129,4 @@ function isFunction(object: unknown): object is Function {
 
 function isMap(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Undefined if it is too long, without reading on. */
-async function readBody(request: Request, maxLength: number): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of request.body ?? []) {
-    length += chunk.length;
-    if (length > maxLength) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-function parseReview(body: string): AdmissionRequest | undefined {
-  try {
-    const { apiVersion, kind, request } = JSON.parse(body) as AdmissionReview;
-    const known = apiVersion === "admission.k8s.io/v1" && kind === "AdmissionReview";
-    return known && typeof request?.uid === "string" && isMap(request.kind) ? request : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function problem(status: number, message: string): Response {
-  return Response.json({ message }, { status });
 }

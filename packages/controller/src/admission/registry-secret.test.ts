@@ -1,6 +1,6 @@
 import { type Secret } from "@spry/kube";
 import { describe, expect, test } from "vitest";
-import { type AdmissionRequest } from "./admission-review.ts";
+import { type AdmissionRequest } from "@spry/kube";
 import { completeRegistrySecret } from "./registry-secret.ts";
 
 const encode = (text: string) => Buffer.from(text).toString("base64");

@@ -6,7 +6,7 @@ import {
   allow,
   allowPatched,
   refuse,
-} from "./admission-review.ts";
+} from "@spry/kube";
 
 /** The label that makes a Secret the choice of a registry. */
 export const remoteRegistryLabel = { [labels.remoteRegistry]: "config" };

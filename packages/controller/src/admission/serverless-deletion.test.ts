@@ -2,7 +2,7 @@ import { createApiServer } from "@spry/apiserver";
 import { functionCrd, functions } from "@spry/function";
 import { KubeClient, resources } from "@spry/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type AdmissionRequest } from "./admission-review.ts";
+import { type AdmissionRequest } from "@spry/kube";
 import { warnOfFunctions } from "./serverless-deletion.ts";
 
 let api: Awaited<ReturnType<typeof createApiServer>>;

@@ -2,7 +2,7 @@ import { functions } from "@spry/function";
 import { type KubeClient } from "@spry/kube";
 import { listed } from "../listed.ts";
 import { type Serverless } from "../serverless/types.ts";
-import { type AdmissionRequest, type AdmissionResponse, allow } from "./admission-review.ts";
+import { type AdmissionRequest, type AdmissionResponse, allow } from "@spry/kube";
 
 export const serverlessDeletionPath = "/deletion/serverless";
 
