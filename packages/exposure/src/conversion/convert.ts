@@ -43,20 +43,22 @@ export function convertApiRule(object: KubeObject, to: string): KubeObject {
 
 /**
  * The v1beta1 spec that this object was written with; undefined if it was written, or has since been changed, as v2.
- * Then the spec differs from what the annotation would be converted to.
+ * Then the spec differs from what the annotation would be converted to. Objects are expected not to change.
  */
-export function v1beta1SpecOf({ metadata, spec }: ApiRule): ApiRuleV1beta1Spec | undefined {
-  if (metadata.annotations?.[originalVersion] !== "v1beta1") return undefined;
-  const kept = parse(metadata.annotations[v1beta1Spec]);
-  if (!kept) return undefined;
-  return deepEqual(specOf(kept, metadata.namespace ?? ""), spec) ? kept : undefined;
+export function v1beta1SpecOf(rule: ApiRule): ApiRuleV1beta1Spec | undefined {
+  if (rule.metadata.annotations?.[originalVersion] !== "v1beta1") return undefined;
+  let known = specsOfObjects.get(rule);
+  if (known === undefined) specsOfObjects.set(rule, (known = keptSpec(rule) ?? null));
+  return known ?? undefined;
 }
 
-function parse(text: string | undefined): ApiRuleV1beta1Spec | undefined {
+const specsOfObjects = new WeakMap<ApiRule, ApiRuleV1beta1Spec | null>();
+
+/** An annotation may be any text: what cannot be converted is not a spec. */
+function keptSpec({ metadata, spec }: ApiRule): ApiRuleV1beta1Spec | undefined {
   try {
-    const value: unknown = JSON.parse(text ?? "");
-    const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isMap ? (value as ApiRuleV1beta1Spec) : undefined;
+    const kept = JSON.parse(metadata.annotations?.[v1beta1Spec] ?? "") as ApiRuleV1beta1Spec;
+    return deepEqual(specOf(kept, metadata.namespace ?? ""), spec) ? kept : undefined;
   } catch {
     return undefined;
   }

@@ -2,7 +2,8 @@ import { type Authentication, type JwtConfig, type PathPattern } from "@spry/fun
 import { type Handler, type RuleV1beta1 } from "./v1beta1.ts";
 
 const template = /^((\/([A-Za-z0-9-._~!$&'()+,;=:@]|%[0-9a-fA-F]{2})*)|(\/\{\*{1,2}\}))+$|^\/\*$/;
-const plain = /^(\/([A-Za-z0-9-._~!$&',;=:@]|%[0-9a-fA-F]{2})*)*$/;
+/** What means something else in a regular expression; a dot does, too, and is taken as itself: `/favicon.ico`. */
+const meta = /[()+$]/;
 
 /**
  * The path of a v1beta1 rule. It is a regular expression; what v2 can say, it says: paths without operators, `/.*`, and
@@ -10,9 +11,9 @@ const plain = /^(\/([A-Za-z0-9-._~!$&',;=:@]|%[0-9a-fA-F]{2})*)*$/;
  */
 export function pathOfV1beta1(path: string): PathPattern {
   if (path === "/*" || path === "/.*") return { kind: "template", template: "/{**}" };
-  if (template.test(path)) return { kind: "template", template: path };
+  if (template.test(path) && !meta.test(path)) return { kind: "template", template: path };
   const prefix = path.endsWith("/.*") ? path.slice(0, -"/.*".length) : undefined;
-  if (prefix !== undefined && plain.test(prefix))
+  if (prefix !== undefined && (prefix === "" || (template.test(prefix) && !meta.test(prefix))))
     return { kind: "template", template: `${prefix}/{**}` };
   return { kind: "regex", regex: path };
 }
