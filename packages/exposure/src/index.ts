@@ -27,3 +27,16 @@ export {
   type RuleMatcher,
 } from "./routes/rule-matcher.ts";
 export { requestPath } from "./routes/request-path.ts";
+export { requestChanges } from "./access/request-changes.ts";
+export {
+  type CorsDecider,
+  type CorsDecision,
+  corsHeaders,
+  type CorsRequest,
+  createCorsDecider,
+} from "./access/cors.ts";
+export { type Claims, isAuthorized } from "./access/authorize.ts";
+export { createJwtCheck, type JwtCheck, type JwtDecision } from "./access/jwt-check.ts";
+export { JwksCache, type JwksCacheOptions } from "./access/jwks-cache.ts";
+export { fetchKeys, type KeyFetchOptions } from "./access/fetch-keys.ts";
+export { type TokenRequest } from "./access/token-source.ts";

@@ -35,7 +35,7 @@ export interface ExposedRule {
   timeoutMs: number;
   /** Set on the request that the Service gets. */
   requestHeaders: Readonly<Record<string, string>>;
-  /** Added to its `Cookie` header. */
+  /** If there are any, they are its `Cookie` header. */
   requestCookies: Readonly<Record<string, string>>;
 }
 
