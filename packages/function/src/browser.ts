@@ -98,3 +98,5 @@ export {
 } from "./v1alpha1/types.ts";
 /** Knative Serving: what the rooms that serve, route and ask for it share. */
 export * from "./knative/browser.ts";
+/** Exposure: APIRules and Gateways, and the routes that follow from them. */
+export * from "./exposure/browser.ts";

@@ -1,0 +1,199 @@
+import { type Clock, messageOf, systemClock } from "@spry/kube";
+import { importJWK, type JWK } from "jose";
+
+/** Of a set of keys, those that can verify tokens. */
+export interface VerificationKey {
+  id: string | undefined;
+  /** The algorithm that the set names for it, if it does. */
+  algorithm: string | undefined;
+  type: string;
+  curve: string | undefined;
+  keyFor(algorithm: string): Promise<CryptoKey>;
+}
+
+/** A sentence for the status and the log; never part of an answer to a caller. */
+export class KeysUnavailableError extends Error {
+  override name = "KeysUnavailableError";
+}
+
+export interface JwksCacheOptions {
+  /** Resolves with the text of a set, limited in size and time (`fetchKeys`). */
+  fetch: (uri: string) => Promise<string>;
+  clock?: Clock;
+}
+
+/** Sets that are kept; the one that was not used for longest makes room. */
+const maxSets = 500;
+const maxKeys = 100;
+/** A set is fetched again after this time, in the background. */
+const freshMs = 300_000;
+/** While an issuer is unreachable, its last keys are good for this long. */
+const staleMs = 3_600_000;
+/** A failure is remembered, and so is that a key was not in a set: nobody can make us fetch more often. */
+const retryMs = 10_000;
+const rotationMs = 30_000;
+
+interface Entry {
+  keys: VerificationKey[] | undefined;
+  fetchedAt: number;
+  /** When a fetch was last begun. */
+  triedAt: number;
+  problem: string | undefined;
+  fetching: Promise<void> | undefined;
+}
+
+/**
+ * The keys of issuers by the URL of their set (RFC 7517). A set is fetched once, however many requests wait for it; a
+ * token with an unknown `kid` makes it fetched again, at most every 30 s.
+ */
+export class JwksCache {
+  readonly #entries = new Map<string, Entry>();
+  readonly #fetch: (uri: string) => Promise<string>;
+  readonly #clock: Clock;
+
+  constructor({ fetch, clock = systemClock }: JwksCacheOptions) {
+    this.#fetch = fetch;
+    this.#clock = clock;
+  }
+
+  /**
+   * The keys that may have signed a token with this header.
+   * @throws KeysUnavailableError if there are none to decide with
+   */
+  async keysFor(uri: string, header: { kid?: string; alg: string }): Promise<VerificationKey[]> {
+    const entry = this.#use(uri);
+    const age = () => this.#clock.now() - entry.fetchedAt;
+    if (!entry.keys || age() > staleMs) {
+      if (this.#mayTry(entry, retryMs)) await this.#refresh(uri, entry);
+      else await entry.fetching;
+    } else if (age() > freshMs && this.#mayTry(entry, retryMs)) void this.#refresh(uri, entry);
+    if (!entry.keys || age() > staleMs) throw new KeysUnavailableError(entry.problem);
+    const found = matching(entry.keys, header);
+    if (found.length > 0) return found;
+    if (this.#mayTry(entry, rotationMs)) await this.#refresh(uri, entry);
+    else await entry.fetching;
+    return matching(entry.keys, header);
+  }
+
+  /**
+   * A number that changes when the set is replaced: what was verified with the one before has to be verified again.
+   * Undefined without a set that is good. Begins to fetch the set in the background when it is time.
+   */
+  version(uri: string): number | undefined {
+    const entry = this.#entries.get(uri);
+    if (!entry?.keys) return undefined;
+    const age = this.#clock.now() - entry.fetchedAt;
+    if (age > freshMs && this.#mayTry(entry, retryMs)) void this.#refresh(uri, entry);
+    return age > staleMs ? undefined : entry.fetchedAt;
+  }
+
+  /** Which sets could not be fetched when it was last tried, and why: for the status of who asked for them. */
+  problems(): ReadonlyMap<string, string> {
+    const found = [...this.#entries].filter(([, { problem }]) => problem !== undefined);
+    return new Map(found.map(([uri, { problem = "" }]) => [uri, problem]));
+  }
+
+  #use(uri: string): Entry {
+    const known = this.#entries.get(uri);
+    const never = Number.NEGATIVE_INFINITY;
+    const entry = known ?? {
+      keys: undefined,
+      fetchedAt: never,
+      triedAt: never,
+      problem: undefined,
+      fetching: undefined,
+    };
+    // The order of a Map is that of insertion: the first was not used for longest.
+    this.#entries.delete(uri);
+    this.#entries.set(uri, entry);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > maxSets && oldest !== undefined) this.#entries.delete(oldest);
+    return entry;
+  }
+
+  #mayTry({ fetching, triedAt }: Entry, intervalMs: number): boolean {
+    return fetching !== undefined || this.#clock.now() - triedAt >= intervalMs;
+  }
+
+  #refresh(uri: string, entry: Entry): Promise<void> {
+    return (entry.fetching ??= this.#load(uri, entry).finally(() => (entry.fetching = undefined)));
+  }
+
+  async #load(uri: string, entry: Entry): Promise<void> {
+    entry.triedAt = this.#clock.now();
+    try {
+      entry.keys = parseKeys(await this.#fetch(uri));
+      entry.fetchedAt = this.#clock.now();
+      entry.problem = undefined;
+    } catch (error) {
+      entry.problem = `keys at ${uri} could not be fetched: ${messageOf(error)}`;
+    }
+  }
+}
+
+function parseKeys(text: string): VerificationKey[] {
+  let set: unknown;
+  try {
+    set = JSON.parse(text);
+  } catch {
+    throw new Error("the answer is not JSON");
+  }
+  const keys = (set as { keys?: unknown } | null)?.keys;
+  if (!Array.isArray(keys)) throw new Error('the answer has no list of "keys" (RFC 7517)');
+  const usable = keys.slice(0, maxKeys).flatMap((key: unknown) => verificationKey(key) ?? []);
+  if (usable.length === 0) throw new Error("the answer has no key that can verify a token");
+  return usable;
+}
+
+/** Public keys only: a set that has a secret in it has no place for it here. */
+const keyTypes = new Set(["RSA", "EC", "OKP"]);
+
+function verificationKey(value: unknown): VerificationKey | undefined {
+  const { kty, kid, alg, crv, n, e, x, y, use } = (value ?? {}) as Record<string, unknown>;
+  if (typeof kty !== "string" || !keyTypes.has(kty) || (use !== undefined && use !== "sig"))
+    return undefined;
+  const text = (field: unknown) => (typeof field === "string" ? field : undefined);
+  const parts = Object.entries({ crv, n, e, x, y }).filter(([, part]) => typeof part === "string");
+  const jwk = { kty, ...Object.fromEntries(parts) } as JWK;
+  const imported = new Map<string, Promise<CryptoKey>>();
+  return {
+    id: text(kid),
+    algorithm: text(alg),
+    type: kty,
+    curve: text(crv),
+    keyFor(algorithm) {
+      let key = imported.get(algorithm);
+      if (!key) imported.set(algorithm, (key = importJWK(jwk, algorithm) as Promise<CryptoKey>));
+      return key;
+    },
+  };
+}
+
+/** Which algorithm is for which kind of key (RFC 7518, section 3.1; RFC 8037). */
+function isFor(algorithm: string, { type, curve }: VerificationKey): boolean {
+  switch (algorithm.slice(0, 2)) {
+    case "RS":
+    case "PS":
+      return type === "RSA";
+    case "ES":
+      return (
+        type === "EC" && curve === { ES256: "P-256", ES384: "P-384", ES512: "P-521" }[algorithm]
+      );
+    case "Ed":
+      return type === "OKP" && curve === "Ed25519";
+    default:
+      return false;
+  }
+}
+
+function matching(
+  keys: readonly VerificationKey[],
+  { kid, alg }: { kid?: string; alg: string },
+): VerificationKey[] {
+  return keys.filter(
+    (key) =>
+      (kid === undefined || key.id === undefined || key.id === kid) &&
+      (key.algorithm === undefined || key.algorithm === alg) &&
+      isFor(alg, key),
+  );
+}

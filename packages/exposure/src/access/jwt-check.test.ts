@@ -1,0 +1,364 @@
+/** Tokens, good and hostile, against a real server of keys on loopback. */
+import { createHmac } from "node:crypto";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo } from "node:net";
+import { type JwtAuthentication, type JwtAuthorization } from "@spry/function";
+import { ManualClock } from "@spry/kube";
+import { exportJWK, exportSPKI, generateKeyPair, type GenerateKeyPairResult, SignJWT } from "jose";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { fetchKeys } from "./fetch-keys.ts";
+import { JwksCache } from "./jwks-cache.ts";
+import { createJwtCheck, type JwtCheck } from "./jwt-check.ts";
+import { refusedAddress } from "./key-address.ts";
+
+const clock = new ManualClock();
+const now = () => Math.floor(clock.now() / 1_000);
+let server: Server;
+let origin: string;
+let requests: string[];
+let answer: (response: ServerResponse, url: string) => void;
+let pairs: Record<"rsa" | "ec" | "ed" | "other", GenerateKeyPairResult>;
+let cache: JwksCache;
+let check: JwtCheck;
+
+const publicKey = async (name: keyof typeof pairs, more: object = {}) => ({
+  ...(await exportJWK(pairs[name].publicKey)),
+  kid: name,
+  ...more,
+});
+
+beforeAll(async () => {
+  const [rsa, ec, ed, other] = await Promise.all([
+    generateKeyPair("RS256", { extractable: true }),
+    generateKeyPair("ES256", { extractable: true }),
+    generateKeyPair("EdDSA", { extractable: true }),
+    generateKeyPair("RS256", { extractable: true }),
+  ]);
+  pairs = { rsa, ec, ed, other };
+  server = createServer((request, response) => {
+    requests.push(request.url ?? "");
+    answer(response, request.url ?? "");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+async function serve(...keys: object[]): Promise<void> {
+  const body = JSON.stringify({ keys });
+  answer = (response) => response.end(body);
+}
+
+beforeEach(async () => {
+  requests = [];
+  await clock.advance(10_000);
+  cache = new JwksCache({
+    fetch: (uri) => fetchKeys(uri, { allowLoopback: true, timeoutMs: 300 }),
+    clock,
+  });
+  check = createJwtCheck({ keys: cache, clock });
+  await serve(await publicKey("rsa"), await publicKey("ec"), await publicKey("ed"));
+});
+
+const issuer = "https://id.example";
+interface TokenOptions {
+  by?: keyof typeof pairs;
+  alg?: string;
+  header?: object;
+  claims?: object;
+}
+
+function token({
+  by = "ec",
+  alg = "ES256",
+  header = {},
+  claims = {},
+}: TokenOptions = {}): Promise<string> {
+  const payload = { iss: issuer, sub: "me", iat: now(), exp: now() + 300, ...claims };
+  return new SignJWT(payload)
+    .setProtectedHeader({ alg, kid: by, ...header })
+    .sign(pairs[by].privateKey);
+}
+
+const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+async function ask(
+  bearer: string | undefined,
+  authorizations: JwtAuthorization[] = [],
+  authentication: Partial<JwtAuthentication> = {},
+) {
+  const request = {
+    header: (name: string) => (name === "authorization" && bearer ? `Bearer ${bearer}` : undefined),
+    query: "",
+  };
+  const authentications = [{ issuer, jwksUri: `${origin}/keys`, ...authentication }];
+  const decision = await check.check(request, { kind: "jwt", authentications, authorizations });
+  return decision.kind === "allowed" ? "allowed" : `${decision.status} ${decision.reason}`;
+}
+
+const malformed = "401 the token is malformed, or names no issuer";
+const badSignature = "401 the token's signature is not valid";
+
+describe("a token", () => {
+  test.each<[what: string, make: () => Promise<string | undefined> | string, decision: string]>([
+    ["of an EC key", () => token(), "allowed"],
+    ["of an RSA key", () => token({ by: "rsa", alg: "RS256" }), "allowed"],
+    ["of an Ed25519 key", () => token({ by: "ed", alg: "EdDSA" }), "allowed"],
+    ["without kid", () => token({ header: { kid: undefined } }), "allowed"],
+    ["that ended 30 s ago: clocks differ", () => token({ claims: { exp: now() - 30 } }), "allowed"],
+    [
+      "that ended two minutes ago",
+      () => token({ claims: { exp: now() - 120 } }),
+      "401 the token has expired",
+    ],
+    [
+      "that is not valid yet",
+      () => token({ claims: { nbf: now() + 120 } }),
+      "401 the token is not valid now, or not this issuer's",
+    ],
+    ["none", () => Promise.resolve(undefined), "403 the request has no token"],
+    [
+      "of another issuer",
+      () => token({ claims: { iss: "https://evil.example" } }),
+      "401 the token's issuer is not configured",
+    ],
+    [
+      "of another key of that name",
+      () => token({ by: "other", alg: "RS256", header: { kid: "rsa" } }),
+      badSignature,
+    ],
+    [
+      "of a key that the issuer does not have",
+      () => token({ by: "other", alg: "RS256" }),
+      "401 the token's key is not one of the issuer's",
+    ],
+    [
+      "of an algorithm for another kind of key",
+      () => token({ by: "rsa", alg: "RS256", header: { kid: "ec" } }),
+      "401 the token's key is not one of the issuer's",
+    ],
+    [
+      "with an unknown critical header",
+      () =>
+        token({ header: { crit: ["x"], x: 1 } }).catch(
+          () =>
+            `${base64({ alg: "ES256", kid: "ec", crit: ["x"], x: 1 })}.${base64({ iss: issuer })}.x`,
+        ),
+      badSignature,
+    ],
+    [
+      "without a signature",
+      () => `${base64({ alg: "none" })}.${base64({ iss: issuer })}.`,
+      "401 the token's algorithm is not accepted",
+    ],
+    [
+      "without a signature, in capitals",
+      () => `${base64({ alg: "NONE" })}.${base64({ iss: issuer })}.`,
+      "401 the token's algorithm is not accepted",
+    ],
+    [
+      "signed with the public key as a secret",
+      async () => {
+        const head = `${base64({ alg: "HS256", kid: "rsa" })}.${base64({ iss: issuer, exp: now() + 300 })}`;
+        const secret = await exportSPKI(pairs.rsa.publicKey);
+        return `${head}.${createHmac("sha256", secret).update(head).digest("base64url")}`;
+      },
+      "401 the token's algorithm is not accepted",
+    ],
+    [
+      "with a key of its own in its header",
+      () =>
+        token({
+          by: "other",
+          alg: "RS256",
+          header: { kid: "rsa", jwk: { kty: "RSA" }, jku: "http://evil" },
+        }),
+      badSignature,
+    ],
+    [
+      "that has been changed",
+      async () => (await token()).replace(/\.[^.]+\./, `.${base64({ iss: issuer, sub: "you" })}.`),
+      badSignature,
+    ],
+    ["cut off", async () => (await token()).slice(0, -20), badSignature],
+    ["of two parts", async () => (await token()).split(".").slice(0, 2).join("."), malformed],
+    ["that is no token", () => "x", malformed],
+    ["whose claims are a list", () => `${base64({ alg: "ES256" })}.${base64([])}.x`, malformed],
+    [
+      "whose kid is a number",
+      () => `${base64({ alg: "ES256", kid: 1 })}.${base64({ iss: issuer })}.x`,
+      badSignature,
+    ],
+  ])("%s", async (_, make, decision) => {
+    const made = await make();
+    expect(await ask(made)).toBe(decision);
+    // The same the second time, from memory.
+    expect(await ask(made)).toBe(decision);
+  });
+
+  test("that lacks a scope gets 403", async () => {
+    const scoped = await token({ claims: { scope: "read" } });
+    expect(await ask(scoped, [{ requiredScopes: ["write"] }])).toBe(
+      "403 the token lacks a scope or an audience",
+    );
+    expect(await ask(scoped, [{ requiredScopes: ["read"] }])).toBe("allowed");
+  });
+
+  test("expires although it has been seen before", async () => {
+    const short = await token({ claims: { exp: now() + 60 } });
+    expect(await ask(short)).toBe("allowed");
+    await clock.advance(121_000);
+    expect(await ask(short)).toBe("401 the token has expired");
+  });
+});
+
+describe("keys", () => {
+  test("are fetched once, however many wait", async () => {
+    const tokens = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => token({ claims: { n } })),
+    );
+    const decisions = await Promise.all(tokens.map((each) => ask(each)));
+    expect(new Set(decisions)).toEqual(new Set(["allowed"]));
+    expect(requests).toEqual(["/keys"]);
+  });
+
+  test("are fetched again for a key that is new, at most every 30 s, also for attackers", async () => {
+    expect(await ask(await token())).toBe("allowed");
+    await clock.advance(31_000);
+    await serve(await publicKey("ec"), await publicKey("other"));
+    const rotated = await token({ by: "other", alg: "RS256" });
+    expect(await ask(rotated)).toBe("allowed");
+    const unknown = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => token({ header: { kid: `x${n}` } })),
+    );
+    for (const each of unknown) expect(await ask(each)).toMatch(/^401/);
+    expect(requests).toHaveLength(2);
+    await clock.advance(31_000);
+    await Promise.all(unknown.map((each) => ask(each)));
+    expect(requests).toHaveLength(3);
+  });
+
+  test("that the issuer has withdrawn do not count when the set is fetched again, for tokens seen before, too", async () => {
+    const before = await token({ by: "rsa", alg: "RS256" });
+    expect(await ask(before)).toBe("allowed");
+    await serve(await publicKey("ec"));
+    await clock.advance(301_000);
+    const later = await token({ by: "rsa", alg: "RS256", claims: { exp: now() + 300 } });
+    await ask(await token());
+    await expect.poll(() => requests.length).toBe(2);
+    await expect.poll(() => ask(later)).toBe("401 the token's key is not one of the issuer's");
+  });
+
+  test("are good for an hour while the issuer is unreachable, and then not", async () => {
+    expect(await ask(await token())).toBe("allowed");
+    answer = (response) => response.destroy();
+    await clock.advance(3_000_000);
+    expect(await ask(await token())).toBe("allowed");
+    await clock.advance(700_000);
+    expect(await ask(await token())).toBe("401 the issuer's keys are not available");
+    expect([...cache.problems().values()]).toEqual([
+      `keys at ${origin}/keys could not be fetched: the answer is incomplete`.replace(
+        "the answer is incomplete",
+        "ECONNRESET",
+      ),
+    ]);
+    await serve(await publicKey("ec"));
+    await clock.advance(11_000);
+    expect(await ask(await token())).toBe("allowed");
+    expect(cache.problems().size).toBe(0);
+  });
+
+  const huge = JSON.stringify({ keys: [], padding: "x".repeat(300_000) });
+  test.each<[what: string, reply: (response: ServerResponse) => void, problem: string]>([
+    [
+      "a redirect",
+      (response) => response.writeHead(302, { location: `${origin}/keys` }).end(),
+      "answered with status 302",
+    ],
+    ["an error", (response) => response.writeHead(500).end(), "answered with status 500"],
+    ["too much", (response) => response.end(huge), "answered with more than 262144 bytes"],
+    ["nothing in time", () => {}, "no answer within 300 ms"],
+    [
+      "half an answer",
+      (response) =>
+        void response
+          .writeHead(200, { "content-length": "100" })
+          .write("{", () => response.destroy()),
+      "aborted",
+    ],
+    ["no JSON", (response) => response.end("<html>secret"), "the answer is not JSON"],
+    [
+      "another document",
+      (response) => response.end('{"issuer":"x"}'),
+      'the answer has no list of "keys" (RFC 7517)',
+    ],
+    ["null", (response) => response.end("null"), 'the answer has no list of "keys" (RFC 7517)'],
+    [
+      "keys that are none",
+      (response) =>
+        response.end('{"keys":[null,7,{"kty":"oct","k":"c2VjcmV0"},{"kty":"RSA","use":"enc"}]}'),
+      "the answer has no key that can verify a token",
+    ],
+  ])("with %s", async (_, reply, problem) => {
+    answer = reply;
+    expect(await ask(await token())).toBe("401 the issuer's keys are not available");
+    expect([...cache.problems().values()]).toEqual([
+      `keys at ${origin}/keys could not be fetched: ${problem}`,
+    ]);
+    expect(await ask(await token())).toMatch(/^401/);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("of a set with one that is broken: the others count", async () => {
+    await serve({ kty: "EC", crv: "P-256", x: "AA", y: "AA", kid: "ec" }, await publicKey("ec"));
+    expect(await ask(await token())).toBe("allowed");
+  });
+
+  test("are not fetched from loopback in a cluster, by address or by name", async () => {
+    const strict = (uri: string) => fetchKeys(uri, { allowLoopback: false, timeoutMs: 300 });
+    await expect(strict(`${origin}/keys`)).rejects.toThrow("address 127.0.0.1 is loopback");
+    await expect(strict(origin.replace("127.0.0.1", "localhost"))).rejects.toThrow(/is loopback/);
+    expect(requests).toEqual([]);
+  });
+
+  test("are not fetched from what a name resolves to, if that is link-local", async () => {
+    const lookup = (_name: string, _options: object, callback: (...result: never[]) => void) =>
+      callback(...([null, [{ address: "169.254.169.254", family: 4 }]] as never[]));
+    await expect(
+      fetchKeys("http://keys.example/", { allowLoopback: true, lookup: lookup }),
+    ).rejects.toThrow("address 169.254.169.254 is link-local or reserved");
+  });
+});
+
+test.each<[address: string, allowLoopback: boolean, refused: boolean]>([
+  ["10.0.0.1", false, false],
+  ["192.168.1.1", false, false],
+  ["2001:db8::1", false, false],
+  ["127.0.0.1", false, true],
+  ["127.0.0.1", true, false],
+  ["127.8.9.1", false, true],
+  ["::1", false, true],
+  ["::1", true, false],
+  ["0.0.0.0", true, true],
+  ["::", true, true],
+  ["169.254.169.254", true, true],
+  ["fe80::1", true, true],
+  ["fe80::1%eth0", true, true],
+  ["fd00:ec2::254", true, true],
+  ["224.0.0.1", true, true],
+  ["255.255.255.255", true, true],
+  ["::ffff:169.254.169.254", true, true],
+  ["::ffff:a9fe:a9fe", true, true],
+  ["::ffff:127.0.0.1", false, true],
+  ["::ffff:127.0.0.1", true, false],
+  ["::127.0.0.1", false, true],
+  ["64:ff9b::a9fe:a9fe", true, true],
+  ["2002:a9fe:a9fe::1", true, true],
+  ["::ffff:10.0.0.1", false, false],
+  ["localhost", true, true],
+])("the address %s, with loopback %s, is refused: %s", (address, allowLoopback, refused) => {
+  expect(refusedAddress(address, allowLoopback) !== undefined).toBe(refused);
+});

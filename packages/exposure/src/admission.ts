@@ -1,0 +1,54 @@
+import { type ApiRule } from "@spry/function";
+import {
+  type AdmissionRequest,
+  type AdmissionResponse,
+  allow,
+  answerReview,
+  deepEqual,
+  refuse,
+  webhookProblem,
+} from "@spry/kube";
+import { answerConversion } from "./conversion/review.ts";
+import { conversionPath } from "./definitions/ensure-definitions.ts";
+import { validateApiRule } from "./validation/validate.ts";
+import { validationPath } from "./webhook-location.ts";
+
+/** The webhooks of APIRules: validation (AdmissionReview v1) and conversion (ConversionReview v1). */
+export const exposureAdmission = {
+  /** Whether a request is for these webhooks. */
+  handles: ({ url }: { url: string }): boolean =>
+    [conversionPath, validationPath].includes(new URL(url).pathname),
+
+  async fetch(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (pathname === conversionPath) return answerConversion(request);
+    if (pathname === validationPath) return answerReview(request, check);
+    return webhookProblem(404, `no webhook at ${pathname}`);
+  },
+};
+
+function check(request: AdmissionRequest): AdmissionResponse {
+  const { object, oldObject, operation, subResource } = request;
+  const isWrite = (operation === "CREATE" || operation === "UPDATE") && !subResource;
+  if (!isWrite || !isApiRule(object)) return allow();
+  // What is stored may stay: labels, finalizers and deletion must work on it whatever the rules are now.
+  const same = isApiRule(oldObject) && deepEqual(object.spec, oldObject.spec);
+  if (same || object.metadata.deletionTimestamp) return allow();
+  const failures = validateApiRule(object);
+  if (failures.length === 0) return allow();
+  const causes = failures.map(({ path, message }) => ({
+    reason: "FieldValueInvalid",
+    message,
+    field: path,
+  }));
+  return refuse(request, causes);
+}
+
+function isApiRule(object: unknown): object is ApiRule {
+  const { metadata, spec } = (object ?? {}) as Partial<ApiRule>;
+  return isMap(metadata) && isMap(spec);
+}
+
+function isMap(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,67 @@
+import { type ApiRule, type IstioGateway } from "@spry/function";
+import { keyOf, type ObjectKey } from "@spry/kube";
+import { specOf, v1beta1SpecOf } from "../conversion/convert.ts";
+import { reservedHost } from "../validation/hosts.ts";
+import { fullHost } from "./gateway-hosts.ts";
+
+/**
+ * Which APIRule each host belongs to: the one that was created first, and of several in one second the one with the
+ * smaller uid. Every reader of the same objects comes to the same result. An APIRule whose Gateway does not exist, or
+ * that is being deleted, has no hosts.
+ */
+export function claimsOf(
+  rules: Iterable<ApiRule>,
+  gatewayOf: (key: ObjectKey) => IstioGateway | undefined,
+): Map<string, ApiRule> {
+  const claims = new Map<string, ApiRule>();
+  for (const rule of [...rules].sort(byAge)) {
+    if (rule.metadata.deletionTimestamp) continue;
+    const { hosts, gateway } = hostsOf(rule, gatewayOf);
+    if (!gateway) continue;
+    for (const { name } of hosts) {
+      if (name === undefined || reservedHost(name) || claims.has(name)) continue;
+      claims.set(name, rule);
+    }
+  }
+  return claims;
+}
+
+function byAge(one: ApiRule, other: ApiRule): number {
+  const age = (rule: ApiRule) => rule.metadata.creationTimestamp ?? "";
+  if (age(one) !== age(other)) return age(one) < age(other) ? -1 : 1;
+  return (one.metadata.uid ?? "") < (other.metadata.uid ?? "") ? -1 : 1;
+}
+
+export interface RuleHosts {
+  gateway: IstioGateway | undefined;
+  /** In the order of the spec; `name` is undefined for a short host without a domain. */
+  hosts: { written: string; name: string | undefined }[];
+}
+
+/** The hosts of an APIRule by their full names. */
+export function hostsOf(
+  rule: ApiRule,
+  gatewayOf: (key: ObjectKey) => IstioGateway | undefined,
+): RuleHosts {
+  const spec = currentSpec(rule);
+  const gateway = spec.gateway === undefined ? undefined : gatewayOf(spec.gateway);
+  const hosts = (spec.hosts ?? []).map((written) => ({
+    written,
+    name: gateway ? fullHost(written, gateway) : undefined,
+  }));
+  return { gateway, hosts };
+}
+
+/** The spec by which hosts, Gateway and Services are found, of either way to write an APIRule. */
+function currentSpec(rule: ApiRule) {
+  const older = v1beta1SpecOf(rule);
+  return older ? specOf(older, rule.metadata.namespace ?? "") : rule.spec;
+}
+
+export const byKey = <T extends { metadata: { name?: string; namespace?: string } }>(
+  objects: Iterable<T>,
+): ((key: ObjectKey) => T | undefined) => {
+  const map = new Map<ObjectKey, T>();
+  for (const object of objects) map.set(keyOf(object), object);
+  return (key) => map.get(key);
+};

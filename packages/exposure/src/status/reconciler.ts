@@ -1,0 +1,138 @@
+import { type ApiRule, apiRules, certificatesSecretName, type IstioGateway } from "@spry/function";
+import {
+  type Clock,
+  deepEqual,
+  type Informer,
+  isNotFound,
+  type KubeClient,
+  keyOf,
+  type ObjectKey,
+  type ReconcileResult,
+  resources,
+  type Secret,
+  type Service,
+  timestamp,
+} from "@spry/kube";
+import { v1beta1SpecOf } from "../conversion/convert.ts";
+import { apiRulesV1beta1 } from "../conversion/v1beta1.ts";
+import { claimsOf, hostsOf } from "../routes/claims.ts";
+import { type CollectedCertificates, collectCertificates } from "./certificates.ts";
+import { diagnose, type RelatedObjects, type Verdict } from "./diagnose.ts";
+
+export interface ExposureCaches {
+  apiRules: Informer<ApiRule>;
+  gateways: Informer<IstioGateway>;
+  services: Informer<Service>;
+  /** Of type `kubernetes.io/tls`. */
+  certificates: Informer<Secret>;
+  /** The Secret that is made of them. */
+  collected: Informer<Secret>;
+}
+
+export interface ReconcilerDeps {
+  client: KubeClient;
+  caches: ExposureCaches;
+  /** Where the Secret of collected certificates is. */
+  namespace: string;
+  ownCertificates: boolean;
+  clock: Clock;
+}
+
+/** A certificate's end may be far away; timers are not for months. */
+const longestMs = 3_600_000;
+const parallel = 8;
+
+/**
+ * One pass over all APIRules: whose a host is depends on the others. Writes the Secret of certificates first, then each
+ * status that has changed.
+ */
+export function exposureReconciler(deps: ReconcilerDeps): () => Promise<ReconcileResult> {
+  const { client, caches, clock } = deps;
+  /** By uid, the generation whose spec the status has last been written for. */
+  const processed = new Map<string, number | undefined>();
+
+  async function writeStatus(rule: ApiRule, verdict: Verdict): Promise<void> {
+    const { uid = "", generation } = rule.metadata;
+    const { state, description } = rule.status ?? {};
+    const known = processed.get(uid);
+    const isNew = known !== undefined && known !== generation;
+    const isSame = state === verdict.state && description === verdict.description;
+    if (isSame && !isNew) return void processed.set(uid, generation);
+    const lastProcessedTime = timestamp(clock);
+    try {
+      await patchStatus(client, rule, verdict, lastProcessedTime);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    processed.set(uid, generation);
+  }
+
+  return async () => {
+    const all = [...caches.apiRules.list()];
+    const gatewayOf = (key: ObjectKey) => caches.gateways.get(key);
+    const claims = claimsOf(all, gatewayOf);
+    const used = new Set(all.flatMap((rule) => hostsOf(rule, gatewayOf).gateway ?? []));
+    const secretOf = (key: ObjectKey) => caches.certificates.get(key);
+    const collected = collectCertificates(used, secretOf, clock.now());
+    await writeCertificates(deps, collected);
+    const objects: RelatedObjects = {
+      gatewayOf,
+      serviceOf: (key) => caches.services.get(key),
+      claims,
+      certificates: collected.inspected,
+      ownCertificates: deps.ownCertificates,
+    };
+    const pending = all.filter(({ metadata }) => !metadata.deletionTimestamp);
+    const workers = Array.from({ length: parallel }, async () => {
+      for (let rule = pending.shift(); rule; rule = pending.shift())
+        await writeStatus(rule, diagnose(rule, objects));
+    });
+    await Promise.all(workers);
+    const present = new Set(all.map(({ metadata }) => metadata.uid ?? ""));
+    for (const uid of processed.keys()) if (!present.has(uid)) processed.delete(uid);
+    if (!Number.isFinite(collected.changesAt)) return {};
+    const untilChange = collected.changesAt - clock.now() + 1_000;
+    return { requeueAfterMs: Math.min(longestMs, Math.max(1_000, untilChange)) };
+  };
+}
+
+/**
+ * Through the version that the object was written in: another version's schema may refuse what that one allows, and an
+ * API server checks the whole object.
+ */
+async function patchStatus(
+  client: KubeClient,
+  rule: ApiRule,
+  { state, description }: Verdict,
+  lastProcessedTime: string,
+): Promise<void> {
+  const { name = "", namespace } = rule.metadata;
+  const options = { subresource: "status" };
+  if (v1beta1SpecOf(rule)) {
+    const codes: Record<string, string> = { Ready: "OK", Warning: "WARNING", Error: "ERROR" };
+    const APIRuleStatus = { code: codes[state], desc: description };
+    const status = { APIRuleStatus, lastProcessedTime };
+    await client.patch(apiRulesV1beta1, { name, namespace }, { status }, options);
+  } else {
+    const status = { state, description, lastProcessedTime };
+    await client.patch(apiRules, { name, namespace }, { status }, options);
+  }
+}
+
+/** The only Secret that the gateway may read: what Gateways name, and nothing else of their namespaces. */
+async function writeCertificates(
+  { client, caches, namespace }: ReconcilerDeps,
+  { data }: CollectedCertificates,
+): Promise<void> {
+  const target = { name: certificatesSecretName, namespace };
+  const present = caches.collected.get(keyOf({ metadata: target }));
+  if (present && deepEqual(present.data ?? {}, data)) return;
+  const secret: Secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { ...target, labels: { "app.kubernetes.io/managed-by": "spry" } },
+    type: "Opaque",
+    data,
+  };
+  await client.apply(resources.secrets, secret, { force: true });
+}

@@ -1,0 +1,116 @@
+import { apiRules, certificatesSecretName, istioGateways } from "@spry/function";
+import {
+  type Clock,
+  Controller,
+  type ControllerMetrics,
+  Informer,
+  type KubeClient,
+  type Logger,
+  resources,
+  type Service,
+  silentLogger,
+  sleep,
+  systemClock,
+} from "@spry/kube";
+import { type DefinitionOwner, definitionOwner } from "../definitions/ensure-definitions.ts";
+import { type ExposureCaches, exposureReconciler } from "./reconciler.ts";
+
+export interface ExposureOptions {
+  client: KubeClient;
+  /** The platform's own: where the Secret of collected certificates is. */
+  namespace: string;
+  /** Whether the platform issues certificates itself, for Gateways that name none. */
+  ownCertificates: boolean;
+  /** Is given who serves APIRules, when that is known and when it changes. */
+  onOwner?: (owner: DefinitionOwner) => void;
+  clock?: Clock;
+  log?: Logger;
+  metrics?: ControllerMetrics;
+  signal: AbortSignal;
+}
+
+const lookAgainMs = 60_000;
+const missingMs = 1_000;
+const key = "exposure";
+
+/**
+ * Writes the status of APIRules and the Secret of collected certificates, as long as the definition of APIRules is
+ * ours. Where it is another installation's (Kyma's API Gateway module), nothing is read or written. One instance at a
+ * time may run in a cluster.
+ */
+export async function startExposure(options: ExposureOptions): Promise<void> {
+  const { client, signal, clock = systemClock, log = silentLogger, onOwner } = options;
+  let last: DefinitionOwner | undefined;
+  while (!signal.aborted) {
+    const owner = await definitionOwner(client).catch(() => last ?? "missing");
+    if (owner !== last) {
+      last = owner;
+      onOwner?.(owner);
+      if (owner === "other") log.info({}, "APIRules are served by another installation");
+    }
+    if (owner === "ours") await serve(options, signal);
+    else await sleep(clock, owner === "missing" ? missingMs : lookAgainMs, signal);
+  }
+}
+
+/** Until the signal is aborted, or the definition is not ours any more. */
+async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void> {
+  const { client, namespace, ownCertificates, clock = systemClock, metrics } = options;
+  const log = options.log ?? silentLogger;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([outer, stop.signal]);
+  const telling = { clock, log };
+  const caches: ExposureCaches = {
+    apiRules: new Informer(client, apiRules, telling),
+    gateways: new Informer(client, istioGateways, { ...telling, mayBeMissing: true }),
+    services: new Informer(client, resources.services, { ...telling, transform: withPorts }),
+    certificates: new Informer(client, resources.secrets, {
+      ...telling,
+      fieldSelector: "type=kubernetes.io/tls",
+    }),
+    collected: new Informer(client, resources.secrets, {
+      ...telling,
+      namespace,
+      fieldSelector: `metadata.name=${certificatesSecretName}`,
+    }),
+  };
+  const controller = new Controller({
+    name: apiRules.plural,
+    workers: 1,
+    ...telling,
+    ...(metrics ? { metrics } : {}),
+    reconcile: exposureReconciler({ client, caches, namespace, ownCertificates, clock }),
+  });
+  // All are looked at together: whose a host is depends on the others.
+  const informers = Object.values(caches) as Informer<Service>[];
+  for (const informer of informers) controller.watch(informer, () => [key]);
+  controller.enqueue(key);
+  const watchOwner = async () => {
+    while (!signal.aborted) {
+      await sleep(clock, lookAgainMs, signal);
+      const owner = await definitionOwner(client).catch(() => "ours");
+      if (owner !== "ours") stop.abort();
+    }
+  };
+  await Promise.all([
+    watchOwner(),
+    controller.run(signal),
+    ...informers.map((informer) => informer.run(signal)),
+  ]);
+}
+
+/** What a cluster's many Services are looked at for. */
+function withPorts({ metadata, spec }: Service): Service {
+  const { name, namespace = "", uid, resourceVersion } = metadata;
+  const kept = {
+    name,
+    namespace,
+    ...(uid ? { uid } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+  };
+  const { type, ports } = spec ?? {};
+  return {
+    metadata: kept,
+    spec: { ...(type ? { type } : {}), ...(ports ? { ports } : {}) },
+  } as Service;
+}
