@@ -10,6 +10,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   "runtime-dependencies": () => import("./runtime-dependencies.ts"),
   "runtime-python": () => import("./runtime-python.ts"),
   "runtime-limits": () => import("./runtime-limits.ts"),
+  serving: () => import("./serving.ts"),
   soak: () => import("./soak.ts"),
 };
 
