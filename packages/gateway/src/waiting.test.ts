@@ -1,6 +1,7 @@
 import * as http from "node:http";
 import { once } from "node:events";
 import { type ServerResponse } from "node:http";
+import { type EndpointSlice, resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, bodyOf, callGateway, startBench } from "./testing/bench.ts";
 
@@ -102,6 +103,25 @@ describe("requests for a Revision at zero", () => {
     late.listen(pod.port, pod.address);
     expect(await pending).toMatchObject({ status: 200, body: "awake" });
     late.close();
+  });
+
+  test("wait when its slice has become empty", async () => {
+    await atZero();
+    const pod = await bench.pod((_, response) => response.end("first"));
+    await bench.revisionPods("hello", [pod]);
+    expect((await bench.call()).body).toBe("first");
+    const { items } = await bench.client.list(resources.endpointSlices);
+    // As endpoint controllers leave it: without Pods there are no ports.
+    const empty = { ...items[0], endpoints: null, ports: null } as unknown as EndpointSlice;
+    await bench.client.update(resources.endpointSlices, empty);
+    await bench.heard();
+    const pending = bench.call();
+    await expect.poll(waiting).toBe(1);
+    await bench.revisionPods("hello", [pod]);
+    expect(await pending).toMatchObject({
+      body: "first",
+      headers: { "server-timing": expect.stringMatching(/^coldstart/) as string },
+    });
   });
 
   test("get 503 when their time is over", async () => {
