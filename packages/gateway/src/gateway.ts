@@ -33,7 +33,7 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   leaveMs?: number;
   /** How long requests in progress may take to end then. */
   drainMs?: number;
-  /** Listens for callers inside the cluster where EndpointSlices say so. */
+  /** Listens for callers inside the cluster where EndpointSlices say so, from the first `listen` on. */
   inside?: InsideOptions;
 }
 
@@ -73,6 +73,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     appeared: (key) => services.reroute(key),
   });
   const routes = new RouteTable(services, knative, sources.functions);
+  let isListening = false;
   return {
     ready,
     async listen(address) {
@@ -83,9 +84,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       const { server, tunnels } = front;
       const port = await listen(server, address);
       const accept = (socket: Socket, entrance: Entrance) => front.accept(socket, entrance);
+      const inside = isListening ? undefined : options.inside;
+      isListening = true;
       const entrances =
-        options.inside &&
-        new Entrances({ slices: sources.slices, clock, log, accept }, options.inside);
+        inside && new Entrances({ slices: sources.slices, clock, log, accept }, inside);
       return {
         port,
         async close() {

@@ -124,6 +124,22 @@ describe("requests for a Revision at zero", () => {
     });
   });
 
+  test("do not go to a Pod that is terminating, and those that it has are finished", async () => {
+    await atZero();
+    const held: ServerResponse[] = [];
+    const ending = await bench.pod((_, response) => void held.push(response));
+    await bench.revisionPods("hello", [ending]);
+    const before = bench.call();
+    await expect.poll(() => held.length).toBe(1);
+    await bench.revisionPods("hello", [], [ending]);
+    const after = bench.call();
+    await expect.poll(waiting).toBe(1);
+    held[0]?.end("finished");
+    expect((await before).body).toBe("finished");
+    await bench.revisionPods("hello", [await bench.pod((_, response) => response.end("next"))]);
+    expect((await after).body).toBe("next");
+  });
+
   test("get 503 when their time is over", async () => {
     await atZero("hello", { timeoutSeconds: 1 });
     expect(await bench.call()).toMatchObject({

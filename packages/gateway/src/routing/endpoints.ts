@@ -16,14 +16,17 @@ export function isGatewaySlice({ metadata }: EndpointSlice): boolean {
   return metadata.labels?.[managedByLabel] === gatewaySliceManager;
 }
 
-/**
- * `host:port` of the ready endpoints, each once; when none is ready, of those that are terminating but still serve, as
- * kube-proxy does it. `portOf` chooses the port of a slice.
- */
+/** `host:port` of the endpoints of slices, each once; `portOf` chooses the port of a slice. */
+export interface Addresses {
+  ready: string[];
+  /** Terminating, but still serving. */
+  ending: string[];
+}
+
 export function addressesOf(
   slices: readonly EndpointSlice[],
   portOf: (slice: EndpointSlice) => number | undefined,
-): string[] {
+): Addresses {
   const ready = new Set<string>();
   const ending = new Set<string>();
   for (const slice of slices) {
@@ -37,5 +40,5 @@ export function addressesOf(
       else if (conditions?.serving && conditions.terminating) ending.add(at);
     }
   }
-  return [...(ready.size > 0 ? ready : ending)];
+  return { ready: [...ready], ending: [...ending] };
 }

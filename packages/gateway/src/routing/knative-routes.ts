@@ -205,9 +205,9 @@ export class KnativeRoutes {
   #refresh(key: ObjectKey): void {
     const used = this.#revisions.get(key);
     if (!used) return;
-    used.destination.update(
-      addressesOf(this.#sources.slices.byIndex("service", used.service), portOf),
-    );
+    const slices = this.#sources.slices.byIndex("service", used.service);
+    // A Pod that is terminating gets nothing new: a request would rather start another one than be lost with it.
+    used.destination.update(addressesOf(slices, portOf).ready);
   }
 }
 

@@ -114,9 +114,10 @@ export class ServiceRoutes {
       route.destination.close();
       return;
     }
-    route.destination.update(
-      service ? addressesOf(slices.byIndex("service", key), (slice) => portOf(service, slice)) : [],
-    );
+    const portOfSlice = (slice: EndpointSlice) => service && portOf(service, slice);
+    const { ready, ending } = addressesOf(slices.byIndex("service", key), portOfSlice);
+    // As kube-proxy does it.
+    route.destination.update(ready.length > 0 ? ready : ending);
   }
 
   #absence(key: ObjectKey): Absence {
