@@ -114,6 +114,24 @@ test("requests for a Revision with Pods are reported once a second", async () =>
   expect(lines.filter(Boolean)).toMatchObject([{ requests: 20, active: 0, waiting: 0, load: 0 }]);
 });
 
+test("requests that wait are reported at once when the last Pod is lost", async () => {
+  await next();
+  await bench.knative.revision("b", { containerConcurrency: 1 });
+  await bench.knative.route("hello", [{ revisionName: "b", percent: 100 }]);
+  const held: ServerResponse[] = [];
+  await bench.revisionPods("b", [await bench.pod((_, response) => void held.push(response))]);
+  const first = bench.call();
+  await expect.poll(() => held.length).toBe(1);
+  const second = bench.call();
+  await bench.heard();
+  lines.length = 0;
+  await bench.revisionPods("b", []);
+  expect(await next()).toMatchObject({ revision: "default/b", active: 1, waiting: 1 });
+  await bench.revisionPods("b", [await bench.pod((_, response) => response.end())]);
+  held[0]?.end();
+  for (const call of [first, second]) expect((await call).status).toBe(200);
+});
+
 test("a client that leaves and a Revision that a Route leaves are counted out", async () => {
   await next();
   lines.length = 0;

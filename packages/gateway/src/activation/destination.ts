@@ -144,6 +144,7 @@ export class Destination {
       return backend ?? new Backend(address, this.#settings, this.#clock);
     });
     for (const gone of known.values()) gone.retire();
+    if (known.size > 0 && !this.hasBackends) this.tally?.stranded();
     this.review();
   }
 

@@ -29,6 +29,11 @@ export class Tally {
     this.#changed(isUrgent);
   }
 
+  /** The last Pod has been lost. */
+  stranded(): void {
+    if (this.#waiting > 0) this.#changed(true);
+  }
+
   /** A request that waited has been given to a Pod. */
   started(): void {
     this.#count(1, -1);
