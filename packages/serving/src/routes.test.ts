@@ -24,7 +24,7 @@ async function twoRevisions(platform: ServingPlatform, more: object): Promise<KS
 
 /** The status once its traffic is about these Revisions. */
 function trafficOf(platform: ServingPlatform, ...wanted: string[]) {
-  return platform.until(`traffic to ${wanted}`, async () => {
+  return platform.until(`traffic to ${wanted.join()}`, async () => {
     const { status } = await platform.get(knative.services, "hello");
     const shown = (status?.traffic ?? []).map(
       ({ revisionName, percent, tag }) => `${revisionName}=${percent}${tag ? ` ${tag}` : ""}`,
@@ -229,7 +229,7 @@ test("Revisions without a Route are deleted by age and number, as config-gc says
   await platform.settle();
   const names = async () => {
     const { items } = await platform.client.list(knative.revisions, { namespace });
-    return items.map(({ metadata }) => metadata.name).toSorted();
+    return items.map(({ metadata }) => metadata.name ?? "").toSorted((a, b) => (a < b ? -1 : 1));
   };
   expect(await names()).toHaveLength(4);
   await platform.clock.advance(2 * 3_600_000);

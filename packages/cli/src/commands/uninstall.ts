@@ -10,6 +10,7 @@ import { connect, type GlobalOptions } from "../connection.ts";
 import { controllerLabels, webhookObjects } from "../install/controller.ts";
 import { defaultValues, withEverything } from "../install/values.ts";
 import { definitionObjects, platformObjects } from "../install/objects.ts";
+import { removeServingDefinitions, removeServingWebhooks } from "../install/remove-serving.ts";
 import { commonLabels, type InstalledObject } from "../install/parts.ts";
 import { registryKeyName } from "../in-cluster/registry-key.ts";
 import { webhookSecretName } from "../in-cluster/webhook-certificate.ts";
@@ -54,6 +55,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   // First what calls the webhooks, so that no request fails because they have ended.
   const rights = all.filter(({ kind }) => isRight(kind)).toReversed();
   const others = all.filter(({ kind }) => !isRight(kind)).toReversed();
+  await removeServingWebhooks(client);
   for (const object of others) await deleteObject(client, object);
   await untilTrue("the controller has ended", timeoutMs, async () => {
     const labelSelector = Object.entries(controllerLabels).map(([name, is]) => `${name}=${is}`);
@@ -64,6 +66,12 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   for (const object of rights) await deleteObject(client, object);
   // It may have put one in order a moment before.
   for (const object of webhookObjects(namespace)) await deleteObject(client, object);
+  await removeServingWebhooks(client);
+  const left = await removeServingDefinitions(client);
+  if (left > 0)
+    console.error(
+      `${left} Knative Services still exist: they keep the Pods that they have, and their definitions stay`,
+    );
   await releaseRegistrySecrets(client, namespace);
   const made = keep ? [webhookSecretName] : [webhookSecretName, registryKeyName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });

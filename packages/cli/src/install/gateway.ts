@@ -1,5 +1,6 @@
 /** The gateway in a cluster, for who wants its answers: one address for all Functions, and requests that wait for a Function on its way. */
 import { functions, knative } from "@spry/function";
+import { gatewayPorts } from "@spry/serving";
 import { rule } from "./access.ts";
 import {
   containerSecurityContext,
@@ -21,7 +22,11 @@ export const gatewayRules = [
 ];
 
 /** Where callers in the cluster reach Services that are served on demand: a port for each (ADR 0018). */
-export const callerPorts = { port: 20_000, endPort: 31_999, protocol: "TCP" };
+export const callerPorts = {
+  port: gatewayPorts.first,
+  endPort: gatewayPorts.last,
+  protocol: "TCP",
+};
 
 export function gatewayObjects(values: InstallValues): InstalledObject[] {
   const { namespace, gateway } = values;

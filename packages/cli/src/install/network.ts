@@ -1,5 +1,4 @@
 /** What may connect to and from Spry's own Pods; everything else is closed (docs/compatibility.md#network-policies). */
-import { gatewayPorts } from "@spry/serving";
 import { controllerLabels } from "./controller.ts";
 import { callerPorts, gatewayLabels } from "./gateway.ts";
 import { type InstalledObject, object } from "./parts.ts";
@@ -20,8 +19,6 @@ export function networkPolicies({
       { name: `${prefix}-${name}`, namespace },
       { spec: { podSelector: { matchLabels: labels }, ...spec } },
     );
-  // Each Service of a Route has a port of its own there, for callers inside the cluster.
-  const callerPorts = { port: gatewayPorts.first, endPort: gatewayPorts.last, protocol: "TCP" };
   const ports = (...numbers: number[]) => numbers.map((port) => ({ port, protocol: "TCP" }));
   return [
     // The API server and the kubelet are no Pods: where they come from cannot be named.
