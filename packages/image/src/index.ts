@@ -57,6 +57,5 @@ export {
   type PlannedInstallation,
 } from "./builder/plan-installation.ts";
 export { UserError as BuildError } from "./builder/user-error.ts";
-export { sourceDigest } from "./builder/function-source.ts";
 export { builderEntry } from "./builder/entry.ts";
 export { stepScript } from "./builder/step-script.ts";
