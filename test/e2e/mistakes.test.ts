@@ -52,8 +52,8 @@ const refused: [string, Record<string, unknown>, string[]][] = [
     ["minReplicas should be less than or equal maxReplicas"],
   ],
   [
-    "a minimum of zero",
-    { scaleConfig: { minReplicas: 0, maxReplicas: 2 } },
+    "a minimum below zero",
+    { scaleConfig: { minReplicas: -1, maxReplicas: 2 } },
     ["scaleConfig.minReplicas"],
   ],
   ["an unknown profile", resources({ profile: "XXL" }), ["Invalid profile, please use one of"]],

@@ -1,4 +1,4 @@
-import { names } from "@spry/function";
+import { buildExitCodes, digestInMessage, names } from "@spry/function";
 import { type ContainerStatus, controllerOf, type Job, type Pod } from "@spry/kube";
 import { isFinished } from "./build-slots.ts";
 import { placementProblem } from "./pod-placement.ts";
@@ -15,8 +15,6 @@ export type BuildResult =
   /** The environment failed: another attempt may succeed. */
   | { kind: "broke"; message: string };
 
-/** The builder's exit code for mistakes in what it was given. */
-const refusedExitCode = 1;
 /** How much of what a builder wrote goes into a condition. */
 const maxOutputLength = 1024;
 
@@ -69,12 +67,12 @@ const ownSteps: ReadonlySet<string> = new Set([
 ]);
 
 function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult {
-  if (exitCode === 0) {
-    const digest = digestIn(output);
+  if (exitCode === buildExitCodes.done) {
+    const digest = digestInMessage(output);
     if (digest) return { kind: "succeeded", digest };
     return { kind: "broke", message: "build succeeded but reported no image digest" };
   }
-  if (exitCode === refusedExitCode) {
+  if (exitCode === buildExitCodes.refused) {
     return { kind: "refused", message: tail(output) || "the builder reported no reason" };
   }
   if (reason === "OOMKilled") {
@@ -83,16 +81,6 @@ function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult 
     return { kind: "broke", message: [message, tail(output)].filter(Boolean).join(": ") };
   }
   return { kind: "broke", message: tail(output) || `${reason}, exit code ${exitCode}` };
-}
-
-/** From the termination message `{"image":"<name>@sha256:…"}`. */
-function digestIn(output: string): string | undefined {
-  try {
-    const { image } = JSON.parse(output) as { image?: unknown };
-    return /@(sha256:[0-9a-f]{64})$/.exec(typeof image === "string" ? image : "")?.[1];
-  } catch {
-    return undefined;
-  }
 }
 
 function running(pod: Pod | undefined, container: ContainerStatus | undefined): BuildResult {

@@ -17,7 +17,6 @@ import {
   type ReconcileResult,
 } from "@spry/kube";
 import { conditionOf, newsOf, observe } from "./conditions.ts";
-import { baseImageOf } from "./desired/build-job.ts";
 import { observeHealth } from "./health.ts";
 import { LatestFunctions } from "./latest-functions.ts";
 import { observeRollout, observeScale } from "./rollout.ts";
@@ -43,6 +42,13 @@ function stagesOf({ fn }: Draft): readonly Stage[] {
   return isServedOnDemand(fn.spec) ? onDemand : asDeployment;
 }
 
+const everyStage = new Set([...asDeployment, ...onDemand]);
+
+function stagesAfter(last: Stage, draft: Draft): readonly Stage[] {
+  const all = stagesOf(draft);
+  return all.slice(all.indexOf(last) + 1);
+}
+
 /** One pass over one Function: stages as far as they get, then one write of the status. */
 export function functionReconciler(everything: Deps): Reconcile {
   const latest = new LatestFunctions(everything.caches.functions);
@@ -58,14 +64,12 @@ export function functionReconciler(everything: Deps): Reconcile {
     let result: ReconcileResult | undefined;
     try {
       const { outcome, last } = await runStages(draft, deps);
-      // Without a valid source there is nothing to wait for a build slot with.
-      if (last.condition === "ConfigurationReady") deps.slots.leave(key);
+      for (const stage of stagesAfter(last, draft)) stage.release?.(key, deps);
       report(draft, outcome, last, deps);
       observeHealth(draft.status, stored.metadata.generation ?? 0, deps.clock);
       if (outcome.kind !== "stop") result = recheck(outcome.recheckAfterMs);
     } catch (error) {
-      // Until the next try, others may have the place in the queue.
-      deps.slots.leave(key);
+      for (const stage of stagesOf(draft)) stage.release?.(key, deps);
       failure = { error };
     }
     let written: Function | undefined;
@@ -90,12 +94,7 @@ function boundTo(signal: AbortSignal, client: KubeClient): KubeClient {
 }
 
 function forget(key: ObjectKey, deps: Deps): void {
-  deps.slots.leave(key);
-  deps.references.forget(key);
-  deps.commits.forget(key);
-  deps.lost.forget(key);
-  deps.foreignEdits.forget(key);
-  deps.handOvers.forget(key);
+  for (const stage of everyStage) stage.forget?.(key, deps);
   deps.metrics?.forget(key);
 }
 
@@ -127,10 +126,6 @@ async function runStages(draft: Draft, deps: Deps): Promise<{ outcome: Outcome; 
     if (outcome.kind !== "done") break;
     recheckAfterMs = earlier(recheckAfterMs, outcome.recheckAfterMs);
     if (outcome.reason) say(draft, stage, outcome, deps);
-    if (stage === validate) {
-      draft.status.runtime = draft.fn.spec.runtime ?? "";
-      draft.status.runtimeImage = baseImageOf(draft.fn, deps.settings) ?? "";
-    }
   }
   if (outcome.kind === "done" && recheckAfterMs !== undefined)
     outcome = { ...outcome, recheckAfterMs };

@@ -41,6 +41,17 @@ export interface Stage {
   readonly name: string;
   readonly condition: ConditionType;
   run(draft: Draft, deps: Deps): Promise<Outcome>;
+  /** The pass has ended before this stage, or with an error: what the stage holds for the Function is for others. */
+  release?(key: ObjectKey, deps: Deps): void;
+  /** The Function is deleted: what the stage remembers of it can go. */
+  forget?(key: ObjectKey, deps: Deps): void;
+}
+
+/** What the build stage found or made. */
+export interface BuiltImage {
+  /** By digest. */
+  image: string;
+  buildKey: string;
 }
 
 /** A Function during one pass. */
@@ -58,10 +69,9 @@ export interface Draft {
   deployment?: Deployment | undefined;
   /** The same of a Function that is served on demand. */
   kservice?: KService | undefined;
-  /** The image to run, by digest: the build stage's result. */
-  image?: string;
-  buildKey?: string;
-  /** The number of what is deployed in the Function's history. */
+  /** The build stage's result; `builtOf` reads it. */
+  built?: BuiltImage;
+  /** The record stage's result: the number of what is deployed in the Function's history. */
   revision?: number;
 }
 
@@ -83,6 +93,12 @@ export interface Deps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: FunctionMetrics;
+}
+
+/** The result of the build stage, for the stages after it. */
+export function builtOf({ built, key }: Draft): BuiltImage {
+  if (!built) throw new Error(`deploying ${key}: the build stage has not run`);
+  return built;
 }
 
 export const done: Outcome = { kind: "done" };

@@ -4,6 +4,17 @@
 export * from "./browser.ts";
 
 // What takes a digest.
+export {
+  buildExitCodes,
+  type BuilderFlag,
+  buildPaths,
+  buildPrograms,
+  type BuildStep,
+  buildSteps,
+  builtMessage,
+  digestInMessage,
+  sourceDigest,
+} from "./builder-contract.ts";
 export { buildKey } from "./build-key.ts";
 export { knativeChildName, knativeNames } from "./knative/names.ts";
 export { boundedName, names, platformRepositories } from "./names.ts";

@@ -1,18 +1,21 @@
-import { createHash } from "node:crypto";
 import {
   annotations,
+  type BuilderFlag,
+  buildPaths,
+  buildPrograms,
   childLabelsOf,
   dependenciesOf,
   type Function,
   names,
   resolveResources,
   runtimeOf,
+  sourceDigest,
 } from "@spry/function";
 import { type Container, type Job, type Volume } from "@spry/kube";
 import { type DesiredChild } from "../children.ts";
 import { type Settings } from "../config.ts";
 import { type ActiveRegistry, dependencyCacheIn, pushNameOf, repositoryIn } from "../registry.ts";
-import { buildPaths, mayRunForeignCode, pushMounts, stepsBefore } from "./build-steps.ts";
+import { mayRunForeignCode, pushMounts, stepArguments, stepsBefore } from "./build-steps.ts";
 import { gitVolumes, sourceFetcher } from "./source-fetcher.ts";
 import { containerSecurityContext, podSecurityContext } from "./security.ts";
 
@@ -98,8 +101,8 @@ function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Con
     name: names.buildContainer,
     image: settings.builderImages[runtimeOf(fn).name] ?? settings.builderImage,
     imagePullPolicy: "IfNotPresent",
-    command: ["sh", "/opt/spry/builder.sh"],
-    args: [...builderArguments(fn, settings, inputs), "--step", "push"],
+    command: ["sh", buildPrograms.builder],
+    args: [...builderArguments(fn, settings, inputs), ...stepArguments("push")],
     env: [...configured, { name: "DOCKER_CONFIG", value: buildPaths.credentials }],
     resources,
     securityContext: containerSecurityContext,
@@ -114,18 +117,26 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
   const runtime = runtimeOf(fn).name;
   const base = baseImageOf(fn, settings) ?? "";
   const repository = `${registry.push}/${repositoryIn(registry, namespace, name)}`;
-  return [
-    ["--source", buildPaths.source],
-    ["--runtime", runtime],
-    ["--base", pushNameOf(base, registry)],
-    ["--base-name", base],
-    ["--title", name],
-    ["--destination", `${repository}:${buildKey}`],
-    ["--dependency-cache", `${registry.push}/${dependencyCacheIn(registry, namespace, runtime)}`],
-    ...plainRegistries(settings, registry).map((host) => ["--plain-registry", host]),
-    ...(inputs.previousImage ? [["--previous-image", inputs.previousImage]] : []),
+  const flags: [flag: BuilderFlag, value: string][] = [
+    ["source", buildPaths.source],
+    ["runtime", runtime],
+    ["base", pushNameOf(base, registry)],
+    ["base-name", base],
+    ["title", name],
+    ["destination", `${repository}:${buildKey}`],
+    ["dependency-cache", `${registry.push}/${dependencyCacheIn(registry, namespace, runtime)}`],
+    ...plainRegistries(settings, registry).map((host): [BuilderFlag, string] => [
+      "plain-registry",
+      host,
+    ]),
+    ...previousImageArguments(inputs),
     ...sourceArguments(fn, inputs),
-  ].flat();
+  ];
+  return flags.flatMap(([flag, value]) => [`--${flag}`, value]);
+}
+
+function previousImageArguments({ previousImage }: BuildJobInputs): [BuilderFlag, string][] {
+  return previousImage ? [["previous-image", previousImage]] : [];
 }
 
 function plainRegistries(settings: Settings, registry: ActiveRegistry): string[] {
@@ -134,39 +145,33 @@ function plainRegistries(settings: Settings, registry: ActiveRegistry): string[]
 }
 
 /** What the source must be, or, since a commit is its own digest, what the image says of it. */
-function sourceArguments(fn: Function, { commit, registry }: BuildJobInputs): string[][] {
+function sourceArguments(
+  fn: Function,
+  { commit, registry }: BuildJobInputs,
+): [BuilderFlag, string][] {
   const { image } = fn.spec.source;
   if (image !== undefined)
     return [
-      ["--source-image", pushNameOf(image, registry)],
-      ["--source-revision", image.split("@")[1] ?? ""],
+      ["source-image", pushNameOf(image, registry)],
+      ["source-revision", image.split("@")[1] ?? ""],
     ];
-  if (commit === undefined) return [["--source-digest", sourceDigest(fn)]];
+  if (commit === undefined) return [["source-digest", sourceDigest(inlineFiles(fn))]];
   const url = fn.spec.source.gitRepository?.url ?? "";
   // A dollar sign would begin a variable.
   const escaped = url.replaceAll("$", "$$$$");
   return [
-    ["--source-url", escaped],
-    ["--source-revision", commit],
+    ["source-url", escaped],
+    ["source-revision", commit],
   ];
 }
 
-/**
- * What the builder must find, or else give up: the ConfigMap may have been edited between the Job
- * and its Pod. It is what `sha256sum handler.js package.json | sha256sum` says.
- */
-function sourceDigest(fn: Function): string {
+function inlineFiles(fn: Function): { path: string; content: string }[] {
   const { handlerFile, dependencyFile } = runtimeOf(fn);
-  const files: [path: string, content: string][] = [
-    [handlerFile, fn.spec.source.inline?.source ?? ""],
-    [dependencyFile, dependenciesOf(fn)],
+  return [
+    { path: handlerFile, content: fn.spec.source.inline?.source ?? "" },
+    { path: dependencyFile, content: dependenciesOf(fn) },
   ];
-  const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-  const lines = files.map(([path, content]) => `${sha256(content)}  ${path}\n`);
-  return `sha256:${sha256(lines.sort(byPath).join(""))}`;
 }
-
-const byPath = (a: string, b: string) => (a.slice(64) < b.slice(64) ? -1 : 1);
 
 function sourceVolumes(fn: Function): Volume[] {
   if (fn.spec.source.gitRepository) return gitVolumes(fn);

@@ -2,16 +2,16 @@
  * The parts of a build that are containers of their own, so that the scripts of packages, which are foreign code,
  * run where no Secret is mounted (docs/adr/0009).
  */
-import { dependenciesOf, type Function, names, runtimeOf, undeclaredOf } from "@spry/function";
+import {
+  buildPaths,
+  type BuildStep,
+  dependenciesOf,
+  type Function,
+  names,
+  runtimeOf,
+  undeclaredOf,
+} from "@spry/function";
 import { type Container, type VolumeMount } from "@spry/kube";
-
-export const buildPaths = {
-  source: "/workspace/src",
-  scratch: "/workspace/build",
-  handover: "/workspace/handover",
-  packageRegistry: "/workspace/registry-config",
-  credentials: "/docker",
-};
 
 const source: VolumeMount = { name: "sources", mountPath: buildPaths.source, readOnly: true };
 const scratch: VolumeMount[] = [
@@ -48,14 +48,18 @@ export function mayRunForeignCode(fn: Function): boolean {
   }
 }
 
+/** Last of a step's arguments. */
+export const stepArguments = (step: BuildStep): string[] => ["--step", step];
+
 /** Init containers before the one that pushes, which they are made like. */
 export function stepsBefore(push: Container, fn: Function): Container[] {
+  const args = (push.args ?? []).slice(0, -stepArguments("push").length);
   // A source that is an image is unpacked by the first step, which has the registry's credentials.
   const first = fn.spec.source.image === undefined ? source : { ...source, readOnly: false };
-  const step = (name: string, flag: string, volumeMounts: VolumeMount[]): Container => ({
+  const step = (name: string, which: BuildStep, volumeMounts: VolumeMount[]): Container => ({
     ...push,
     name,
-    args: [...(push.args ?? []).slice(0, -1), flag],
+    args: [...args, ...stepArguments(which)],
     volumeMounts,
   });
   const scripts = step(names.scriptContainer, "scripts", [source, ...scratch, readHandover]);

@@ -1,15 +1,11 @@
-import { type Function, names } from "@spry/function";
+import { buildPaths, buildPrograms, type Function, names } from "@spry/function";
 import { type Container, type Volume } from "@spry/kube";
 import { normalBaseDir } from "@spry/source";
 import { type Settings } from "../config.ts";
 import { containerSecurityContext } from "./security.ts";
 
-const paths = {
-  source: "/workspace/src",
-  scratch: "/workspace/build",
-  handover: "/workspace/handover",
-  credentials: "/workspace/git-credentials",
-};
+/** The fetcher's alone: with the builder runs foreign code. */
+const credentials = "/workspace/git-credentials";
 
 /**
  * The init container that puts a commit's files where the builder looks for them. It alone sees the
@@ -26,18 +22,18 @@ export function sourceFetcher(
     name: names.fetchContainer,
     image: settings.builderImage,
     imagePullPolicy: "IfNotPresent",
-    command: ["node", "/opt/spry/fetcher.cjs"],
+    command: ["node", buildPrograms.fetcher],
     args: fetcherArguments(fn, settings, commit),
     env: env.filter(({ name }) => name !== "DOCKER_CONFIG"),
     resources,
     securityContext: containerSecurityContext,
     terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: [
-      { name: "sources", mountPath: paths.source },
-      { name: "build", mountPath: paths.scratch },
-      { name: "handover", mountPath: paths.handover },
+      { name: "sources", mountPath: buildPaths.source },
+      { name: "build", mountPath: buildPaths.scratch },
+      { name: "handover", mountPath: buildPaths.handover },
       { name: "tmp-dir", mountPath: "/tmp" },
-      ...(auth ? [{ name: "git-credentials", mountPath: paths.credentials, readOnly: true }] : []),
+      ...(auth ? [{ name: "git-credentials", mountPath: credentials, readOnly: true }] : []),
     ],
   };
 }
@@ -63,14 +59,14 @@ function fetcherArguments(fn: Function, settings: Settings, commit: string): str
     ["commit", commit],
     ["reference", reference],
     ["base-dir", normalBaseDir(baseDir) || "."],
-    ["destination", paths.source],
-    ["scratch", paths.scratch],
-    ["handover", paths.handover],
+    ["destination", buildPaths.source],
+    ["scratch", buildPaths.scratch],
+    ["handover", buildPaths.handover],
     ...settings.gitAllowedAddresses.map((each): [string, string] => ["allow", each]),
     ...(auth
       ? ([
           ["auth", auth.type],
-          ["credentials", paths.credentials],
+          ["credentials", credentials],
         ] as [string, string][])
       : []),
   ];

@@ -9,10 +9,7 @@ import {
   type Event,
   isAlreadyExists,
   isControlledBy,
-  isForbidden,
-  isInvalid,
   type Job,
-  messageOf,
   resources,
 } from "@spry/kube";
 import { type BuildResult, buildResult } from "../build-result.ts";
@@ -21,9 +18,8 @@ import { conditionOf } from "../conditions.ts";
 import { desiredBuildJob } from "../desired/build-job.ts";
 import { type ActiveRegistry } from "../registry.ts";
 import { type Deps, type Draft, type Outcome } from "../stage.ts";
+import { refused, refusedRecheckMs } from "./refused.ts";
 
-/** A quota or policy refused it, and may allow it later. */
-const refusedRecheckMs = 30_000;
 /** A Job's Pod exists within moments; after this time its Events are read for the reason. */
 const podPatienceMs = 3_000;
 const firstRetryMs = 5000;
@@ -65,9 +61,8 @@ export async function startAttempt(
     // The cache may not show it yet; then its event brings the next pass.
     if (!isAlreadyExists(error)) {
       slots.leave(draft.key);
-      if (!isForbidden(error) && !isInvalid(error)) throw error;
-      const message = `Job ${job.metadata.name} cannot be created: ${messageOf(error)}`;
-      return { kind: "wait", reason: "JobWaiting", message, recheckAfterMs: refusedRecheckMs };
+      const describe = (text: string) => `Job ${job.metadata.name} cannot be created: ${text}`;
+      return refused(error, "JobWaiting", { describe, invalid: "wait" });
     }
   }
   status.build = unfinished(key, earlier);

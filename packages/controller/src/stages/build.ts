@@ -19,7 +19,6 @@ export const buildImage: Stage = {
 
   async run(draft, deps) {
     const key = buildKey(draft.fn, draft.commit);
-    draft.buildKey = key;
     const { serviceAccounts } = deps.caches;
     const registry = activeRegistry(deps.caches, draft.namespace);
     await dropObsoleteJobs(draft, key, deps);
@@ -51,6 +50,14 @@ export const buildImage: Stage = {
     deps.lost.built(draft.key);
     const repository = repositoryIn(registry, draft.namespace, draft.name);
     return built(draft, key, `${registry.pull}/${repository}@${outcome.digest}`, deps);
+  },
+
+  // Without a valid source there is nothing to wait for a build slot with; after an error, others may have the place.
+  release: (key, { slots }) => slots.leave(key),
+
+  forget(key, { slots, lost }) {
+    slots.leave(key);
+    lost.forget(key);
   },
 };
 
@@ -112,7 +119,7 @@ function built(draft: Draft, key: string, image: string, deps: Deps): Outcome {
   const { status } = draft;
   const job = names.buildJob(draft.name, key);
   deps.slots.leave(draft.key);
-  draft.image = image;
+  draft.built = { image, buildKey: key };
   const before = conditionOf(status, "BuildReady");
   if (status.build?.key === key && status.build.image === image && before?.status === "True") {
     return { kind: "done", reason: before.reason, message: before.message };

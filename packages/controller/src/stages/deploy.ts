@@ -1,10 +1,8 @@
 import { functions, heapSizings } from "@spry/function";
-import { isInvalid, messageOf } from "@spry/kube";
-import { ensureChild, isFrom, isRefusal } from "../children.ts";
+import { ensureChild, isFrom } from "../children.ts";
 import { desiredDeployment } from "../desired/deployment.ts";
-import { type Deps, done, type Draft, type Stage } from "../stage.ts";
-
-const refusedRecheckMs = 30_000;
+import { builtOf, type Deps, done, type Draft, type Stage } from "../stage.ts";
+import { refused } from "./refused.ts";
 
 /** Runs the image. The end of the pass reports the rollout's state. */
 export const deployWorkload: Stage = {
@@ -31,16 +29,13 @@ export const deployWorkload: Stage = {
       }
       return done;
     } catch (error) {
-      const message = messageOf(error);
-      if (isInvalid(error)) return { kind: "stop", reason: "DeploymentFailed", message };
-      if (!isRefusal(error)) throw error;
-      return {
-        kind: "wait",
-        reason: "DeploymentFailed",
-        message,
-        recheckAfterMs: refusedRecheckMs,
-      };
+      return refused(error, "DeploymentFailed");
     }
+  },
+
+  forget(key, { references, foreignEdits }) {
+    references.forget(key);
+    foreignEdits.forget(key);
   },
 };
 
@@ -48,9 +43,10 @@ export const deployWorkload: Stage = {
  * The desired Deployment. One that was written by a version with other heap limits is left unchanged until
  * something else about it changes: an upgrade of Spry alone causes no rollout (ADR 0003).
  */
-async function desiredOf({ key, fn, image = "", buildKey = "" }: Draft, deps: Deps) {
+async function desiredOf(draft: Draft, deps: Deps) {
+  const { key, fn } = draft;
   const { caches, settings, references } = deps;
-  const inputs = { image, buildKey, references: await references.digest(key, fn) };
+  const inputs = { ...builtOf(draft), references: await references.digest(key, fn) };
   const desired = desiredDeployment(fn, settings, inputs);
   const { namespace, name } = desired.metadata;
   const observed = caches.deployments.get(`${namespace}/${name}`);

@@ -1,10 +1,8 @@
-import { isInvalid, messageOf } from "@spry/kube";
-import { ensureChild, isRefusal } from "../children.ts";
+import { ensureChild } from "../children.ts";
 import { desiredService } from "../desired/service.ts";
 import { done, type Stage } from "../stage.ts";
+import { refused } from "./refused.ts";
 import { isAwaitingDeployment } from "./retire-kservice.ts";
-
-const refusedRecheckMs = 30_000;
 
 /** Makes the Function reachable by its name. */
 export const exposeService: Stage = {
@@ -20,9 +18,7 @@ export const exposeService: Stage = {
       await ensureChild(client, caches.services, fn, desiredService(fn));
       return done;
     } catch (error) {
-      if (!isRefusal(error) && !isInvalid(error)) throw error;
-      const message = messageOf(error);
-      return { kind: "wait", reason: "ServiceFailed", message, recheckAfterMs: refusedRecheckMs };
+      return refused(error, "ServiceFailed", { invalid: "wait" });
     }
   },
 };

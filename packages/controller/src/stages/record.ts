@@ -28,9 +28,8 @@ import { deleteIfThere, isRefusal, removeLeftover } from "../children.ts";
 import { desiredKService } from "../desired/kservice.ts";
 import { digestOf, inOrder } from "../digest.ts";
 import { type KnownRevision, knownRevisionOf, ownRevisions } from "../history/known-revision.ts";
-import { type Deps, done, type Draft, type Outcome, type Stage } from "../stage.ts";
-
-const refusedRecheckMs = 30_000;
+import { builtOf, type Deps, done, type Draft, type Outcome, type Stage } from "../stage.ts";
+import { refusedRecheckMs } from "./refused.ts";
 
 export const recordRevision: Stage = {
   name: "record",
@@ -58,7 +57,7 @@ async function dataOf(
   newest: KnownRevision | undefined,
   deps: Deps,
 ): Promise<RevisionData> {
-  const { fn, commit, image = "", buildKey = "" } = draft;
+  const { fn, commit } = draft;
   const { [annotations.rebuild]: rebuild, [annotations.lastModifier]: author } =
     fn.metadata.annotations ?? {};
   const spec = recordedSpec(fn.spec);
@@ -68,8 +67,7 @@ async function dataOf(
   return {
     spec,
     ...(commit === undefined ? {} : { commit }),
-    image,
-    buildKey,
+    ...builtOf(draft),
     ...(rebuild ? { rebuild } : {}),
     ...(isRequested && author ? { author } : {}),
     time: timestamp(deps.clock),
@@ -79,8 +77,9 @@ async function dataOf(
 
 /** A Knative Revision never changes: another template, for whatever reason, needs another number. */
 async function templateDigest(draft: Draft, { settings, references }: Deps): Promise<string> {
-  const { fn, key, image = "", buildKey = "" } = draft;
-  const inputs = { image, buildKey, revision: 0, references: await references.digest(key, fn) };
+  const { fn, key } = draft;
+  const digest = await references.digest(key, fn);
+  const inputs = { ...builtOf(draft), revision: 0, references: digest };
   return digestOf(desiredKService(fn, settings, inputs).spec.template);
 }
 

@@ -36,4 +36,6 @@ export const retireKService: Stage = {
     handOvers.forget(key);
     return done;
   },
+
+  forget: (key, { handOvers }) => handOvers.forget(key),
 };

@@ -1,14 +1,14 @@
 /** The stages of a Function that is served on demand, by a Knative Service (docs/adr/0018-serving-from-zero.md). */
 import { knative } from "@spry/function";
-import { isControlledBy, isInvalid, messageOf, resources } from "@spry/kube";
-import { deleteIfThere, ensureChild, isRefusal } from "../children.ts";
+import { isControlledBy, resources } from "@spry/kube";
+import { deleteIfThere, ensureChild } from "../children.ts";
 import { desiredKService } from "../desired/kservice.ts";
 import { desiredService } from "../desired/service.ts";
 import { isServing } from "../serving/kservice-state.ts";
 import { hasSelector, removeFormerEndpoints, slicesOf } from "../serving/service-slices.ts";
-import { done, type Stage } from "../stage.ts";
+import { builtOf, done, type Stage } from "../stage.ts";
+import { refused } from "./refused.ts";
 
-const refusedRecheckMs = 30_000;
 const missingRecheckMs = 5_000;
 const handOverRecheckMs = 250;
 
@@ -19,7 +19,7 @@ export const serveOnDemand: Stage = {
 
   async run(draft, deps) {
     const { client, caches, settings, references } = deps;
-    const { fn, key, image = "", buildKey = "", revision = 1 } = draft;
+    const { fn, key, revision } = draft;
     if (!caches.kservices.hasSynced) {
       return {
         kind: "wait",
@@ -33,20 +33,14 @@ export const serveOnDemand: Stage = {
       if (!caches.services.get(key)) {
         await ensureChild(client, caches.services, fn, desiredService(fn, { hasSelector: false }));
       }
-      const inputs = { image, buildKey, revision, references: await references.digest(key, fn) };
+      // Without a revision the record stage does not let a Function come here.
+      if (revision === undefined) throw new Error(`serving ${key}: it has no revision`);
+      const inputs = { ...builtOf(draft), revision, references: await references.digest(key, fn) };
       const desired = desiredKService(fn, settings, inputs);
       draft.kservice = (await ensureChild(client, caches.kservices, fn, desired)).object;
       return done;
     } catch (error) {
-      const message = messageOf(error);
-      if (isInvalid(error)) return { kind: "stop", reason: "DeploymentFailed", message };
-      if (!isRefusal(error)) throw error;
-      return {
-        kind: "wait",
-        reason: "DeploymentFailed",
-        message,
-        recheckAfterMs: refusedRecheckMs,
-      };
+      return refused(error, "DeploymentFailed");
     }
   },
 };
@@ -91,4 +85,6 @@ export const handOverToKnative: Stage = {
     handOvers.forget(key);
     return done;
   },
+
+  forget: (key, { handOvers }) => handOvers.forget(key),
 };

@@ -1,13 +1,11 @@
 import { deprecationOf, type FunctionStatus, type Reason, runtimeOf } from "@spry/function";
-import { isInvalid, messageOf } from "@spry/kube";
-import { ensureChild, isRefusal } from "../children.ts";
+import { ensureChild } from "../children.ts";
 import { conditionOf, withWarnings } from "../conditions.ts";
 import { desiredConfigMap } from "../desired/config-map.ts";
 import { type Draft, type Outcome, type Stage } from "../stage.ts";
 import { forgetGitSource, resolveGitSource } from "./git-source.ts";
 import { resolveImageSource } from "./image-source.ts";
-
-const refusedRecheckMs = 30_000;
+import { refused } from "./refused.ts";
 
 /** Puts the code where a build can mount it, or finds out which commit to build. */
 export const resolveSource: Stage = {
@@ -25,17 +23,12 @@ export const resolveSource: Stage = {
       const { change } = await ensureChild(client, caches.configMaps, fn, desiredConfigMap(fn));
       return ready(draft, reasonOf(change, status));
     } catch (error) {
-      const message = `Sources update failed, reason: ${messageOf(error)}`;
-      if (isInvalid(error)) return { kind: "stop", reason: "SourceUpdateFailed", message };
-      if (!isRefusal(error)) throw error;
-      return {
-        kind: "wait",
-        reason: "SourceUpdateFailed",
-        message,
-        recheckAfterMs: refusedRecheckMs,
-      };
+      const describe = (text: string) => `Sources update failed, reason: ${text}`;
+      return refused(error, "SourceUpdateFailed", { describe });
     }
   },
+
+  forget: (key, { commits }) => commits.forget(key),
 };
 
 function reasonOf(change: "none" | "created" | "updated", status: FunctionStatus): Reason {

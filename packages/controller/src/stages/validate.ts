@@ -7,7 +7,7 @@ export const validate: Stage = {
   name: "validate",
   condition: "ConfigurationReady",
 
-  async run({ fn }, { settings }) {
+  async run({ fn, status }, { settings }) {
     const problems = validateFunction(fn).map((error) => error.message);
     if (problems.length === 0 && !baseImageOf(fn, settings)) {
       const available = Object.keys(settings.runtimeImages).join(", ");
@@ -16,7 +16,11 @@ export const validate: Stage = {
         `runtime ${runtime} is not installed on this platform: use one of ${available}`,
       );
     }
-    if (problems.length === 0) return done;
+    if (problems.length === 0) {
+      status.runtime = fn.spec.runtime ?? "";
+      status.runtimeImage = baseImageOf(fn, settings) ?? "";
+      return done;
+    }
     return { kind: "stop", reason: "InvalidFunctionSpec", message: problems.join(". ") };
   },
 };

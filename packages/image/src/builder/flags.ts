@@ -1,4 +1,5 @@
-import { parseArgs } from "node:util";
+import { parseArgs, type ParseArgsOptionDescriptor } from "node:util";
+import { type BuilderFlag, buildPaths, buildSteps } from "@spry/function";
 
 const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destination IMAGE
   --dependency-cache REPOSITORY  where dependency layers are kept
@@ -14,8 +15,6 @@ const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destina
   --scratch DIR                  directory for temporary files
   --step fetch|scripts|push      do this part alone; \`scripts\` needs no credentials
   --handover DIR                 where a step leaves its results for the next one`;
-
-const steps = ["fetch", "scripts", "push"];
 
 /** What the program is told by its arguments. */
 export type Flags = ReturnType<typeof readFlags>;
@@ -40,14 +39,15 @@ export function readFlags() {
       "base-name": text,
       title: text,
       "plain-registry": { type: "string", multiple: true, default: [] },
-      "registry-config": { ...text, default: `${root}/workspace/registry-config` },
-      scratch: { ...text, default: `${root}/workspace/build` },
-      handover: { ...text, default: `${root}/workspace/handover` },
+      "registry-config": { ...text, default: root + buildPaths.packageRegistry },
+      scratch: { ...text, default: root + buildPaths.scratch },
+      handover: { ...text, default: root + buildPaths.handover },
       step: text,
-    },
+    } satisfies Record<BuilderFlag, ParseArgsOptionDescriptor>,
   });
   const { source, runtime, base, destination } = values;
   if (!source || !runtime || !base || !destination) throw new Error(usage);
-  if (values.step !== undefined && !steps.includes(values.step)) throw new Error(usage);
-  return { ...values, source, runtime, base, destination };
+  const step = buildSteps.find((each) => each === values.step);
+  if (values.step !== undefined && step === undefined) throw new Error(usage);
+  return { ...values, source, runtime, base, destination, step };
 }

@@ -1,3 +1,4 @@
+import { sourceDigest } from "@spry/function";
 import { assembleImage } from "../assemble-image.ts";
 import { attachArtifacts } from "../attach-artifact.ts";
 import { type Digest } from "../digest.ts";
@@ -14,7 +15,7 @@ import {
   findDependencyLayer,
   pushDependencyLayer,
 } from "./dependencies.ts";
-import { readSource, sourceDigest, type SourceFile } from "./function-source.ts";
+import { readSource, type SourceFile } from "./function-source.ts";
 import { baseAnnotations, imageLabels } from "./image-labels.ts";
 import { type Installation } from "./installer.ts";
 import { knownLayer, layerAnnotation } from "./known-layer.ts";

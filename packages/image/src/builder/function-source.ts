@@ -1,7 +1,5 @@
-import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
-import { type Digest, digestOf } from "../digest.ts";
 import { UserError } from "./user-error.ts";
 
 export interface SourceFile {
@@ -64,15 +62,4 @@ function resolveInside(root: string, path: string): string {
   }
   if (real.startsWith(root + sep)) return real;
   throw new UserError(`source: ${path} is a link that leaves the source`);
-}
-
-/**
- * One digest for all files: of what `sha256sum` prints for them in the order of their paths, so that
- * `sha256sum handler.js package.json | sha256sum` says the same.
- */
-export function sourceDigest(files: readonly Pick<SourceFile, "path" | "content">[]): Digest {
-  const lines = files
-    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    .map(({ path, content }) => `${createHash("sha256").update(content).digest("hex")}  ${path}\n`);
-  return digestOf(lines.join(""));
 }

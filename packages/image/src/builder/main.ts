@@ -5,6 +5,7 @@
  * termination message is the image's name, or what went wrong.
  */
 import { writeFileSync } from "node:fs";
+import { buildExitCodes, builtMessage } from "@spry/function";
 import { readFlags } from "./flags.ts";
 import { readHandover, writeMade } from "./handover.ts";
 import { runStep } from "./step.ts";
@@ -23,17 +24,17 @@ async function build(): Promise<number> {
     const before =
       flags.step === undefined ? undefined : readHandover(flags.handover, flags.scratch);
     const image = await runStep(flags, before);
-    if (image === undefined) return 0;
+    if (image === undefined) return buildExitCodes.done;
     console.log(`pushed ${image}`);
-    const message = JSON.stringify({ image });
+    const message = builtMessage(image);
     if (flags.step === "fetch") writeMade(flags.handover, message);
     writeTerminationMessage(message);
-    return 0;
+    return buildExitCodes.done;
   } catch (error) {
     const message = messageOf(error);
     console.log(message);
     writeTerminationMessage(message);
-    return error instanceof UserError ? 1 : 2;
+    return error instanceof UserError ? buildExitCodes.refused : buildExitCodes.failed;
   }
 }
 

@@ -1,3 +1,4 @@
+import { buildPaths } from "@spry/function";
 import { madeFile } from "./handover.ts";
 
 /**
@@ -6,7 +7,7 @@ import { madeFile } from "./handover.ts";
  * installation: a shell looks first. Arguments are the builder's, `--step` and its value last.
  */
 export const stepScript: string = `\
-made="\${SPRY_ROOT-}/workspace/handover/${madeFile}"
+made="\${SPRY_ROOT-}${buildPaths.handover}/${madeFile}"
 if [ -f "$made" ] && IFS= read -r word < "$made"; then
   for step; do :; done
   if [ "$step" = push ]; then
