@@ -188,7 +188,8 @@ export class ImageStore {
     const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
     const config = resolved.config.config ?? {};
     try {
-      await mkdir(partial, { mode: 0o755 });
+      // Sandboxes make what is in it visible to Pods.
+      await mkdir(partial, { mode: 0o700 });
       const rootDir = path.join(partial, "rootfs");
       const isChecked = this.#options.mirrors[resolved.name.host] !== undefined;
       const unpacked = await unpackImageLayers(client, resolved, {
@@ -224,7 +225,8 @@ export class ImageStore {
 
   #saveNames(): void {
     const file = path.join(this.#options.dir, "names.json");
-    writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(this.#names)));
+    // The names of all namespaces' images.
+    writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(this.#names)), { mode: 0o600 });
     renameSync(`${file}.new`, file);
   }
 

@@ -10,6 +10,7 @@ import {
   isInside,
   joinCommand,
 } from "./confinement/confinement.ts";
+import { type PodUser, type PodUsers, userCommand } from "./confinement/pod-users.ts";
 import { type Bind } from "./confinement/mount-table.ts";
 import { ContainerInput, type InputMode } from "./container-input.ts";
 import { deferredExec } from "./deferred-exec.ts";
@@ -51,6 +52,8 @@ export interface Launch {
   hostName: string;
   /** How it is kept apart, and what it sees of the machine. */
   confined?: { by: Confinement; as: Confined; binds: readonly Bind[] } | undefined;
+  /** Whom it runs as, where there is no more to keep it apart. */
+  user?: { by: PodUsers; as: PodUser } | undefined;
 }
 
 /**
@@ -72,6 +75,7 @@ export class ProcessContainer implements SandboxContainer {
   readonly #input: ContainerInput | undefined;
   readonly #surroundings: { cwd: string; env: Record<string, string> };
   readonly #confined: Confined | undefined;
+  readonly #user: PodUser | undefined;
   /** The signal that it would have ended by, if it were an ordinary process. */
   #endedFor: NodeJS.Signals | undefined;
   /** Nothing of it is left, and its number may be somebody else's. */
@@ -92,6 +96,7 @@ export class ProcessContainer implements SandboxContainer {
     this.startedAt = record.startedAt;
     this.#surroundings = { cwd: record.cwd, env: record.env };
     this.#confined = record.confined;
+    this.#user = record.user;
     this.exited = exited.then((exit) => this.#bySignal(exit));
     this.ready = ready;
     void this.exited.then(() => (this.#isOver = true));
@@ -102,20 +107,18 @@ export class ProcessContainer implements SandboxContainer {
    * outlive this program. A program that cannot be started is a container that has exited.
    */
   static start(id: string, launch: Launch, clock: Clock): ProcessContainer {
-    const { cwd, logFile, exitFile, tty = false, confined } = launch;
+    const { cwd, logFile, exitFile, tty = false, confined, user } = launch;
     const env: Record<string, string> = {
       ...(tty && { TERM: "xterm" }),
       ...launch.env,
       SPRY_READY_FD: "3",
     };
     const isThere = isOnPath(launch.argv[0] ?? "", env["PATH"] ?? "");
-    if (confined && !isThere) return ProcessContainer.#notThere(id, launch, clock);
+    if ((confined ?? user) && !isThere) return ProcessContainer.#notThere(id, launch, clock);
     const { argv: program, hostName } = launch;
-    const inside = confined?.by.command(
-      confined.as,
-      { argv: program, env, cwd, hostName },
-      confined.binds,
-    );
+    const inside =
+      confined?.by.command(confined.as, { argv: program, env, cwd, hostName }, confined.binds) ??
+      user?.by.command(user.as, { argv: program, env, cwd });
     const onTerminal = tty && isThere && hasTerminals();
     const own = onTerminal ? terminalCommand(inside ?? program) : (inside ?? program);
     const wrapped = exitFile !== undefined && isThere;
@@ -123,15 +126,16 @@ export class ProcessContainer implements SandboxContainer {
     const stdin = launch.input && ContainerInput.create(launch.input.file, launch.input.mode);
     const log = openSync(logFile, "a", 0o600);
     if (tty && isThere && !onTerminal) writeSync(log, noTerminal);
-    if (confined?.as.kind === "root")
+    const owner = confined?.as.kind === "root" ? confined.as : user?.as;
+    if (owner)
       // Opened once more by its name, `/dev/stdout`, a file has to be the user's.
       for (const fd of [log, ...(stdin ? [stdin.descriptor] : [])])
-        fchownSync(fd, confined.as.uid, confined.as.gid);
+        fchownSync(fd, owner.uid, owner.gid);
     let child: ChildProcess;
     try {
       child = spawn(argv[0] ?? "", argv.slice(1), {
-        cwd: confined ? "/" : cwd,
-        env: confined ? helperEnvironment(env["SPRY_ROOT"] ?? "") : env,
+        cwd: inside ? "/" : cwd,
+        env: inside ? helperEnvironment(env["SPRY_ROOT"] ?? "") : env,
         detached: true,
         stdio: [stdin?.descriptor ?? "ignore", log, log, "pipe"],
       });
@@ -162,6 +166,7 @@ export class ProcessContainer implements SandboxContainer {
       cwd,
       env: launch.env,
       confined: as,
+      user: user?.as,
     };
     return new ProcessContainer(
       record,
@@ -268,6 +273,15 @@ export class ProcessContainer implements SandboxContainer {
   #execPlace(): ExecPlace | undefined {
     const { cwd, env } = this.#surroundings;
     const confined = this.#confined;
+    const user = this.#user;
+    if (user) {
+      const helpers = helperEnvironment(env["SPRY_ROOT"] ?? "");
+      const within = (argv: readonly string[]) => ({
+        argv: userCommand(user, { argv, cwd }),
+        env: helpers,
+      });
+      return { cwd, env, within };
+    }
     if (!confined) return { cwd, env };
     const target = firstOfNamespace(this.pid);
     if (target === undefined || !isInside(confined, target)) return undefined;

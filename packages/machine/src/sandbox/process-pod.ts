@@ -5,13 +5,14 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { type Clock, sleep } from "@spry/kube";
 import { type ServiceFiles } from "../network/service-files.ts";
-import { type Confinement } from "./confinement/confinement.ts";
+import { type Confinement, userOfAddress } from "./confinement/confinement.ts";
 import { bindsOf, sharedScratch, volumeBinds } from "./confinement/container-binds.ts";
+import { type PodUsers } from "./confinement/pod-users.ts";
 import { inClusterConfig } from "./in-cluster-config.ts";
 import { interpreterLabel, type Interpreters, interpretersIn } from "./interpreters.ts";
 import { buildRootView, PathRewriter } from "./path-rewriting.ts";
 import { type Launch, ProcessContainer } from "./process-container.ts";
-import { findByEnvironment, isAlive, signalProcess } from "./processes.ts";
+import { findByEnvironment, findByUser, isAlive, signalProcess } from "./processes.ts";
 import {
   containerDir,
   exitFile,
@@ -29,6 +30,8 @@ export interface ProcessPodOptions {
   services: ServiceFiles;
   /** How its containers are kept apart; nothing where this machine has no means. */
   confinement: Confinement | undefined;
+  /** Gives its containers a user of their own, where this machine has no more. */
+  users: PodUsers | undefined;
   /** Otherwise all Pods share one address and its ports. */
   ownAddress: boolean;
   clock: Clock;
@@ -50,10 +53,10 @@ export class ProcessPod implements PodSandbox {
   readonly #running = new Map<string, ProcessContainer>();
 
   constructor(options: ProcessPodOptions) {
-    const { confinement, record } = options;
+    const { confinement, users, record } = options;
     this.ip = record.ip;
     this.dir = options.dir;
-    this.owner = confinement?.kind === "root" ? confinement.userOf(record.ip) : undefined;
+    this.owner = confinement?.kind === "root" || users ? userOfAddress(record.ip) : undefined;
     this.#options = options;
   }
 
@@ -82,6 +85,7 @@ export class ProcessPod implements PodSandbox {
       tty: spec.tty,
       hostName: spec.hostName,
       confined: await this.#confine(spec, { root, cwd, kubeconfig, dir }),
+      user: this.#userFor(spec, { cwd, kubeconfig, dir }),
     };
     const container = ProcessContainer.start(id, launch, this.#options.clock);
     if (container.pid > 0) {
@@ -96,11 +100,31 @@ export class ProcessPod implements PodSandbox {
         cwd,
         env,
         confined: launch.confined?.as,
+        user: launch.user?.as,
       };
       writeRecord(processFile(this.dir, spec.name), record);
       this.#track(spec.name, container);
     }
     return container;
+  }
+
+  /** Gives what the container uses to its user, and closes it to those of other Pods. */
+  #userFor(
+    spec: ContainerSpec,
+    { cwd, kubeconfig, dir }: { cwd: string; kubeconfig: string | undefined; dir: string },
+  ): Launch["user"] {
+    const { users, record } = this.#options;
+    if (!users || !this.owner) return undefined;
+    const { uid, gid } = this.owner;
+    const isOwn = cwd === ownWorkingDir(dir);
+    if (isOwn) mkdirSync(cwd, { recursive: true, mode: 0o755 });
+    const scratch = scratchDirs.map((name) => path.join(this.dir, name));
+    const own = kubeconfig === undefined ? [] : [kubeconfig];
+    for (const file of [...scratch, ...own, spec.terminationLog, ...(isOwn ? [cwd] : [])])
+      chownSync(file, uid, gid);
+    for (const each of [this.dir, path.dirname(dir), dir]) users.close(each, this.owner);
+    const image = users.groupOf(spec.image.rootDir);
+    return { by: users, as: users.userOf(record.ip, dir, image === 0 ? [] : [image]) };
   }
 
   /** Shows the container, at their own places, what it uses: all other files of the machine do not exist for it. */
@@ -164,7 +188,7 @@ export class ProcessPod implements PodSandbox {
     const wanted = spec.workingDir || spec.image.config.WorkingDir || "/";
     const real = rewriter.realPath(wanted);
     if (real !== undefined && existsSync(real)) return real;
-    if (this.#options.confinement) {
+    if (this.#options.confinement ?? this.#options.users) {
       // Made by the container's own user: links in a volume may lead anywhere.
       const isInVolume = real !== undefined && real.startsWith(`${this.dir}/volumes/`);
       return isInVolume ? real : ownWorkingDir(dir);
@@ -207,6 +231,9 @@ export class ProcessPod implements PodSandbox {
     if (this.owner) await Promise.race([ends, sleep(clock, endMs)]);
     for (const { pid } of await findByEnvironment(`SPRY_ROOT=${this.dir}/`))
       signalProcess(pid, "SIGKILL");
+    // Environments of other users' processes cannot be read without CAP_SYS_PTRACE.
+    if (this.#options.users && this.owner)
+      for (const pid of await findByUser(this.owner.uid)) signalProcess(pid, "SIGKILL");
     confinement?.jails.remove(record.uid);
     // A process that is being killed may still be writing.
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });

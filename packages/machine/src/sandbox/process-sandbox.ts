@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync } from "node:fs";
 import path from "node:path";
-import { type Clock, type Logger, silentLogger, systemClock } from "@spry/kube";
+import { type Clock, type Logger, messageOf, silentLogger, systemClock } from "@spry/kube";
 import { type ClusterView } from "../network/cluster-view.ts";
 import { PodNetwork } from "../network/pods/pod-network.ts";
 import { ServiceFiles } from "../network/service-files.ts";
@@ -9,6 +9,7 @@ import { type Confinement } from "./confinement/confinement.ts";
 import { isolationOf, nameOf } from "./confinement/description.ts";
 import { withoutCoreDumps } from "./confinement/core-dumps.ts";
 import { Jails } from "./confinement/jails.ts";
+import { PodUsers } from "./confinement/pod-users.ts";
 import { findConfinement } from "./confinement/trial.ts";
 import { interpreterLabel, Interpreters, interpretersIn } from "./interpreters.ts";
 import { removeOciContainers } from "./oci/strays.ts";
@@ -60,12 +61,26 @@ export async function openProcessSandbox(options: SandboxOptions): Promise<Sandb
   const { dataDir, log = silentLogger } = options;
   mkdirSync(dataDir, { recursive: true });
   const found = await findConfinement(path.resolve(dataDir));
-  if (typeof found === "string") log.warn({ why: found }, "Pods are not kept apart");
-  else await withoutCoreDumps();
-  // What is unpacked and written for Pods has to be readable for their users; the data directory itself is not.
-  if (typeof found !== "string" && found.kind === "root") process.umask(0o022);
-  return new ProcessSandbox({ ...options, dataDir: realpathSync(dataDir) }, found);
+  const real = realpathSync(dataDir);
+  if (typeof found !== "string") {
+    await withoutCoreDumps();
+    if (found.kind === "root") process.umask(umaskForPods);
+    return new ProcessSandbox({ ...options, dataDir: real }, found);
+  }
+  const users = process.getuid?.() === 0 ? await PodUsers.open(real).catch(messageOf) : undefined;
+  if (users instanceof PodUsers) {
+    log.warn({ why: found }, "Pods are kept apart by users alone");
+    await withoutCoreDumps();
+    process.umask(umaskForPods);
+    return new ProcessSandbox({ ...options, dataDir: real }, found, users);
+  }
+  const why = users === undefined ? found : `${found}, and Pods cannot have users (${users})`;
+  log.warn({ why }, "Pods are not kept apart");
+  return new ProcessSandbox({ ...options, dataDir: real }, why);
 }
+
+/** What is unpacked and written for Pods has to be readable for their users; the data directory itself is not. */
+const umaskForPods = 0o022;
 
 class ProcessSandbox implements Sandbox {
   readonly name = "process";
@@ -73,6 +88,7 @@ class ProcessSandbox implements Sandbox {
   readonly isolation: string;
   readonly annotations: Record<string, string>;
   readonly #confinement: Confinement | undefined;
+  readonly #users: PodUsers | undefined;
   readonly #dataDir: string;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -82,12 +98,13 @@ class ProcessSandbox implements Sandbox {
   readonly #pods = new Map<string, ProcessPod>();
   #hasRecovered = false;
 
-  /** Without a confinement, why there is none. */
-  constructor(options: SandboxOptions, confinement: Confinement | string) {
+  /** Without a confinement, why there is none, and perhaps users for Pods. */
+  constructor(options: SandboxOptions, confinement: Confinement | string, users?: PodUsers) {
     const { dataDir, clock = systemClock, log = silentLogger } = options;
     this.#confinement = typeof confinement === "string" ? undefined : confinement;
-    this.runtimeVersion = `process://${nameOf(confinement)}`;
-    this.isolation = isolationOf(confinement);
+    this.#users = users;
+    this.runtimeVersion = `process://${nameOf(confinement, users !== undefined)}`;
+    this.isolation = isolationOf(confinement, users !== undefined);
     this.annotations = {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits":
@@ -176,6 +193,7 @@ class ProcessSandbox implements Sandbox {
       interpreters: this.#interpreters,
       services: this.#services,
       confinement: this.#confinement,
+      users: this.#users,
       ownAddress: this.#addresses.distinct,
       clock: this.#clock,
       onClose: () => {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 
 /** One process as Linux's `/proc/<pid>/stat` tells it (proc_pid_stat(5)). */
 export interface ProcessStat {
@@ -42,7 +42,7 @@ export async function listProcesses(): Promise<ProcessStat[]> {
       }
     }),
   );
-  return found.filter((stat) => stat !== undefined);
+  return found.filter((each) => each !== undefined);
 }
 
 /** Processes whose environment has a variable that starts with this text. */
@@ -58,6 +58,17 @@ export async function findByEnvironment(prefix: string): Promise<{ pid: number; 
         // Ended meanwhile, or another user's.
         return [];
       }
+    }),
+  );
+  return found.flat();
+}
+
+/** Processes of a user, by the one that they have now. */
+export async function findByUser(uid: number): Promise<number[]> {
+  const found = await Promise.all(
+    (await pids()).map(async (pid) => {
+      const owner = await stat(`/proc/${pid}`).catch(() => undefined);
+      return owner?.uid === uid ? [pid] : [];
     }),
   );
   return found.flat();

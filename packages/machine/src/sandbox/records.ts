@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type Confined } from "./confinement/confinement.ts";
+import { type PodUser } from "./confinement/pod-users.ts";
 import { type PodIdentity } from "./sandbox.ts";
 
 /**
@@ -29,6 +30,8 @@ export interface ProcessRecord {
   env: Record<string, string>;
   /** How it is kept apart; nothing where it is not. */
   confined?: Confined | undefined;
+  /** Whom it runs as, where that is all that keeps it apart. */
+  user?: PodUser | undefined;
 }
 
 export const podsDir = (dataDir: string): string => path.join(dataDir, "pods");

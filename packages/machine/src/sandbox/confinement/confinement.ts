@@ -12,7 +12,7 @@ import { release } from "node:os";
 import path from "node:path";
 import { Jails } from "./jails.ts";
 import { type Bind, mountTable } from "./mount-table.ts";
-import { filesFor, startFile, startFiles } from "./start-file.ts";
+import { filesFor, maxProcesses, startFile, startFiles } from "./start-file.ts";
 import { systemView, writeRoot } from "./system-view.ts";
 import { findTools, type Tools } from "./tools.ts";
 
@@ -31,8 +31,6 @@ export interface Confined {
 
 /** Users 0x78000000 to 0x78ffffff, which no system gives to people, services or containers. */
 const firstUser = 0x7800_0000;
-/** As many as in containers of an OCI runtime. */
-const maxProcesses = 1024;
 const maxFiles = 65_536;
 /** Of the helpers; programs get their own. */
 const helperPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -55,6 +53,13 @@ ulimit -n ${maxFiles} 2>/dev/null
 [ -z "$4" ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" 2>/dev/null
 shift 6
 exec "$@"`;
+
+/** The user of the Pod that has this address. */
+export function userOfAddress(ip: string): { uid: number; gid: number } {
+  const [, b = 0, c = 0, d = 0] = ip.split(".").map(Number);
+  const uid = firstUser + b * 65_536 + c * 256 + d;
+  return { uid, gid: uid };
+}
 
 export interface Program {
   argv: readonly string[];
@@ -83,9 +88,7 @@ export class Confinement {
   /** A Pod's address is its own, and so is the user that is made from it. */
   userOf(ip: string): { uid: number; gid: number } {
     if (this.kind === "user") return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-    const [, b = 0, c = 0, d = 0] = ip.split(".").map(Number);
-    const uid = firstUser + b * 65_536 + c * 256 + d;
-    return { uid, gid: uid };
+    return userOfAddress(ip);
   }
 
   /** Makes the container's root directory, and returns the command that runs the program in it. */

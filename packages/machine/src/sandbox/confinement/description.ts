@@ -3,13 +3,22 @@ import { type Confinement } from "./confinement.ts";
 const network = "Pods share this machine's network, with what listens on its loopback addresses";
 
 /** After `process://`, where Kubernetes shows a node's container runtime. */
-export function nameOf(confinement: Confinement | string): string {
-  if (typeof confinement === "string") return "not-isolated";
+export function nameOf(confinement: Confinement | string, hasUsers: boolean): string {
+  if (typeof confinement === "string") return hasUsers ? "users" : "not-isolated";
   return confinement.kind === "root" ? "namespaces" : "user-namespaces";
 }
 
-/** What is kept apart and what is not: one sentence. A string is the reason why nothing is. */
-export function isolationOf(confinement: Confinement | string): string {
+/**
+ * What is kept apart and what is not: one sentence. A string is the reason why there are no namespaces; `hasUsers`: Pods
+ * have users of their own then.
+ */
+export function isolationOf(confinement: Confinement | string, hasUsers: boolean): string {
+  if (typeof confinement === "string" && hasUsers)
+    return (
+      `each Pod runs as a user of its own without privileges, for whom the platform's keys and other Pods' files and ` +
+      `environments are closed; it sees all processes and what every user of this machine can read, because ` +
+      `${confinement}; ${network}`
+    );
   if (typeof confinement === "string")
     return (
       `Pods are plain processes of the user ${userName()}, because ${confinement}: each can read and change what ` +

@@ -1,22 +1,13 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import path from "node:path";
 import { expect, test } from "vitest";
 import { temporaryDirectory } from "../../testing.ts";
 import { startFile, startFiles } from "./start-file.ts";
 
-/** The script, which finds the other files beside it instead of in a container's root directory. */
 function written(env: Record<string, string>): string {
   const dir = temporaryDirectory();
-  const files = Object.entries(startFiles(env));
-  for (const [file, text] of files) {
-    const moved = files.reduce(
-      (all, [other]) => all.replaceAll(` ${other} `, ` ${dir}${other} `),
-      text,
-    );
-    writeFileSync(path.join(dir, file), moved);
-  }
-  return path.join(dir, startFile);
+  for (const [file, text] of Object.entries(startFiles(env, dir))) writeFileSync(file, text);
+  return dir + startFile;
 }
 
 test("no variable is on a command line, where every user of the machine could read it", () => {

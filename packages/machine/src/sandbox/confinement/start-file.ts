@@ -4,9 +4,11 @@ export const startFile = "/.spry-start";
 /** Names that a shell gives a meaning of its own, so that it cannot just be told their values. */
 const special =
   /^(?:_|how|BASH\w*|DIRSTACK|EPOCH\w*|EUID|FUNCNAME|GROUPS|HIST\w*|IFS|LINENO|OPT\w*|PPID|PS\d|PWD|OLDPWD|RANDOM|SECONDS|SHELLOPTS|SHLVL|SRANDOM|UID)$/;
+/** As many as in containers of an OCI runtime. */
+export const maxProcesses = 1024;
 const identifier = /^[A-Za-z_]\w*$/;
 
-/** In a container's root directory, for its user alone to read. Path → text. */
+/** For a container's user alone to read. Path → text. */
 export type StartFiles = Readonly<Record<string, string>>;
 
 /** Where the container finds the Node.js that runs this program, if it needs it. */
@@ -18,20 +20,24 @@ const environmentFile = "/.spry-environment.cjs";
  * the first process of a container, which stays as the program's parent, because the first process of a PID namespace
  * gets no signal that it does not handle; `exec` for any other. The helpers that run before it have privileges, and
  * must not be given variables of a Pod's (`LD_PRELOAD`); on a command line every user of the machine could read them.
- * A variable that no shell can set is set by a program of Node.js, from a file: see `filesFor`.
+ * A variable that no shell can set is set by a program of Node.js, from a file: see `filesFor`. The files are in the
+ * root directory that the container sees, or in `dir` if it has none of its own.
  */
-export function startFiles(env: Readonly<Record<string, string>>): StartFiles {
+export function startFiles(env: Readonly<Record<string, string>>, dir = ""): StartFiles {
+  const file = dir + environmentFile;
   const isPlain = isForShell(env);
   const exports = isPlain
     ? Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`)
     : [];
-  const words = isPlain ? "" : `/usr/bin/env -i ${quoted(node)} --no-warnings ${environmentFile} `;
+  const words = isPlain ? "" : `/usr/bin/env -i ${quoted(node)} --no-warnings ${quoted(file)} `;
   const program = `${words}"$@"`;
   const script = [
     "how=$1",
     `test -d "$2" || mkdir -p -- "$2"`,
     `cd -- "$2" || exit 126`,
     "shift 2",
+    // A user of its own: the limit is its Pod's. Shells have one name or the other for it.
+    ...(dir === "" ? [] : [`ulimit -u ${maxProcesses} 2>/dev/null || ulimit -p ${maxProcesses}`]),
     "unset PWD OLDPWD SHLVL SPRY_ROOT PATH",
     ...exports,
     `[ "$how" = run ] || exec ${program}`,
@@ -42,8 +48,8 @@ export function startFiles(env: Readonly<Record<string, string>>): StartFiles {
     "",
   ].join("\n");
   return isPlain
-    ? { [startFile]: script }
-    : { [startFile]: script, [environmentFile]: environmentProgram(env) };
+    ? { [dir + startFile]: script }
+    : { [dir + startFile]: script, [file]: environmentProgram(env) };
 }
 
 /** What a container has to see of the machine, besides, for its variables. */

@@ -16,18 +16,19 @@ const dirs = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
 /** Throws, naming what is missing. */
 export function findTools(): Tools {
-  const find = (name: string): string => {
-    const file = dirs.map((dir) => path.join(dir, name)).find(existsSync);
-    if (file === undefined) throw new Error(`${name} is missing: install util-linux`);
-    return file;
-  };
   return {
     sh: "/bin/sh",
-    unshare: find("unshare"),
-    mount: find("mount"),
-    umount: find("umount"),
-    pivotRoot: find("pivot_root"),
-    setpriv: find("setpriv"),
-    nsenter: find("nsenter"),
+    unshare: findTool("unshare"),
+    mount: findTool("mount"),
+    umount: findTool("umount"),
+    pivotRoot: findTool("pivot_root"),
+    setpriv: findTool("setpriv"),
+    nsenter: findTool("nsenter"),
   };
+}
+
+export function findTool(name: string): string {
+  const file = dirs.map((dir) => path.join(dir, name)).find(existsSync);
+  if (file === undefined) throw new Error(`${name} is missing: install util-linux`);
+  return file;
 }

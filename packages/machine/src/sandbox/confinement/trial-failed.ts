@@ -6,7 +6,7 @@ export class TrialFailed extends Error {
     "start again when the cause is gone (space in /dev/shm and in the data directory, free processes and memory); " +
     "Pods are not run as plain processes for such a reason";
 
-  constructor(why: string) {
-    super(`the sandbox process could not be tried: ${why}`);
+  constructor(why: string, attempts: number) {
+    super(`the sandbox process could not be tried (${attempts} attempts): ${why}`);
   }
 }

@@ -2,12 +2,16 @@ import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { messageOf } from "@spry/kube";
+import { type Clock, messageOf, sleep, systemClock } from "@spry/kube";
 import { type Confined, Confinement, helperEnvironment } from "./confinement.ts";
 import { TrialFailed } from "./trial-failed.ts";
 
-/** Of the first attempt, and of the second. */
-const timeoutsMs = [10_000, 30_000];
+/** Each attempt's time limit, and how long to wait after it: what is busy or full may be so for a moment. */
+const attempts = [
+  { timeoutMs: 10_000, pauseMs: 500 },
+  { timeoutMs: 30_000, pauseMs: 2_000 },
+  { timeoutMs: 30_000, pauseMs: 0 },
+];
 
 /** What does not pass by itself: missing programs and options, missing rights, a kernel without the means. */
 const lasting =
@@ -32,12 +36,13 @@ done < /proc/self/status
 export async function findConfinement(
   dataDir: string,
   attempt: typeof tryIt = tryIt,
+  clock: Clock = systemClock,
 ): Promise<Confinement | string> {
   if (process.platform !== "linux") return `${systemName()} has no namespaces`;
   const isRoot = process.getuid?.() === 0;
   mkdirSync(dataDir, { recursive: true });
   let why = "";
-  for (const timeoutMs of timeoutsMs) {
+  for (const { timeoutMs, pauseMs } of attempts) {
     try {
       const confinement = new Confinement(isRoot ? "root" : "user", dataDir);
       await attempt(confinement, dataDir, timeoutMs);
@@ -46,9 +51,10 @@ export async function findConfinement(
       const words = wordsOf(error, timeoutMs);
       why = words.split("\n")[0] ?? "";
       if (lasting.test(words) || (!isRoot && hasNoUserNamespaces())) return clauseOf(why, isRoot);
+      await sleep(clock, pauseMs);
     }
   }
-  throw new TrialFailed(why);
+  throw new TrialFailed(why, attempts.length);
 }
 
 async function tryIt(confinement: Confinement, dataDir: string, timeout: number): Promise<void> {
