@@ -84,6 +84,62 @@ describe("spry deploy", () => {
     ).toBe(200);
   });
 
+  test("get prints what programs and people need, describe why and what to do", async () => {
+    const get = async (...args: string[]) => (await platform.spry(["get", ...args])).stdout.trim();
+    expect(await get("-o", "name")).toBe("function/shop");
+    expect(await get("shop", "-o", "jsonpath={.spec.runtime} {.metadata.name}")).toBe(
+      "nodejs24 shop",
+    );
+    expect(await get("-o", "wide")).toMatch(/shop +Running +nodejs24 .* directory +[0-9a-f]{12}$/);
+    expect(await get("-l", "app=none", "-o", "json")).toContain('"kind": "List"');
+    const printed = await platform.spry(["get", "shop", "-o", "yaml"]);
+    expect(printed.stdout).not.toContain("managedFields");
+    expect((await platform.spry(["apply", "-f", "-", "--no-wait"], printed.stdout)).code).toBe(0);
+    const { stdout } = await platform.spry(["describe", "shop"]);
+    expect(stdout).toMatch(/^Name: +shop \(namespace default\)$/m);
+    expect(stdout).toMatch(/^Status: +Running, version \d+ serves$/m);
+    expect(stdout).toMatch(/^Source: +directory \(sha256:/m);
+    expect(stdout).toMatch(/^Instances:\n {2}shop-\S+ +ready/m);
+    expect(stdout).toMatch(/^Events:\n/m);
+    expect((await platform.spry(["history", "shop"])).stdout).toContain("directory sha256:");
+  });
+
+  test("variables and Secrets are set without an editor, and the next deploy has the last word", async () => {
+    const must = async (...args: string[]) => {
+      const result = await platform.spry(args);
+      expect({ args, ...result }).toMatchObject({ code: 0 });
+      return result.stdout + result.stderr;
+    };
+    await must("secrets", "set", "db", "password=hidden");
+    writeFileSync(path.join(home, "more.env"), "USER=me\nHOST=there\n");
+    await must("secrets", "import", "db", path.join(home, "more.env"));
+    const listed = await must("secrets", "list");
+    expect(listed).toMatch(/db +HOST, USER, password/);
+    expect(listed).not.toContain("hidden");
+    await must("env", "set", "shop", "MARK=set", "OTHER=1");
+    expect(await must("env", "list", "shop")).toMatch(/MARK +set\nOTHER +1/);
+    await platform.callUntil("shop.default", ({ body }) => body.endsWith("!set"));
+    await must("deploy", path.join(home, "shop"));
+    expect(await must("env", "list", "shop")).toMatch(/^NAME +VALUE\nMARK +yes$/m);
+    await must("scale", "shop", "2");
+  });
+
+  const mistakes: [string[], string][] = [
+    [["logs", "shop", "--tail", "abc"], "abc is not a number"],
+    [["logs", "shop", "--since", "yesterday"], "yesterday is not a duration"],
+    [["deploy", "--timeout", "abc"], "abc is not a number of seconds"],
+    [["get", "-o", "xml"], "unknown output format xml"],
+    [["env", "set", "shop", "nonsense"], "nonsense is not a variable"],
+    [["env", "set", "shop", "FUNC_RUNTIME=x"], "FUNC_RUNTIME is reserved"],
+    [["describe", "nope"], "Function nope not found"],
+    [["deploy", "/nonexistent"], "/nonexistent is not a directory"],
+  ];
+  test.each(mistakes)("spry %s: one sentence", async (args, words) => {
+    const { code, stderr } = await platform.spry(args);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
+    expect(stderr.trim().split("\n").length).toBeLessThanOrEqual(2);
+  });
+
   test("apply -R follows every Function, and one that fails does not hide the others", async () => {
     const manifest = (name: string, source: string) =>
       JSON.stringify({

@@ -38,6 +38,17 @@ const seconds = (text: string): number => {
   if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
   throw new UserError(`${text} is not a number of seconds`, "write it as in --timeout 60");
 };
+/** Seconds of a duration such as 90, 45s, 5m or 2h. */
+const duration = (text: string): number => {
+  const [, amount, unit = "s"] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];
+  const factor = { s: 1, m: 60, h: 3600, d: 86_400 }[unit] ?? 1;
+  if (amount !== undefined && Number(amount) > 0) return Number(amount) * factor;
+  throw new UserError(`${text} is not a duration`, "write it as 30s, 5m, 2h or 1d");
+};
+const count = (text: string): number => {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new UserError(`${text} is not a number`, "use 0, 1, 2, …");
+};
 const collect = (value: string, all: string[] = []): string[] => [...all, value];
 
 const program = new Command("spry")
@@ -175,17 +186,28 @@ program
   .command("get [name]")
   .description("list Functions, or show one")
   .option("-A, --all-namespaces", "in every namespace")
-  .option("-o, --output <format>", "json or yaml")
+  .option("-o, --output <format>", "wide, name, json, yaml or jsonpath=TEMPLATE")
+  .option("-w, --watch", "print changes until Ctrl-C")
+  .option("-l, --selector <labels>", "only those with these labels, such as app=shop")
   .action(async (name, _options, command) =>
     (await import("./commands/get.ts")).get(name, command.optsWithGlobals()),
+  );
+
+program
+  .command("describe <name>")
+  .description("show a Function's state, why it is so, and what to do")
+  .action(async (name, _options, command) =>
+    (await import("./commands/describe.ts")).describe(name, command.optsWithGlobals()),
   );
 
 program
   .command("logs <name>")
   .description("print the output of a Function's instances")
   .option("-f, --follow", "keep printing new output, also that of new instances")
-  .option("--tail <lines>", "only the last lines of each instance", Number)
-  .option("--since <seconds>", "only newer output", Number)
+  .option("--tail <lines>", "only the last lines of each instance", count)
+  .option("--since <time>", "only newer output: 30s, 5m, 2h", duration)
+  .option("--previous", "of the containers before the last restart")
+  .option("--timestamps", "put the time before each line")
   .option("--build", "the output of the newest build instead")
   .action(async (name, _options, command) =>
     (await import("./commands/logs.ts")).logs(name, command.optsWithGlobals()),
@@ -239,6 +261,54 @@ program
   .option("--tag <revision=tag>", "a host of its own for a revision (repeatable)", collect)
   .action(async (name, shares, _options, command) =>
     (await import("./commands/traffic.ts")).traffic(name, shares, command.optsWithGlobals()),
+  );
+
+program
+  .command("scale <name> <replicas>")
+  .description("run so many instances")
+  .action(async (name, replicas, _options, command) =>
+    (await import("./commands/scale.ts")).scale(name, count(replicas), command.optsWithGlobals()),
+  );
+
+program
+  .command("open <name>")
+  .description("open a Function in the browser")
+  .action(async (name, _options, command) =>
+    (await import("./commands/open.ts")).open(name, command.optsWithGlobals()),
+  );
+
+const env = program.command("env").description("a Function's environment variables");
+env
+  .command("list <name>")
+  .description("list them; values from Secrets are not shown")
+  .action(async (name, _options, command) =>
+    (await import("./commands/env.ts")).listEnv(name, command.optsWithGlobals()),
+  );
+env
+  .command("set <name> <variables...>")
+  .description("set variables (NAME=VALUE) or remove them (NAME-)")
+  .action(async (name, variables, _options, command) =>
+    (await import("./commands/env.ts")).setEnv(name, variables, command.optsWithGlobals()),
+  );
+
+const secrets = program.command("secrets").description("Secrets that Functions use");
+secrets
+  .command("list")
+  .description("list Secrets and their keys; values are not shown")
+  .action(async (_options, command) =>
+    (await import("./commands/secrets.ts")).listSecrets(command.optsWithGlobals()),
+  );
+secrets
+  .command("set <secret> <keys...>")
+  .description("set keys: KEY=VALUE, KEY=@FILE, or KEY to read standard input")
+  .action(async (secret, keys, _options, command) =>
+    (await import("./commands/secrets.ts")).setSecrets(secret, keys, command.optsWithGlobals()),
+  );
+secrets
+  .command("import <secret> <file>")
+  .description("set all keys of a .env file")
+  .action(async (secret, file, _options, command) =>
+    (await import("./commands/secrets.ts")).importSecrets(secret, file, command.optsWithGlobals()),
   );
 
 program

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { type Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { spawn } from "node:child_process";
 import { type KubeClient } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { DevRunner, limitationOf } from "../dev/dev-runner.ts";
@@ -10,6 +9,7 @@ import { emit, eventFile, exampleEvent, startCollector } from "../dev/events.ts"
 import { createFrontServer } from "../dev/front-server.ts";
 import { openNeighbours } from "../dev/neighbours.ts";
 import { DevTerminal, listenToKeys } from "../dev/terminal.ts";
+import { openBrowser } from "../open-browser.ts";
 import { openProject } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
 
@@ -166,7 +166,7 @@ async function untilEnd(terminal: DevTerminal, runner: DevRunner, url: string): 
       void sendExample(terminal, runner, url);
     };
     release = listenToKeys({
-      o: () => open(url, terminal),
+      o: () => openBrowser(url, () => terminal.line(`a browser could not be started: open ${url}`)),
       e: sendEvent,
       l: () => terminal.clear(),
       r: () => runner.restart(),
@@ -189,16 +189,4 @@ async function sendExample(terminal: DevTerminal, runner: DevRunner, url: string
   } catch (error) {
     terminal.bad(error instanceof Error ? error.message : String(error));
   }
-}
-
-function open(url: string, terminal: DevTerminal): void {
-  const [command = "", ...args] =
-    process.platform === "darwin"
-      ? ["open", url]
-      : process.platform === "win32"
-        ? ["cmd", "/c", "start", url]
-        : ["xdg-open", url];
-  spawn(command, args, { stdio: "ignore", detached: true })
-    .on("error", () => terminal.line(`no browser could be started: open ${url}`))
-    .unref();
 }

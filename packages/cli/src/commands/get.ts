@@ -1,38 +1,110 @@
 import { dump } from "js-yaml";
 import { type Function, functions } from "@spry/function";
+import { apiVersionOf } from "@spry/kube";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
+import { renderJsonPath } from "../json-path.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
 
 export interface GetOptions extends GlobalOptions {
   allNamespaces?: boolean;
   output?: string;
+  watch?: boolean;
+  selector?: string;
 }
 
+type Print = (found: Function[], isOne: boolean) => void;
+
+/** Prints Functions; with `watch` each of them again whenever it changes. */
 export async function get(name: string | undefined, options: GetOptions): Promise<void> {
   const connection = await connect(options);
-  const found = name
-    ? [await findFunction(connection.client, connection.namespace, name)]
-    : (
-        await connection.client.list(functions, {
-          namespace: options.allNamespaces ? undefined : connection.namespace,
-        })
-      ).items;
-  if (options.output === "json")
-    return console.log(JSON.stringify(name ? found[0] : found, null, 2));
-  if (options.output === "yaml")
-    return console.log(dump(name ? found[0] : found, { noRefs: true }).trimEnd());
-  if (options.output)
-    throw new UserError(`unknown output format ${options.output}`, "use json or yaml");
-  if (found.length === 0) {
-    const where = options.allNamespaces ? "in the cluster" : `in namespace ${connection.namespace}`;
-    return console.error(`No Functions ${where}. \`spry apply -f FILE\` creates one.`);
+  const print = printer(options.output, connection);
+  const { client, namespace } = connection;
+  if (name) {
+    print([await findFunction(client, namespace, name)], true);
+    if (!options.watch) return;
   }
+  const which = {
+    namespace: options.allNamespaces ? undefined : namespace,
+    ...(options.selector !== undefined && { labelSelector: options.selector }),
+    ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+  };
+  const { items, metadata } = await client.list(functions, which);
+  if (items.length === 0 && !options.output) {
+    const where = options.allNamespaces ? "in the cluster" : `in namespace ${namespace}`;
+    console.error(`No Functions ${where}. \`spry init\` and \`spry deploy\` create one.`);
+  } else if (!name) print(items, false);
+  if (!options.watch) return;
+  const { resourceVersion = "" } = metadata;
+  for await (const { type, object } of client.watch(functions, { ...which, resourceVersion })) {
+    if (type === "BOOKMARK") continue;
+    if (type === "DELETED") console.error(`function/${object.metadata.name} deleted`);
+    else print([object], true);
+  }
+}
+
+function printer(output: string | undefined, connection: Connection): Print {
+  const [format = "", template] = /^(jsonpath)=(.*)$/s.exec(output ?? "")?.slice(1) ?? [output];
+  switch (format) {
+    case "":
+    case "wide":
+      return printRows(connection, format === "wide");
+    case "json":
+      return (found, isOne) => console.log(JSON.stringify(applicable(found, isOne), null, 2));
+    case "yaml":
+      return (found, isOne) =>
+        console.log(dump(applicable(found, isOne), { noRefs: true }).trimEnd());
+    case "name":
+      return (found) => found.forEach(({ metadata }) => console.log(`function/${metadata.name}`));
+    case "jsonpath":
+      return (found, isOne) =>
+        console.log(renderJsonPath(template ?? "", isOne ? found[0] : listOf(found)));
+    default:
+      throw new UserError(
+        `unknown output format ${output}`,
+        "use wide, name, json, yaml or jsonpath='{.status.conditions[0].message}'",
+      );
+  }
+}
+
+/** What can be applied again, also later and elsewhere: a list is a `List`, and what only this very object has is left out. */
+function applicable(found: Function[], isOne: boolean): unknown {
+  const [only] = found;
+  return isOne && only ? ownFields(only) : listOf(found.map(ownFields));
+}
+
+const listOf = (items: Function[]) => ({ apiVersion: "v1", kind: "List", items });
+
+function ownFields(fn: Function): Function {
+  const metadata = { ...fn.metadata };
+  for (const name of ["managedFields", "resourceVersion", "uid"] as const) delete metadata[name];
+  return { apiVersion: apiVersionOf(functions), kind: functions.kind, ...fn, metadata };
+}
+
+function printRows(connection: Connection, isWide: boolean): Print {
   const header = ["NAMESPACE", "NAME", "STATUS", "RUNTIME", "REPLICAS", "AGE", "URL"];
-  const rows = found.map((object) => rowOf(object, connection));
-  for (const line of tableLines(header, rows)) console.log(line);
-  if (name) printConditions(found[0]);
+  let isFirst = true;
+  let widths: string[][] = [];
+  return (found, isOne) => {
+    const rows = found.map((object) => [
+      ...rowOf(object, connection),
+      ...(isWide ? wideCells(object) : []),
+    ]);
+    const title = isWide ? [...header, "SOURCE", "IMAGE"] : header;
+    // Later rows of a watch stand below the first ones.
+    widths = [...widths, ...rows].slice(-50);
+    const lines = tableLines(title, [...rows, ...widths]).slice(isFirst ? 0 : 1);
+    for (const line of lines.slice(0, rows.length + (isFirst ? 1 : 0))) console.log(line);
+    if (isFirst && isOne && !isWide) printConditions(found[0]);
+    isFirst = false;
+  };
+}
+
+function wideCells({ spec, status }: Function): string[] {
+  const { gitRepository, image } = spec.source;
+  const source = gitRepository ? gitRepository.url : image ? "directory" : "inline";
+  return [source, status?.build?.image?.split("@")[1]?.slice(7, 19) ?? ""];
 }
 
 function rowOf(object: Function, { gateway }: Connection): string[] {

@@ -22,9 +22,9 @@ export interface HistoryEntry {
   time: string;
   author?: string;
   runtime: string;
-  /** `inline` with a digest of the code, or `git`. */
+  /** `inline` with a digest of the code, `image` with that of a directory's files, or `git`. */
   source:
-    | { type: "inline"; digest: string }
+    | { type: "inline" | "image"; digest: string }
     | { type: "git"; url: string; reference: string; commit: string };
   image: string;
   buildKey: string;
@@ -47,7 +47,7 @@ export async function history(name: string, options: HistoryOptions): Promise<vo
 
 export function entryOf(fn: Function, { revision, data }: FunctionRevision): HistoryEntry {
   const { spec, commit = "", image, buildKey, author, time } = data;
-  const { inline, gitRepository } = spec.source;
+  const { inline, gitRepository, image: files } = spec.source;
   return {
     revision,
     time,
@@ -55,10 +55,12 @@ export function entryOf(fn: Function, { revision, data }: FunctionRevision): His
     runtime: spec.runtime ?? defaultRuntime,
     source: gitRepository
       ? { type: "git", url: gitRepository.url, reference: gitRepository.reference, commit }
-      : {
-          type: "inline",
-          digest: digestOf(JSON.stringify([inline?.source, inline?.dependencies])),
-        },
+      : files === undefined
+        ? {
+            type: "inline",
+            digest: digestOf(JSON.stringify([inline?.source, inline?.dependencies])),
+          }
+        : { type: "image", digest: files.split("@")[1] ?? "" },
     image,
     buildKey,
     serves: shareOf(fn, revision),
@@ -82,7 +84,8 @@ export function historyTable(entries: readonly HistoryEntry[]): string[] {
 
 /** In words, for both commands: `main at 1a2b3c4d5e6f`, `inline sha256:1a2b3c4d5e6f`. */
 export function sourceText({ source }: Pick<HistoryEntry, "source">): string {
-  if (source.type === "inline") return `inline ${source.digest.slice(0, digestLength)}`;
+  if (source.type !== "git")
+    return `${source.type === "image" ? "directory" : "inline"} ${source.digest.slice(0, digestLength)}`;
   const commit = source.commit.slice(0, 12);
   return source.reference === source.commit ? commit : `${source.reference} at ${commit}`;
 }

@@ -6,7 +6,11 @@ import { UserError } from "../user-error.ts";
 export interface LogsOptions extends GlobalOptions {
   follow?: boolean;
   tail?: number;
+  /** Seconds. */
   since?: number;
+  /** Of the containers before those that run: why they have ended. */
+  previous?: boolean;
+  timestamps?: boolean;
   build?: boolean;
 }
 
@@ -23,7 +27,7 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
   if (chosen.length === 0 && !options.follow) {
     throw new UserError(
       `Function ${name} has no ${options.build ? "build" : "instance"} with output`,
-      `spry get ${name} shows its state`,
+      `spry describe ${name} shows its state`,
     );
   }
   const printer = new Printer();
@@ -61,6 +65,8 @@ async function print(
   if (options.follow) query.set("follow", "true");
   if (options.tail !== undefined) query.set("tailLines", String(options.tail));
   if (options.since !== undefined) query.set("sinceSeconds", String(options.since));
+  if (options.previous) query.set("previous", "true");
+  if (options.timestamps) query.set("timestamps", "true");
   try {
     const response = await client.raw(
       "GET",
@@ -73,7 +79,9 @@ async function print(
     for await (const chunk of response.body ?? [])
       printer.write(name, decoder.decode(chunk, { stream: true }));
   } catch (error) {
-    console.error(`${name}: ${(error as Error).message}`);
+    const { message } = error as Error;
+    const isFirst = options.previous && /previous terminated container/.test(message);
+    console.error(isFirst ? `${name} has not been restarted` : `${name}: ${message}`);
   }
 }
 

@@ -26,6 +26,7 @@ export interface DevRunnerOptions {
   report: (line: string) => void;
 }
 
+const settleMs = 5;
 const defaultInspectPorts = { nodejs: 9229, python: 5678 };
 
 export class DevRunner {
@@ -93,6 +94,7 @@ export class DevRunner {
   }
 
   #prepareAgain(): void {
+    this.session.hold();
     this.#preparing ??= this.#prepare().finally(() => {
       this.#preparing = undefined;
       if (this.#changed.size > 0) this.#prepareAgain();
@@ -100,6 +102,8 @@ export class DevRunner {
   }
 
   async #prepare(): Promise<void> {
+    // A save can be several writes.
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
     this.#changed.clear();
     try {
       const before = this.#project.runtime.name;
@@ -115,9 +119,12 @@ export class DevRunner {
         report: this.#options.report,
       });
       const plan = await this.#plan(this.#packages);
+      // Something else has been saved meanwhile, and is prepared next.
+      if (this.#changed.size > 0) return;
       await this.session.restart(plan);
     } catch (error) {
       if (!(error instanceof UserError || error instanceof BuildError)) throw error;
+      if (this.#changed.size > 0) return;
       const wayOut = error instanceof UserError && error.wayOut ? `\n${error.wayOut}` : "";
       const [summary = "", ...rest] = error.message.split("\n");
       this.session.fail({ summary, details: `${rest.join("\n")}${wayOut}`.trim() });

@@ -44,11 +44,22 @@ export class Session {
   #serving: RuntimeProcess | undefined;
   readonly #all = new Set<RuntimeProcess>();
   #round = 0;
+  /** Ends the waiting that `hold` began. */
+  #release: () => void = () => {};
   #isClosed = false;
 
   constructor(plan: SessionPlan, events: SessionEvents) {
     this.#plan = plan;
     this.#events = events;
+  }
+
+  /** Lets requests wait until the next `restart` or `fail`: what code needs is being prepared. */
+  hold(): void {
+    const before = this.#release;
+    this.#round++;
+    const settled = new Promise<void>((resolve) => (this.#release = resolve));
+    this.#state = { kind: "starting", settled };
+    before();
   }
 
   /** Starts the newest code. `plan`: what has changed besides the code. Resolves when it answers, or cannot. */
@@ -57,6 +68,7 @@ export class Session {
     const round = ++this.#round;
     const settled = this.#start(round, performance.now());
     this.#state = { kind: "starting", settled };
+    this.#release();
     return settled;
   }
 
@@ -64,6 +76,7 @@ export class Session {
   fail(failure: Failure): void {
     this.#round++;
     this.#state = { kind: "failed", failure };
+    this.#release();
     this.#events.onFailure(failure);
     void this.#retireServing();
   }

@@ -1,0 +1,154 @@
+import {
+  type Function,
+  isServedOnDemand,
+  labels,
+  resolveResources,
+  revisionsOf,
+  functionRevisions,
+} from "@spry/function";
+import { type Event, type KubeClient, type Pod, resources } from "@spry/kube";
+import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
+import { findFunction } from "../find-function.ts";
+import { failureOf } from "../follow.ts";
+import { tableLines } from "../table.ts";
+import { age, statusWord } from "./get.ts";
+
+const shownEvents = 10;
+const shownVersions = 5;
+const defaultProfile = "L";
+/** Where the messages of Events begin, at the latest. */
+const messageColumn = 40;
+
+/** Prints a Function's state, why it is so and what to do, its Pods, versions and Events. */
+export async function describe(name: string, options: GlobalOptions): Promise<void> {
+  const connection = await connect(options);
+  const { client, namespace } = connection;
+  const fn = await findFunction(client, namespace, name);
+  const labelSelector = `${labels.functionName}=${name}`;
+  const [pods, versions, events] = await Promise.all([
+    listed<Pod>(client.list(resources.pods, { namespace, labelSelector })),
+    listed(client.list(functionRevisions, { namespace, labelSelector })),
+    eventsOf(client, fn),
+  ]);
+  const lines = [
+    ...summary(fn, connection),
+    ...problem(fn),
+    ...section("Instances", podLines(pods)),
+    ...section(
+      "Versions",
+      revisionsOf(fn, versions)
+        .slice(0, shownVersions)
+        .map(({ revision, data }) => [
+          String(revision),
+          `${age(data.time)} ago`,
+          data.author ?? "",
+        ]),
+    ),
+    ...section("Events", eventLines(events)),
+  ];
+  console.log(lines.join("\n"));
+}
+
+/** What a user may not list is left out. */
+async function listed<T>(list: Promise<{ items: T[] }>): Promise<T[]> {
+  try {
+    return (await list).items;
+  } catch {
+    return [];
+  }
+}
+
+function eventsOf(client: KubeClient, { metadata }: Function): Promise<Event[]> {
+  const { namespace, name = "" } = metadata;
+  const fieldSelector = `involvedObject.kind=Function,involvedObject.name=${name}`;
+  return listed<Event>(client.list(resources.events, { namespace, fieldSelector }));
+}
+
+function summary(fn: Function, { gateway }: Connection): string[] {
+  const { metadata, spec, status } = fn;
+  const { name = "", namespace = "", creationTimestamp } = metadata;
+  const { inline, gitRepository, image } = spec.source;
+  const source = gitRepository
+    ? `Git ${gitRepository.url} ${gitRepository.reference}${status?.commit ? ` (${status.commit.slice(0, 12)})` : ""}`
+    : image
+      ? `directory (${image.split("@")[1]?.slice(0, 19)})`
+      : `inline, ${Buffer.byteLength(inline?.source ?? "")} bytes`;
+  const { profile, resources: amounts } = resolveResources(
+    "function",
+    spec.resourceConfiguration?.function,
+    defaultProfile,
+  );
+  const { cpu = "none", memory = "none" } = amounts.limits ?? {};
+  const scale = spec.scaleConfig;
+  const rows: [string, string][] = [
+    ["Name", `${name} (namespace ${namespace})`],
+    ["Status", `${statusWord(fn)}${status?.revision ? `, version ${status.revision} serves` : ""}`],
+    [
+      "URL",
+      gateway ? urlOf(gateway, name, namespace) : `http://${name}.${namespace}.svc.cluster.local`,
+    ],
+    ["Runtime", status?.runtime ?? spec.runtime ?? ""],
+    ["Source", source],
+    ["Image", status?.build?.image ?? "not built yet"],
+    ["Limits", `${cpu} CPU, ${memory} memory (${profile})`],
+    [
+      "Instances",
+      `${status?.replicas ?? 0}${scale ? ` (${scale.minReplicas} to ${scale.maxReplicas})` : ""}` +
+        (isServedOnDemand(spec) ? ", on demand" : ""),
+    ],
+    ["Variables", (spec.env ?? []).map((each) => each.name).join(", ") || "none"],
+    ["Age", age(creationTimestamp)],
+  ];
+  return rows.map(([title, text]) => `${`${title}:`.padEnd(11)} ${text}`);
+}
+
+/** The first condition that is False, in words. */
+function problem(fn: Function): string[] {
+  const conditions = fn.status?.conditions ?? [];
+  const failed = ["ConfigurationReady", "BuildReady", "Running"]
+    .map((type) => conditions.find((each) => each.type === type))
+    .find((each) => each?.status === "False");
+  if (failed) {
+    const { message, wayOut = "" } = failureOf(fn, failed);
+    return ["", "Problem:", ...message.split("\n").map((line) => `  ${line}`), `  ${wayOut}`];
+  }
+  const waiting = conditions.find(({ status }) => status === "Unknown");
+  return waiting ? ["", `Waiting:    ${waiting.message.split("\n")[0]}`] : [];
+}
+
+function section(title: string, rows: string[][]): string[] {
+  if (rows.length === 0) return [];
+  const [, ...lines] = tableLines(rows[0]?.map(() => "") ?? [], rows);
+  return ["", `${title}:`, ...lines.map((line) => `  ${line}`)];
+}
+
+function podLines(pods: readonly Pod[]): string[][] {
+  return pods
+    .filter(({ metadata }) => metadata.labels?.[labels.resource] !== "job")
+    .map(({ metadata, status }) => {
+      const [container] = status?.containerStatuses ?? [];
+      const restarts = container?.restartCount ?? 0;
+      const state = container?.ready
+        ? "ready"
+        : (container?.state?.waiting?.reason ??
+          container?.state?.terminated?.reason ??
+          status?.phase ??
+          "");
+      const again = restarts > 0 ? `${restarts} restarts` : "";
+      return [metadata.name ?? "", state, age(metadata.creationTimestamp), again];
+    });
+}
+
+function eventLines(events: readonly Event[]): string[][] {
+  const time = ({ lastTimestamp, metadata }: Event) =>
+    lastTimestamp ?? metadata.creationTimestamp ?? "";
+  return events
+    .toSorted((a, b) => (time(a) < time(b) ? -1 : 1))
+    .slice(-shownEvents)
+    .map((event) => {
+      const [message = ""] = (event.message ?? "").split("\n");
+      const room = Math.max((process.stdout.columns ?? 160) - messageColumn, 40);
+      const shown = message.length > room ? `${message.slice(0, room - 1)}…` : message;
+      return [`${age(time(event))} ago`, event.reason ?? "", shown];
+    });
+}

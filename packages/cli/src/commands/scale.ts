@@ -1,0 +1,21 @@
+import { functions } from "@spry/function";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { findFunction } from "../find-function.ts";
+import { UserError } from "../user-error.ts";
+
+const fieldManager = "spry-cli";
+
+/** Sets how many instances run; refused where the Function scales by itself. */
+export async function scale(name: string, replicas: number, options: GlobalOptions): Promise<void> {
+  const { client, namespace } = await connect(options);
+  const { spec } = await findFunction(client, namespace, name);
+  if (spec.scaleConfig)
+    throw new UserError(
+      `${name} scales by itself, from ${spec.scaleConfig.minReplicas} to ${spec.scaleConfig.maxReplicas}`,
+      "change scale in its spry.yaml, or spec.scaleConfig",
+    );
+  if (replicas < 1)
+    throw new UserError("at least 1 instance is needed", "to scale to zero, set scale.min to 0");
+  await client.patch(functions, { namespace, name }, { spec: { replicas } }, { fieldManager });
+  console.error(`function/${name} scaled to ${replicas}`);
+}
