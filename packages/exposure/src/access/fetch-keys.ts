@@ -68,10 +68,7 @@ export function fetchKeys(uri: string, options: KeyFetchOptions): Promise<string
 }
 
 /** A look-up whose result is checked, so that the address that is checked is the one that is connected to. */
-function guarded({
-  allowLoopback,
-  lookup = systemLookup,
-}: KeyFetchOptions): LookupFunction {
+function guarded({ allowLoopback, lookup = systemLookup }: KeyFetchOptions): LookupFunction {
   return (name, options, callback) => {
     lookup(name, options, (error, found, family) => {
       if (error) return callback(error, found, family);
