@@ -13,7 +13,7 @@ export {
   validatingConfigurationName,
   type WebhookLocation,
 } from "./webhook-location.ts";
-export { exposureAdmission } from "./admission.ts";
+export { exposureWebhooks } from "./admission.ts";
 export { apiRulesV1beta1, type ApiRuleV1beta1 } from "./conversion/v1beta1.ts";
 export { type ExposureOptions, startExposure } from "./status/start.ts";
 
@@ -26,6 +26,7 @@ export {
   type RuleMatch,
   type RuleMatcher,
 } from "./routes/rule-matcher.ts";
+export { fullHost } from "./routes/gateway-hosts.ts";
 export { requestPath } from "./routes/request-path.ts";
 export { requestChanges } from "./access/request-changes.ts";
 export {

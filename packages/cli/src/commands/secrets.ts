@@ -23,7 +23,9 @@ export async function listSecrets(options: GlobalOptions): Promise<void> {
     );
   const rows = own.map(({ metadata, data }) => [
     metadata.name ?? "",
-    Object.keys(data ?? {}).sort().join(", "),
+    Object.keys(data ?? {})
+      .sort()
+      .join(", "),
     age(metadata.creationTimestamp),
   ]);
   for (const line of tableLines(["NAME", "KEYS", "AGE"], rows)) console.log(line);

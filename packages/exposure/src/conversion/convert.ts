@@ -36,7 +36,7 @@ export function convertApiRule(object: KubeObject, to: string): KubeObject {
       throw new Error(`converting an APIRule from ${from} to ${to} is not supported`);
   }
   if (from === to) return object;
-  if (from === v1beta1) return { ...fromV1beta1(object as ApiRuleV1beta1), apiVersion: to };
+  if (from === v1beta1) return { ...fromV1beta1(object), apiVersion: to };
   if (to === v1beta1) return toV1beta1(object as ApiRule);
   return { ...object, apiVersion: to };
 }
