@@ -54,7 +54,11 @@ export async function clean(
   await remove(removable.filter(({ spare }) => !spare));
   const spare = removable.filter((each) => each.spare).sort((a, b) => a.usedAt - b.usedAt);
   const step = Math.ceil(spare.length / spareShare);
-  while (spare.length > 0 && stores.quota.isUnderPressure) await remove(spare.splice(0, step));
+  while (spare.length > 0 && stores.quota.isUnderPressure) {
+    await remove(spare.splice(0, step));
+    stores.quota.relieved();
+  }
+  stores.quota.relieved();
   return result;
 }
 

@@ -4,7 +4,7 @@ import { RegistryFailure } from "./registry-failure.ts";
 /** From this share of the quota on, cleaning is asked for. */
 const pressureShare = 0.8;
 /** Up to this share of the quota, requests are served in their order. */
-const openShare = 0.75;
+const openShare = 0.85;
 /** Of what is still free beyond it, a namespace may have so much altogether: the next one finds room to build. */
 const reservedShare = 0.25;
 
@@ -24,6 +24,8 @@ export class StorageQuota {
   readonly uses = new NamespaceUses();
   readonly #incoming = new Map<string, number>();
   readonly #onPressure: () => void;
+  /** Something was refused since what is dispensable was last removed. */
+  #hasRefused = false;
 
   constructor(limit: number, onPressure: () => void = () => {}) {
     this.limit = limit;
@@ -32,7 +34,18 @@ export class StorageQuota {
 
   /** Whether so much is stored that what nobody strictly needs should go. */
   get isUnderPressure(): boolean {
-    return this.stored + this.incoming > this.limit * pressureShare;
+    return this.#hasRefused || this.stored + this.incoming > this.limit * pressureShare;
+  }
+
+  /** To be called when some of what is dispensable has gone: what was refused may find room now. */
+  relieved(): void {
+    this.#hasRefused = false;
+  }
+
+  #refuse(message: string): never {
+    this.#hasRefused = true;
+    this.#onPressure();
+    throw new RegistryFailure("DENIED", message);
   }
 
   /**
@@ -41,9 +54,7 @@ export class StorageQuota {
    */
   reserve(bytes: number, namespace?: string): void {
     if (this.stored + this.incoming + bytes > this.limit) {
-      this.#onPressure();
-      throw new RegistryFailure(
-        "DENIED",
+      this.#refuse(
         `the registry is full: ${inWords(this.stored + this.incoming)} of ${inWords(this.limit)} are in use; ` +
           "delete Functions that are no longer needed, or give the registry a larger quota",
       );
@@ -61,9 +72,7 @@ export class StorageQuota {
     if (used + bytes <= this.limit * openShare) return;
     const own = this.uses.of(namespace) + (this.#incoming.get(namespace) ?? 0);
     if (own + bytes <= (this.limit - used) * reservedShare) return;
-    this.#onPressure();
-    throw new RegistryFailure(
-      "DENIED",
+    this.#refuse(
       `the registry is nearly full (${inWords(used)} of ${inWords(this.limit)}), and what is left is for namespaces ` +
         `that have less in it than ${namespace} (${inWords(own)}); ` +
         "delete Functions that are no longer needed, or give the registry a larger quota",
