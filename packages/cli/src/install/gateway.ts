@@ -107,7 +107,7 @@ function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
             livenessProbe: { ...probe("/healthz"), periodSeconds: 20, timeoutSeconds: 10 },
             resources: {
               requests: { cpu: "20m", memory: "64Mi" },
-              limits: { cpu: "1", memory: "256Mi" },
+              limits: { cpu: "1", memory: "512Mi" },
             },
             securityContext: containerSecurityContext,
           },
