@@ -1,8 +1,10 @@
+import { once } from "node:events";
+import * as http from "node:http";
 import { type ServerResponse } from "node:http";
 import { knative } from "@spry/function";
 import { resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Bench, type PodHandler, startBench } from "./testing/bench.ts";
+import { type Bench, bodyOf, type PodHandler, startBench } from "./testing/bench.ts";
 import { defineKnative } from "./testing/knative.ts";
 
 let bench: Bench;
@@ -143,6 +145,78 @@ describe("a Route", () => {
     await bench.heard();
     await bench.knative.route("hello", [{ revisionName: "b", percent: 100 }]);
     expect(await pending).toMatchObject({ status: 200, body: "b" });
+  });
+});
+
+describe("a request whose Route changes while it is on its way", () => {
+  /** Sends half of a small body; the rest comes later. */
+  async function half() {
+    const request = http.request({
+      host: "127.0.0.1",
+      port: bench.port,
+      method: "POST",
+      agent: false,
+      headers: { host: "hello.default.localhost", "content-length": 4 },
+    });
+    request.write("bo");
+    await bench.heard();
+    return async () => {
+      request.end("dy");
+      const [response] = (await once(request, "response")) as [http.IncomingMessage];
+      return `${response.statusCode} ${(await bodyOf(response)).toString()}`;
+    };
+  }
+
+  test.each([true, false])(
+    "goes to the Revision that it leads to now (Pods before: %s)",
+    async (hasPods) => {
+      if (hasPods) await revision("a");
+      else await bench.knative.revision("a");
+      await revision("b");
+      await bench.knative.route("hello", [{ revisionName: "a", percent: 100 }]);
+      await bench.heard();
+      const finish = await half();
+      await bench.knative.route("hello", [{ revisionName: "b", percent: 100 }]);
+      await bench.heard();
+      expect(await finish()).toBe("200 b");
+    },
+  );
+
+  test("goes to the Revision when its Service has lost selector and Pods", async () => {
+    const pod = await bench.pod((_, response) => response.end("deployment"));
+    await bench.service();
+    const target = { name: "hello", namespace: "default" };
+    await bench.client.patch(resources.services, target, { spec: { selector: { app: "x" } } });
+    await bench.endpoints([pod]);
+    await revision("a");
+    await bench.knative.route("hello", [{ revisionName: "a", percent: 100 }]);
+    await bench.heard();
+    const finish = await half();
+    await bench.client.patch(resources.services, target, { spec: { selector: null } });
+    await bench.endpoints([]);
+    expect(await finish()).toBe("200 a");
+  });
+
+  test("goes to the Revision when it waited for a place at its Service's Pods", async () => {
+    await bench.close();
+    bench = await startBench({ withKnative: true, maxConcurrency: 1 });
+    const held: ServerResponse[] = [];
+    const pod = await bench.pod((_, response) => void held.push(response));
+    await bench.service();
+    const target = { name: "hello", namespace: "default" };
+    await bench.client.patch(resources.services, target, { spec: { selector: { app: "x" } } });
+    await bench.endpoints([pod]);
+    await revision("a");
+    await bench.knative.route("hello", [{ revisionName: "a", percent: 100 }]);
+    await bench.heard();
+    const first = bench.call();
+    await expect.poll(() => held.length).toBe(1);
+    const second = bench.call();
+    await bench.heard();
+    await bench.client.patch(resources.services, target, { spec: { selector: null } });
+    expect(await second).toMatchObject({ status: 200, body: "a" });
+    held[0]?.end("deployment");
+    expect(await first).toMatchObject({ status: 200, body: "deployment" });
   });
 });
 

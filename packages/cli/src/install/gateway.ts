@@ -1,4 +1,4 @@
-/** The gateway in a cluster, for who wants its answers: one address for all Functions, and requests that wait for a Function on its way. */
+/** The gateway in a cluster: one address for all Functions, and what Functions that may go to zero or split their traffic are called by. */
 import {
   apiRules,
   certificatesSecretName,
@@ -88,6 +88,15 @@ function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
         serviceAccountName: gatewayName,
         automountServiceAccountToken: true,
         enableServiceLinks: false,
+        // Not both on one node, if there are two.
+        topologySpreadConstraints: [
+          {
+            maxSkew: 1,
+            topologyKey: "kubernetes.io/hostname",
+            whenUnsatisfiable: "ScheduleAnyway",
+            labelSelector: { matchLabels: gatewayLabels },
+          },
+        ],
         terminationGracePeriodSeconds: 30,
         securityContext: podSecurityContext,
         imagePullSecrets: imagePullSecrets.map((name) => ({ name })),
@@ -107,7 +116,7 @@ function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
             livenessProbe: { ...probe("/healthz"), periodSeconds: 20, timeoutSeconds: 10 },
             resources: {
               requests: { cpu: "20m", memory: "64Mi" },
-              limits: { cpu: "1", memory: "256Mi" },
+              limits: { cpu: "1", memory: "512Mi" },
             },
             securityContext: containerSecurityContext,
           },

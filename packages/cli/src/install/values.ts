@@ -40,7 +40,7 @@ export interface InstallValues {
     cleaning: RegistryCleaningSettings;
   };
   gateway: {
-    /** Whether there is a gateway: Functions answer by their Services without one. */
+    /** Whether there is a gateway. Functions that may go to zero, or split their traffic, need it. */
     enabled: boolean;
     replicas: number;
     /** How it is reached. */
@@ -66,7 +66,7 @@ export const defaultValues: InstallValues = {
     storage: { kind: "persistentVolumeClaim", size: "20Gi", storageClassName: "" },
     cleaning: defaultCleaning,
   },
-  gateway: { enabled: false, replicas: 1, serviceType: "ClusterIP" },
+  gateway: { enabled: true, replicas: 2, serviceType: "ClusterIP" },
   plainRegistries: [],
   buildEnvironment: {},
   serverless: { dockerRegistry: { enableInternal: true } },

@@ -65,6 +65,7 @@ export class Destination {
   /** Where the search for the least loaded begins, so that equals take turns. */
   #turn = 0;
   #cancelReview = () => {};
+  #nextReview = Infinity;
 
   constructor(
     key: ObjectKey,
@@ -131,7 +132,9 @@ export class Destination {
    */
   wait(seeker: Seeker): Promise<Place> {
     const place = this.#line.wait(seeker);
-    this.review();
+    const { patienceMs, retryAt } = this.#outlook();
+    this.#serve();
+    if (this.#line.has(seeker)) this.#reviewAt(Math.min(retryAt, since(seeker) + patienceMs));
     return place;
   }
 
@@ -151,7 +154,7 @@ export class Destination {
   /** Requests that wait look for their destination again: routes have changed. */
   reroute(): void {
     this.#line.empty("moved");
-    this.#cancelReview();
+    this.#noReview();
   }
 
   close(): void {
@@ -161,7 +164,7 @@ export class Destination {
 
   /** Gives free places to those who wait, and an answer to those who have waited long enough. */
   review(): void {
-    this.#cancelReview();
+    this.#noReview();
     if (this.#line.size === 0) return;
     const now = this.#clock.now();
     // Before places are given: a Pod whose suspicion ends in between must not be forgotten.
@@ -173,9 +176,22 @@ export class Destination {
       if (until <= now) this.#line.leave(seeker, otherwise);
       else if (until < next) next = until;
     }
-    if (this.#line.size === 0 || next === Infinity) return;
+    if (this.#line.size > 0) this.#reviewAt(next);
+  }
+
+  /** At that time of the clock, unless a review is due before. */
+  #reviewAt(at: number): void {
+    if (at >= this.#nextReview) return;
+    this.#noReview();
+    this.#nextReview = at;
     const pauseMs = this.#line.size > crowd ? crowdedReviewMs : minReviewMs;
-    this.#cancelReview = this.#clock.after(Math.max(pauseMs, next - now), () => this.review());
+    const waitMs = Math.max(pauseMs, at - this.#clock.now());
+    this.#cancelReview = this.#clock.after(waitMs, () => this.review());
+  }
+
+  #noReview(): void {
+    this.#cancelReview();
+    this.#nextReview = Infinity;
   }
 
   #leastLoaded(): Backend | undefined {

@@ -43,6 +43,10 @@ export class WaitingLine {
     return this.#retrying.size > 0 || this.#ready.size > 0;
   }
 
+  has(seeker: Seeker): boolean {
+    return this.#entries.has(seeker);
+  }
+
   /** The limit that is reached, or undefined. */
   enter(seeker: Seeker, bytes: number): string | undefined {
     if (this.#entries.has(seeker)) return undefined;

@@ -77,7 +77,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     if (length > 0 && length <= maxReplayableBytes && !isExpected) {
       // Without a Pod, waiting begins at once and in parallel.
       if (!this.#destination.hasPlace && !this.#enter()) return;
-      if (!(await this.#collect())) return;
+      if (!(await this.#collect()) || !this.#isRouted()) return;
     } else if (length > 0 || headers["transfer-encoding"] !== undefined) {
       this.#body = new RequestBody(this.#request, this.#deps.settings.maxRequestBytes);
     }
@@ -121,7 +121,7 @@ export class Exchange implements ResponseReceiver, Seeker {
         if (!this.#isOver) return place;
         this.#destination.release(place);
       } else if (place === "moved") {
-        const moved = this.#reroute() ? this.#destination.take() : undefined;
+        const moved = this.#isRouted() ? this.#destination.take() : undefined;
         if (moved) return moved;
       } else {
         if (place) this.#respond(place);
@@ -131,14 +131,20 @@ export class Exchange implements ResponseReceiver, Seeker {
     return undefined;
   }
 
-  /** Routes have changed. */
-  #reroute(): boolean {
+  /** Routes may have changed since it has chosen its destination. False when the request has ended. */
+  #isRouted(): boolean {
     if (this.#isOver) return false;
+    const { key } = this.#passage;
+    return this.#deps.routes.find(key)?.leadsTo(this.#destination) === true || this.#reroute();
+  }
+
+  #reroute(): boolean {
     const error = pass(routeFilters, this.#passage, this.#deps);
     if (error && error !== "handled") this.#respond(error);
     const { destination } = this.#passage;
     if (error || !destination) return false;
     if (destination !== this.#destination) {
+      this.#destination.leave(this);
       this.#destination.tally?.ended(false);
       this.#destination = destination;
       this.#arrive();
@@ -256,6 +262,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#backend = undefined;
     this.#destination.release(backend);
     this.#destination.tally?.stopped(!this.#destination.hasBackends);
+    if (!this.#isRouted()) return;
     const next = this.#destination.take() ?? (await this.#findPlace());
     if (next) this.#send(next);
   }

@@ -12,6 +12,7 @@ const routeOf = (isClusterLocal: boolean): Route => ({
   isKnative: true,
   isClusterLocal,
   choose: () => destination,
+  leadsTo: () => true,
 });
 const routes: Record<string, Route> = {
   "default/open": routeOf(false),

@@ -123,7 +123,14 @@ export class KnativeRoutes {
       const signature = [isClusterLocal, ...shares].join();
       if (previous?.signature === signature) return previous;
       const split = new TrafficSplit(targets);
-      return { key, isKnative: true, isClusterLocal, signature, choose: () => split.next() };
+      return {
+        key,
+        isKnative: true,
+        isClusterLocal,
+        signature,
+        choose: () => split.next(),
+        leadsTo: (destination) => targets.some(({ target }) => target === destination),
+      };
     };
     const tags = new Map<ObjectKey, KnativeRoute>();
     const name = key.slice(namespace.length + 1);

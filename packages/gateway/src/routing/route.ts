@@ -10,6 +10,8 @@ export interface Route {
   readonly isClusterLocal: boolean;
   /** The destination of the next request. */
   choose(): Destination;
+  /** Whether a request that has chosen this destination is still right there. */
+  leadsTo(destination: Destination): boolean;
 }
 
 /** One of a route's destinations, and its share of the requests. */

@@ -47,7 +47,11 @@ export class ServiceRoutes {
   constructor(sources: ServiceSources, options: ServiceRoutesOptions) {
     this.#sources = sources;
     this.#options = options;
-    sources.services.onChange(({ object }) => this.#refresh(keyOf(object)));
+    sources.services.onChange(({ object }) => {
+      this.#refresh(keyOf(object));
+      // Without a selector it may not be the one that they should wait for.
+      this.reroute(keyOf(object));
+    });
     sources.slices.onChange((change) => this.#slicesChanged(change));
     sources.functions.onChange(({ object }) => this.#refresh(keyOf(object)));
   }
@@ -93,6 +97,7 @@ export class ServiceRoutes {
       isClusterLocal: false,
       destination,
       choose: () => destination,
+      leadsTo: (other: Destination) => other === destination,
     };
     this.#routes.set(key, route);
     return route;
@@ -116,8 +121,10 @@ export class ServiceRoutes {
     }
     const portOfSlice = (slice: EndpointSlice) => service && portOf(service, slice);
     const { ready, ending } = addressesOf(slices.byIndex("service", key), portOfSlice);
+    const { hasBackends } = route.destination;
     // As kube-proxy does it.
     route.destination.update(ready.length > 0 ? ready : ending);
+    if (hasBackends && !route.destination.hasBackends) route.destination.reroute();
   }
 
   #absence(key: ObjectKey): Absence {
