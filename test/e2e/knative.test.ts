@@ -1,5 +1,6 @@
 /** Knative Services on one machine: from zero and back, traffic, and callers inside, with the image of a Function. */
 import { beforeAll, describe, expect, test } from "vitest";
+import { rounds } from "@spry/test-kit";
 import { Load } from "../support/load.ts";
 import { functionManifest, pause, Platform } from "../support/platform.ts";
 
@@ -62,11 +63,12 @@ beforeAll(async () => {
   return () => platform.remove();
 }, 120_000);
 
-describe("from zero and back", () => {
+// Each of them waits for windows to pass.
+describe.concurrent("from zero and back", () => {
   test("a Service answers, ends its Pods, and answers again by the first request", async () => {
     await platform.k("apply -f -", kservice("life"));
     await ready("life");
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < rounds({ quick: 1, full: 5 }); round++) {
       expect(await platform.call("life.default")).toMatchObject({ status: 200, body: "one" });
       await atZero("life-00001");
       // Ended, and not only to be: the next request meets nobody.
@@ -160,6 +162,15 @@ test("what cannot be served is refused in Knative's words", async () => {
       "expected 0 <= 601 <= 600: spec.template.spec.timeoutSeconds",
   );
 });
+
+test("a Function whose Knative Service is refused says why", async () => {
+  const spec = { scaleConfig: { minReplicas: 0, maxReplicas: 2 }, timeoutSeconds: 900 };
+  await platform.k("apply -f -", functionManifest("long", source, spec));
+  const running = '-o jsonpath={.status.conditions[?(@.type=="Running")].message}';
+  await expect
+    .poll(() => platform.k(`get function long ${running}`), { timeout: 60_000 })
+    .toContain("spec.template.spec.timeoutSeconds");
+}, 90_000);
 
 test("an image that is not there is told, and what served before goes on", async () => {
   await platform.k("apply -f -", kservice("gone"));

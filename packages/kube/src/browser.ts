@@ -59,6 +59,7 @@ export {
 } from "./resources.ts";
 export {
   isAlreadyExists,
+  isBadRequest,
   isConflict,
   isForbidden,
   isGone,

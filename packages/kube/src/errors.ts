@@ -75,6 +75,8 @@ export const isNotFound = (error: unknown): boolean => hasReason(error, "NotFoun
 export const isConflict = (error: unknown): boolean => hasReason(error, "Conflict");
 export const isAlreadyExists = (error: unknown): boolean => hasReason(error, "AlreadyExists");
 export const isInvalid = (error: unknown): boolean => hasReason(error, "Invalid");
+/** Also how webhooks of Knative refuse an object. */
+export const isBadRequest = (error: unknown): boolean => hasReason(error, "BadRequest");
 export const isForbidden = (error: unknown): boolean => hasReason(error, "Forbidden");
 /** A creation in a Namespace that is being deleted: all that follow will fail too. */
 export const isNamespaceTerminating = (error: unknown): boolean =>

@@ -1,4 +1,4 @@
-import { knative } from "@spry/function";
+import { knative, knativeLabels } from "@spry/function";
 import {
   type Clock,
   Controller,
@@ -16,7 +16,7 @@ import { type GatewayAddressing, type ServingOptions } from "./options.ts";
 import { configurationReconciler } from "./reconcile/configuration.ts";
 import { type Context } from "./reconcile/context.ts";
 import { gatewaySliceReconciler, serviceKeyOf } from "./reconcile/gateway-slice.ts";
-import { revisionReconciler } from "./reconcile/revision.ts";
+import { isInitialized, revisionReconciler } from "./reconcile/revision.ts";
 import { routeReconciler } from "./reconcile/route.ts";
 import { serviceReconciler } from "./reconcile/service.ts";
 import { CountsClient } from "./scaler/counts-client.ts";
@@ -25,6 +25,7 @@ import { SettingsWatch } from "./settings/settings.ts";
 
 const workers = 4;
 const addressesCheckMs = 1_000;
+const reportAfterMs = 250;
 
 /**
  * Serves Knative Services until the signal is aborted; resolves when the passes under way have ended. The definitions are
@@ -87,12 +88,18 @@ function createControllers(context: Context) {
     .watchOwned(caches.revisions, knative.configurations);
   const revisions = create("revisions", revisionReconciler(context))
     .watch(caches.revisions)
-    .watchOwned(caches.deployments, knative.revisions)
-    .watchOwned(caches.coreServices, knative.revisions)
-    .watch(caches.pods, (pod) => {
-      const name = pod.metadata.labels?.["serving.knative.dev/revision"];
-      return name ? [`${pod.metadata.namespace}/${name}`] : [];
-    });
+    .watchOwned(caches.coreServices, knative.revisions);
+  const onWorkload = ({ object }: { object: KubeObject }) => {
+    const name = object.metadata.labels?.[knativeLabels.revision];
+    if (!name) return;
+    const key = `${object.metadata.namespace}/${name}`;
+    const revision = caches.revisions.get(key);
+    // What has been ready before is reported a moment later: a cold start is not held up by writes about it.
+    if (revision && isInitialized(revision)) revisions.queue.addAfter(key, reportAfterMs);
+    else revisions.enqueue(key);
+  };
+  caches.deployments.onChange(onWorkload);
+  caches.pods.onChange(onWorkload);
   // Those that lead to it, and those that name it before it is there.
   const routesTo = (object: KubeObject) => [
     ...routesOf(object).map((name) => `${object.metadata.namespace}/${name}`),

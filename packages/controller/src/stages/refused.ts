@@ -1,5 +1,5 @@
 import { type Reason } from "@spry/function";
-import { isInvalid, messageOf } from "@spry/kube";
+import { isBadRequest, isInvalid, messageOf } from "@spry/kube";
 import { isRefusal } from "../children.ts";
 import { type Outcome } from "../stage.ts";
 
@@ -18,7 +18,9 @@ export function refused(
 ): Outcome {
   const { describe = (text) => text, invalid = "stop" } = options;
   const message = describe(messageOf(error));
-  if (isInvalid(error) && invalid === "stop") return { kind: "stop", reason, message };
-  if (!isInvalid(error) && !isRefusal(error)) throw error;
+  // Webhooks of Knative refuse what is invalid as a bad request.
+  const isWrong = isInvalid(error) || isBadRequest(error);
+  if (isWrong && invalid === "stop") return { kind: "stop", reason, message };
+  if (!isWrong && !isRefusal(error)) throw error;
   return { kind: "wait", reason, message, recheckAfterMs: refusedRecheckMs };
 }

@@ -10,13 +10,13 @@ import {
   controllerRef,
   deepEqual,
   getCondition,
+  isBadRequest,
   isConditionTrue,
   isControlledBy,
   isInvalid,
   messageOf,
   type ObjectKey,
   type ReconcileResult,
-  StatusError,
   timestamp,
 } from "@spry/kube";
 import { byConfiguration } from "../caches.ts";
@@ -99,8 +99,7 @@ async function latestRevision(
     return await client.create(knative.revisions, desiredRevision(context, configuration));
   } catch (error) {
     // Refused for what it says: trying again changes nothing.
-    const isRefused = isInvalid(error) || (error instanceof StatusError && error.code === 400);
-    if (!isRefused) throw error;
+    if (!isInvalid(error) && !isBadRequest(error)) throw error;
     return failed(messageOf(error));
   }
 }

@@ -79,6 +79,14 @@ test("what is new after a pause is of the last second", () => {
   expect(load.average(50_000, 6_000)).toEqual({ concurrency: 5, rps: 10 });
 });
 
+test("a line that is late does not make more of what it says", () => {
+  const load = new RevisionLoad(60_000);
+  load.begin(0);
+  load.take("a", line({ waiting: 1, requests: 1 }), 600);
+  load.take("a", line({ at: 1_400, waiting: 200, requests: 200, load: 280_000 }), 1_400);
+  expect(load.average(1_400, 6_000).concurrency).toBe(200);
+});
+
 test("a window of an hour, and a pause that is longer", () => {
   const load = new RevisionLoad(3_600_000);
   load.begin(0);

@@ -3,6 +3,8 @@ import { LoadHistory } from "./load-history.ts";
 
 /** Gateways push a change within this time. */
 const pushEveryMs = 1_000;
+/** On a busy machine a line may be late: until so long after the one before there was no pause. */
+const lateMs = 3_000;
 
 /** The newest line of one gateway, and when it came by the scaler's clock. */
 interface Newest {
@@ -60,10 +62,11 @@ export class RevisionLoad {
       if (passed < 0) return;
       const load = Math.max(0, line.load - last.line.load);
       const requests = Math.max(0, line.requests - last.line.requests);
-      // What was under way went on; the rest is new, and what is new is told within a second.
+      // What was under way went on; the rest is new. After a pause, what is new is of the last moment.
       const kept = Math.min(load, (last.line.active + last.line.waiting) * passed);
+      const newMs = passed > lateMs ? pushEveryMs : passed;
       this.#history.add(now - passed, now, kept, 0);
-      this.#history.add(now - Math.min(passed, pushEveryMs), now, load - kept, requests);
+      this.#history.add(now - newMs, now, load - kept, requests);
     } else {
       // Nothing is known of the time before the first line, but what it shows has begun.
       this.#history.add(now, now, 0, last ? line.requests : 0);
