@@ -299,7 +299,7 @@ describe("what is wrong is said:", () => {
       "a folder that is not there",
       { baseDir: "/nowhere" },
       "BuildReady",
-      /failed: fetching the source: baseDir "nowhere" is not there at commit [0-9a-f]{40}/,
+      /failed: fetching the source: baseDir "nowhere" does not exist at commit [0-9a-f]{40}/,
     ],
     [
       "a folder outside",

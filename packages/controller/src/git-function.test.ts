@@ -306,7 +306,7 @@ describe("credentials", () => {
       { ...login, password: "a\nhost=evil" },
       "Opaque",
       {},
-      "has line ends",
+      "contains a line break",
     ],
   ])("%s are refused", async (_, data, type, more, words) => {
     await writeSecret({ ...data, ...more }, type);

@@ -62,10 +62,10 @@ export async function startFunctionController(options: FunctionControllerOptions
   const references = new ReferencedObjects({ client, clock, log, signal, onChange: wake });
   const events = new EventRecorder({ client, component: "function-controller", clock, log });
   removeAbandonedSessions();
-  const surroundings = { ...process.env, ...settings.buildEnvironment };
+  const environment = { ...process.env, ...settings.buildEnvironment };
   const commits = new CommitLookups({
     resolve: (question) =>
-      resolveCommit(question, { surroundings, signal, allowed: settings.gitAllowedAddresses }),
+      resolveCommit(question, { environment, signal, allowed: settings.gitAllowedAddresses }),
     wake,
     clock,
     max: settings.maxSimultaneousGitChecks,

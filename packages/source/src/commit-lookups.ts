@@ -32,7 +32,7 @@ const lastRetryMs = 300_000;
 /**
  * What Git servers say about the references of Functions, kept up to date: asked again after an
  * interval, after failures later and later. Functions that ask the same share one question, and
- * only a few questions are under way at a time. Nobody waits here: whom an answer concerns is woken.
+ * only a few questions are under way at a time. Nothing waits here: those whom an answer concerns are woken.
  */
 export class CommitLookups {
   readonly #resolve: (question: CommitQuestion) => Promise<string>;
@@ -118,7 +118,7 @@ export class CommitLookups {
       const lookup = this.#mostUrgent();
       if (!lookup) return;
       this.#queue.delete(lookup);
-      // Nobody wants to know any more.
+      // All who asked have gone.
       if (lookup.users.size === 0) continue;
       this.#running.add(lookup);
       lookup.state = "running";

@@ -53,7 +53,7 @@ export function readCredentials(
   };
 }
 
-/** Whatever of them must not be shown, should anybody echo it. */
+/** What of them must not be shown, even if a server sends it back. */
 export function secretsOf(credentials: GitCredentials | undefined): string[] {
   if (!credentials) return [];
   if (credentials.type === "basic") {
@@ -77,6 +77,6 @@ function oneLine(key: string, value: string): string {
   if (!/[\n\r\u0000]/.test(text)) return text;
   throw new GitError(
     "temporary",
-    `${key} in the Secret of source.gitRepository.auth has line ends`,
+    `${key} in the Secret of source.gitRepository.auth contains a line break`,
   );
 }

@@ -38,12 +38,12 @@ describe("of a commit", () => {
   );
 
   test.each([
-    ["none", /baseDir "none" is not there at commit/],
-    ["handler.js", /baseDir "handler.js" is no folder/],
-    ["functions/*", /is not there/],
-    [":(top)functions", /is not there/],
-    ["../x", /is no folder of a repository/],
-    [".git", /is no folder of a repository/],
+    ["none", /baseDir "none" does not exist at commit/],
+    ["handler.js", /baseDir "handler.js" is not a folder/],
+    ["functions/*", /does not exist/],
+    [":(top)functions", /does not exist/],
+    ["../x", /is not a path inside a repository/],
+    [".git", /is not a path inside a repository/],
   ])("the folder %s is the author's mistake", async (baseDir, message) =>
     expect(shop.fetched({ baseDir })).rejects.toMatchObject({
       failure: "unrecoverable",
@@ -142,7 +142,7 @@ describe("a repository that means harm", () => {
   test("with a link as baseDir is refused", async () => {
     const commit = commitOf("link", [["120000", "link", evil.blob("/etc")]]);
     await expect(shop.fetched({ url, reference: "link", commit, baseDir: "link" })).rejects.toThrow(
-      /is no folder/,
+      /is not a folder/,
     );
   });
 

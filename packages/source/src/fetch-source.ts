@@ -50,7 +50,10 @@ export async function fetchSource(request: FetchRequest): Promise<FetchedSource>
   const { url } = request;
   const folder = normalBaseDir(request.baseDir);
   if (commitIn(request.commit) === undefined) {
-    throw new GitError("unrecoverable", "the commit is no full commit id");
+    throw new GitError(
+      "unrecoverable",
+      `${JSON.stringify(request.commit.slice(0, 200))} is not a full commit id`,
+    );
   }
   return withRedirects(parseRepositoryUrl(url), request, (session, repository) =>
     fetchFrom(request, repository.url, folder, session),
@@ -78,10 +81,10 @@ async function fetchFrom(
     } catch (error) {
       if (!(error instanceof GitError) || error.failure !== "refused") throw error;
       refusal = error;
-      report(`the server does not do that: ${error.message}`);
+      report(`the server refused that: ${error.message}`);
     }
   }
-  const message = `commit ${request.commit} cannot be had from the repository`;
+  const message = `commit ${request.commit} cannot be fetched from the repository`;
   throw new GitError("unrecoverable", message, { cause: refusal });
 }
 
@@ -150,7 +153,10 @@ async function checkOut(
   // Objects are named by their content: what has this name is the commit.
   const kind = await git(["cat-file", "-t", commit]).catch(() => "");
   if (kind.trim() !== "commit") {
-    throw new GitError(kind ? "unrecoverable" : "refused", `${commit} is no commit that was sent`);
+    throw new GitError(
+      kind ? "unrecoverable" : "refused",
+      `the server did not send commit ${commit}`,
+    );
   }
   await assertFolder(commit, folder, git);
   // Folders may hold themselves many times over. Counting them needs no memory, writing them does.
@@ -190,8 +196,8 @@ async function assertFolder(
   const name = JSON.stringify(folder);
   const what =
     type === undefined
-      ? `baseDir ${name} is not there at commit ${commit}`
-      : `baseDir ${name} is ${type === "commit" ? "a submodule" : "no folder"} at commit ${commit}`;
+      ? `baseDir ${name} does not exist at commit ${commit}`
+      : `baseDir ${name} is ${type === "commit" ? "a submodule" : "not a folder"} at commit ${commit}`;
   throw new GitError("unrecoverable", what);
 }
 
@@ -204,7 +210,7 @@ export function normalBaseDir(baseDir: string): string {
   const wrong = parts.some((part) => part === ".." || part.toLowerCase() === ".git");
   if (!wrong && baseDir.length <= 4096 && !baseDir.includes("\0")) return parts.join("/");
   const shown = JSON.stringify(baseDir.slice(0, 200));
-  throw new GitError("unrecoverable", `baseDir ${shown} is no folder of a repository`);
+  throw new GitError("unrecoverable", `baseDir ${shown} is not a path inside a repository`);
 }
 
 interface Bounds extends Disposable {
@@ -234,7 +240,7 @@ function boundsOf(
     look();
     signal.throwIfAborted();
   };
-  const overdue = `fetching took longer than ${timeoutMs / 1000} s`;
+  const overdue = `fetching the source exceeded its time limit (${timeoutMs / 1000} s)`;
   return { signal, check, timeoutMs, overdue, [Symbol.dispose]: () => clearInterval(timer) };
 }
 

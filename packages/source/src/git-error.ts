@@ -1,4 +1,4 @@
-/** What a failure of Git means for whoever has to put it right. */
+/** What a failure of Git means, and who can do something about it. */
 export type GitFailure =
   /** The server wants other credentials, or any. */
   | "authorization"
@@ -43,7 +43,7 @@ const unreachable = anyOf(
   /Recv failure|Send failure|transfer closed|not valid: is this a git repository/,
   /gnutls_handshake|GnuTLS, handshake|SSL_connect|SSL connect error|SSL_ERROR|TLS connect error|unexpected TLS packet/,
 );
-/** In place of all that tells an open port from a closed one. */
+/** The same for all causes, so that an open port cannot be distinguished from a closed one. */
 export const unreachableServer =
   "the Git server cannot be reached, or what answers there is not a Git server: check the URL from a machine in the same network with git ls-remote";
 const outOfMemory = /[Oo]ut of memory|Cannot allocate memory|unable to create thread/;
@@ -75,7 +75,7 @@ export function readFailure(stderr: string): { failure: GitFailure; message: str
   if (authorization.test(stderr)) return { failure: "authorization", message: authorizationFailed };
   if (outOfMemory.test(stderr)) {
     const message =
-      "the git server sends more than can be taken: it has too many references or files";
+      "what the git server sends exceeded the memory limit: it has too many references or files";
     return { failure: "temporary", message };
   }
   if (redirected.test(stderr)) return { failure: "redirected", message: "the server redirects" };

@@ -58,7 +58,12 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
     child.stdout.on("data", (chunk: Buffer) => {
       size += chunk.length;
       if (size > maxOutputBytes)
-        end(new GitError("unrecoverable", "git wrote more than it may: are there too many files?"));
+        end(
+          new GitError(
+            "unrecoverable",
+            `git's output exceeded its limit (${Math.round(maxOutputBytes / 1024 ** 2)} MiB): too many files`,
+          ),
+        );
       else output.push(chunk);
     });
     child.stderr.on("data", (chunk: Buffer) => {

@@ -1,6 +1,6 @@
 /**
- * Where a Git server is, and whether it may be asked: whoever may create a Function chooses the URL, and the program that
- * asks stands where its author does not. Names are resolved once, and Git is sent to what was looked at.
+ * Where a Git server is, and whether it may be asked: the author of a Function chooses the URL, and the program that
+ * asks runs in a network that its author may have no access to. Names are resolved once, and Git is sent to what was looked at.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -26,9 +26,9 @@ const denied =
 export async function locateServer(
   { host, port }: RepositoryUrl,
   allowed: readonly string[],
-  surroundings: Readonly<Record<string, string | undefined>> = process.env,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<GitServer> {
-  const addresses = await addressesOf(host, hasProxy(surroundings));
+  const addresses = await addressesOf(host, hasProxy(environment));
   if (!isAllowed(host, addresses, allowed)) throw new GitError("temporary", denied);
   return { host, port, addresses };
 }
@@ -68,8 +68,8 @@ async function addressesOf(host: string, isProxied: boolean): Promise<string[]> 
   }
 }
 
-function hasProxy(surroundings: Readonly<Record<string, string | undefined>>): boolean {
+function hasProxy(environment: Readonly<Record<string, string | undefined>>): boolean {
   return ["http_proxy", "https_proxy", "all_proxy"].some(
-    (name) => surroundings[name] || surroundings[name.toUpperCase()],
+    (name) => environment[name] || environment[name.toUpperCase()],
   );
 }

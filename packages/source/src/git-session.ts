@@ -16,7 +16,7 @@ export interface GitSessionOptions {
   /** Where its directory is made. Default: the system's temporary directory. */
   scratch?: string | undefined;
   /** Of this, only what is the way to servers is handed on: proxies, certificates, `PATH`. */
-  surroundings?: Readonly<Record<string, string | undefined>> | undefined;
+  environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 const handedOn = [
@@ -45,13 +45,13 @@ export class GitSession implements Disposable {
   readonly #env: Record<string, string>;
   readonly #secrets: readonly string[];
 
-  constructor({ repository, server, credentials, scratch, surroundings }: GitSessionOptions) {
+  constructor({ repository, server, credentials, scratch, environment }: GitSessionOptions) {
     assertFits(repository, credentials);
     this.directory = mkdtempSync(join(scratch ?? tmpdir(), `spry-git-${process.pid}-`));
     this.#secrets = secretsOf(credentials);
     try {
       this.#env = {
-        ...pick(surroundings ?? process.env),
+        ...pick(environment ?? process.env),
         ...this.#baseEnvironment(),
         ...this.#ssh(server, credentials),
         ...configEnvironment([

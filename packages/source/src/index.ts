@@ -1,6 +1,6 @@
 /** Sources in Git: what a reference is, and the files of a commit. */
 export { type CommitQuestion, commitIn, resolveCommit } from "./resolve-commit.ts";
-/** What Git servers report about references, kept up to date outside of anybody's way. */
+/** What Git servers report about references, kept up to date in the background. */
 export { type CommitAnswer, CommitLookups, type Interest } from "./commit-lookups.ts";
 export { fetchSource, type FetchRequest, normalBaseDir } from "./fetch-source.ts";
 export { authorizationFailed, GitError } from "./git-error.ts";

@@ -27,7 +27,7 @@ export async function withRedirects<T>(
 ): Promise<T> {
   let current = repository;
   for (let hop = 0; ; hop++) {
-    const server = await locateServer(current, request.allowed, request.surroundings);
+    const server = await locateServer(current, request.allowed, request.environment);
     // The password is for the server that was named, and no other.
     const isSame = current.origin === repository.origin;
     const credentials = isSame ? request.credentials : undefined;
@@ -37,7 +37,10 @@ export async function withRedirects<T>(
     } catch (error) {
       if (!(error instanceof GitError) || error.failure !== "redirected") throw error;
       if (hop === maxRedirects)
-        throw new GitError("temporary", "the Git server redirects without end");
+        throw new GitError(
+          "temporary",
+          `the Git server redirected more than ${maxRedirects} times`,
+        );
       current = await target(session, current, request.signal);
     }
   }
@@ -59,7 +62,7 @@ async function target(
   const base = `${url.replace(/\/$/, "")}${service}`;
   const to = URL.canParse(location, base) ? new URL(location, base) : undefined;
   if (!to?.pathname.endsWith(service) || !/^https?:$/.test(to.protocol)) {
-    throw new GitError("temporary", "the Git server redirects to what is not a repository");
+    throw new GitError("temporary", "the Git server redirected to a URL that is not a repository");
   }
   to.pathname = to.pathname.slice(0, -service.length);
   to.search = "";

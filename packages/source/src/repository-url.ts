@@ -23,11 +23,11 @@ const scpAddress = /^([^@/:\s]+)@([^@/:\s]+):([^-:].*)$/;
  */
 export function parseRepositoryUrl(text: string): RepositoryUrl {
   // oxlint-disable-next-line no-control-regex -- a line end in a URL is an attack
-  if (text.length > 4096 || /[\s\u0000-\u001f\u007f\\]/.test(text)) throw refused("is no URL");
+  if (text.length > 4096 || /[\s\u0000-\u001f\u007f\\]/.test(text)) throw refused("is not a URL");
   const scp = scpAddress.exec(text);
   if (scp && !text.includes("://")) {
     const [, user = "", host = ""] = scp;
-    if (!userName.test(user) || !hostName.test(host)) throw refused("is no SSH address");
+    if (!userName.test(user) || !hostName.test(host)) throw refused("is not an SSH address");
     return { transport: "ssh", url: text, origin: "", host: plainHost(host), port: 22 };
   }
   if (!URL.canParse(text)) throw refused("is neither an https URL nor an SSH address");

@@ -28,7 +28,7 @@ export function commitIn(reference: string): string | undefined {
  */
 export async function resolveCommit(
   { url, reference, credentials }: CommitQuestion,
-  options: Pick<GitSessionOptions, "surroundings"> & {
+  options: Pick<GitSessionOptions, "environment"> & {
     signal?: AbortSignal | undefined;
     /** Internal servers that may be asked nevertheless; see `locateServer`. */
     allowed: readonly string[];
@@ -38,7 +38,7 @@ export async function resolveCommit(
   if (commit !== undefined) return commit;
   const repository = parseRepositoryUrl(url);
   const refs = candidates(reference.trim());
-  const { signal, surroundings, allowed } = options;
+  const { signal, environment, allowed } = options;
   // The server's other names (of pull requests, say) can be many; they are only asked for in full.
   const kinds = refs.some((ref) => !/^refs\/(?:heads|tags)\//.test(ref))
     ? []
@@ -47,7 +47,7 @@ export async function resolveCommit(
   const bounds = { timeoutMs, maxMemoryBytes, signal };
   const found = await withRedirects(
     repository,
-    { credentials, surroundings, allowed, signal },
+    { credentials, environment, allowed, signal },
     async (session, { url }) =>
       readRefs(
         await session.run(["ls-remote", "--quiet", ...kinds, "--", url, ...patterns], bounds),
@@ -67,7 +67,7 @@ export async function resolveCommit(
 /** The full names that a reference can stand for, the first one first. */
 function candidates(reference: string): string[] {
   if (!isRefName(reference)) {
-    throw new GitError("unrecoverable", `reference ${shown(reference)} is no name that Git allows`);
+    throw new GitError("unrecoverable", `reference ${shown(reference)} is not a valid name in Git`);
   }
   if (reference === "HEAD" || reference.startsWith("refs/")) return [reference];
   return [`refs/heads/${reference}`, `refs/tags/${reference}`];

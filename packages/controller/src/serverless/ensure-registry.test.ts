@@ -65,7 +65,7 @@ describe("the Secrets by which an installation's own images are pulled", () => {
       await client.create(resources.secrets, { metadata: { namespace, name: "mine" }, data });
     expect(await ensure()).toMatchObject({
       warnings: [
-        expect.stringContaining("there is no Secret kyma-system/mine with a .dockerconfigjson"),
+        expect.stringContaining("Secret kyma-system/mine with a .dockerconfigjson not found"),
       ],
     });
   });

@@ -68,8 +68,8 @@ async function ensureConfigured(
     await ensureSecret(deps, { ...secret, metadata });
   }
   if (enableInternal === true || (enableInternal === undefined && !secretName)) {
-    if (!internalRegistry) return { error: "there is no internal registry on this platform" };
-    // Without a word about it, what somebody has put there is theirs.
+    if (!internalRegistry) return { error: "this platform has no internal registry" };
+    // Where the spec does not mention it, a registry that a user has set up stays.
     const theirs = enableInternal === undefined ? await externalDefault(deps) : undefined;
     if (theirs !== undefined) return { address: theirs, warnings, watched };
     const secret = internalRegistrySecret(await baseNamespace(deps), internalRegistry);
@@ -83,8 +83,7 @@ async function ensureConfigured(
   if (!secretName)
     return { error: "spec.dockerRegistry: enableInternal is false, and secretName is missing" };
   const given = await client.get(resources.secrets, { namespace, name: secretName }).catch(missing);
-  if (!given)
-    return { error: `spec.dockerRegistry: there is no Secret ${namespace}/${secretName}` };
+  if (!given) return { error: `spec.dockerRegistry: Secret ${namespace}/${secretName} not found` };
   const made = externalRegistrySecret(namespace, given);
   if ("error" in made) return { error: `spec.dockerRegistry: ${made.error}` };
   await ensureSecret(deps, made.secret);
@@ -115,18 +114,18 @@ async function pullCredentials({
     if (found) Object.assign(auths, found);
     else
       warnings.push(
-        `imagePullSecrets names ${name}, and there is no Secret ${namespace}/${name} with a .dockerconfigjson: builds may not get their images`,
+        `imagePullSecrets: Secret ${namespace}/${name} with a .dockerconfigjson not found: builds may not be able to pull their images`,
       );
   }
   return { auths, warnings };
 }
 
-async function ensureSecret({ client }: RegistryDeps, wished: Secret): Promise<void> {
-  const { name = "", namespace } = wished.metadata;
+async function ensureSecret({ client }: RegistryDeps, desired: Secret): Promise<void> {
+  const { name = "", namespace } = desired.metadata;
   const present = await client.get(resources.secrets, { name, namespace }).catch(missing);
-  const same = present && deepEqual(present.data, wished.data);
+  const same = present && deepEqual(present.data, desired.data);
   if (same && present.metadata.labels?.[labels.config] === "credentials") return;
-  await client.apply(resources.secrets, wished);
+  await client.apply(resources.secrets, desired);
 }
 
 /** The address of a registry that the default Secret names and that is not ours. */
@@ -143,7 +142,7 @@ function valueOf(secret: Secret | undefined, key: string): string {
 
 async function ensureServiceAccount({ client, namespace }: RegistryDeps): Promise<void> {
   const target = { namespace, name: names.serviceAccount };
-  const wished: ServiceAccount = {
+  const desired: ServiceAccount = {
     metadata: { ...target, labels: { [labels.config]: "service-account" } },
     automountServiceAccountToken: false,
     imagePullSecrets: [
@@ -153,8 +152,8 @@ async function ensureServiceAccount({ client, namespace }: RegistryDeps): Promis
     ],
   };
   const present = await client.get(resources.serviceAccounts, target).catch(missing);
-  if (present && contains(present, wished)) return;
-  await client.apply(resources.serviceAccounts, wished);
+  if (present && contains(present, desired)) return;
+  await client.apply(resources.serviceAccounts, desired);
 }
 
 function missing(error: unknown): undefined {

@@ -162,7 +162,7 @@ describe("a cluster with Serverless objects", () => {
     await create("default", { dockerRegistry: { enableInternal: false, secretName: "mine" } });
     await expect.poll(() => state("default"), patience).toMatch(/^Error True .*ConfigurationErr$/);
     const message = (await get("default")).status?.conditions?.[0]?.message;
-    expect(message).toBe("spec.dockerRegistry: there is no Secret kyma-system/mine");
+    expect(message).toBe("spec.dockerRegistry: Secret kyma-system/mine not found");
     const encode = (text: string) => Buffer.from(text).toString("base64");
     const data = {
       username: encode("me"),

@@ -42,7 +42,7 @@ function patternOf(name: string): string {
   if (name.includes("\n"))
     throw new GitError(
       "unrecoverable",
-      `${JSON.stringify(name)} is no name for a package's folder`,
+      `${JSON.stringify(name)} is not a valid name of a package's folder`,
     );
   return `/${name.replace(/[\\*?[\] ]/g, "\\$&")}\n`;
 }

@@ -2,7 +2,7 @@
 export interface Tree {
   /** Those of these files that are there. */
   present(files: readonly string[]): Promise<string[]>;
-  /** All files. Throws a `GitError` when there are more than anybody has. */
+  /** All files. Throws a `GitError` when they are too many. */
   list(): Promise<ReadonlySet<string>>;
   /**
    * Brings files, and whole folders (with a slash at the end), to `destination`. Later calls name what earlier ones
