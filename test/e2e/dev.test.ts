@@ -1,13 +1,19 @@
 /** `spry init` and `spry dev`: the inner loop of a user who has neither a platform nor a container. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { findPython } from "@spry/machine";
 import { freePort } from "@spry/test-kit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { cleanEnvironment, pause, root, run } from "../support/platform.ts";
 
 const spry = path.join(root, "packages/cli/bin/spry.mjs");
+const python = (await findPython("3.12"))
+  ? "3.12"
+  : (await findPython("3.14"))
+    ? "3.14"
+    : undefined;
 let home: string;
 const running = new Set<ChildProcess>();
 
@@ -176,6 +182,37 @@ describe("spry dev", () => {
     writeFileSync(path.join(directory("open"), "handler.js"), code("new"));
     expect((await ask(url)).body).toBe("new");
     expect((await slow).body).toBe("old");
+  });
+
+  test("installs packages elsewhere, and uses those that the directory has", async () => {
+    await command("init", directory("packages"), "--template", "js");
+    const place = directory("packages");
+    const packed = path.join(place, "greeting");
+    mkdirSync(packed, { recursive: true });
+    const manifest = (name: string, more: object = {}) =>
+      JSON.stringify({ name, version: "1.0.0", ...more });
+    writeFileSync(path.join(packed, "package.json"), manifest("greeting"));
+    writeFileSync(path.join(packed, "index.js"), "exports.greeting = 'from a package';");
+    const own = { type: "module", dependencies: { greeting: "file:greeting" } };
+    writeFileSync(path.join(place, "package.json"), manifest("packages", own));
+    const handler = `import { greeting } from "greeting";\nexport default { fetch: () => new Response(greeting) };`;
+    writeFileSync(path.join(place, "handler.js"), handler);
+    const { url } = await startDev("packages");
+    expect((await ask(url)).body).toBe("from a package");
+    expect(existsSync(path.join(place, "node_modules"))).toBe(false);
+  });
+
+  test.skipIf(!python)("does the same for Python", async () => {
+    await command("init", directory("py"), "--runtime", `python${python?.replace(".", "")}`);
+    const { url } = await startDev("py");
+    expect((await ask(url)).body).toBe('{"message": "Hello, world!"}');
+    edit("py", "handler.py", '"message"', '"text"');
+    expect((await ask(url)).body).toBe('{"text": "Hello, world!"}');
+    edit("py", "handler.py", "import os", "import os oops");
+    expect(JSON.parse((await ask(url)).body)).toMatchObject({
+      error: "handler.py:2: SyntaxError: invalid syntax",
+    });
+    expect(existsSync(path.join(directory("py"), "__pycache__"))).toBe(false);
   });
 
   test("has the environment of the platform, and of this machine nothing", async () => {

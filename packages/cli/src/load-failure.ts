@@ -22,7 +22,7 @@ export function failureIn(output: string, root?: string): Failure {
     ].toReversed(),
   ].filter(([, file = ""]) => !file.startsWith("node_modules/"));
   const [place] = places;
-  const message = messageIn(text);
+  const message = messageIn(text).replaceAll(new RegExp(`(?:file://)?${escaped}/`, "g"), "");
   return {
     summary: place ? `${place[1]}:${place[2]}: ${message}` : message,
     details: text

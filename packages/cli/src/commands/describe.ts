@@ -1,6 +1,7 @@
 import {
   type Function,
   isServedOnDemand,
+  knativeLabels,
   labels,
   resolveResources,
   revisionsOf,
@@ -122,9 +123,13 @@ function section(title: string, rows: string[][]): string[] {
   return ["", `${title}:`, ...lines.map((line) => `  ${line}`)];
 }
 
+/** Of the Function itself, served either way; the others are builds. */
+const isInstance = (found: Record<string, string>): boolean =>
+  found[labels.resource] === "deployment" || knativeLabels.revision in found;
+
 function podLines(pods: readonly Pod[]): string[][] {
   return pods
-    .filter(({ metadata }) => metadata.labels?.[labels.resource] !== "job")
+    .filter(({ metadata }) => isInstance(metadata.labels ?? {}))
     .map(({ metadata, status }) => {
       const [container] = status?.containerStatuses ?? [];
       const restarts = container?.restartCount ?? 0;

@@ -3,7 +3,18 @@
  * and the lock file is used as it is; otherwise they go to the cache folder, so that the directory stays as the user
  * left it (installing with --omit=dev into it would delete the user's development packages).
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { planInstallation } from "@spry/image";
 import { type SourceList } from "../project/files.ts";
@@ -40,7 +51,11 @@ export async function providePackages(
     report,
   });
   if (!plan) return { kind: "none" };
-  const dir = path.join(cacheDir(), "packages", plan.key);
+  // Links lead to this very directory: no other one may find them.
+  const own = hasLocalPackages(source)
+    ? `-${createHash("sha256").update(root).digest("hex").slice(0, 12)}`
+    : "";
+  const dir = path.join(cacheDir(), "packages", `${plan.key}${own}`);
   if (existsSync(dir)) return { kind: "cache", modules: plan.modulesIn(dir) };
   report(`installing packages with ${runtime.language === "nodejs" ? "npm" : "pip"} ...`);
   const partial = `${dir}.${process.pid}`;
@@ -49,7 +64,8 @@ export async function providePackages(
   process.env["PATH"] = `${bin}${path.delimiter}${before.PATH ?? ""}`;
   process.env["npm_config_cache"] ??= path.join(cacheDir(), "npm");
   try {
-    await plan.install(partial);
+    const modules = await plan.install(partial);
+    if (own) linkToSource(modules, root);
     rmSync(path.join(partial, "home"), { recursive: true, force: true });
     // Two processes may have installed the same.
     if (existsSync(dir)) rmSync(partial, { recursive: true, force: true });
@@ -60,6 +76,26 @@ export async function providePackages(
     rmSync(partial, { recursive: true, force: true });
   }
   return { kind: "cache", modules: plan.modulesIn(dir) };
+}
+
+/** More than one package.json: packages of the directory itself (`file:`, workspaces). */
+const hasLocalPackages = ({ files }: SourceList): boolean =>
+  files.filter(({ path: name }) => path.posix.basename(name) === "package.json").length > 1;
+
+/** The installer saw manifests only, and linked those: their code is in the directory. */
+function linkToSource(modules: string, root: string): void {
+  const installed = path.dirname(modules);
+  const scopes = readdirSync(modules).filter((name) => name.startsWith("@"));
+  for (const folder of ["", ...scopes]) {
+    for (const entry of readdirSync(path.join(modules, folder), { withFileTypes: true })) {
+      if (!entry.isSymbolicLink()) continue;
+      const link = path.join(modules, folder, entry.name);
+      const target = path.relative(installed, path.resolve(path.dirname(link), readlinkSync(link)));
+      if (target.startsWith("..")) continue;
+      rmSync(link);
+      symlinkSync(path.join(root, target), link, "junction");
+    }
+  }
 }
 
 function restore(name: string, value: string | undefined): void {
@@ -135,6 +171,10 @@ function resolveFrom(root: string, modules: string): void {
             return nextResolve(specifier, { ...context, parentURL });
           return { url: pathToFileURL(require.resolve(specifier)).href, shortCircuit: true };
         } catch {
+          // What is shown of it is the user's line, and not this one.
+          const { stack = "" } = error as Error;
+          const isOther = (line: string) => !line.includes("packages.cjs");
+          (error as Error).stack = stack.split("\n").filter(isOther).join("\n");
           throw error;
         }
       }
