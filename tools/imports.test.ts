@@ -49,6 +49,15 @@ const table: Record<string, Room> = {
     rooms: ["@spry/kube", "@spry/function"],
     dependencies: { undici: "the proxy hop: a quarter more requests than node:http's agent" },
   },
+  // Its tests of tokens, hosts and paths are pure, and the gateway's: docs/adr/0020.
+  "packages/exposure": {
+    rooms: ["@spry/kube", "@spry/function"],
+    dependencies: {
+      jose: "tokens of APIRules' callers: formats, algorithms and keys that others have attacked for years",
+      re2js:
+        "paths and origins may be regular expressions of users: the original's syntax, and linear time",
+    },
+  },
   "packages/serving": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
   "packages/cli": {
     rooms: [
@@ -58,6 +67,7 @@ const table: Record<string, Room> = {
       "@spry/apiserver",
       "@spry/machine",
       "@spry/controller",
+      "@spry/exposure",
       "@spry/gateway",
       "@spry/serving",
       "@spry/source",

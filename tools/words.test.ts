@@ -28,7 +28,7 @@ const inMessages: typeof words = [[/\bthere (?:is|are) no\b/i, "… does not exi
 const revisedRooms = [
   "packages/function/src/**/*.ts",
   "packages/kube/src/**/*.ts",
-  "packages/{controller,source}/src/**/*.ts",
+  "packages/{controller,exposure,source}/src/**/*.ts",
   "packages/image/src/{*,builder/**/*}.ts",
   "packages/gateway/src/**/*.ts",
   "packages/cli/src/*.ts",

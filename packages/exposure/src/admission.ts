@@ -6,7 +6,6 @@ import {
   answerReview,
   deepEqual,
   refuse,
-  webhookProblem,
 } from "@spry/kube";
 import { answerConversion } from "./conversion/review.ts";
 import { conversionPath } from "./definitions/ensure-definitions.ts";
@@ -14,16 +13,13 @@ import { validateApiRule } from "./validation/validate.ts";
 import { validationPath } from "./webhook-location.ts";
 
 /** The webhooks of APIRules: validation (AdmissionReview v1) and conversion (ConversionReview v1). */
-export const exposureAdmission = {
-  /** Whether a request is for these webhooks. */
-  handles: ({ url }: { url: string }): boolean =>
-    [conversionPath, validationPath].includes(new URL(url).pathname),
-
-  async fetch(request: Request): Promise<Response> {
+export const exposureWebhooks = {
+  /** Undefined for a request that is none of theirs. */
+  answers(request: Request): Promise<Response> | undefined {
     const { pathname } = new URL(request.url);
     if (pathname === conversionPath) return answerConversion(request);
     if (pathname === validationPath) return answerReview(request, check);
-    return webhookProblem(404, `no webhook at ${pathname}`);
+    return undefined;
   },
 };
 

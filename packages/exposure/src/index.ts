@@ -13,7 +13,7 @@ export {
   validatingConfigurationName,
   type WebhookLocation,
 } from "./webhook-location.ts";
-export { exposureAdmission } from "./admission.ts";
+export { exposureWebhooks } from "./admission.ts";
 export { apiRulesV1beta1, type ApiRuleV1beta1 } from "./conversion/v1beta1.ts";
 export { type ExposureOptions, startExposure } from "./status/start.ts";
 

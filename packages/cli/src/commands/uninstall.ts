@@ -4,7 +4,8 @@ import {
   type Serverless,
   serverlesses,
 } from "@spry/controller";
-import { functions, labels, managedByUser } from "@spry/function";
+import { definitionOwner } from "@spry/exposure";
+import { apiRules, functions, istioGateways, labels, managedByUser } from "@spry/function";
 import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { controllerLabels, webhookObjects } from "../install/controller.ts";
@@ -75,11 +76,12 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   await releaseRegistrySecrets(client, namespace);
   const made = keep ? [webhookSecretName] : [webhookSecretName, registryKeyName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });
-  if (keep) await endConversion(client);
+  if (keep) await endConversion(client, functions);
   else {
     await removeCopies(client);
     for (const object of definitionObjects().toReversed()) await deleteObject(client, object);
   }
+  await removeExposure(client, keep);
   await removeNamespace(client, namespace, keep, timeoutMs);
   console.error(keep ? "\nSpry is uninstalled; Functions keep running." : "\nSpry is uninstalled.");
 }
@@ -145,9 +147,19 @@ async function endConfiguration(
   );
 }
 
-/** Nobody converts any more: Functions are served as they are kept. */
-async function endConversion(client: KubeClient): Promise<void> {
-  const name = `${functions.plural}.${functions.group}`;
+/** Definitions of another installation, and their objects, stay as they are. */
+async function removeExposure(client: KubeClient, keep: boolean): Promise<void> {
+  for (const resource of [apiRules, istioGateways]) {
+    if ((await definitionOwner(client, resource)) !== "ours") continue;
+    const name = `${resource.plural}.${resource.group}`;
+    if (!keep) await remove(client, resources.customResourceDefinitions, { name });
+    else if (resource === apiRules) await endConversion(client, apiRules);
+  }
+}
+
+/** Nobody converts any more: objects are served as they are kept. */
+async function endConversion(client: KubeClient, { plural, group }: Resource): Promise<void> {
+  const name = `${plural}.${group}`;
   const none = { strategy: "None", webhook: null };
   await client.patch(resources.customResourceDefinitions, { name }, { spec: { conversion: none } });
 }

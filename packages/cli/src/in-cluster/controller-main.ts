@@ -10,6 +10,7 @@ import {
   watchConfiguration,
   type ControllerConfig,
 } from "@spry/controller";
+import { exposureWebhooks, startExposure } from "@spry/exposure";
 import { defaultPresetsForNodes } from "@spry/function";
 import { createLogins } from "@spry/image";
 import {
@@ -36,6 +37,7 @@ import { remarkOwnership } from "../serving-remark.ts";
 import { createServingWebhooks } from "../serving-webhooks.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
+import { remarkDefinitionOwner } from "../exposure-remark.ts";
 import { certificateIn, webhookSecretName } from "./webhook-certificate.ts";
 import { keepWebhooks } from "./webhook-keeper.ts";
 import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
@@ -75,7 +77,8 @@ void runProgram(log, async (signal) => {
     server = startWebhookServer({
       port: ports.webhook,
       certificate,
-      answer: (request) => serving.answers(request) ?? admission.fetch(request),
+      answer: (request) =>
+        serving.answers(request) ?? exposureWebhooks.answers(request) ?? admission.fetch(request),
       log,
     });
   });
@@ -133,6 +136,15 @@ async function lead(options: {
     keepWebhooks({ client, namespace, log, signal }),
     startServerlessController({ client, ...rest, internalRegistry: access, remarks, log, signal }),
     gateways.run(signal),
+    startExposure({
+      client,
+      namespace,
+      ownCertificates: false,
+      onOwner: (owner) => remarkDefinitionOwner(remarks, owner),
+      log: log.child({ room: "exposure" }),
+      metrics: rest.metrics,
+      signal,
+    }),
     keepServing({
       client,
       gateways: () => gateways.adminUrls,

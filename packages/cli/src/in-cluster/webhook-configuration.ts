@@ -1,4 +1,5 @@
 import { admissionConfigurations, conversionConfiguration } from "@spry/controller";
+import { ensureDefinitions } from "@spry/exposure";
 import { type KubeClient, resources } from "@spry/kube";
 import { configureServingWebhooks } from "../serving-webhooks.ts";
 import { webhookServiceName } from "./webhook-certificate.ts";
@@ -26,4 +27,5 @@ export async function configureWebhooks(
   await client.apply(resources.customResourceDefinitions, conversion, {
     fieldManager: "spry-webhooks",
   });
+  await ensureDefinitions(client, { caBundle, service });
 }

@@ -1,5 +1,6 @@
 /** Who may do what: the controller's own rights, and those that people get with the usual roles. */
-import { functions, knative } from "@spry/function";
+import { validatingConfigurationName } from "@spry/exposure";
+import { apiRules, functions, istioGateways, knative } from "@spry/function";
 import { serverlesses } from "@spry/controller";
 import { servingCrds, servingWebhookNames } from "@spry/serving";
 import { type InstalledObject, object } from "./parts.ts";
@@ -84,9 +85,14 @@ export const clusterRules: Rule[] = [
   rule(serverlesses.group, ["serverlesses/status"], "update"),
   rule(functions.group, ["gitrepositories"], "get"),
   {
-    ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "patch"),
-    resourceNames: [`${functions.plural}.${functions.group}`],
+    ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get", "patch"),
+    resourceNames: [functions, apiRules, istioGateways].map(
+      ({ plural, group: inGroup }) => `${plural}.${inGroup}`,
+    ),
   },
+  rule(apiRules.group, ["apirules"], "list", "watch"),
+  rule(apiRules.group, ["apirules/status"], "patch"),
+  rule(istioGateways.group, ["gateways"], "list", "watch"),
   {
     ...rule(
       "admissionregistration.k8s.io",
@@ -98,6 +104,7 @@ export const clusterRules: Rule[] = [
     resourceNames: [
       "defaulting.webhook.serverless.kyma-project.io",
       "validation.webhook.serverless.kyma-project.io",
+      validatingConfigurationName,
     ],
   },
   ...servingRules,
@@ -144,6 +151,7 @@ export function aggregatedRoles(): InstalledObject[] {
   const all = [toView, toEdit, toAdmin];
   const functionParts = ["functions", "functions/status", "functions/scale", "gitrepositories"];
   const servingParts = servingKinds.flatMap((plural) => [plural, `${plural}/status`]);
+  const ruleParts = ["apirules", "apirules/status"];
   const serverlessParts = ["serverlesses", "serverlesses/status"];
   return [
     role("kyma-functions-view", all, [rule(functions.group, functionParts, ...reading)]),
@@ -161,6 +169,8 @@ export function aggregatedRoles(): InstalledObject[] {
       [toEdit, toAdmin],
       [rule(knative.services.group, servingKinds, ...writing)],
     ),
+    role("kyma-apirules-view", all, [rule(apiRules.group, ruleParts, ...reading)]),
+    role("kyma-apirules-edit", [toEdit, toAdmin], [rule(apiRules.group, ["apirules"], ...writing)]),
     role("kyma-serverless-view", all, [rule(serverlesses.group, serverlessParts, ...reading)]),
     role(
       "kyma-serverless-edit",

@@ -1,5 +1,6 @@
 /** The controller: its Deployment, Services, priority and webhooks. */
 import { admissionConfigurations } from "@spry/controller";
+import { validatingConfigurationName } from "@spry/exposure";
 import { webhookServiceName } from "../in-cluster/webhook-certificate.ts";
 import { controllerAccount } from "./access.ts";
 import {
@@ -54,7 +55,7 @@ export function controllerObjects(values: InstallValues): InstalledObject[] {
  */
 export function webhookObjects(namespace: string): InstalledObject[] {
   const service = { name: webhookServiceName, namespace };
-  return admissionConfigurations({ caBundle: "", service }).map((configuration) => {
+  const functions = admissionConfigurations({ caBundle: "", service }).map((configuration) => {
     const { apiVersion = "", kind = "", metadata, webhooks = [] } = configuration;
     const withoutBundle = webhooks.map(({ clientConfig: { service: where }, ...rest }) => ({
       ...rest,
@@ -62,6 +63,11 @@ export function webhookObjects(namespace: string): InstalledObject[] {
     }));
     return object(apiVersion, kind, metadata, { webhooks: withoutBundle });
   });
+  // Empty: the controller fills it when the definition of APIRules is ours.
+  const validating = "ValidatingWebhookConfiguration";
+  const name = validatingConfigurationName;
+  const apiRules = object("admissionregistration.k8s.io/v1", validating, { name }, {});
+  return [...functions, apiRules];
 }
 
 function deployment(values: InstallValues) {

@@ -1,7 +1,13 @@
 /** The gateway in a cluster, for who wants its answers: one address for all Functions, and requests that wait for a Function on its way. */
-import { functions, knative } from "@spry/function";
+import {
+  apiRules,
+  certificatesSecretName,
+  functions,
+  istioGateways,
+  knative,
+} from "@spry/function";
 import { gatewayPorts } from "@spry/serving";
-import { rule } from "./access.ts";
+import { rule, type Rule } from "./access.ts";
 import {
   containerSecurityContext,
   type InstalledObject,
@@ -19,6 +25,13 @@ export const gatewayRules = [
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(functions.group, ["functions"], "list", "watch"),
   rule(knative.routes.group, ["routes", "revisions"], "list", "watch"),
+  rule(apiRules.group, ["apirules"], "list", "watch"),
+  rule(istioGateways.group, ["gateways"], "list", "watch"),
+];
+
+/** In Spry's own namespace: the certificates that Gateways name, and no other Secret. */
+export const gatewayNamespaceRules: Rule[] = [
+  { ...rule("", ["secrets"], "get", "list", "watch"), resourceNames: [certificatesSecretName] },
 ];
 
 /** Where callers in the cluster reach Services that are served on demand: a port for each (ADR 0018). */
@@ -33,13 +46,20 @@ export function gatewayObjects(values: InstallValues): InstalledObject[] {
   if (!gateway.enabled) return [];
   const account = { name: gatewayName, namespace };
   const metadata = { ...account, labels: gatewayLabels };
-  const roleRef = { apiGroup: group, kind: "ClusterRole", name: gatewayName };
+  const roleRef = (kind: string) => ({ apiGroup: group, kind, name: gatewayName });
   const subjects = [{ kind: "ServiceAccount", ...account }];
   const scraped = { "prometheus.io/scrape": "true", "prometheus.io/port": "8090" };
   return [
     object("v1", "ServiceAccount", account, { automountServiceAccountToken: false }),
     object(`${group}/v1`, "ClusterRole", { name: gatewayName }, { rules: gatewayRules }),
-    object(`${group}/v1`, "ClusterRoleBinding", { name: gatewayName }, { roleRef, subjects }),
+    object(
+      `${group}/v1`,
+      "ClusterRoleBinding",
+      { name: gatewayName },
+      { roleRef: roleRef("ClusterRole"), subjects },
+    ),
+    object(`${group}/v1`, "Role", account, { rules: gatewayNamespaceRules }),
+    object(`${group}/v1`, "RoleBinding", account, { roleRef: roleRef("Role"), subjects }),
     object(
       "v1",
       "Service",

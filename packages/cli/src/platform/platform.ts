@@ -18,6 +18,7 @@ import {
   startServerlessController,
   watchConfiguration,
 } from "@spry/controller";
+import { startExposure } from "@spry/exposure";
 import { RegistryClient } from "@spry/image";
 import {
   KubeClient,
@@ -55,7 +56,9 @@ import { callerAddresses, gatewayAddressing } from "./gateway-addressing.ts";
 import { remarkOwnership } from "../serving-remark.ts";
 import { createServingWebhooks } from "../serving-webhooks.ts";
 import { ensureSystemImages } from "./system-images.ts";
-import { applySystemObjects } from "./system-objects.ts";
+import { applySystemObjects, systemNamespace } from "./system-objects.ts";
+import { ensureDefaultGateway } from "./default-gateway.ts";
+import { remarkDefinitionOwner } from "../exposure-remark.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
 import { startWebhookServer } from "./webhook-server.ts";
@@ -240,6 +243,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       ca: certificates.ca,
     });
     teardown.push(() => webhook.close());
+    await ensureDefaultGateway(client);
 
     void writeNpmSettings(npmConfig, log);
     writePipSettings(pipConfig, log);
@@ -270,6 +274,14 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         internalRegistry: access,
         remarks,
         log: log.child({ room: "controller" }),
+        signal: running.signal,
+      }),
+      startExposure({
+        client: controllerClient,
+        namespace: systemNamespace,
+        ownCertificates: true,
+        onOwner: (owner) => remarkDefinitionOwner(remarks, owner),
+        log: log.child({ room: "exposure" }),
         signal: running.signal,
       }),
       keepServing({

@@ -6,6 +6,7 @@ import {
   conversionConfiguration,
   createAdmission,
 } from "@spry/controller";
+import { ensureDefinitions, exposureWebhooks } from "@spry/exposure";
 import { type KubeClient, resources } from "@spry/kube";
 import { listening } from "../listening.ts";
 import { configureServingWebhooks, type ServingWebhooks } from "../serving-webhooks.ts";
@@ -27,7 +28,12 @@ export async function startWebhookServer(options: {
   let admission = createAdmission(options.config, options.client);
   const server = createServer(
     options.certificate,
-    answerWith((request) => options.serving.answers(request) ?? admission.fetch(request)),
+    answerWith(
+      (request) =>
+        options.serving.answers(request) ??
+        exposureWebhooks.answers(request) ??
+        admission.fetch(request),
+    ),
   );
   server.keepAliveTimeout = 120_000;
   const listener = await listening(server, { host: options.host, port: 0 });
@@ -52,4 +58,5 @@ async function configure(client: KubeClient, url: string, ca: string): Promise<v
   await client.apply(resources.customResourceDefinitions, conversion, {
     fieldManager: "spry-webhooks",
   });
+  await ensureDefinitions(client, { caBundle, url });
 }

@@ -1,6 +1,6 @@
 import { type ApiRule } from "@spry/function";
 import { describe, expect, test } from "vitest";
-import { exposureAdmission } from "../admission.ts";
+import { exposureWebhooks } from "../admission.ts";
 import { convertApiRule, v1beta1SpecOf } from "./convert.ts";
 import { gatewayName } from "./gateway-name.ts";
 import { authenticationOfV1beta1, pathOfV1beta1 } from "./v1beta1-rule.ts";
@@ -161,7 +161,7 @@ test("v2 and v2alpha1 differ in nothing", () => {
 describe("the webhook", () => {
   const convert = async (body: string) => {
     const request = new Request("https://x/convert/apirules", { method: "POST", body });
-    const answer = await exposureAdmission.fetch(request);
+    const answer = await exposureWebhooks.answers(request)!;
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
   };
   test.each(["{}", "null", "no JSON", '{"request":{"uid":"1"}}'])(

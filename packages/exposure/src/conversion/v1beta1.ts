@@ -3,7 +3,7 @@ import { type KubeObject, type Resource } from "@spry/kube";
 
 /** `gateway.kyma-project.io/v1beta1 APIRule` (kyma-project/api-gateway, `apis/gateway/v1beta1`). */
 export interface ApiRuleV1beta1 extends KubeObject {
-  spec: ApiRuleV1beta1Spec;
+  spec?: ApiRuleV1beta1Spec;
   status?: ApiRuleV1beta1Status;
 }
 

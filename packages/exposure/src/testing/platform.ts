@@ -6,7 +6,7 @@ import * as x509 from "@peculiar/x509";
 import { createApiServer } from "@spry/apiserver";
 import { type ApiRule, apiRules, type IstioGateway, istioGateways } from "@spry/function";
 import { KubeClient, type KubeObject, type Logger, resources, silentLogger } from "@spry/kube";
-import { exposureAdmission, ensureDefinitions, startExposure } from "../index.ts";
+import { ensureDefinitions, exposureWebhooks, startExposure } from "../index.ts";
 
 export const systemNamespace = "kyma-system";
 
@@ -64,9 +64,9 @@ export class TestPlatform implements AsyncDisposable {
       request.on("end", () => {
         const { url = "", method = "" } = request;
         const init = { method, body: Buffer.concat(chunks) };
-        void exposureAdmission
-          .fetch(new Request(`https://webhook${url}`, init))
-          .then(async (answer) => response.writeHead(answer.status).end(await answer.text()));
+        void exposureWebhooks
+          .answers(new Request(`https://webhook${url}`, init))
+          ?.then(async (answer) => response.writeHead(answer.status).end(await answer.text()));
       });
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

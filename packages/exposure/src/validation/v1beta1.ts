@@ -1,5 +1,4 @@
 import { type ApiRuleSpec } from "@spry/function";
-import { bounds } from "../bounds.ts";
 import {
   authenticationOfV1beta1,
   pathOfV1beta1,
