@@ -121,7 +121,7 @@ test("a rule that v2 cannot express leaves v2 without rules, and v1beta1 as it w
   const rules = [{ path: "/a|/b", methods: ["GET"], accessStrategies: [{ handler: "allow" }] }];
   const converted = convertApiRule(older({ rules }), `${group}/v2`) as ApiRule;
   expect(converted.spec.rules).toEqual([]);
-  expect((convertApiRule(converted, `${group}/v1beta1`) as ApiRuleV1beta1).spec.rules).toEqual(
+  expect((convertApiRule(converted, `${group}/v1beta1`) as ApiRuleV1beta1).spec?.rules).toEqual(
     rules,
   );
 });
