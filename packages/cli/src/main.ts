@@ -312,6 +312,40 @@ secrets
   );
 
 program
+  .command("expose <name>")
+  .description("give a Function a public HTTPS host, and say who may call it: writes an APIRule")
+  .option(
+    "--host <host>",
+    "a label in the gateway's domain, or a domain name (repeatable; default: the Function's name)",
+    collect,
+  )
+  .option(
+    "--gateway <namespace/name>",
+    "the Gateway with the host's certificate",
+    "kyma-system/kyma-gateway",
+  )
+  .option("--path <path>", "which paths: exact, with {*} and {**}, or /* for all", "/*")
+  .option("--method <method>", "which methods (repeatable; default: all)", collect)
+  .option("--jwt-issuer <url>", "only with a token of this issuer (default: open to everyone)")
+  .option("--jwks-uri <url>", "where the issuer's keys are (default: as its metadata says)")
+  .option("--audience <name>", "which the token must be for (repeatable)", collect)
+  .option("--scope <name>", "which the token must have (repeatable)", collect)
+  .option(
+    "--cors <origin>",
+    "allow pages of this origin to call it, '*': of any (repeatable)",
+    collect,
+  )
+  .option("--request-timeout <seconds>", "how long a request may take (default: 180)", seconds)
+  .option("--dry-run", "print the APIRule and apply nothing")
+  .option("--no-wait", "return as soon as the APIRule is stored")
+  .action(async (name, options, command) =>
+    (await import("./commands/expose.ts")).expose(name, {
+      ...command.optsWithGlobals(),
+      ...options,
+    }),
+  );
+
+program
   .command("install")
   .description("install Spry on a Kubernetes cluster, or bring an installation up to date")
   .option(

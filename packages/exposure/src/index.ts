@@ -26,6 +26,7 @@ export {
   type RuleMatch,
   type RuleMatcher,
 } from "./routes/rule-matcher.ts";
+export { fullHost } from "./routes/gateway-hosts.ts";
 export { requestPath } from "./routes/request-path.ts";
 export { requestChanges } from "./access/request-changes.ts";
 export {

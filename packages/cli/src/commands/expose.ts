@@ -1,0 +1,157 @@
+import { type ApiRule, apiRules, functions, istioGateways } from "@spry/function";
+import { apiVersionOf, isNotFound, type KubeClient } from "@spry/kube";
+import { dump } from "js-yaml";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { hostUrls } from "../expose/host-urls.ts";
+import { keysOf } from "../expose/issuer-keys.ts";
+import { untilTrue } from "../until-true.ts";
+import { UserError } from "../user-error.ts";
+
+export interface ExposeOptions extends GlobalOptions {
+  /** Labels in the Gateway's domain, or domain names. */
+  host?: string[];
+  /** `namespace/name` */
+  gateway: string;
+  path: string;
+  method?: string[];
+  jwtIssuer?: string;
+  jwksUri?: string;
+  audience?: string[];
+  scope?: string[];
+  /** Origins; `*` for all. */
+  cors?: string[];
+  /** Seconds that a request may take. */
+  requestTimeout?: number;
+  dryRun?: boolean;
+  wait: boolean;
+}
+
+const allMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+const waitMs = 15_000;
+
+/** Writes the APIRule with a Function's name, and prints under which URL the Function answers, and to whom. */
+export async function expose(name: string, options: ExposeOptions): Promise<void> {
+  const { client, namespace, gateway } = await connect(options);
+  await requireFunction(client, namespace, name);
+  const rule = await apiRuleFor(name, namespace, options);
+  if (options.dryRun) return console.log(dump(rule, { noRefs: true }).trimEnd());
+  const target = { namespace, name };
+  const before = await orUndefined(client.get(apiRules, target));
+  const stored = await client.apply(apiRules, rule, { fieldManager: "spry-expose", force: false });
+  console.error(`apirule/${name} applied`);
+  if (!options.wait) return;
+  const isSame = before?.metadata.generation === stored.metadata.generation;
+  const { status } = await untilProcessed(client, target, isSame ? undefined : before?.status);
+  if (status?.state === "Error") throw new UserError(status.description ?? "it is not served");
+  if (status?.state === "Warning") console.error(`warning: ${status.description}`);
+  const [inNamespace, gatewayName = ""] = options.gateway.split("/");
+  const where = { namespace: inNamespace, name: gatewayName };
+  const found = await client.get(istioGateways, where);
+  for (const url of hostUrls(rule.spec.hosts ?? [], found, gateway))
+    console.log(`${url}  ${audienceOf(options)}`);
+}
+
+/** @throws UserError if an option is not valid, or the issuer's keys cannot be found */
+export async function apiRuleFor(
+  name: string,
+  namespace: string,
+  options: Omit<ExposeOptions, "wait">,
+): Promise<ApiRule> {
+  const { host = [name], gateway, path, method, cors, requestTimeout } = options;
+  const methods = (method ?? allMethods).map((each) => each.toUpperCase());
+  // Browsers ask before they call (the original needs the method in a rule for that).
+  if (cors && !methods.includes("OPTIONS")) methods.push("OPTIONS");
+  return {
+    apiVersion: apiVersionOf(apiRules),
+    kind: apiRules.kind,
+    metadata: { name, namespace },
+    spec: {
+      hosts: host,
+      gateway,
+      service: { name, port: 80 },
+      ...(cors ? { corsPolicy: corsPolicyFor(cors, methods) } : {}),
+      ...(requestTimeout === undefined ? {} : { timeout: requestTimeout }),
+      rules: [{ path, methods, ...(await accessFor(options)) }],
+    },
+  };
+}
+
+async function accessFor(options: Omit<ExposeOptions, "wait">) {
+  const { jwtIssuer: issuer, jwksUri, audience: audiences, scope: requiredScopes } = options;
+  if (issuer === undefined) {
+    const [needless] = [
+      jwksUri && "--jwks-uri",
+      audiences && "--audience",
+      requiredScopes && "--scope",
+    ].filter(Boolean);
+    if (needless)
+      throw new UserError(
+        `${needless} has no effect without an issuer`,
+        "name who issues the tokens with --jwt-issuer URL",
+      );
+    return { noAuth: true };
+  }
+  const authorization = {
+    ...(requiredScopes ? { requiredScopes } : {}),
+    ...(audiences ? { audiences } : {}),
+  };
+  const isLimited = Object.keys(authorization).length > 0;
+  return {
+    jwt: {
+      authentications: [{ issuer, jwksUri: jwksUri ?? (await keysOf(issuer)) }],
+      ...(isLimited ? { authorizations: [authorization] } : {}),
+    },
+  };
+}
+
+function corsPolicyFor(origins: string[], allowMethods: string[]) {
+  return {
+    allowOrigins: origins.map((origin) => (origin === "*" ? { regex: ".*" } : { exact: origin })),
+    allowMethods,
+    allowHeaders: ["Authorization", "Content-Type"],
+  };
+}
+
+function audienceOf({ jwtIssuer, audience, scope }: ExposeOptions): string {
+  if (jwtIssuer === undefined) return "open to everyone";
+  const parts = [
+    `with a token of ${jwtIssuer}`,
+    ...(scope ? [`scope ${scope.join(" ")}`] : []),
+    ...(audience ? [`audience ${audience.join(" ")}`] : []),
+  ];
+  return parts.join(", ");
+}
+
+/** The object once its status is of this change. */
+async function untilProcessed(
+  client: KubeClient,
+  target: { namespace: string; name: string },
+  before: ApiRule["status"],
+): Promise<ApiRule> {
+  let current: ApiRule | undefined;
+  await untilTrue("the APIRule has a status", waitMs, async () => {
+    current = await client.get(apiRules, target);
+    const { status } = current;
+    if (!status) return "nothing has looked at it: are APIRules served in this cluster?";
+    return (
+      before?.lastProcessedTime === undefined ||
+      status.lastProcessedTime !== before.lastProcessedTime
+    );
+  });
+  return current!;
+}
+
+async function requireFunction(client: KubeClient, namespace: string, name: string): Promise<void> {
+  if (await orUndefined(client.get(functions, { namespace, name }))) return;
+  throw new UserError(
+    `Function ${name} not found in namespace ${namespace}`,
+    "`spry get -A` lists all of them",
+  );
+}
+
+async function orUndefined<T>(request: Promise<T>): Promise<T | undefined> {
+  return request.catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+}
