@@ -35,13 +35,10 @@ export async function expose(name: string, options: ExposeOptions): Promise<void
   await requireFunction(client, namespace, name);
   const rule = await apiRuleFor(name, namespace, options);
   if (options.dryRun) return console.log(dump(rule, { noRefs: true }).trimEnd());
-  const target = { namespace, name };
-  const before = await orUndefined(client.get(apiRules, target));
   const stored = await client.apply(apiRules, rule, { fieldManager: "spry-expose", force: false });
   console.error(`apirule/${name} applied`);
   if (!options.wait) return;
-  const isSame = before?.metadata.generation === stored.metadata.generation;
-  const { status } = await untilProcessed(client, target, isSame ? undefined : before?.status);
+  const { status } = await untilProcessed(client, { namespace, name }, stored.metadata.generation);
   if (status?.state === "Error") throw new UserError(status.description ?? "it is not served");
   if (status?.state === "Warning") console.error(`warning: ${status.description}`);
   const [inNamespace, gatewayName = ""] = options.gateway.split("/");
@@ -122,21 +119,17 @@ function audienceOf({ jwtIssuer, audience, scope }: ExposeOptions): string {
   return parts.join(", ");
 }
 
-/** The object once its status is of this change. */
+/** The object once its status is about this generation of it. */
 async function untilProcessed(
   client: KubeClient,
   target: { namespace: string; name: string },
-  before: ApiRule["status"],
+  generation: number | undefined,
 ): Promise<ApiRule> {
   let current: ApiRule | undefined;
   await untilTrue("the APIRule has a status", waitMs, async () => {
     current = await client.get(apiRules, target);
-    const { status } = current;
-    if (!status) return "nothing has looked at it: are APIRules served in this cluster?";
-    return (
-      before?.lastProcessedTime === undefined ||
-      status.lastProcessedTime !== before.lastProcessedTime
-    );
+    if (!current.status) return "are APIRules served in this cluster?";
+    return current.status.observedGeneration === generation;
   });
   return current!;
 }

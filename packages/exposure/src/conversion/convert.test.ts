@@ -96,7 +96,11 @@ const older = (spec: Partial<ApiRuleV1beta1Spec> = {}): ApiRuleV1beta1 => ({
     rules: [{ path: "/.*", methods: ["GET"], accessStrategies: [{ handler: "allow" }] }],
     ...spec,
   },
-  status: { APIRuleStatus: { code: "OK", desc: "x" }, lastProcessedTime: "2026-01-01T00:00:00Z" },
+  status: {
+    APIRuleStatus: { code: "OK", desc: "x" },
+    lastProcessedTime: "2026-01-01T00:00:00Z",
+    observedGeneration: 2,
+  },
 });
 
 test("v1beta1 becomes v2, and v1beta1 again", () => {

@@ -85,9 +85,7 @@ function toV1beta1(rule: ApiRule): ApiRuleV1beta1 {
       code: codes[status.state],
       ...(status.description === undefined ? {} : { desc: status.description }),
     },
-    ...(status.lastProcessedTime === undefined
-      ? {}
-      : { lastProcessedTime: status.lastProcessedTime }),
+    ...processed(status),
   };
   // What was written as v2 has no form in v1beta1; the original shows an empty spec, too.
   const spec = v1beta1SpecOf(rule) ?? {};
@@ -111,11 +109,19 @@ const states: Record<string, ApiRuleState> = {
 function statusOf(status: ApiRuleV1beta1Status | undefined): ApiRuleStatus | undefined {
   const state = states[status?.APIRuleStatus?.code ?? ""];
   if (!state) return undefined;
-  const { APIRuleStatus, lastProcessedTime } = status ?? {};
+  const { APIRuleStatus } = status ?? {};
   return {
     state,
     ...(APIRuleStatus?.desc === undefined ? {} : { description: APIRuleStatus.desc }),
+    ...processed(status ?? {}),
+  };
+}
+
+/** What both versions have under the same names. */
+function processed({ lastProcessedTime, observedGeneration }: Omit<ApiRuleStatus, "state">) {
+  return {
     ...(lastProcessedTime === undefined ? {} : { lastProcessedTime }),
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
   };
 }
 

@@ -134,6 +134,7 @@ function status(): Schema {
     {
       description: text(),
       lastProcessedTime: time,
+      observedGeneration: { type: "integer", format: "int64" },
       state: { ...text(), enum: ["Processing", "Deleting", "Ready", "Error", "Warning"] },
     },
     ["state"],

@@ -34,7 +34,7 @@ export interface Verdict {
 /** What the original writes in each case (`internal/processing/status/v2alpha1.go`). */
 export function diagnose(rule: ApiRule, objects: RelatedObjects): Verdict {
   const { gateway, hosts } = hostsOf(rule, objects.gatewayOf);
-  const failures = validateApiRule(rule);
+  const failures = [...validateApiRule(rule)];
   if (!gateway && failures.length === 0)
     return invalid([failure("spec.gateway", "Could not get specified Gateway")], "");
   if (gateway) {

@@ -48,23 +48,15 @@ const parallel = 8;
  */
 export function exposureReconciler(deps: ReconcilerDeps): () => Promise<ReconcileResult> {
   const { client, caches, clock } = deps;
-  /** By uid, the generation whose spec the status has last been written for. */
-  const processed = new Map<string, number | undefined>();
-
   async function writeStatus(rule: ApiRule, verdict: Verdict): Promise<void> {
-    const { uid = "", generation } = rule.metadata;
-    const { state, description } = rule.status ?? {};
-    const known = processed.get(uid);
-    const isNew = known !== undefined && known !== generation;
+    const { state, description, observedGeneration } = rule.status ?? {};
     const isSame = state === verdict.state && description === verdict.description;
-    if (isSame && !isNew) return void processed.set(uid, generation);
-    const lastProcessedTime = timestamp(clock);
+    if (isSame && observedGeneration === rule.metadata.generation) return;
     try {
-      await patchStatus(client, rule, verdict, lastProcessedTime);
+      await patchStatus(client, rule, verdict, timestamp(clock));
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
-    processed.set(uid, generation);
   }
 
   return async () => {
@@ -88,8 +80,6 @@ export function exposureReconciler(deps: ReconcilerDeps): () => Promise<Reconcil
         await writeStatus(rule, diagnose(rule, objects));
     });
     await Promise.all(workers);
-    const present = new Set(all.map(({ metadata }) => metadata.uid ?? ""));
-    for (const uid of processed.keys()) if (!present.has(uid)) processed.delete(uid);
     if (!Number.isFinite(collected.changesAt)) return {};
     const untilChange = collected.changesAt - clock.now() + 1_000;
     return { requeueAfterMs: Math.min(longestMs, Math.max(1_000, untilChange)) };
@@ -106,15 +96,15 @@ async function patchStatus(
   { state, description }: Verdict,
   lastProcessedTime: string,
 ): Promise<void> {
-  const { name = "", namespace } = rule.metadata;
+  const { name = "", namespace, generation: observedGeneration } = rule.metadata;
   const options = { subresource: "status" };
   if (v1beta1SpecOf(rule)) {
     const codes: Record<string, string> = { Ready: "OK", Warning: "WARNING", Error: "ERROR" };
     const APIRuleStatus = { code: codes[state], desc: description };
-    const status = { APIRuleStatus, lastProcessedTime };
+    const status = { APIRuleStatus, lastProcessedTime, observedGeneration };
     await client.patch(apiRulesV1beta1, { name, namespace }, { status }, options);
   } else {
-    const status = { state, description, lastProcessedTime };
+    const status = { state, description, lastProcessedTime, observedGeneration };
     await client.patch(apiRules, { name, namespace }, { status }, options);
   }
 }

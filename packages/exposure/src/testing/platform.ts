@@ -38,6 +38,8 @@ export class TestPlatform implements AsyncDisposable {
   readonly client: KubeClient;
   /** Warnings and errors of the log. */
   readonly troubles: string[] = [];
+  /** Who serves APIRules, as the reconciler has found out. */
+  readonly owners: string[] = [];
   readonly #close: (() => Promise<void> | void)[] = [];
 
   static async start(options: { before?: (client: KubeClient) => Promise<void> } = {}) {
@@ -87,6 +89,7 @@ export class TestPlatform implements AsyncDisposable {
       client: this.client,
       namespace: systemNamespace,
       ownCertificates: true,
+      onOwner: (owner) => this.owners.push(owner),
       log,
       signal: stop.signal,
     });

@@ -11,9 +11,18 @@ import { validateV1beta1 } from "./v1beta1.ts";
 
 /**
  * Everything that can be said about an APIRule without looking at other objects. Paths are those of the version that
- * it was written in; messages are the original's where it has one (`internal/validation/v2alpha1`).
+ * it was written in; messages are the original's where it has one (`internal/validation/v2alpha1`). Objects are expected
+ * not to change: the answer is remembered with each.
  */
-export function validateApiRule(rule: ApiRule): Failure[] {
+export function validateApiRule(rule: ApiRule): readonly Failure[] {
+  let known = answers.get(rule);
+  if (!known) answers.set(rule, (known = validate(rule)));
+  return known;
+}
+
+const answers = new WeakMap<ApiRule, readonly Failure[]>();
+
+function validate(rule: ApiRule): Failure[] {
   const older = v1beta1SpecOf(rule);
   if (!older) return validateSpec(rule.spec);
   return validateV1beta1(older, specOf(older, rule.metadata.namespace ?? ""));

@@ -92,7 +92,10 @@ export interface StringMatch {
 export type ApiRuleState = "Ready" | "Processing" | "Warning" | "Error" | "Deleting";
 
 export interface ApiRuleStatus {
+  /** When the status was last written for a change. */
   lastProcessedTime?: string;
+  /** Ours: which generation of the spec the status is about. */
+  observedGeneration?: number;
   state: ApiRuleState;
   description?: string;
 }
