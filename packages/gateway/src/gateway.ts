@@ -78,9 +78,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
-      const deps = { routes, metrics, settings, clock, log, isPublic };
+      const deps = { routes, metrics, settings, clock, log };
       const accessLog = options.accessLog === true;
-      const front = createFrontServer(deps, { ...settings, ready, accessLog });
+      const front = createFrontServer(deps, { ...settings, ready, accessLog, isPublic });
       const { server, tunnels } = front;
       const port = await listen(server, address);
       const accept = (socket: Socket, entrance: Entrance) => front.accept(socket, entrance);

@@ -25,6 +25,8 @@ export interface FrontServerOptions {
   idleTimeoutMs: number;
   /** One line for each request. */
   accessLog: boolean;
+  /** Whether others than this machine's programs reach it. */
+  isPublic: boolean;
 }
 
 export interface FrontServer {
@@ -60,7 +62,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   void ready.then(() => (isReady = true));
   const reject = (passage: Passage, error: ErrorResponse) => {
     metrics.observe(passage.route?.key, error.status, 0);
-    sendErrorResponse(passage.request, passage.response, error, deps.isPublic);
+    sendErrorResponse(passage.request, passage.response, error, passage.isPublic);
   };
   const handle = async (
     request: http.IncomingMessage,
@@ -78,6 +80,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       request,
       response,
       upgrade,
+      isPublic: options.isPublic || entrance?.isPublic === true,
       host: "",
       path: "",
       key: entrance?.service ?? "",

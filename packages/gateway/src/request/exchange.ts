@@ -10,22 +10,18 @@ import {
   type ResponseHeaders,
   type ResponseReceiver,
 } from "../attempt/attempt.ts";
-import { Backend, maxHeadBytes } from "../attempt/backend.ts";
-import { isUnsendable, mayRetry } from "../attempt/retry.ts";
+import { Backend } from "../attempt/backend.ts";
+import { mayRetry } from "../attempt/retry.ts";
 import {
-  backendFailed,
-  backendHeadTooLarge,
-  backendTimeout,
-  backendUnreachable,
   bodyStalled,
   bodyTooLarge,
   type ErrorResponse,
-  malformedRequest,
   sendErrorResponse,
 } from "../http/error-response.ts";
 import { requestHeaders, responseHeaders } from "../http/forwarded-headers.ts";
 import { isModern } from "../http/request-head.ts";
 import { joinTunnel } from "../http/tunnel.ts";
+import { failureResponse } from "./failure-response.ts";
 import { pass, routeFilters } from "./filters.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
 import { collectBody, heldBytes, maxReplayableBytes, RequestBody } from "./request-body.ts";
@@ -248,7 +244,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     }
     const { key } = this.#destination;
     this.#deps.log.debug({ destination: key, error: failure.message }, "request failed");
-    this.#respond(this.#errorOf(failure));
+    this.#respond(failureResponse(failure, this.#destination.policy.name, this.#deps.settings));
   }
 
   async #retry({ wasSent }: AttemptFailure): Promise<void> {
@@ -267,17 +263,6 @@ export class Exchange implements ResponseReceiver, Seeker {
     if (next) this.#send(next);
   }
 
-  #errorOf({ code, message, wasSent, limitMs }: AttemptFailure): ErrorResponse {
-    const { name } = this.#destination.policy;
-    if (isUnsendable(code)) return malformedRequest(message);
-    if (limitMs !== undefined) return backendTimeout(name, limitMs);
-    if (code === "UND_ERR_HEADERS_TIMEOUT") {
-      return backendTimeout(name, this.#deps.settings.upstreamTimeoutMs);
-    }
-    if (code === "UND_ERR_HEADERS_OVERFLOW") return backendHeadTooLarge(name, maxHeadBytes);
-    return wasSent ? backendFailed(name) : backendUnreachable(name);
-  }
-
   /** A response of the gateway's own; when the Pod's has begun, all that is left is to break it off visibly. */
   #respond(error: ErrorResponse): void {
     if (this.#isOver) return;
@@ -285,7 +270,7 @@ export class Exchange implements ResponseReceiver, Seeker {
       this.#response.destroy();
       return this.#finish(502);
     }
-    sendErrorResponse(this.#request, this.#response, error, this.#deps.isPublic);
+    sendErrorResponse(this.#request, this.#response, error, this.#passage.isPublic);
     this.#finish(error.status);
   }
 

@@ -31,6 +31,7 @@ function passage(headers: Record<string, string>, known: Partial<Passage> = {}):
     request,
     response: new ServerResponse(request),
     upgrade: undefined,
+    isPublic: false,
     host: "",
     path: "",
     key: "",

@@ -22,8 +22,6 @@ export interface RequestDeps {
   settings: RequestSettings;
   clock: Clock;
   log: Logger;
-  /** Whether others than this machine's programs read the responses: they say less of failures then. */
-  isPublic: boolean;
 }
 
 /** The client's side of a tunnel: what an `Upgrade` request arrived on. */
@@ -37,6 +35,8 @@ export interface Passage {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly upgrade: UpgradeSocket | undefined;
+  /** Whether others than this machine's programs read the response: it says less of failures then. */
+  readonly isPublic: boolean;
   /** The authority as it was written, host and perhaps port; empty where an HTTP/1.0 client names none. */
   host: string;
   /** Path and query, as the Pod gets them. */
