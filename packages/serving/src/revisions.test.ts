@@ -196,6 +196,37 @@ test("a change of the template makes the next Revision, and only when it is read
   });
 });
 
+test("a Revision that the Configuration's status does not name yet stays active", async () => {
+  await using platform = await ServingPlatform.start();
+  await platform.running(kservice("hello"));
+  const first = await platform.get(knative.revisions, "hello-00001");
+  // As the Configuration has just created it, with the Routes that are noted on the Configuration.
+  const { labels, annotations, ownerReferences } = first.metadata;
+  const next = {
+    metadata: {
+      name: "hello-00002",
+      namespace,
+      labels: { ...labels, "serving.knative.dev/configurationGeneration": "2" },
+      annotations: { ...annotations, "serving.knative.dev/routes": "hello" },
+      ownerReferences: ownerReferences ?? [],
+    },
+    spec: first.spec,
+  };
+  await platform.client.create(knative.revisions, next);
+  // A pass of the Route, which is settled.
+  await platform.client.patch(
+    knative.routes,
+    { namespace, name: "hello" },
+    { metadata: { annotations: { touched: "yes" } } },
+  );
+  await platform.clock.advance(1_000);
+  await platform.deployment("hello-00002");
+  await platform.clock.advance(1_000);
+  const { metadata } = await platform.get(knative.revisions, "hello-00002");
+  expect(metadata.labels?.["serving.knative.dev/routingState"]).toBe("active");
+  expect((await platform.deployment("hello-00002")).spec?.replicas).toBe(1);
+});
+
 test("a Revision's name that the user brings is kept; one that is taken is refused in the status", async () => {
   await using platform = await ServingPlatform.start();
   const named = (name: string, spec: object = {}) => {

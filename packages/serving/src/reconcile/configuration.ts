@@ -23,6 +23,7 @@ import { byConfiguration } from "../caches.ts";
 import { LivingConditions } from "../conditions.ts";
 import { type Context, quoted, writeStatus } from "./context.ts";
 import { collectRevisions } from "./garbage.ts";
+import { generationOf } from "./generation.ts";
 
 const ready = "Ready";
 
@@ -149,9 +150,6 @@ function desiredRevision({ clock }: Context, configuration: Configuration): Revi
     spec,
   };
 }
-
-const generationOf = ({ metadata }: Revision) =>
-  Number(metadata.labels?.[knativeLabels.configurationGeneration]) || 0;
 
 /**
  * The newest Revision that is ready, from the one that is known to be on. A name that the user brought again is the

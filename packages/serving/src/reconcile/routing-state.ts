@@ -14,8 +14,9 @@ import {
   splitKey,
   timestamp,
 } from "@spry/kube";
-import { byRoute, routesOf } from "../caches.ts";
+import { byConfiguration, byRoute, routesOf } from "../caches.ts";
 import { type Context } from "./context.ts";
+import { generationOf } from "./generation.ts";
 
 type Labelled = Revision | Configuration;
 
@@ -43,11 +44,24 @@ export async function syncRouting(
     if (!configurationName) continue;
     configurations.add(configurationName);
     const configuration = caches.configurations.get(`${namespace}/${configurationName}`);
-    const latest = configuration?.status?.latestCreatedRevisionName;
+    if (!latestRevision || !configuration) continue;
     // The next one is to have its Pods by the time that it gets requests.
-    if (latestRevision && latest) revisions.add(latest);
+    for (const next of nextRevisions(context, configuration)) revisions.add(next);
   }
   await note(context, `${namespace}/${name}`, { revisions, configurations, remove: isSettled });
+}
+
+/**
+ * The newest Revision that the Configuration's status names, and those that are newer still: one that has just been
+ * created is there before the status says so, and must not lose its Pods in between.
+ */
+function nextRevisions({ caches }: Context, configuration: Configuration): string[] {
+  const { namespace, name } = configuration.metadata;
+  const latest = configuration.status?.latestCreatedRevisionName;
+  const all = caches.revisions.byIndex(byConfiguration, `${namespace}/${name}`);
+  const known = all.find(({ metadata }) => metadata.name === latest);
+  const newer = all.filter((each) => generationOf(each) > (known ? generationOf(known) : 0));
+  return [...(latest ? [latest] : []), ...newer.map(({ metadata }) => metadata.name ?? "")];
 }
 
 /** Takes back what was noted of a Route that is gone. */
