@@ -25,6 +25,7 @@ import { buildImage } from "./stages/build.ts";
 import { deployWorkload } from "./stages/deploy.ts";
 import { exposeService } from "./stages/expose.ts";
 import { recordRevision } from "./stages/record.ts";
+import { restoreRevisions } from "./stages/restore-revisions.ts";
 import { retireKService } from "./stages/retire-kservice.ts";
 import { scaleWorkload } from "./stages/scale.ts";
 import { handOverToKnative, serveOnDemand } from "./stages/serve.ts";
@@ -36,7 +37,7 @@ const toImage: readonly Stage[] = [validate, resolveSource, buildImage, recordRe
 
 /** From the image on there are two ways to serve a Function (docs/compatibility.md#serving). */
 const asDeployment = [...toImage, deployWorkload, exposeService, scaleWorkload, retireKService];
-const onDemand = [...toImage, serveOnDemand, handOverToKnative];
+const onDemand = [...toImage, serveOnDemand, restoreRevisions, handOverToKnative];
 
 function stagesOf({ fn }: Draft): readonly Stage[] {
   return isServedOnDemand(fn.spec) ? onDemand : asDeployment;

@@ -1,0 +1,121 @@
+/**
+ * `spec.traffic` may name a revision from a time when the Function was a Deployment: Knative has no Revision of it. The
+ * history has all that one is made of.
+ */
+import {
+  type Configuration,
+  type Function,
+  type FunctionRevision,
+  functionRevisions,
+  knative,
+  knativeLabels,
+  knativeNames,
+  type Revision,
+} from "@spry/function";
+import {
+  controllerRef,
+  isAlreadyExists,
+  isControlledBy,
+  isNotFound,
+  type KubeObject,
+  type Resource,
+} from "@spry/kube";
+import { desiredKService } from "../desired/kservice.ts";
+import { isServing } from "../serving/kservice-state.ts";
+import { type Deps, done, type Draft, type Stage } from "../stage.ts";
+import { refused } from "./refused.ts";
+
+const recheckAfterMs = 250;
+
+export const restoreRevisions: Stage = {
+  name: "restore",
+  condition: "Running",
+
+  async run(draft, deps) {
+    const { fn, kservice, namespace, name } = draft;
+    const numbers = (fn.spec.traffic ?? []).flatMap(({ revision }) => revision ?? []);
+    const missing = numbers.filter((number) => number !== draft.revision);
+    // What is ready has all its Revisions.
+    if (missing.length === 0 || (kservice && isServing(kservice))) return done;
+    try {
+      const configuration = await find(deps, knative.configurations, { namespace, name });
+      // The serving room is about to make it.
+      if (!configuration) return { ...done, recheckAfterMs };
+      for (const number of new Set(missing)) await restore(draft, configuration, number, deps);
+      return done;
+    } catch (error) {
+      return refused(error, "DeploymentFailed");
+    }
+  },
+};
+
+/** Nothing where the history does not have the number: then the Route's condition says that its Revision is missing. */
+async function restore(
+  { fn, namespace, name }: Draft,
+  configuration: Configuration,
+  number: number,
+  deps: Deps,
+): Promise<void> {
+  const target = { namespace, name: knativeNames.revision(name, number) };
+  if (await find(deps, knative.revisions, target)) return;
+  const recorded = await find(deps, functionRevisions, target);
+  if (!recorded || !isControlledBy(recorded, fn)) return;
+  try {
+    await deps.client.create(knative.revisions, revisionOf(fn, recorded, configuration, deps));
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
+
+/** What Knative would have made of the Function then. How it is scaled is the Function's affair now. */
+function revisionOf(
+  fn: Function,
+  { revision, data }: FunctionRevision,
+  configuration: Configuration,
+  { settings }: Deps,
+): Revision {
+  const { scaleConfig, concurrency } = fn.spec;
+  const now = {
+    ...(scaleConfig ? { scaleConfig } : {}),
+    ...(concurrency ? { concurrency } : {}),
+  };
+  const { scaleConfig: _scale, concurrency: _concurrency, ...recorded } = data.spec;
+  const former = { ...fn, spec: { ...recorded, ...now } };
+  const { image, buildKey } = data;
+  const { template } = desiredKService(former, settings, { image, buildKey, revision }).spec;
+  const owner = configuration.metadata;
+  const inherited = [knativeLabels.service, knativeLabels.serviceUid].flatMap((label) => {
+    const value = owner.labels?.[label];
+    return value === undefined ? [] : [[label, value]];
+  });
+  return {
+    metadata: {
+      ...template.metadata,
+      namespace: owner.namespace ?? "",
+      labels: {
+        ...template.metadata?.labels,
+        ...Object.fromEntries(inherited),
+        [knativeLabels.configuration]: owner.name ?? "",
+        [knativeLabels.configurationUid]: owner.uid ?? "",
+        // Older than all that the Configuration has made.
+        [knativeLabels.configurationGeneration]: "0",
+        [knativeLabels.routingState]: "pending",
+      },
+      ownerReferences: [controllerRef(knative.configurations, configuration)],
+    },
+    spec: template.spec,
+  };
+}
+
+async function find<T extends KubeObject>(
+  { client }: Deps,
+  resource: Resource<T>,
+  target: { namespace: string; name: string },
+): Promise<T | undefined> {
+  try {
+    return await client.get(resource, target);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
