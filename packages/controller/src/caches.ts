@@ -19,7 +19,7 @@ import {
   type Resource,
   resources,
 } from "@spry/kube";
-import { type KnownRevision, knownRevisionOf } from "./history/known-revision.ts";
+import { type KnownRevision, knownRevisionOf } from "./function/known-revision.ts";
 
 /**
  * What the controller sees of the cluster: Functions, their children (by label), and of all Secrets

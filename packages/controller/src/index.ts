@@ -15,7 +15,7 @@ export {
   internalRegistrySecret,
   type RegistryAccess,
   type RegistryLogins,
-} from "./serverless/registry-secret.ts";
+} from "./registry/registry-secret.ts";
 export {
   deletionHook,
   type Serverless,
@@ -25,8 +25,8 @@ export {
 } from "./serverless/types.ts";
 export { createPushWebhook, type PushWebhookOptions } from "./push/push-webhook.ts";
 /** Where a namespace's images go, for programs that push there. */
-export { type ActiveRegistry, activeRegistry, repositoryIn } from "./registry.ts";
-export { releaseRegistrySecrets } from "./registry-finalizer.ts";
+export { type ActiveRegistry, activeRegistry, repositoryIn } from "./registry/registry.ts";
+export { releaseRegistrySecrets } from "./registry/registry-finalizer.ts";
 export { createAdmission } from "./admission/admission.ts";
 export { conversionConfiguration } from "./admission/conversion.ts";
 export {
@@ -40,9 +40,9 @@ export {
   imageUses,
   kindsWithImages,
   type PlatformImages,
-} from "./images/images-in-use.ts";
+} from "./registry/images/images-in-use.ts";
 export {
   type RegistryCleaning,
   type RegistryCleaningOptions,
   startRegistryCleaning,
-} from "./images/registry-cleaning.ts";
+} from "./registry/images/registry-cleaning.ts";

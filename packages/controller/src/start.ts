@@ -16,18 +16,18 @@ import {
   systemClock,
 } from "@spry/kube";
 import { CommitLookups, removeAbandonedSessions, resolveCommit } from "@spry/source";
-import { BuildLogins } from "./build-login.ts";
-import { BuildSlots } from "./build-slots.ts";
+import { BuildLogins } from "./build/build-login.ts";
+import { BuildSlots } from "./build/build-slots.ts";
 import { type Caches, createCaches, functionKeyOf } from "./caches.ts";
 import { type ControllerConfig, settingsOf } from "./config.ts";
-import { ForeignEdits } from "./foreign-edits.ts";
-import { FunctionMetrics } from "./function-metrics.ts";
-import { functionReconciler } from "./function-reconciler.ts";
-import { createPropagation } from "./propagation.ts";
-import { HandOvers } from "./serving/hand-overs.ts";
-import { LostImages } from "./lost-images.ts";
-import { ReferencedObjects } from "./referenced-objects.ts";
-import { type RegistryAccess } from "./serverless/registry-secret.ts";
+import { ForeignEdits } from "./function/foreign-edits.ts";
+import { FunctionMetrics } from "./function/function-metrics.ts";
+import { functionReconciler } from "./function/function-reconciler.ts";
+import { createPropagation } from "./registry/propagation.ts";
+import { HandOvers } from "./function/serving/hand-overs.ts";
+import { LostImages } from "./build/lost-images.ts";
+import { ReferencedObjects } from "./function/referenced-objects.ts";
+import { type RegistryAccess } from "./registry/registry-secret.ts";
 import { type Liveness } from "./serverless/liveness.ts";
 
 export interface FunctionControllerOptions {

@@ -10,10 +10,10 @@ import {
 } from "@spry/kube";
 import { type ControllerConfig } from "../config.ts";
 import { listed } from "../listed.ts";
-import { releaseRegistrySecrets } from "../registry-finalizer.ts";
+import { releaseRegistrySecrets } from "../registry/registry-finalizer.ts";
 import { type Configuration, configurationOf } from "./configuration.ts";
 import { servedOf } from "./election.ts";
-import { ensureRegistry, type RegistryDeps } from "./ensure-registry.ts";
+import { ensureRegistry, type RegistryDeps } from "../registry/ensure-registry.ts";
 import { deletionHook, type Serverless, serverlesses, type ServerlessStatus } from "./types.ts";
 
 export interface ServerlessReconcilerDeps extends RegistryDeps {

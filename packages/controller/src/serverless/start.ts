@@ -19,7 +19,7 @@ import { servedOf } from "./election.ts";
 import { type Liveness } from "./liveness.ts";
 import { serverlessReconciler } from "./reconciler.ts";
 import { type Remarks } from "./remarks.ts";
-import { type RegistryAccess } from "./registry-secret.ts";
+import { type RegistryAccess } from "../registry/registry-secret.ts";
 import { serverlesses } from "./types.ts";
 
 export interface ServerlessControllerOptions {

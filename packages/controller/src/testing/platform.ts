@@ -29,9 +29,9 @@ import {
   silentLogger,
   type Transport,
 } from "@spry/kube";
-import { isFinished } from "../build-slots.ts";
+import { isFinished } from "../build/build-slots.ts";
 import { type ControllerConfig } from "../config.ts";
-import { type RegistryAccess } from "../serverless/registry-secret.ts";
+import { type RegistryAccess } from "../registry/registry-secret.ts";
 import { startFunctionController } from "../start.ts";
 import { settings } from "./objects.ts";
 

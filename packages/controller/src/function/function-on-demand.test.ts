@@ -1,0 +1,152 @@
+/** A Function that is served on demand: its Knative Service, and the changes between the two ways of serving. */
+import { resources } from "@spry/kube";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  find,
+  installKnative,
+  kserviceOf,
+  reportServing,
+  slicesOf,
+  writeSlice,
+} from "../testing/knative.ts";
+import { namespace, TestPlatform } from "../testing/platform.ts";
+
+let platform: TestPlatform;
+
+beforeEach(async () => {
+  platform = await TestPlatform.start();
+  await installKnative(platform);
+});
+afterEach(() => platform[Symbol.asyncDispose]());
+
+const fromZero = { scaleConfig: { minReplicas: 0, maxReplicas: 5 } };
+const deploymentsOf = (name: string) => platform.children(resources.deployments, name);
+const serviceOf = (name: string) => platform.client.get(resources.services, { namespace, name });
+
+test("gets a Knative Service with the image, the bounds and the revision's name, and no Deployment", async () => {
+  await platform.apply("dice", {
+    ...fromZero,
+    concurrency: { target: 5, limit: 10 },
+    timeoutSeconds: 20,
+    labels: { team: "a" },
+  });
+  await platform.finishBuild("dice");
+  const kservice = await kserviceOf(platform, "dice");
+  const { template, traffic } = kservice.spec;
+  expect(kservice.metadata.ownerReferences?.[0]).toMatchObject({ kind: "Function", name: "dice" });
+  expect(template.metadata).toMatchObject({
+    name: "dice-00001",
+    labels: { team: "a", "serverless.kyma-project.io/function-name": "dice" },
+    annotations: {
+      "autoscaling.knative.dev/min-scale": "0",
+      "autoscaling.knative.dev/max-scale": "5",
+      "autoscaling.knative.dev/target": "5",
+    },
+  });
+  expect(template.metadata?.labels).not.toHaveProperty("serverless.kyma-project.io/resource");
+  expect(template.spec).toMatchObject({ containerConcurrency: 10, timeoutSeconds: 25 });
+  const [container] = template.spec.containers;
+  expect(container?.image).toMatch(/@sha256:1{64}$/);
+  expect(container?.ports).toEqual([{ containerPort: 8080, protocol: "TCP" }]);
+  expect(container?.env).toContainEqual({ name: "FUNC_TIMEOUT", value: "20" });
+  expect(traffic).toEqual([{ latestRevision: true, percent: 100 }]);
+  expect(await deploymentsOf("dice")).toEqual([]);
+  expect((await serviceOf("dice")).spec?.selector).toBeUndefined();
+});
+
+test("is Running when its Knative Service is Ready, and says why when it is not", async () => {
+  await platform.apply("dice", fromZero);
+  await platform.finishBuild("dice");
+  await platform.condition("dice", "Running", "DeploymentCreated", "Knative Service dice created");
+  await reportServing(platform, "dice", "Unknown", "waiting for a Pod");
+  await platform.condition("dice", "Running", "DeploymentWaiting", "waiting for a Pod");
+  await reportServing(platform, "dice", "False", "container exited with code 1");
+  await platform.condition("dice", "Running", "DeploymentFailed", "exited with code 1");
+  await reportServing(platform, "dice");
+  await platform.condition("dice", "Running", "DeploymentReady", "dice-00001");
+  const { status } = await platform.get("dice");
+  expect(status?.replicas).toBe(0);
+  expect(status?.podSelector).toContain("serving.knative.dev/service=dice");
+});
+
+test("traffic names revisions by their numbers", async () => {
+  await platform.apply("dice", {
+    traffic: [
+      { revision: 3, percent: 90 },
+      { latest: true, percent: 10, tag: "next" },
+    ],
+  });
+  await platform.finishBuild("dice");
+  expect((await kserviceOf(platform, "dice")).spec.traffic).toEqual([
+    { revisionName: "dice-00003", latestRevision: false, percent: 90 },
+    { latestRevision: true, percent: 10, tag: "next" },
+  ]);
+});
+
+test("takes over from a Deployment step by step: nothing goes before its successor has the requests", async () => {
+  await platform.running("dice");
+  await writeSlice(platform, "dice", "pods");
+  await platform.apply("dice", fromZero);
+  await kserviceOf(platform, "dice");
+  await platform.settle();
+  // Not ready yet: everything stays as it is.
+  expect((await serviceOf("dice")).spec?.selector).toBeDefined();
+  expect(await deploymentsOf("dice")).toHaveLength(1);
+
+  await reportServing(platform, "dice");
+  await platform.until("no selector", async () => !(await serviceOf("dice")).spec?.selector);
+  await platform.settle();
+  // Callers inside the cluster still find the Pods.
+  expect(await slicesOf(platform, "dice")).toEqual(["dice-pods"]);
+
+  await writeSlice(platform, "dice", "gateway");
+  await platform.until(
+    "the former slices removed",
+    async () => (await slicesOf(platform, "dice")).join() === "dice-gateway",
+  );
+  await platform.settle();
+  expect(await deploymentsOf("dice")).toHaveLength(1);
+  await platform.clock.advance(5_000);
+  await platform.until("no Deployment", async () => (await deploymentsOf("dice")).length === 0);
+  await platform.condition("dice", "Running", "DeploymentReady");
+});
+
+test("goes back to a Deployment in the same way", async () => {
+  await platform.apply("dice", fromZero);
+  await platform.finishBuild("dice");
+  await reportServing(platform, "dice");
+  await writeSlice(platform, "dice", "gateway");
+  await platform.condition("dice", "Running", "DeploymentReady");
+
+  await platform.apply("dice", { scaleConfig: { minReplicas: 1, maxReplicas: 2 } });
+  await platform.deployment("dice");
+  await platform.settle();
+  expect((await serviceOf("dice")).spec?.selector).toBeUndefined();
+
+  await platform.rollOut("dice");
+  await platform.until("a selector", async () => (await serviceOf("dice")).spec?.selector);
+  await platform.clock.advance(6_000);
+  await platform.settle();
+  // Its slices are not there yet.
+  expect(await find(platform, "dice")).toBeDefined();
+
+  await writeSlice(platform, "dice", "pods");
+  await platform.client.delete(resources.endpointSlices, { namespace, name: "dice-gateway" });
+  await platform.settle();
+  expect(await find(platform, "dice")).toBeDefined();
+  await platform.clock.advance(5_000);
+  await platform.until("no Knative Service", async () => !(await find(platform, "dice")));
+});
+
+test("without Knative's definitions it says so, and everything else goes on", async () => {
+  await using plain = await TestPlatform.start();
+  await plain.apply("zero", fromZero);
+  await plain.finishBuild("zero");
+  await plain.condition(
+    "zero",
+    "Running",
+    "DeploymentWaiting",
+    "does not serve serving.knative.dev",
+  );
+  await plain.running("dice");
+});

@@ -1,0 +1,32 @@
+/**
+ * The source stage of a Function whose source is an image (docs/adr/0019-sources-as-images.md). The digest is the source; what is checked is that
+ * the image is in the Function's own repository, because a registry's login may reach those of others.
+ */
+import { deprecationOf, runtimeOf } from "@spry/function";
+import { withWarnings } from "../conditions.ts";
+import { activeRegistry, repositoryIn } from "../../registry/registry.ts";
+import { type Deps, type Draft, type Outcome } from "../stage.ts";
+import { dropConfigMap, forgetGitSource } from "./git-source.ts";
+
+export async function resolveImageSource(draft: Draft, deps: Deps): Promise<Outcome> {
+  const { fn, status, namespace, name } = draft;
+  deps.commits.forget(draft.key);
+  forgetGitSource(status);
+  await dropConfigMap(draft, deps);
+  const registry = activeRegistry(deps.caches, namespace);
+  // Without one the build stage waits, and says for what.
+  if (registry) {
+    const own = [registry, ...registry.others].map(
+      (each) => `${each.pull}/${repositoryIn(each, namespace, name)}`,
+    );
+    const [repository = ""] = (fn.spec.source.image ?? "").split("@");
+    if (!own.includes(repository)) {
+      const message =
+        `Stop reconciliation, reason: source image ${repository} is not in the Function's own repository ${own[0]}: ` +
+        "deploy the directory with `spry deploy`";
+      return { kind: "stop", reason: "SourceUpdateFailed", message };
+    }
+  }
+  const message = withWarnings(`Sources ${name} updated`, [deprecationOf(runtimeOf(fn))]);
+  return { kind: "done", reason: "SourceUpdated", message };
+}

@@ -1,0 +1,131 @@
+import { names } from "@spry/function";
+import { type Job, resources, type Secret } from "@spry/kube";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { namespace, TestPlatform } from "../testing/platform.ts";
+
+let platform: TestPlatform;
+beforeEach(async () => {
+  platform = await TestPlatform.start();
+});
+afterEach(() => platform[Symbol.asyncDispose]());
+
+const label = "serverless.kyma-project.io/";
+const own = { [`${label}remote-registry`]: "config" };
+const forAll = { ...own, [`${label}config`]: "credentials" };
+
+/** The contract's Secret for a registry elsewhere. */
+function external(at: string, where: string, labels: Record<string, string>): Secret {
+  const stringData = {
+    username: "u",
+    password: "p",
+    isInternal: "false",
+    registryAddress: at,
+    serverAddress: at,
+    ".dockerconfigjson": JSON.stringify({ auths: { [at]: { auth: "dTpw" } } }),
+  };
+  return {
+    metadata: { name: names.remoteRegistrySecret, namespace: where, labels },
+    type: "kubernetes.io/dockerconfigjson",
+    stringData,
+  };
+}
+
+const choose = (at: string, where = namespace, labels: Record<string, string> = own) =>
+  platform.client.apply(resources.secrets, external(at, where, labels));
+const unchoose = (where = namespace) =>
+  platform.client.delete(resources.secrets, {
+    namespace: where,
+    name: names.remoteRegistrySecret,
+  });
+
+function argumentOf(job: Job, flag: string): string | undefined {
+  const args = job.spec?.template.spec?.containers[0]?.args ?? [];
+  return args[args.indexOf(flag) + 1];
+}
+const buildFor = (address: string) =>
+  platform.until(`a build for ${address}`, async () => {
+    const job = await platform.buildJob("hello").catch(() => undefined);
+    return job && argumentOf(job, "--destination")?.startsWith(`${address}/`) && job;
+  });
+const imageOf = async () =>
+  (await platform.deployment("hello")).spec?.template.spec?.containers[0]?.image ?? "";
+const imageFrom = (address: string) =>
+  platform.until(`an image from ${address}`, async () =>
+    (await imageOf()).startsWith(`${address}/`),
+  );
+
+describe("a Function", () => {
+  test("is built for the registry that its namespace chooses, and serves the old image until then", async () => {
+    await platform.running("hello");
+    const before = await imageOf();
+    await choose("other.example/team");
+    const job = await buildFor("other.example/team");
+    await platform.settle();
+    expect(await imageOf()).toBe(before);
+    // What it starts from stays where it is.
+    expect(argumentOf(job, "--base")).toMatch(/^push\.example:5000\/spry\/nodejs/);
+    const credentials = job.spec?.template.spec?.volumes?.find((v) => v.name === "credentials");
+    expect(credentials?.projected?.sources?.[0]?.secret?.name).toBe(names.remoteRegistrySecret);
+    await platform.finishBuild("hello", "2");
+    await imageFrom("other.example/team");
+    await platform.rollOut("hello");
+
+    // The history names the image there: a second build would make the same.
+    await unchoose();
+    await imageFrom("pull.example");
+    expect(await imageOf()).toBe(before);
+  });
+
+  test("leaves a build that is under way when the registry changes, for one that goes there", async () => {
+    await platform.apply("hello");
+    await buildFor("push.example:5000");
+    await choose("other.example");
+    await buildFor("other.example");
+    await platform.finishBuild("hello");
+    await imageFrom("other.example");
+  });
+
+  test("does not care for a Secret of that name without the label", async () => {
+    await platform.running("hello");
+    await choose("other.example", namespace, {});
+    await platform.settle();
+    expect(await platform.children(resources.jobs, "hello")).toHaveLength(1);
+    expect(await imageOf()).toMatch(/^pull\.example\//);
+  });
+});
+
+describe("a choice for all namespaces", () => {
+  const copy = () =>
+    platform.client
+      .get(resources.secrets, { namespace, name: names.remoteRegistrySecret })
+      .catch(() => undefined);
+
+  test("reaches them, and leaves them again", async () => {
+    await platform.running("hello");
+    await choose("other.example", "kyma-system", forAll);
+    await buildFor("other.example");
+    expect((await copy())?.data?.["registryAddress"]).toBe(
+      Buffer.from("other.example").toString("base64"),
+    );
+    await unchoose("kyma-system");
+    await platform.until("the copy to be gone", async () => (await copy()) === undefined);
+    await platform.settle();
+    expect(await imageOf()).toMatch(/^pull\.example\//);
+  });
+
+  test("is only for all when it says so", async () => {
+    await choose("other.example", "kyma-system", own);
+    await platform.settle();
+    expect(await copy()).toBeUndefined();
+  });
+
+  test("leaves alone what a namespace keeps as its own", async () => {
+    await choose("mine.example", namespace, { ...own, [`${label}managed-by`]: "user" });
+    await choose("other.example", "kyma-system", forAll);
+    await platform.apply("hello");
+    await buildFor("mine.example");
+    await unchoose("kyma-system");
+    await platform.settle();
+    expect(await copy()).toBeDefined();
+  });
+});
