@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } fr
 import { settings } from "../testing/objects.ts";
 import { configurationOf, durationMs } from "./configuration.ts";
 import { serverlessCrd } from "./crd.ts";
+import { Remarks } from "./remarks.ts";
 import { startServerlessController } from "./start.ts";
 import { deletionHook, type Serverless, serverlesses, type ServerlessSpec } from "./types.ts";
 
@@ -90,6 +91,7 @@ describe("a cluster with Serverless objects", () => {
   let client: KubeClient;
   let stop: AbortController;
   let ended: Promise<void>;
+  let remarks: Remarks;
 
   beforeAll(async () => {
     api = await createApiServer({ dataDir: ":memory:" });
@@ -102,7 +104,9 @@ describe("a cluster with Serverless objects", () => {
   beforeEach(() => {
     stop = new AbortController();
     const signal = stop.signal;
-    ended = startServerlessController({ client, config: base, internalRegistry: registry, signal });
+    remarks = new Remarks();
+    const more = { internalRegistry: registry, remarks };
+    ended = startServerlessController({ client, config: base, ...more, signal });
   });
   afterEach(async () => {
     stop.abort();
@@ -202,6 +206,19 @@ describe("a cluster with Serverless objects", () => {
     expect(message).toContain("functionBuildExecutorArgs: --insecure --skip-tls-verify");
     expect(message).toContain("enableNetworkPolicies is deprecated");
     expect(status).toMatchObject({ functionBuildExecutorArgs, networkPoliciesEnabled: "True" });
+  });
+
+  test("what other parts have to say is said, for as long as it holds", async () => {
+    await create("main");
+    const said = async () => {
+      const { status } = await get("main");
+      return status?.conditions?.find(({ type }) => type === "Configured")?.message;
+    };
+    await expect.poll(said, patience).toBe("Configuration ready");
+    remarks.set("serving", "somebody else serves");
+    await expect.poll(said, patience).toBe("Configuration ready; somebody else serves");
+    remarks.set("serving", undefined);
+    await expect.poll(said, patience).toBe("Configuration ready");
   });
 
   test("both registries at once is a warning", async () => {

@@ -28,6 +28,11 @@ export class LoadHistory {
     if (Number.isNaN(this.#since)) this.#since = at;
   }
 
+  /** What is known began no later than this. */
+  knownFrom(at: number): void {
+    if (at < this.#since) this.#since = at;
+  }
+
   /** Forgets what was: the next load is compared with nothing. */
   reset(at: number): void {
     this.#load.fill(0);

@@ -87,6 +87,18 @@ test("a line that is late does not make more of what it says", () => {
   expect(load.average(1_400, 6_000).concurrency).toBe(200);
 });
 
+test("lines that are late by different times do not make more of what they say", () => {
+  const load = new RevisionLoad(60_000);
+  const burst = { waiting: 200, requests: 200 };
+  load.reset(50);
+  load.take("a", line(burst), 50);
+  load.take("a", line({ ...burst, at: 1_000, load: 200_000 }), 1_150);
+  expect(load.average(1_150, 6_000).concurrency).toBeLessThanOrEqual(200);
+  load.take("a", line({ ...burst, at: 2_000, load: 400_000 }), 1_650);
+  expect(load.average(1_650, 6_000).concurrency).toBeLessThanOrEqual(200);
+  expect(load.average(1_650, 6_000).concurrency).toBeGreaterThan(150);
+});
+
 test("a window of an hour, and a pause that is longer", () => {
   const load = new RevisionLoad(3_600_000);
   load.begin(0);

@@ -6,10 +6,17 @@ const pushEveryMs = 1_000;
 /** On a busy machine a line may be late: until so long after the one before there was no pause. */
 const lateMs = 3_000;
 
-/** The newest line of one gateway, and when it came by the scaler's clock. */
+/** More than this between two clocks is no delay: one of them was set. */
+const clockSetMs = 5_000;
+
+/** The newest line of one gateway, and the time of it by the scaler's clock. */
 interface Newest {
   line: CountsLine;
   arrivedAt: number;
+  /** From the gateway's clock to the scaler's: that of the line that was the least late. */
+  offset: number;
+  /** By the gateway's clock: its first line since it is known what happens. */
+  first: number | undefined;
 }
 
 /**
@@ -28,7 +35,7 @@ export class RevisionLoad {
   resize(windowMs: number, now: number): void {
     if (this.#history.windowMs === windowMs) return;
     this.#history = new LoadHistory(windowMs);
-    this.#history.begin(now);
+    this.reset(now);
   }
 
   /** Requests that are under way or wait, at all gateways. */
@@ -52,26 +59,35 @@ export class RevisionLoad {
   /** After idle times, the next burst is compared with itself only. */
   reset(now: number): void {
     this.#history.reset(now);
+    for (const newest of this.#gateways.values()) newest.first = undefined;
   }
 
   /** `source` is the connection that the line came over. A line that is older than its predecessor is passed over. */
   take(source: string, line: CountsLine, now: number): void {
     const last = this.#gateways.get(source);
+    let offset = now - line.at;
+    let at = now;
+    let first = line.at;
     if (last && last.line.gateway === line.gateway) {
       const passed = line.at - last.line.at;
       if (passed < 0) return;
+      // Of two lines, the one that was less late says how the clocks stand to each other.
+      if (offset > last.offset && offset < last.offset + clockSetMs) offset = last.offset;
+      at = line.at + offset;
+      first = last.first ?? line.at;
       const load = Math.max(0, line.load - last.line.load);
       const requests = Math.max(0, line.requests - last.line.requests);
       // What was under way went on; the rest is new. After a pause, what is new is of the last moment.
       const kept = Math.min(load, (last.line.active + last.line.waiting) * passed);
       const newMs = passed > lateMs ? pushEveryMs : passed;
-      this.#history.add(now - passed, now, kept, 0);
-      this.#history.add(now - newMs, now, load - kept, requests);
+      this.#history.add(at - passed, at, kept, 0);
+      this.#history.add(at - newMs, at, load - kept, requests);
     } else {
       // Nothing is known of the time before the first line, but what it shows has begun.
       this.#history.add(now, now, 0, last ? line.requests : 0);
     }
-    this.#gateways.set(source, { line, arrivedAt: now });
+    this.#history.knownFrom(first + offset);
+    this.#gateways.set(source, { line, arrivedAt: at, offset, first });
   }
 
   /** A gateway that is gone has nothing under way. */
