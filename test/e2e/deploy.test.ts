@@ -43,6 +43,11 @@ describe("spry deploy", () => {
     expect(await platform.call("shop.default")).toMatchObject({ status: 200, body: "one!yes" });
     const image = await platform.k("get function shop -o jsonpath={.spec.source.image}");
     expect(image).toMatch(/\/default\/shop@sha256:[0-9a-f]{64}$/);
+    // Nothing to install and nothing to run: one container builds it.
+    const job = "get jobs -l serverless.kyma-project.io/function-name=shop -o jsonpath=";
+    expect(await platform.k(`${job}{.items[0].spec.template.spec.initContainers[*].name}`)).toBe(
+      "",
+    );
     for (const line of stderr.split("\n")) expect(line.length).toBeLessThan(140);
   });
 
@@ -55,6 +60,21 @@ describe("spry deploy", () => {
     });
     expect(await platform.k("get jobs -o name")).toBe(jobs);
     expect(await platform.k("get function shop -o jsonpath={.metadata.generation}")).toBe("1");
+  });
+
+  test("takes the address of a registry that is forwarded", async () => {
+    const dir = path.join(home, "shop");
+    const registry = platform.endpoints.registry;
+    expect((await platform.spry(["deploy", dir, "--registry", registry])).code).toBe(0);
+    const { code, stderr } = await platform.spry([
+      "deploy",
+      dir,
+      "--registry",
+      "http://127.0.0.1:9",
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("the source cannot be sent to the registry http://127.0.0.1:9");
+    expect(stderr).toContain("--registry");
   });
 
   test("names file, line and column of a syntax error before anything is built", async () => {

@@ -1,7 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type Function, functions, validateFunction, defaultFunction } from "@spry/function";
+import {
+  annotations,
+  type Function,
+  functions,
+  validateFunction,
+  defaultFunction,
+} from "@spry/function";
 import { createSourceImage, RegistryError } from "@spry/image";
 import { isConflict, isNotFound, messageOf } from "@spry/kube";
 import { applyObject } from "../apply-object.ts";
@@ -10,6 +16,7 @@ import { formatProblem, syntaxProblems } from "../deploy/check-syntax.ts";
 import { sourceRegistry } from "../deploy/source-registry.ts";
 import { followUntilRunning } from "../follow.ts";
 import { listSource, megabytes } from "../project/files.ts";
+import { isPlainSource } from "../deploy/plain-source.ts";
 import { functionOf, openProject, type Project } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
 
@@ -28,8 +35,10 @@ export async function deploy(directory: string, options: DeployOptions): Promise
   const namespace = options.namespace ?? project.config.namespace;
   const connection = await connect({ ...options, ...(namespace !== undefined && { namespace }) });
   const { client } = connection;
-  const image = await pushSource(project, connection, options.registry);
+  const { image, isPlain } = await pushSource(project, connection, options.registry);
   const fn = functionOf(project, connection.namespace, { image });
+  // One container builds what runs no foreign code.
+  if (isPlain) fn.metadata.annotations = { [annotations.plainSource]: image.split("@")[1] ?? "" };
   const [problem] = validateFunction(defaultFunction(structuredClone(fn)));
   if (problem) throw new UserError(`the Function would not be valid: ${problem.message}`);
   const stored = await apply(connection, fn, options);
@@ -45,12 +54,18 @@ export async function deploy(directory: string, options: DeployOptions): Promise
   if (connection.gateway) console.log(urlOf(connection.gateway, target.name, target.namespace));
 }
 
-/** Checks the code, sends what the registry lacks, and returns the image's name for the cluster. */
+/** The source as the cluster names it; `isPlain`: without packages and build script. */
+interface Sent {
+  image: string;
+  isPlain: boolean;
+}
+
+/** Checks the code, and sends what the registry lacks. */
 async function pushSource(
   project: Project,
   connection: Connection,
   registryUrl: string | undefined,
-): Promise<string> {
+): Promise<Sent> {
   const { files, keptBack } = listSource(project.root);
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-deploy-"));
   try {
@@ -65,11 +80,12 @@ async function pushSource(
       functionNow(connection, project.name),
     ]);
     const image = `${registry.pull}@${source.digest}`;
+    const isPlain = isPlainSource(project, files);
     if (before?.spec.source.image === image) {
       console.error(`${project.name}: ${files.length} files, unchanged`);
       // It may have been removed from the registry since.
       await send(registry.address, () => source.push(registry.client, registry.push));
-      return image;
+      return { image, isPlain };
     }
     const problems = await syntaxProblems(project, files);
     if (problems.length > 0)
@@ -87,7 +103,7 @@ async function pushSource(
       source.push(registry.client, registry.push),
     );
     console.error(`${project.name}: ${files.length} files, ${megabytes(sentBytes)} sent`);
-    return image;
+    return { image, isPlain };
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }

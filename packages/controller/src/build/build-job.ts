@@ -112,7 +112,7 @@ function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Con
     resources,
     securityContext: containerSecurityContext,
     terminationMessagePolicy: "FallbackToLogsOnError",
-    volumeMounts: pushMounts,
+    volumeMounts: pushMounts(fn),
   };
 }
 

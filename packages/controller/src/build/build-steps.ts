@@ -3,6 +3,7 @@
  * run where no Secret is mounted (docs/adr/0009).
  */
 import {
+  annotations,
   buildPaths,
   type BuildStep,
   dependenciesOf,
@@ -27,7 +28,14 @@ const handover: VolumeMount = { name: "handover", mountPath: buildPaths.handover
 const readHandover: VolumeMount = { ...handover, readOnly: true };
 
 /** Of the last step, which is all there is where no foreign code can be met. */
-export const pushMounts: VolumeMount[] = [source, ...secrets, ...scratch, readHandover];
+export function pushMounts(fn: Function): VolumeMount[] {
+  const isOnly = !mayRunForeignCode(fn);
+  return [isOnly ? sourceOfFirst(fn) : source, ...secrets, ...scratch, readHandover];
+}
+
+/** A source that is an image is unpacked by the first step, which has the registry's credentials. */
+const sourceOfFirst = (fn: Function): VolumeMount =>
+  fn.spec.source.image === undefined ? source : { ...source, readOnly: false };
 
 /**
  * Whether a build may meet code that is neither ours nor the Function's: packages, or a build script. A builder
@@ -35,7 +43,9 @@ export const pushMounts: VolumeMount[] = [source, ...secrets, ...scratch, readHa
  */
 export function mayRunForeignCode(fn: Function): boolean {
   const { gitRepository, image } = fn.spec.source;
-  if (gitRepository || image !== undefined || undeclaredOf(fn).length > 0) return true;
+  if (image !== undefined)
+    return fn.metadata.annotations?.[annotations.plainSource] !== image.split("@")[1];
+  if (gitRepository || undeclaredOf(fn).length > 0) return true;
   const text = dependenciesOf(fn);
   if (runtimeOf(fn).dependencyFile !== "package.json") return /^\s*[^#\s]/m.test(text);
   const fields = ["dependencies", "optionalDependencies", "peerDependencies", "scripts"];
@@ -54,8 +64,6 @@ export const stepArguments = (step: BuildStep): string[] => ["--step", step];
 /** Init containers before the one that pushes, which they are made like. */
 export function stepsBefore(push: Container, fn: Function): Container[] {
   const args = (push.args ?? []).slice(0, -stepArguments("push").length);
-  // A source that is an image is unpacked by the first step, which has the registry's credentials.
-  const first = fn.spec.source.image === undefined ? source : { ...source, readOnly: false };
   const step = (name: string, which: BuildStep, volumeMounts: VolumeMount[]): Container => ({
     ...push,
     name,
@@ -64,7 +72,7 @@ export function stepsBefore(push: Container, fn: Function): Container[] {
   });
   const scripts = step(names.scriptContainer, "scripts", [source, ...scratch, readHandover]);
   return [
-    step(names.dependencyContainer, "fetch", [first, ...secrets, ...scratch, handover]),
+    step(names.dependencyContainer, "fetch", [sourceOfFirst(fn), ...secrets, ...scratch, handover]),
     { ...scripts, env: (push.env ?? []).filter(({ name }) => name !== "DOCKER_CONFIG") },
   ];
 }

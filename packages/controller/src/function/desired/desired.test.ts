@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { annotations } from "@spry/function";
 import { describe, expect, test } from "vitest";
 import { digest, functionOf, settings } from "../../testing/objects.ts";
 import { desiredAutoscaler } from "./autoscaler.ts";
@@ -267,6 +268,35 @@ describe("the build Job", () => {
     expect(volumes!.find(({ name }) => name === "git-credentials")).toMatchObject({
       secret: { secretName: "login", defaultMode: 0o440 },
     });
+  });
+
+  const sourceDigest = `sha256:${"d".repeat(64)}`;
+  const plain = { [annotations.plainSource]: sourceDigest };
+  test.each<[string, Record<string, string>, string[]]>([
+    ["is unpacked by the first of its steps", {}, ["dependency-fetcher"]],
+    ["without packages is built in one", plain, ["executor"]],
+    [
+      "of which another one was without",
+      { [annotations.plainSource]: digest },
+      ["dependency-fetcher"],
+    ],
+  ])("of an image %s", (_, marks, writing) => {
+    const fn = functionOf({ source: { image: `pull.example/shop/hello@${sourceDigest}` } });
+    fn.metadata.annotations = marks;
+    const inputs = { buildKey: "0123456789abcdef", registry };
+    const {
+      initContainers = [],
+      containers,
+      volumes,
+    } = desiredBuildJob(fn, settings, inputs).spec!.template.spec!;
+    const all = [...initContainers, ...containers];
+    const isWritable = ({ volumeMounts = [] }: (typeof all)[number]) =>
+      volumeMounts.some(({ name, readOnly }) => name === "sources" && !readOnly);
+    expect(all.filter(isWritable).map(({ name }) => name)).toEqual(writing);
+    expect(volumes!.find(({ name }) => name === "sources")).toHaveProperty("emptyDir");
+    expect(containers[0]!.args).toEqual(
+      expect.arrayContaining(["--source-image", `push.example:5000/shop/hello@${sourceDigest}`]),
+    );
   });
 
   describe("that may meet foreign code", () => {
