@@ -150,10 +150,16 @@ export class DevRunner {
     const { command, script } = this.#program;
     const hook =
       modules && !isPython ? ["--require", writeResolveHook(scratch, root, modules)] : [];
+    // Without it debugpy misses breakpoints in the standard library, and warns of that at each start.
+    const debugging = isPython && inspect ? ["-Xfrozen_modules=off"] : [];
     // Compiled files are not the user's to find among the sources.
     const early = isPython ? { PYTHONDONTWRITEBYTECODE: "1" } : {};
     return {
-      launch: { command, args: [...hook, script], env: { ...pick(env, neededAtStart), ...early } },
+      launch: {
+        command,
+        args: [...debugging, ...hook, script],
+        env: { ...pick(env, neededAtStart), ...early },
+      },
       root,
       env: isPython ? without(env, tooLateForPython) : env,
       isInspected: inspect !== undefined,

@@ -270,7 +270,7 @@ describe("the build Job", () => {
     });
   });
 
-  const sourceDigest = `sha256:${"d".repeat(64)}`;
+  const sourceDigest = `sha256:${"e".repeat(64)}`;
   const plain = { [annotations.plainSource]: sourceDigest };
   test.each<[string, Record<string, string>, string[]]>([
     ["is unpacked by the first of its steps", {}, ["dependency-fetcher"]],
