@@ -93,7 +93,7 @@ function handlerIn(root: string, { language, name }: Runtime): string {
   if (built !== undefined && hasBuildScript(root)) return built;
   const names = isPython ? "handler.py, main.py or app.py" : "handler.ts, handler.js or index.js";
   throw new UserError(
-    `${shownPath(root)} has no handler for the runtime ${name}: ${names} does not exist`,
+    `${root === process.cwd() ? "this directory" : shownPath(root)} has no handler for the runtime ${name}: ${names} does not exist`,
     `create one, or set runtime in ${configName}; \`spry init DIR\` writes an example`,
   );
 }

@@ -37,8 +37,9 @@ export function judgeServing(kservice: KService, problem: PodProblem | undefined
   const failed = (["ConfigurationsReady", "RoutesReady"] as const)
     .map((type) => conditionOf(kservice, type))
     .find((condition) => condition?.status === "False");
-  if (failed) {
-    const why = problem?.message ?? failed.message ?? failed.reason;
+  // Code that crashes has failed, also while an older Revision serves.
+  if (failed || problem?.isCrash) {
+    const why = problem?.message ?? failed?.message ?? failed?.reason;
     return { reason: "DeploymentFailed", message: `${what} failed: ${why}` };
   }
   const why = problem?.message ?? conditionOf(kservice, "Ready")?.message;
