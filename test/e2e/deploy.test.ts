@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Platform } from "../support/platform.ts";
+import { startSpryDev } from "../support/spry-dev.ts";
 
 const platform = new Platform();
 const home = mkdtempSync(path.join(tmpdir(), "spry-deploy-test-"));
@@ -142,6 +143,24 @@ describe("spry deploy", () => {
     await must("deploy", path.join(home, "shop"));
     expect(await must("env", "list", "shop")).toMatch(/^NAME +VALUE\nMARK +yes$/m);
     await must("scale", "shop", "2");
+  });
+
+  test("spry dev finds the platform's Functions and Secrets", async () => {
+    const dir = directory("caller", {
+      "handler.mjs": `export default { async fetch() {
+        const response = await fetch("http://shop.default.svc.cluster.local/");
+        return new Response(await response.text() + process.env.PASSWORD);
+      } };`,
+      "spry.yaml": "env:\n  PASSWORD: { secret: dev, key: password }\n",
+    });
+    await platform.spry(["secrets", "set", "dev", "password=hidden"]);
+    const env = { KUBECONFIG: platform.kubeconfig, XDG_CACHE_HOME: path.join(home, "cache") };
+    const { url, end } = await startSpryDev([dir], env);
+    try {
+      expect(await (await fetch(url)).text()).toMatch(/^two!\w+hidden$/);
+    } finally {
+      await end();
+    }
   });
 
   const mistakes: [string[], string][] = [

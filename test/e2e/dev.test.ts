@@ -1,12 +1,12 @@
 /** `spry init` and `spry dev`: the inner loop of a user who has neither a platform nor a container. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { findPython } from "@spry/machine";
 import { freePort } from "@spry/test-kit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { cleanEnvironment, pause, root, run } from "../support/platform.ts";
+import { pause, root, run } from "../support/platform.ts";
+import { type DevProcess, startSpryDev } from "../support/spry-dev.ts";
 
 const spry = path.join(root, "packages/cli/bin/spry.mjs");
 const python = (await findPython("3.12"))
@@ -15,52 +15,25 @@ const python = (await findPython("3.12"))
     ? "3.14"
     : undefined;
 let home: string;
-const running = new Set<ChildProcess>();
+const running = new Set<DevProcess>();
 
 beforeAll(() => {
   home = mkdtempSync(path.join(tmpdir(), "spry-dev-test-"));
 });
 afterEach(async () => {
-  for (const child of running) await end(child);
+  for (const each of running) await each.end();
+  running.clear();
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const directory = (name: string) => path.join(home, name);
 const command = (...args: string[]) => run(process.execPath, [spry, ...args]);
 
-async function end(child: ChildProcess, signal: NodeJS.Signals = "SIGINT"): Promise<number | null> {
-  running.delete(child);
-  if (child.exitCode !== null) return child.exitCode;
-  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
-  child.kill(signal);
-  return ended;
-}
-
-interface Dev {
-  child: ChildProcess;
-  url: string;
-  output: () => string;
-}
-
-async function startDev(name: string, ...args: string[]): Promise<Dev> {
-  const child = spawn(process.execPath, [spry, "dev", directory(name), "--port", "0", ...args], {
-    env: {
-      ...cleanEnvironment(),
-      XDG_CACHE_HOME: path.join(home, "cache"),
-      KUBECONFIG: "/nonexistent",
-    },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  running.add(child);
-  let output = "";
-  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  for (;;) {
-    const url = /at (http:\S+)/.exec(output)?.[1];
-    if (url) return { child, url: url.replace("localhost", "127.0.0.1"), output: () => output };
-    if (child.exitCode !== null) throw new Error(`spry dev ended:\n${output}`);
-    await pause(10);
-  }
+async function startDev(name: string, ...args: string[]): Promise<DevProcess> {
+  const env = { XDG_CACHE_HOME: path.join(home, "cache"), KUBECONFIG: "/nonexistent" };
+  const started = await startSpryDev([directory(name), ...args], env);
+  running.add(started);
+  return started;
 }
 
 const ask = async (url: string, headers: Record<string, string> = {}) => {
@@ -141,7 +114,7 @@ describe("spry dev", () => {
   test("answers with new code right after a save, and with the error while it cannot be loaded", async () => {
     await command("init", directory("loop"), "--template", "js");
     edit("loop", "spry.yaml", "Hello", "Good day");
-    const { url, child, output } = await startDev("loop");
+    const { url, end, output } = await startDev("loop");
     expect(await ask(url)).toEqual({ status: 200, body: '{"message":"Good day, world!"}' });
     for (let round = 0; round < 5; round++) {
       edit("loop", "handler.js", round === 0 ? "message" : `r${round - 1}`, `r${round}`);
@@ -167,7 +140,7 @@ describe("spry dev", () => {
     edit("loop", "spry.yaml", "env:", "envv:");
     expect((await ask(url)).body).toContain("spry.yaml:5: envv is not a known key");
     const inIt = path.join(home, "cache");
-    expect(await end(child)).toBe(0);
+    expect(await end()).toBe(0);
     expect(processesWith(`TMPDIR=${inIt}`)).toEqual([]);
   });
 
