@@ -1,6 +1,8 @@
 /** Which rule a request gets. */
 import { type ExposedRule } from "@spry/function";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { PathTrie } from "./path-trie.ts";
 import { requestPath } from "./request-path.ts";
 import { createRuleMatcher } from "./rule-matcher.ts";
 
@@ -156,6 +158,39 @@ test.each<[target: string, path: string | undefined]>([
   ["*", undefined],
 ])("the path of %s is %s", (target, path) => {
   expect(requestPath(target)).toBe(path);
+});
+
+/** The same in the simplest way: as a regular expression of segments. */
+function naively(template: string): RegExp {
+  const source = template.replace(/[.*+?^$()|[\]\\]/g, (mark) =>
+    mark === "*" ? mark : `\\${mark}`,
+  );
+  const last = source.endsWith("/{**}");
+  const rest = last ? source.slice(0, -"/{**}".length) : source;
+  const inside = rest.replaceAll("{**}", ".+").replaceAll("{*}", "[^/]+");
+  return new RegExp(`^${inside}${last ? "/.*" : ""}$`);
+}
+
+test("a trie of templates matches what each of them matches alone", () => {
+  const literal = fc.constantFrom("a", "b", "ab", "");
+  const segment = fc.oneof(literal, fc.constant("{*}"));
+  const template = fc
+    .tuple(fc.array(segment, { maxLength: 3 }), fc.boolean(), fc.array(literal, { maxLength: 2 }))
+    .map(
+      ([before, glob, after]) => `/${[...before, ...(glob ? ["{**}"] : []), ...after].join("/")}`,
+    );
+  const path = fc.array(literal, { maxLength: 6 }).map((segments) => `/${segments.join("/")}`);
+  fc.assert(
+    fc.property(fc.array(template, { maxLength: 8 }), path, (templates, target) => {
+      const trie = new PathTrie();
+      for (const [index, each] of templates.entries()) trie.add(each, index);
+      const expected = templates.flatMap((each, index) =>
+        naively(each).test(target) ? [index] : [],
+      );
+      expect(trie.match(target).sort((a, b) => a - b)).toEqual(expected);
+    }),
+    { seed: 20, numRuns: 3_000 },
+  );
 });
 
 /** A bound that holds on a busy machine; the figure itself is in bench/. */
