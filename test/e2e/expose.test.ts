@@ -53,6 +53,12 @@ test("what cannot be exposed is a sentence", async () => {
   );
 });
 
+test("a host is free again when its Function is deleted", async () => {
+  const { code, stderr } = await platform.spry(["delete", "hello"]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  await expect.poll(() => platform.k("get apirules -o name")).toBe("");
+});
+
 test("the gateway may read the certificates, and no other Secret", async () => {
   const as = "--as=spry:gateway -n kyma-system";
   const may = (what: string) => platform.k(`auth can-i ${what} ${as}`).catch(() => "no");

@@ -7,6 +7,7 @@ import {
   deepEqual,
   refuse,
 } from "@spry/kube";
+import { v1beta1SpecOf } from "./conversion/convert.ts";
 import { answerConversion } from "./conversion/review.ts";
 import { conversionPath } from "./definitions/ensure-definitions.ts";
 import { validateApiRule } from "./validation/validate.ts";
@@ -28,7 +29,10 @@ function check(request: AdmissionRequest): AdmissionResponse {
   const isWrite = (operation === "CREATE" || operation === "UPDATE") && !subResource;
   if (!isWrite || !isApiRule(object)) return allow();
   // What is stored may stay: labels, finalizers and deletion must work on it whatever the rules are now.
-  const same = isApiRule(oldObject) && deepEqual(object.spec, oldObject.spec);
+  const same =
+    isApiRule(oldObject) &&
+    deepEqual(object.spec, oldObject.spec) &&
+    deepEqual(v1beta1SpecOf(object), v1beta1SpecOf(oldObject));
   if (same || object.metadata.deletionTimestamp) return allow();
   const failures = validateApiRule(object);
   if (failures.length === 0) return allow();

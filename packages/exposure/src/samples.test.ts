@@ -164,7 +164,7 @@ test("what was written as v1beta1 is read as v1beta1 without loss, and as v2 as 
   expect(older.status?.APIRuleStatus?.code).toBe("WARNING");
   const newer = await platform.client.get<ApiRule>(apiRules, target);
   expect(newer.spec).toMatchObject({
-    hosts: ["istio.testHost.com"],
+    hosts: ["istio.testhost.com"],
     rules: [
       {
         path: "/*",
@@ -199,4 +199,28 @@ test("a table of APIRules shows state and hosts", async () => {
     "Ready",
     '["e2e-short-host"]',
   ]);
+});
+
+test("what v2 cannot express can be labelled as v2", async () => {
+  const [written] = read("3svc.yaml");
+  await platform.apply(withNamespace(written!, "3svc"));
+  const target = { namespace: "default", name: "multiple-service" };
+  const patch = { metadata: { labels: { tier: "front" } } };
+  const { metadata, spec } = await platform.client.patch<ApiRule>(apiRules, target, patch);
+  expect({ labels: metadata.labels, rules: spec.rules }).toMatchObject({
+    labels: { tier: "front" },
+    rules: [],
+  });
+});
+
+test("an annotation that is changed is checked like the spec that it keeps", async () => {
+  const [written] = read("3svc.yaml");
+  await platform.apply(withNamespace(written!, "3svc"));
+  const target = { namespace: "default", name: "multiple-service" };
+  const key = "gateway.kyma-project.io/v1beta1-spec";
+  const { metadata } = await platform.client.get<ApiRule>(apiRules, target);
+  const annotations = { [key]: metadata.annotations?.[key]?.replace("/headers|/ip", "/(") };
+  await expect(
+    platform.client.patch(apiRules, target, { metadata: { annotations } }),
+  ).rejects.toThrow(/spec.rules\[2\].path: Invalid value: .* is not a valid regular expression/);
 });

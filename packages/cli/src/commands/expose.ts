@@ -1,4 +1,4 @@
-import { type ApiRule, apiRules, functions, istioGateways } from "@spry/function";
+import { type ApiRule, apiRules, type Function, functions, istioGateways } from "@spry/function";
 import { apiVersionOf, isNotFound, type KubeClient } from "@spry/kube";
 import { dump } from "js-yaml";
 import { connect, type GlobalOptions } from "../connection.ts";
@@ -32,10 +32,12 @@ const waitMs = 15_000;
 /** Writes the APIRule with a Function's name, and prints under which URL the Function answers, and to whom. */
 export async function expose(name: string, options: ExposeOptions): Promise<void> {
   const { client, namespace, gateway } = await connect(options);
-  await requireFunction(client, namespace, name);
+  const fn = await findFunction(client, namespace, name);
   const rule = await apiRuleFor(name, namespace, options);
   if (options.dryRun) return console.log(dump(rule, { noRefs: true }).trimEnd());
-  const stored = await client.apply(apiRules, rule, { fieldManager: "spry-expose", force: false });
+  // Deleted with the Function: its host is free again.
+  const owned = { ...rule, metadata: { ...rule.metadata, ownerReferences: [ownerReference(fn)] } };
+  const stored = await client.apply(apiRules, owned, { fieldManager: "spry-expose", force: false });
   console.error(`apirule/${name} applied`);
   if (!options.wait) return;
   const { status } = await untilProcessed(client, { namespace, name }, stored.metadata.generation);
@@ -129,22 +131,29 @@ async function untilProcessed(
   await untilTrue("the APIRule has a status", waitMs, async () => {
     current = await client.get(apiRules, target);
     if (!current.status) return "are APIRules served in this cluster?";
-    return current.status.observedGeneration === generation;
+    // Another installation does not say which generation its status is about.
+    const { observedGeneration = generation } = current.status;
+    return observedGeneration === generation;
   });
   return current!;
 }
 
-async function requireFunction(client: KubeClient, namespace: string, name: string): Promise<void> {
-  if (await orUndefined(client.get(functions, { namespace, name }))) return;
-  throw new UserError(
-    `Function ${name} not found in namespace ${namespace}`,
-    "`spry get -A` lists all of them",
-  );
+async function findFunction(
+  client: KubeClient,
+  namespace: string,
+  name: string,
+): Promise<Function> {
+  try {
+    return await client.get(functions, { namespace, name });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new UserError(
+      `Function ${name} not found in namespace ${namespace}`,
+      "`spry get -A` lists all of them",
+    );
+  }
 }
 
-async function orUndefined<T>(request: Promise<T>): Promise<T | undefined> {
-  return request.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
+function ownerReference({ metadata: { name = "", uid = "" } }: Function) {
+  return { apiVersion: apiVersionOf(functions), kind: functions.kind, name, uid };
 }

@@ -25,6 +25,10 @@ export const gatewayRules = [
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(functions.group, ["functions"], "list", "watch"),
   rule(knative.routes.group, ["routes", "revisions"], "list", "watch"),
+];
+
+/** What the hosts of APIRules take, once the gateway serves them. */
+export const gatewayExposureRules = [
   rule(apiRules.group, ["apirules"], "list", "watch"),
   rule(istioGateways.group, ["gateways"], "list", "watch"),
 ];
@@ -51,7 +55,12 @@ export function gatewayObjects(values: InstallValues): InstalledObject[] {
   const scraped = { "prometheus.io/scrape": "true", "prometheus.io/port": "8090" };
   return [
     object("v1", "ServiceAccount", account, { automountServiceAccountToken: false }),
-    object(`${group}/v1`, "ClusterRole", { name: gatewayName }, { rules: gatewayRules }),
+    object(
+      `${group}/v1`,
+      "ClusterRole",
+      { name: gatewayName },
+      { rules: [...gatewayRules, ...gatewayExposureRules] },
+    ),
     object(
       `${group}/v1`,
       "ClusterRoleBinding",

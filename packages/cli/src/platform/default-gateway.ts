@@ -5,7 +5,7 @@ import { systemNamespace } from "./system-objects.ts";
 
 const hosts = ["*.localhost"];
 
-/** `kyma-system/kyma-gateway`, as Kyma has it: created once, and the user's from then on. */
+/** `kyma-system/kyma-gateway`, as Kyma has it: created where it is missing; what a user makes of it stays. */
 export async function ensureDefaultGateway(client: KubeClient): Promise<void> {
   const gateway: IstioGateway = {
     metadata: { name: "kyma-gateway", namespace: systemNamespace },

@@ -4,7 +4,7 @@
  * what kube-controller-manager is on a cluster.
  */
 import { clusterRules, namespaceRules, rule, type Rule } from "../install/access.ts";
-import { gatewayNamespaceRules, gatewayRules } from "../install/gateway.ts";
+import { gatewayExposureRules, gatewayNamespaceRules, gatewayRules } from "../install/gateway.ts";
 import { type InstalledObject, object } from "../install/parts.ts";
 import { registryRules } from "../install/registry.ts";
 import { subjects } from "./certificate-subjects.ts";
@@ -28,7 +28,7 @@ export const nodeName = "spry";
 export const gatewayIdentity: Identity = {
   name: subjects.gateway.commonName,
   groups: subjects.gateway.organisations,
-  rules: gatewayRules,
+  rules: [...gatewayRules, ...gatewayExposureRules],
   ownRules: gatewayNamespaceRules,
 };
 

@@ -138,17 +138,48 @@ test("what has been changed as v2 is v2's, whatever an annotation says", () => {
   expect((convertApiRule(changed, `${group}/v1beta1`) as ApiRuleV1beta1).spec).toEqual({});
 });
 
-test.each(["{", "[]", "null", '"x"', '{"rules":7}'])(
-  "an annotation that is not one of ours (%s) is not read",
-  (annotation) => {
+describe("an annotation that no API server has checked", () => {
+  const rule = (spec: object) => {
     const annotations = {
       "gateway.kyma-project.io/original-version": "v1beta1",
-      "gateway.kyma-project.io/v1beta1-spec": annotation,
+      "gateway.kyma-project.io/v1beta1-spec":
+        typeof spec === "string" ? spec : JSON.stringify(spec),
     };
-    const rule = { metadata: { name: "a", namespace: "b", annotations }, spec: { hosts: ["a"] } };
-    expect(v1beta1SpecOf(rule)).toBeUndefined();
-  },
-);
+    // What a rule that v2 cannot express leaves, whatever the rule is.
+    return { metadata: { name: "a", namespace: "b", annotations }, spec: { rules: [] } };
+  };
+  const inexpressible = {
+    path: "/a|/b",
+    methods: ["GET"],
+    accessStrategies: [{ handler: "allow" }],
+  };
+  const withRule = (change: object) => ({ rules: [{ ...inexpressible, ...change }] });
+
+  test("is read if it has the types of its schema", () => {
+    expect(v1beta1SpecOf(rule(withRule({})))).toEqual(withRule({}));
+  });
+
+  test.each<[unknown]>([
+    ["{"],
+    ["[]"],
+    ["null"],
+    ['"x"'],
+    [{ rules: 7 }],
+    [{ rules: [null] }],
+    [withRule({ path: 1 })],
+    [withRule({ methods: 5 })],
+    [withRule({ methods: [5] })],
+    [withRule({ accessStrategies: "allow" })],
+    [withRule({ accessStrategies: [7] })],
+    [withRule({ mutators: {} })],
+    [withRule({ service: { name: {} } })],
+    [withRule({ timeout: "1" })],
+    [{ ...withRule({}), corsPolicy: { allowOrigins: "*" } }],
+    [{ ...withRule({}), timeout: [] }],
+  ])("and not otherwise: %j", (annotation) => {
+    expect(v1beta1SpecOf(rule(annotation as object))).toBeUndefined();
+  });
+});
 
 test("v2 and v2alpha1 differ in nothing", () => {
   const rule = {

@@ -10,6 +10,7 @@ import {
 } from "@spry/function";
 import { apiVersionOf, deepEqual, type KubeObject } from "@spry/kube";
 import { gatewayName } from "./gateway-name.ts";
+import { isV1beta1Spec } from "./v1beta1-shape.ts";
 import { authenticationOfV1beta1, pathOfV1beta1, requestOfV1beta1 } from "./v1beta1-rule.ts";
 import {
   type ApiRuleV1beta1,
@@ -57,8 +58,10 @@ const specsOfObjects = new WeakMap<ApiRule, ApiRuleV1beta1Spec | null>();
 /** An annotation may be any text: what cannot be converted is not a spec. */
 function keptSpec({ metadata, spec }: ApiRule): ApiRuleV1beta1Spec | undefined {
   try {
-    const kept = JSON.parse(metadata.annotations?.[v1beta1Spec] ?? "") as ApiRuleV1beta1Spec;
-    return deepEqual(specOf(kept, metadata.namespace ?? ""), spec) ? kept : undefined;
+    const kept: unknown = JSON.parse(metadata.annotations?.[v1beta1Spec] ?? "");
+    return isV1beta1Spec(kept) && deepEqual(specOf(kept, metadata.namespace ?? ""), spec)
+      ? kept
+      : undefined;
   } catch {
     return undefined;
   }
@@ -133,7 +136,8 @@ export function specOf(spec: ApiRuleV1beta1Spec, namespace: string): ApiRuleSpec
   const converted = (rules ?? []).map(ruleOf);
   const expressible = converted.every((rule) => rule !== undefined);
   return {
-    ...(host === undefined ? {} : { hosts: [host] }),
+    // v1beta1 allows capitals, v2 does not: no later write may fail for them.
+    ...(host === undefined ? {} : { hosts: [host.toLowerCase()] }),
     ...(service ? { service } : {}),
     ...(gateway === undefined ? {} : { gateway }),
     ...(corsPolicy ? { corsPolicy } : {}),

@@ -120,7 +120,8 @@ function spec(): Schema {
       gateway: gatewayName("Gateway"),
       externalGateway: gatewayName("ExternalGateway"),
       corsPolicy: corsPolicy({ ...integer(1), format: "int64" }),
-      rules: list(oneRule, bounds.rules, 1),
+      // What v1beta1 says may have no rules in v2, and must be writable all the same: the webhook refuses none otherwise.
+      rules: list(oneRule, bounds.rules),
       timeout,
     },
     ["hosts", "rules"],

@@ -1,4 +1,4 @@
-import { type ApiRule, type IstioGateway } from "@spry/function";
+import { type ApiRule, type ApiRuleSpec, type IstioGateway } from "@spry/function";
 import { keyOf, type ObjectKey } from "@spry/kube";
 import { specOf, v1beta1SpecOf } from "../conversion/convert.ts";
 import { reservedHost } from "../validation/hosts.ts";
@@ -43,17 +43,26 @@ export function hostsOf(
   rule: ApiRule,
   gatewayOf: (key: ObjectKey) => IstioGateway | undefined,
 ): RuleHosts {
-  const spec = currentSpec(rule);
+  let spec = specs.get(rule);
+  if (!spec) specs.set(rule, (spec = currentSpec(rule)));
   const gateway = spec.gateway === undefined ? undefined : gatewayOf(spec.gateway);
+  const known = results.get(rule);
+  if (known && known.gateway === gateway) return known;
   const hosts = (spec.hosts ?? []).map((written) => ({
     written,
     name: gateway ? fullHost(written, gateway) : undefined,
   }));
-  return { gateway, hosts };
+  const result = { gateway, hosts };
+  results.set(rule, result);
+  return result;
 }
 
+/** Objects do not change: what follows from them is kept as long as they are. */
+const specs = new WeakMap<ApiRule, ApiRuleSpec>();
+const results = new WeakMap<ApiRule, RuleHosts>();
+
 /** The spec by which hosts, Gateway and Services are found, of either way to write an APIRule. */
-function currentSpec(rule: ApiRule) {
+function currentSpec(rule: ApiRule): ApiRuleSpec {
   const older = v1beta1SpecOf(rule);
   return older ? specOf(older, rule.metadata.namespace ?? "") : rule.spec;
 }

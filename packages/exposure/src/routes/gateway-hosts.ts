@@ -21,6 +21,14 @@ const serversOf = (gateway: IstioGateway): GatewayServer[] => gateway.spec?.serv
  * (`hasSingleHostDefinitionWithCorrectPrefix` of the original).
  */
 export function gatewayDomain(gateway: IstioGateway): string | undefined {
+  let known = domains.get(gateway);
+  if (known === undefined) domains.set(gateway, (known = domainOf(gateway) ?? null));
+  return known ?? undefined;
+}
+
+const domains = new WeakMap<IstioGateway, string | null>();
+
+function domainOf(gateway: IstioGateway): string | undefined {
   const hosts = new Set(serversOf(gateway).flatMap((server) => (server.hosts ?? []).map(hostOf)));
   const [only = ""] = hosts;
   return hosts.size === 1 && only.startsWith("*.") ? only.slice(2) : undefined;

@@ -29,11 +29,18 @@ export class HostTable {
   }
 }
 
-/** Most hosts get no request between two changes of the table. */
+/** Most hosts get no request between two changes of the table; those that a change has left as they are keep theirs. */
 function lazily(host: ExposedHost): HostRoutes {
-  let matcher: RuleMatcher | undefined;
-  return {
-    host,
-    match: (method, path) => (matcher ??= createRuleMatcher(host.rules)).match(method, path),
-  };
+  let routes = known.get(host);
+  if (!routes) {
+    let matcher: RuleMatcher | undefined;
+    routes = {
+      host,
+      match: (method, path) => (matcher ??= createRuleMatcher(host.rules)).match(method, path),
+    };
+    known.set(host, routes);
+  }
+  return routes;
 }
+
+const known = new WeakMap<ExposedHost, HostRoutes>();

@@ -1,171 +1,10 @@
-/** Which rule a request gets, and which host belongs to whom: pure, from objects. */
-import {
-  type ApiRule,
-  type ApiRuleRule,
-  type ExposedRule,
-  type IstioGateway,
-} from "@spry/function";
+/** What is served under which host, and which host belongs to whom: pure, from objects. */
+import { type ApiRule, type ApiRuleRule, type IstioGateway } from "@spry/function";
 import { type Service } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { convertApiRule } from "../conversion/convert.ts";
 import { HostTable } from "./host-table.ts";
-import { requestPath } from "./request-path.ts";
 import { routesOf } from "./routes-of.ts";
-import { createRuleMatcher } from "./rule-matcher.ts";
-
-const exposed = (path: string, methods: string[], regex = false): ExposedRule => ({
-  path: regex ? { kind: "regex", regex: path } : { kind: "template", template: path },
-  methods,
-  authentication: { kind: "none" },
-  target: { namespace: "shop", name: "dice", port: 80, exists: true },
-  timeoutMs: 1,
-  requestHeaders: {},
-  requestCookies: {},
-});
-
-describe("one template", () => {
-  test.each<[template: string, matches: string[], others: string[]]>([
-    ["/", ["/"], ["/a", "//"]],
-    [
-      "/example/one",
-      ["/example/one"],
-      ["/example/one/", "/example", "/example/One", "/example//one"],
-    ],
-    ["/anything/", ["/anything/"], ["/anything", "/anything/a"]],
-    // The original's table (significance-of-rule-path-and-method-order.md).
-    [
-      "/example/{*}/one",
-      ["/example/anything/one"],
-      ["/example//one", "/example/one", "/example/a/b/one"],
-    ],
-    ["/example/{*}", ["/example/anything"], ["/example/", "/example/anything/", "/example"]],
-    [
-      "/example/{**}/one",
-      ["/example/anything/two/one", "/example/anything/one"],
-      ["/example//one", "/example/one", "/example/a/one/b"],
-    ],
-    [
-      "/example/{**}",
-      ["/example/anything", "/example/anything/more/", "/example/"],
-      ["/example", "/examples/a"],
-    ],
-    [
-      "/{*}/example/{*}/{**}",
-      ["/a/example/b/", "/a/example/b/c/d"],
-      ["/a/example/b", "//example/b/c", "/example/b/c"],
-    ],
-    ["/{**}", ["/", "/a", "/a/b/", "/%20[]"], []],
-    ["/a/{**}/two", ["/a/b/two", "/a/two/two"], ["/a/two", "/a/b/xtwo"]],
-    // Outside of the characters of a path: only `/{**}` lets them through.
-    ["/a/{*}", ["/a/%20", "/a/b*"], ["/a/[b]", "/a/b|c", "/a/%zz"]],
-    ["/a.b", ["/a.b"], ["/axb"]],
-    ["/constructor", ["/constructor"], ["/__proto__", "/toString"]],
-  ])("%s", (template, matches, others) => {
-    const matcher = createRuleMatcher([exposed(template, ["GET"])]);
-    for (const path of matches) expect(matcher.match("GET", path).kind, path).toBe("rule");
-    for (const path of others) expect(matcher.match("GET", path).kind, path).toBe("path");
-  });
-});
-
-describe("several rules", () => {
-  const match = (rules: ExposedRule[], method: string, path: string) => {
-    const found = createRuleMatcher(rules).match(method, path);
-    return found.kind === "rule" ? found.index : found.kind;
-  };
-  const specificFirst = [
-    exposed("/anything/{*}/one", ["POST"]),
-    exposed("/anything/{**}", ["POST"]),
-    exposed("/anything/{**}", ["GET"]),
-  ];
-  const excluding = [
-    exposed("/anything/{*}/one", ["POST"]),
-    exposed("/anything/{**}", ["GET", "POST"]),
-  ];
-  const asterisks = [
-    exposed("/anything/one", ["GET"]),
-    exposed("/anything/one/two", ["GET"]),
-    exposed("/anything/{*}/one", ["GET"]),
-    exposed("/anything/{*}/one/{**}/two", ["DELETE"]),
-    exposed("/anything/{*}/{*}/two", ["GET"]),
-    exposed("/anything/{**}/two", ["POST"]),
-    exposed("/anything/", ["GET"]),
-    exposed("/anything/{**}", ["PUT"]),
-  ];
-  const methods = [exposed("/anything", ["GET", "POST"]), exposed("/anything/put", ["PUT"])];
-  test.each<
-    [what: string, rules: ExposedRule[], method: string, path: string, result: number | string]
-  >([
-    // The tables of the original's document, and its test of paths.
-    ["the general", specificFirst, "GET", "/anything/more", 2],
-    ["the general, other method", specificFirst, "POST", "/anything/more", 1],
-    ["the specific", specificFirst, "POST", "/anything/more/one", 0],
-    ["the specific path, other method", specificFirst, "GET", "/anything/more/one", 2],
-    ["a path that an earlier rule has taken", excluding, "GET", "/anything/more/one", "excluded"],
-    ["what it has not taken", excluding, "GET", "/anything/more", 1],
-    ["its own", excluding, "POST", "/anything/more/one", 0],
-    ["asterisks", asterisks, "GET", "/anything/random/one", 2],
-    ["asterisks", asterisks, "POST", "/anything/random/one", "method"],
-    ["asterisks", asterisks, "GET", "/anything/a/b/two", 4],
-    ["asterisks", asterisks, "DELETE", "/anything/a/one/any/two", 3],
-    ["asterisks", asterisks, "POST", "/anything/any/random/two", 5],
-    ["asterisks", asterisks, "PUT", "/anything/a/b/two", 7],
-    ["asterisks", asterisks, "GET", "/anything/", 6],
-    ["asterisks", asterisks, "GET", "/anythin", "path"],
-    ["a method of another path", methods, "PUT", "/anything", "method"],
-    ["a method of another path", methods, "POST", "/anything/put", "method"],
-    ["a method in small letters", methods, "get", "/anything", "method"],
-    [
-      "expressions, in their order",
-      [exposed("/a|/b", ["GET"], true), exposed("/{**}", ["GET"])],
-      "GET",
-      "/b",
-      0,
-    ],
-    ["expressions, the whole path", [exposed("/a|/b", ["GET"], true)], "GET", "/bc", "path"],
-    [
-      "expressions that take long elsewhere",
-      [exposed("/(a*)*b", ["GET"], true)],
-      "GET",
-      `/${"a".repeat(2_000)}`,
-      "path",
-    ],
-    ["no rules", [], "GET", "/", "path"],
-  ])("%s: %#", (_, rules, method, path, result) => {
-    expect(match(rules, method, path)).toBe(result);
-  });
-});
-
-test.each<[target: string, path: string | undefined]>([
-  ["/", "/"],
-  ["/a?b=/../c", "/a"],
-  ["/a#b", "/a"],
-  ["/a//b/", "/a//b/"],
-  ["/open/../admin", "/admin"],
-  ["/open/%2e%2E/admin", "/admin"],
-  ["/open/.%2e/admin", "/admin"],
-  ["/../../a", "/a"],
-  ["/a/.", "/a/"],
-  ["/a/..", "/"],
-  ["/a/./b", "/a/b"],
-  ["/..a/.b", "/..a/.b"],
-  ["/%61dmin", "/admin"],
-  ["/%7Ea%2D", "/~a-"],
-  ["/a%2Fb", "/a%2Fb"],
-  ["/a%20b", "/a%20b"],
-  ["/%2561", "/%2561"],
-  ["/a\\..\\b", undefined],
-  ["/a%5c..%5cb", undefined],
-  ["/a%00", undefined],
-  ["/a%2", undefined],
-  ["/a%zz", undefined],
-  ["/a b", undefined],
-  ["/a\tb", undefined],
-  ["a", undefined],
-  ["", undefined],
-  ["*", undefined],
-])("the path of %s is %s", (target, path) => {
-  expect(requestPath(target)).toBe(path);
-});
 
 let clock = 0;
 function rule(name: string, spec: Partial<ApiRule["spec"]> = {}, namespace = "shop"): ApiRule {
@@ -289,6 +128,31 @@ describe("routes", () => {
         ],
       },
     ]);
+  });
+
+  test("that a change has left as they are stay the same objects, and no others", () => {
+    const [a, b, c] = [rule("a"), rule("b"), rule("c", { service: { name: "late", port: 80 } })];
+    const routes = (
+      more: { rules?: ApiRule[]; services?: Service[]; gateway?: IstioGateway } = {},
+    ) => routesOf(more.rules ?? [a, b, c], more.services ?? services, [more.gateway ?? kyma], own);
+    const same = (more: Parameters<typeof routes>[0]) => {
+      const before = routes();
+      const after = routes(more);
+      return before.map((each) => after.includes(each));
+    };
+    expect(same({})).toEqual([true, true, true]);
+    expect(same({ services: [...services, service("shop", "late", 80)] })).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(same({ rules: [a, { ...b, spec: { ...b.spec, timeout: 1 } }, c] })).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    expect(same({ rules: [a, c] })).toEqual([true, false, true]);
+    expect(same({ gateway: { ...kyma } })).toEqual([false, false, false]);
   });
 
   const first = rule("a1", { hosts: ["contested"] });
@@ -426,19 +290,4 @@ describe("a table of hosts", () => {
     ["example.org", undefined],
     ["", undefined],
   ])("%s is %s", (name, host) => expect(table.find(name)?.host.host).toBe(host));
-});
-
-/** A bound that holds on a busy machine; the figure itself is in bench/. */
-test("a look-up among 2,000 rules takes microseconds", () => {
-  const rules = Array.from({ length: 2_000 }, (_, n) =>
-    exposed(n % 3 === 0 ? `/a${n}/{*}/c` : n % 3 === 1 ? `/a${n}/b/c` : `/a${n}/{**}`, ["GET"]),
-  );
-  const matcher = createRuleMatcher([...rules, exposed("/{**}", ["GET"])]);
-  const once = () => {
-    const started = performance.now();
-    for (let n = 0; n < 10_000; n++) matcher.match("GET", `/a${n % 2_000}/b/c`);
-    return (performance.now() - started) / 10;
-  };
-  const best = Math.min(...Array.from({ length: 5 }, once));
-  expect(best).toBeLessThan(5);
 });

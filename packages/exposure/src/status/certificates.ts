@@ -22,6 +22,18 @@ const maxTotalBytes = 900 * 1024;
 
 /** A `kubernetes.io/tls` Secret, as it is at `now`. */
 export function inspectCertificate(secret: Secret, now: number): InspectedCertificate {
+  let known = parsed.get(secret);
+  if (!known) parsed.set(secret, (known = parse(secret)));
+  const { certificate } = known;
+  if (!certificate) return known;
+  const what = `Secret ${secret.metadata.namespace}/${secret.metadata.name}`;
+  return { ...known, ...validityOf(certificate, what, now) };
+}
+
+/** Objects do not change: what takes milliseconds is done once for each. */
+const parsed = new WeakMap<Secret, InspectedCertificate>();
+
+function parse(secret: Secret): InspectedCertificate {
   const what = `Secret ${secret.metadata.namespace}/${secret.metadata.name}`;
   const bytes = (key: string) => Buffer.from(secret.data?.[key] ?? "", "base64");
   const crt = bytes("tls.crt");
@@ -42,7 +54,7 @@ export function inspectCertificate(secret: Secret, now: number): InspectedCertif
   } catch {
     return { problem: `tls.key of ${what} is not a private key in PEM` };
   }
-  return { pair: { crt, key }, certificate, ...validityOf(certificate, what, now) };
+  return { pair: { crt, key }, certificate };
 }
 
 function validityOf(certificate: X509Certificate, what: string, now: number) {

@@ -11,7 +11,8 @@ import {
   serversFor,
   tlsMode,
 } from "../routes/gateway-hosts.ts";
-import { addressOf, certificateName, serviceProblem } from "../routes/routes-of.ts";
+import { certificateName } from "../routes/routes-of.ts";
+import { addressOf, serviceProblem } from "../routes/service-address.ts";
 import { type Failure, failure } from "../validation/failure.ts";
 import { reservedHost } from "../validation/hosts.ts";
 import { validateApiRule } from "../validation/validate.ts";

@@ -5,7 +5,16 @@ import { type AddressInfo } from "node:net";
 import * as x509 from "@peculiar/x509";
 import { createApiServer } from "@spry/apiserver";
 import { type ApiRule, apiRules, type IstioGateway, istioGateways } from "@spry/function";
-import { KubeClient, type KubeObject, type Logger, resources, silentLogger } from "@spry/kube";
+import {
+  httpsTransport,
+  KubeClient,
+  type KubeObject,
+  loadKubeconfig,
+  type Logger,
+  resources,
+  silentLogger,
+  type Transport,
+} from "@spry/kube";
 import { ensureDefinitions, exposureWebhooks, startExposure } from "../index.ts";
 
 export const systemNamespace = "kyma-system";
@@ -34,6 +43,15 @@ export async function certificateFor(host: string, days = 2): Promise<KeyPair> {
   return { crt: certificate.toString("pem"), key: x509.PemConverter.encode(key, "PRIVATE KEY") };
 }
 
+/** The embedded one; or a real one that this variable has a kubeconfig of (docs/real-apiserver.md), which keeps what is made. */
+async function openApiServer(): Promise<{ transport: Transport; close: () => Promise<void> }> {
+  const kubeconfig = process.env["SPRY_TEST_REAL_APISERVER"];
+  if (kubeconfig)
+    return { transport: httpsTransport(loadKubeconfig(kubeconfig)), close: async () => {} };
+  const api = await createApiServer({ dataDir: ":memory:" });
+  return { transport: api.transport(), close: () => api.close() };
+}
+
 export class TestPlatform implements AsyncDisposable {
   readonly client: KubeClient;
   /** Warnings and errors of the log. */
@@ -43,9 +61,9 @@ export class TestPlatform implements AsyncDisposable {
   readonly #close: (() => Promise<void> | void)[] = [];
 
   static async start(options: { before?: (client: KubeClient) => Promise<void> } = {}) {
-    const api = await createApiServer({ dataDir: ":memory:" });
-    const platform = new TestPlatform(new KubeClient(api.transport(), { fieldManager: "test" }));
-    platform.#close.push(() => api.close());
+    const { transport, close } = await openApiServer();
+    const platform = new TestPlatform(new KubeClient(transport, { fieldManager: "test" }));
+    platform.#close.push(close);
     const caBundle = await platform.#serveWebhooks();
     await options.before?.(platform.client);
     await ensureDefinitions(platform.client, caBundle);

@@ -22,7 +22,7 @@ const ofFunctions = /(?:^|\.)[^.*]+\.[^.]+\.localhost$/;
 /** What the full name of a host cannot be, whoever asks for it; undefined if it may be taken. */
 export function reservedHost(host: string): string | undefined {
   if (internal.test(host)) return "Host is reserved for Services inside the cluster";
-  if (ofFunctions.test(host) || /^\*\.[^.]+\.localhost$/.test(host))
+  if (ofFunctions.test(host) || /^\*\.(?:[^.]+\.)?localhost$/.test(host))
     return "Host is reserved for Functions: only one label may precede .localhost";
   return undefined;
 }

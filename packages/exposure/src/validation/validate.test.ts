@@ -85,7 +85,7 @@ test.each<[string, Partial<ApiRuleSpec>]>([
 
 test.each<[what: string, spec: object, message: string | RegExp]>([
   ["no hosts", { hosts: [] }, /spec.hosts in body should have at least 1 items/],
-  ["no rules", { rules: [] }, /spec.rules in body should have at least 1 items/],
+  ["no rules", { rules: [] }, "spec.rules: Invalid value: No rules defined"],
   ["a host with a port", { hosts: ["dice:80"] }, /Host must be a lowercase RFC 1123 label/],
   [
     "a host in capitals",
@@ -118,6 +118,7 @@ test.each<[what: string, spec: object, message: string | RegExp]>([
     { hosts: ["dice.shop.localhost"] },
     /spec.hosts\[0\]: .*Host is reserved for Functions: only one label may precede .localhost/,
   ],
+  ["all hosts of Functions", { hosts: ["*.localhost"] }, /Host must be a lowercase RFC 1123 label/],
   ["all hosts of a namespace", { hosts: ["*.shop.localhost"] }, /Host is reserved for Functions/],
   [
     "21 hosts",
@@ -325,6 +326,19 @@ test.each<[what: string, spec: object, message: string | RegExp]>([
   await (typeof message === "string"
     ? refused.toThrow(`APIRule.gateway.kyma-project.io "dice" is invalid: ${message}`)
     : refused.toThrow(message));
+});
+
+test("v2alpha1 is checked as v2 is", async () => {
+  const rule = {
+    apiVersion: "gateway.kyma-project.io/v2alpha1",
+    kind: "APIRule",
+    metadata: { name: "alpha", namespace: "shop" },
+    spec: { hosts: ["alpha"], gateway: "kyma-system/kyma-gateway", rules: [open] },
+  };
+  await expect(platform.apply(rule)).rejects.toThrow(/spec.rules\[0\].service: Invalid value/);
+  const service = { name: "dice", port: 80 };
+  const stored = await platform.apply({ ...rule, spec: { ...rule.spec, service } } as KubeObject);
+  expect(stored.apiVersion).toBe(rule.apiVersion);
 });
 
 describe("v1beta1", () => {
