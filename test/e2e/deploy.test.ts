@@ -63,6 +63,22 @@ describe("spry deploy", () => {
     expect(await platform.k("get function shop -o jsonpath={.metadata.generation}")).toBe("1");
   });
 
+  test("takes the place of code that another tool manages only if that is wanted", async () => {
+    const other = { apiVersion: "serverless.kyma-project.io/v1alpha2", kind: "Function" };
+    const source = { inline: { source: "exports.main = () => 'inline';" } };
+    const spec = { runtime: "nodejs24", source };
+    const manifest = { ...other, metadata: { name: "taken", namespace: "default" }, spec };
+    await platform.k("apply -f -", JSON.stringify(manifest));
+    const args = ["deploy", path.join(home, "shop"), "--name", "taken"];
+    expect(await platform.spry(args)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("has inline code as its source, which another tool manages"),
+    });
+    expect((await platform.spry([...args, "--force-conflicts"])).code).toBe(0);
+    expect(await platform.k("get function taken -o jsonpath={.spec.source.inline}")).toBe("");
+    await platform.k("delete function taken");
+  });
+
   test("takes the address of a registry that is forwarded", async () => {
     const dir = path.join(home, "shop");
     const registry = platform.endpoints.registry;

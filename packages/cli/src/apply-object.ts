@@ -6,7 +6,8 @@ import {
   type StatusError,
 } from "@spry/kube";
 
-const fieldManager = "spry-cli";
+/** Of all that the user's own commands write. */
+export const fieldManager = "spry-cli";
 
 /**
  * Writes an object by server-side apply, as the manager of all of the user's own commands. Throws a conflict (409) where another

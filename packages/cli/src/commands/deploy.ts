@@ -9,8 +9,8 @@ import {
   defaultFunction,
 } from "@spry/function";
 import { createSourceImage, RegistryError } from "@spry/image";
-import { isConflict, isNotFound, messageOf } from "@spry/kube";
-import { applyObject } from "../apply-object.ts";
+import { isConflict, isInvalid, isNotFound, messageOf } from "@spry/kube";
+import { applyObject, fieldManager } from "../apply-object.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { formatProblem, syntaxProblems } from "../deploy/check-syntax.ts";
 import { sourceRegistry } from "../deploy/source-registry.ts";
@@ -138,18 +138,33 @@ async function send<T>(address: string, push: () => Promise<T>): Promise<T> {
 }
 
 async function apply(
-  { client }: Connection,
+  connection: Connection,
   fn: Function,
   { forceConflicts = false }: DeployOptions,
 ): Promise<Function> {
+  const { client, namespace } = connection;
   const { name = "" } = fn.metadata;
+  const wayOut = "take it over with --force-conflicts, or choose another name with --name";
   try {
     return await applyObject(client, functions, fn, { forceConflicts });
   } catch (error) {
-    if (!isConflict(error)) throw error;
-    throw new UserError(
-      `function/${name} is managed by another tool: ${messageOf(error)}`,
-      "take these fields over with --force-conflicts, or choose another name with --name",
-    );
+    if (isConflict(error))
+      throw new UserError(
+        `function/${name} is managed by another tool: ${messageOf(error)}`,
+        wayOut,
+      );
+    const before = isInvalid(error) ? await functionNow(connection, name) : undefined;
+    const { inline, gitRepository } = before?.spec.source ?? {};
+    if (!inline && !gitRepository) throw error;
+    // A source that another tool manages stays where it is until it is removed by name.
+    const kind = inline ? "inline code" : "a Git repository";
+    if (!forceConflicts)
+      throw new UserError(
+        `function/${name} has ${kind} as its source, which another tool manages`,
+        wayOut,
+      );
+    const source = { ...fn.spec.source, inline: null, gitRepository: null };
+    await client.patch(functions, { namespace, name }, { spec: { source } }, { fieldManager });
+    return applyObject(client, functions, fn, { forceConflicts });
   }
 }

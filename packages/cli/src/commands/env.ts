@@ -1,11 +1,10 @@
 import { functions, reservedEnvNames } from "@spry/function";
 import { type EnvVar } from "@spry/kube";
+import { fieldManager } from "../apply-object.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
-
-const fieldManager = "spry-cli";
 
 /** Prints a Function's own variables. A value from a Secret is shown as where it is from. */
 export async function listEnv(name: string, options: GlobalOptions): Promise<void> {

@@ -1,9 +1,8 @@
 import { functions } from "@spry/function";
+import { fieldManager } from "../apply-object.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { UserError } from "../user-error.ts";
-
-const fieldManager = "spry-cli";
 
 /** Sets how many instances run; refused where the Function scales by itself. */
 export async function scale(name: string, replicas: number, options: GlobalOptions): Promise<void> {

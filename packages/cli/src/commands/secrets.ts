@@ -2,13 +2,13 @@ import { readFileSync, statSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { labels } from "@spry/function";
 import { isNotFound, resources, type Secret } from "@spry/kube";
+import { fieldManager } from "../apply-object.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
 import { age } from "./get.ts";
 
 const maxBytes = 1024 * 1024;
-const fieldManager = "spry-cli";
 
 /** Prints the namespace's Secrets and their keys, without values; those of the platform are left out. */
 export async function listSecrets(options: GlobalOptions): Promise<void> {
