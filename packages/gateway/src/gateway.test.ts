@@ -1,4 +1,5 @@
 import { type ServerResponse } from "node:http";
+import { functions } from "@spry/function";
 import { type Logger, silentLogger } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, bodyOf, type PodHandler, startBench } from "./testing/bench.ts";
@@ -153,6 +154,19 @@ describe("an answer of the gateway's own", () => {
       headers: { "x-spry-reason": "JobFailed", "retry-after": "1" },
       body: "Function default/hello is not ready: what JobFailed means\n",
     });
+  });
+
+  test("says at once that the Function was scaled to zero", async () => {
+    await bench.fn(conditions("DeploymentReady", "True") as never);
+    const hello = { namespace: "default", name: "hello" };
+    await bench.client.patch(functions, hello, { spec: { replicas: 0 } });
+    await bench.service();
+    await bench.heard();
+    const start = Date.now();
+    const answer = await bench.call();
+    expect(answer).toMatchObject({ status: 503, headers: { "x-spry-reason": "ScaledToZero" } });
+    expect(answer.body).toContain("spec.replicas is 0");
+    expect(Date.now() - start).toBeLessThan(900);
   });
 
   test("comes only after a while when the first version is on the way", async () => {

@@ -33,8 +33,7 @@ export function startSources(client: KubeClient, clock: Clock, log: Logger, sign
     functions: new Informer(client, functions, {
       ...optional,
       indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
-      // Their sources may be large, and only their conditions are of use here.
-      transform: ({ metadata, status }) => ({ metadata, status }) as Function,
+      transform: slimFunction,
     }),
     routes: new Informer(client, knative.routes, optional),
     revisions: new Informer(client, knative.revisions, { ...optional, transform: slim }),
@@ -48,6 +47,12 @@ export function startSources(client: KubeClient, clock: Clock, log: Logger, sign
     await syncedOrMissing(client, sources.routes, clock, signal);
   })();
   return { ...sources, ready };
+}
+
+/** Sources may be large, and only what explains why there is no Pod is of use here. */
+function slimFunction({ metadata, spec, status }: Function): Function {
+  const { replicas, scaleConfig, concurrency, traffic } = spec;
+  return { metadata, spec: { replicas, scaleConfig, concurrency, traffic }, status } as Function;
 }
 
 /** Without Pod templates, of which there may be thousands. */

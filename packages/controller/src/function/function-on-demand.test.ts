@@ -1,7 +1,9 @@
 /** A Function that is served on demand: its Knative Service, and the changes between the two ways of serving. */
+import { functionRevisions, knative, type Revision } from "@spry/function";
 import { resources } from "@spry/kube";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
+  createConfiguration,
   find,
   installKnative,
   kserviceOf,
@@ -136,6 +138,93 @@ test("goes back to a Deployment in the same way", async () => {
   expect(await find(platform, "dice")).toBeDefined();
   await platform.clock.advance(5_000);
   await platform.until("no Knative Service", async () => !(await find(platform, "dice")));
+});
+
+describe("traffic to revisions from the time as a Deployment", () => {
+  const edit = async (text: string, digit: string, spec: object = {}) => {
+    await platform.apply("dice", { source: { inline: { source: text } }, ...spec });
+    await platform.finishBuild("dice", digit);
+    await platform.rollOut("dice");
+    await platform.condition("dice", "Running", "DeploymentReady");
+    await platform.settle();
+  };
+  const traffic = (...revisions: number[]) => ({
+    source: { inline: { source: "two" } },
+    traffic: [
+      ...revisions.map((revision) => ({ revision, percent: 10 })),
+      { latest: true, percent: 100 - revisions.length * 10 },
+    ],
+  });
+  const revision = async (number: number): Promise<Revision | undefined> =>
+    (await platform.client.list(knative.revisions, { namespace })).items.find(
+      ({ metadata }) => metadata.name === `dice-0000${number}`,
+    );
+
+  beforeEach(async () => {
+    await edit("one", "1", { env: [{ name: "A", value: "1" }], timeoutSeconds: 7 });
+    await edit("two", "2");
+  });
+
+  test("restores them from the history, beside the Configuration's own", async () => {
+    await platform.apply("dice", {
+      ...traffic(1),
+      scaleConfig: { minReplicas: 0, maxReplicas: 4 },
+    });
+    await kserviceOf(platform, "dice");
+    await platform.settle();
+    expect(await revision(1)).toBeUndefined();
+    const configuration = await createConfiguration(platform, "dice");
+    const restored = await platform.until("revision 1", () => revision(1));
+    expect(restored.metadata.ownerReferences?.[0]).toMatchObject({
+      kind: "Configuration",
+      name: "dice",
+      uid: configuration.metadata.uid,
+      controller: true,
+    });
+    expect(restored.metadata.labels).toMatchObject({
+      "serverless.kyma-project.io/function-name": "dice",
+      "serving.knative.dev/configuration": "dice",
+      "serving.knative.dev/configurationGeneration": "0",
+      "serving.knative.dev/routingState": "pending",
+      "serving.knative.dev/service": "dice",
+    });
+    // How it is scaled is what the Function says now; all else is what it was.
+    expect(restored.metadata.annotations).toMatchObject({
+      "autoscaling.knative.dev/min-scale": "0",
+      "autoscaling.knative.dev/max-scale": "4",
+    });
+    const [container] = restored.spec.containers;
+    expect(container?.image).toMatch(/@sha256:1{64}$/);
+    expect(container?.env).toContainEqual({ name: "A", value: "1" });
+    expect(restored.spec.timeoutSeconds).toBe(12);
+  });
+
+  test("leaves alone what is there, and what the history does not have", async () => {
+    await platform.apply("dice", traffic(2, 9));
+    await kserviceOf(platform, "dice");
+    await createConfiguration(platform, "dice");
+    const restored = await platform.until("revision 2", () => revision(2));
+    await platform.apply("dice", { ...traffic(2, 1), labels: { a: "b" } });
+    await platform.until("revision 1", () => revision(1));
+    expect(await revision(9)).toBeUndefined();
+    expect((await revision(2))?.metadata.resourceVersion).toBe(restored.metadata.resourceVersion);
+  });
+
+  test("does not take a record of another Function of that name for its own", async () => {
+    const [record] = await platform.children(functionRevisions, "dice");
+    await platform.client.patch(
+      functionRevisions,
+      { namespace, name: "dice-00001" },
+      {
+        metadata: { ownerReferences: [{ ...record?.metadata.ownerReferences?.[0], uid: "other" }] },
+      },
+    );
+    await platform.apply("dice", traffic(1));
+    await kserviceOf(platform, "dice");
+    await createConfiguration(platform, "dice");
+    await platform.settle();
+    expect(await revision(1)).toBeUndefined();
+  });
 });
 
 test("without Knative's definitions it says so, and everything else goes on", async () => {

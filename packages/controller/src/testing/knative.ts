@@ -1,5 +1,5 @@
 /** What the serving room does for a Function's Knative Service, by hand. */
-import { gatewaySliceManager, knative, type KService } from "@spry/function";
+import { type Configuration, gatewaySliceManager, knative, type KService } from "@spry/function";
 import {
   type CustomResourceDefinition,
   type EndpointSlice,
@@ -35,7 +35,8 @@ function openCrd({ group, plural, kind, version }: Resource): CustomResourceDefi
 }
 
 export async function installKnative({ client }: TestPlatform): Promise<void> {
-  await client.apply(resources.customResourceDefinitions, openCrd(knative.services));
+  for (const resource of [knative.services, knative.configurations, knative.revisions])
+    await client.apply(resources.customResourceDefinitions, openCrd(resource));
 }
 
 export function kserviceOf(platform: TestPlatform, name: string): Promise<KService> {
@@ -78,6 +79,25 @@ export async function reportServing(
     },
     { subresource: "status" },
   );
+}
+
+/** The Configuration of a Function's Knative Service, as the serving room makes it. */
+export async function createConfiguration(
+  platform: TestPlatform,
+  name: string,
+): Promise<Configuration> {
+  const { metadata, spec } = await kserviceOf(platform, name);
+  return platform.client.create(knative.configurations, {
+    metadata: {
+      name,
+      namespace,
+      labels: {
+        "serving.knative.dev/service": name,
+        "serving.knative.dev/serviceUID": metadata.uid ?? "",
+      },
+    },
+    spec: { template: spec.template },
+  });
 }
 
 /** A slice of the Function's Service, that leads to the gateway or to Pods. */

@@ -14,6 +14,31 @@ module.exports = {
 SyntaxError: Unexpected end of input
     at wrapSafe (node:internal/modules/cjs/loader:1861:18)`;
 
+const ready = [configured, built, is("Running", "True", "DeploymentReady")];
+
+test.each<[string, Partial<Function["spec"]>, string, string]>([
+  [
+    "no Pods, because its replicas say so",
+    { replicas: 0 },
+    "ScaledToZero",
+    "is scaled to zero: its spec.replicas is 0, and requests do not change that",
+  ],
+  [
+    "no Pods before the first request",
+    { replicas: 0, scaleConfig: { minReplicas: 0, maxReplicas: 1 } },
+    "NoReadyEndpoint",
+    "has no Pod that is ready",
+  ],
+  ["no Pods for another reason", { replicas: 1 }, "NoReadyEndpoint", "has no Pod that is ready"],
+])("%s is told apart", (_, spec, reason, message) => {
+  const fn = { metadata: { name: "hello" }, spec, status: { conditions: ready } } as Function;
+  expect(explain("default/hello", fn, true)).toEqual({
+    state: reason === "ScaledToZero" ? "scaledToZero" : "absent",
+    reason,
+    message: `Function default/hello ${message}`,
+  });
+});
+
 test.each<[string, Conditions, string, string, string]>([
   ["nothing yet", [], "deploying", "NoReadyEndpoint", "has no Pod that is ready"],
   [

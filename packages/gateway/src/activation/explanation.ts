@@ -1,4 +1,4 @@
-import { conditionTypes, type Function } from "@spry/function";
+import { conditionTypes, type Function, isServedOnDemand } from "@spry/function";
 import { getCondition, type ObjectKey } from "@spry/kube";
 
 /** Why a Function has no Pod that could answer. */
@@ -8,9 +8,9 @@ export interface Explanation {
   message: string;
   /**
    * `deploying`: its first version is on the way; `absent`: it has run, but no Pod is ready now;
-   * `failed`: its owner must act.
+   * `failed`: its owner must act; `scaledToZero`: its replicas were set to 0, by hand or by a scaler.
    */
-  state: "deploying" | "absent" | "failed";
+  state: "deploying" | "absent" | "failed" | "scaledToZero";
 }
 
 const maxMessageLength = 300;
@@ -36,6 +36,10 @@ export function explain(key: ObjectKey, fn: Function | undefined, isPublic: bool
       message: `${name} is not ready: ${why}`,
       state: blocking.status === "False" ? "failed" : "deploying",
     };
+  }
+  if (fn?.spec.replicas === 0 && !isServedOnDemand(fn.spec)) {
+    const message = `${name} is scaled to zero: its spec.replicas is 0, and requests do not change that`;
+    return { reason: "ScaledToZero", message, state: "scaledToZero" };
   }
   const state = fn && !getCondition(conditions, "Running") ? "deploying" : "absent";
   return { reason: "NoReadyEndpoint", message: `${name} has no Pod that is ready`, state };

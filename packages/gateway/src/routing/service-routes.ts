@@ -133,7 +133,7 @@ export class ServiceRoutes {
     const { message: localMessage } = explain(key, fn, false);
     const { readyWaitMs } = this.#options;
     return {
-      patienceMs: { deploying: readyWaitMs, absent: patienceMs, failed: 0 }[state],
+      patienceMs: { deploying: readyWaitMs, absent: patienceMs, failed: 0, scaledToZero: 0 }[state],
       otherwise: notReady(reason, message, localMessage),
     };
   }

@@ -18,6 +18,11 @@ export interface DefaultSettings {
   limits: Readonly<Record<string, string>>;
 }
 
+/**
+ * Knative's is 600. A Function may have an hour (`spec.timeoutSeconds`), in both ways of serving, and on demand some seconds
+ * more for the way of the answer that its runtime gives at the limit.
+ */
+const longestSeconds = 3_605;
 const resourceNames = ["cpu", "memory", "ephemeral-storage"];
 
 export function defaultSettings(data: Readonly<Record<string, string>> = {}): DefaultSettings {
@@ -27,7 +32,7 @@ export function defaultSettings(data: Readonly<Record<string, string>> = {}): De
   const links = data["enable-service-links"]?.toLowerCase();
   const settings: DefaultSettings = {
     timeoutSeconds,
-    maxTimeoutSeconds: read.integer("max-revision-timeout-seconds", 600, seconds),
+    maxTimeoutSeconds: read.integer("max-revision-timeout-seconds", longestSeconds, seconds),
     responseStartTimeoutSeconds: read.integer(
       "revision-response-start-timeout-seconds",
       timeoutSeconds,

@@ -31,7 +31,7 @@ test.each([
   expect(formatDuration(ms)).toBe(text);
 });
 
-test("missing maps have Knative's defaults", () => {
+test("missing maps have Knative's defaults, but for the longest time of a request", () => {
   expect(autoscalerSettings()).toMatchObject({
     scaleToZero: true,
     concurrencyUtilization: 0.7,
@@ -52,7 +52,8 @@ test("missing maps have Knative's defaults", () => {
   });
   expect(defaultSettings()).toMatchObject({
     timeoutSeconds: 300,
-    maxTimeoutSeconds: 600,
+    // Ours: the longest that a Function may have (`spec.timeoutSeconds`), and the gateway's margin.
+    maxTimeoutSeconds: 3605,
     responseStartTimeoutSeconds: 300,
     idleTimeoutSeconds: 0,
     containerConcurrency: 0,
@@ -91,7 +92,7 @@ describe("is not valid:", () => {
   });
 
   test.each([
-    ["revision-timeout-seconds", "700"],
+    ["revision-timeout-seconds", "3700"],
     ["container-concurrency", "2000"],
     ["revision-cpu-request", "much"],
   ])("%s: %s of config-defaults", (key, value) => {
