@@ -32,11 +32,12 @@ function install(values: object, ...options: string[]) {
 async function present(component: string): Promise<string[]> {
   const made = /^(Pod|ReplicaSet|Endpoints) /;
   const all = await inventory(cluster.client);
-  return all.filter((each) => each.includes(component) && !made.test(each));
+  return all.filter((each) => each.includes(`-${component}`) && !made.test(each));
 }
 
-const withGateway = { gateway: { enabled: true } };
+const withoutGateway = { gateway: { enabled: false } };
 const withoutRegistry = {
+  ...withoutGateway,
   registry: { enabled: false },
   serverless: { dockerRegistry: { enableInternal: false, secretName: "mine" } },
 };
@@ -51,31 +52,31 @@ describe.skipIf(reason !== undefined)(
     });
 
     test("a component that later values leave out goes, and what others have made stays", async () => {
-      expect((await install(withGateway)).code).toBe(0);
-      expect(await present("gateway")).toHaveLength(6);
+      expect((await install({})).code).toBe(0);
+      expect(await present("gateway")).toHaveLength(8);
       const labelsOfSpry = {
         "app.kubernetes.io/part-of": "spry",
         "app.kubernetes.io/managed-by": "spry",
       };
-      const mine = { name: "gateway-of-mine", namespace: system, labels: labelsOfSpry };
+      const mine = { name: "my-gateway", namespace: system, labels: labelsOfSpry };
       await cluster.client.create(resources.serviceAccounts, { metadata: mine });
 
-      const dry = await install({}, "--dry-run");
+      const dry = await install(withoutGateway, "--dry-run");
       expect(dry.stderr).toContain("deployment/serverless-gateway would be deleted");
       expect(dry.stdout).not.toContain("serverless-gateway");
-      expect(await present("gateway")).toHaveLength(7);
+      expect(await present("gateway")).toHaveLength(9);
 
-      const { code, stderr } = await install({});
+      const { code, stderr } = await install(withoutGateway);
       expect(stderr).toContain("deployment/serverless-gateway deleted");
       expect(code).toBe(0);
-      expect(await present("gateway")).toEqual([`ServiceAccount ${system}/gateway-of-mine`]);
+      expect(await present("gateway")).toEqual([`ServiceAccount ${system}/my-gateway`]);
       expect(await present("registry")).toHaveLength(8);
     });
 
     test("the registry stays while somebody needs it, and its volume for good", async () => {
       const first = await install(withoutRegistry);
       expect(first.stderr).toMatch(
-        /deployment\/serverless-docker-registry is not .* stays: serverless kyma-system\/default says dockerRegistry.enableInternal/,
+        /deployment\/serverless-docker-registry is no .* kept: serverless kyma-system\/default says dockerRegistry.enableInternal/,
       );
       expect(await present("registry")).toHaveLength(8);
 
@@ -86,7 +87,7 @@ describe.skipIf(reason !== undefined)(
       const fn = { namespace: "default", name: "shop" };
       await cluster.client.create(resources.deployments, deploymentOf(fn));
       const second = await install(withoutRegistry);
-      expect(second.stderr).toContain("stays: the images of Functions are in it: default/shop");
+      expect(second.stderr).toContain("kept: the images of Functions are in it: default/shop");
       expect(await present("registry")).toHaveLength(8);
 
       await cluster.client.delete(resources.deployments, fn);

@@ -94,7 +94,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
   let before: string[];
   let agent: PolicyAgent | undefined;
   beforeAll(async () => {
-    await cluster.start({ moreImages: ["gateway"] });
+    await cluster.start();
     // All of the journey goes the ways that the policies leave open.
     agent = noAgent ? undefined : await cluster.enforcePolicies();
     writeFileSync(gatewayValues(), JSON.stringify({ gateway: { enabled: true } }));

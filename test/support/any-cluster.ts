@@ -39,7 +39,7 @@ async function namedCluster(kubeconfig: string): Promise<AnyCluster> {
   const scratch = mkdtempSync(path.join(tmpdir(), "named-cluster-"));
   const values = path.join(scratch, "images.json");
   const program = path.join(root, "tools/images/main.ts");
-  const only = "--only=controller,registry,builder,nodejs24";
+  const only = "--only=controller,registry,gateway,builder,nodejs24";
   const made = await run(process.execPath, [
     program,
     `--to=${registry}`,

@@ -39,7 +39,7 @@ export async function startClusterPlace(): Promise<{
   };
   try {
     const python = (await findPython("3.12")) ? ["python312", "builder-python312"] : [];
-    await cluster.start({ moreImages: ["gateway", ...python] });
+    await cluster.start({ moreImages: python });
     const npm = await startPackageMirror(cluster.hostAddress);
     const pip = await startPythonMirror(cluster.hostAddress);
     mirrors.push(npm, ...(pip ? [pip] : []));

@@ -84,7 +84,7 @@ export class InstalledCluster {
     more: readonly string[] = [],
   ): Promise<Record<string, string>> {
     const program = path.join(checkout, "tools/images/main.ts");
-    const only = `--only=${["controller", "registry", "builder", "nodejs24", ...more].join()}`;
+    const only = `--only=${["controller", "registry", "gateway", "builder", "nodejs24", ...more].join()}`;
     const to = [`--to=${this.imageRegistry}`, "--plain", `--values=${valuesFile}`];
     const credentials = `DOCKER_CONFIG=${this.#dockerConfig}`;
     const made = await run("env", [credentials, process.execPath, program, ...to, only]);
