@@ -183,7 +183,10 @@ describe("is refused:", () => {
       `pod spec support for init-containers is off, but found 1 init containers: ${at}.initContainers`,
     ],
     // Limits.
-    [kservice("hello", { timeoutSeconds: 3606 }), `expected 0 <= 3606 <= 3605: ${at}.timeoutSeconds`],
+    [
+      kservice("hello", { timeoutSeconds: 3606 }),
+      `expected 0 <= 3606 <= 3605: ${at}.timeoutSeconds`,
+    ],
     [
       kservice("hello", { containerConcurrency: 1001 }),
       `expected 0 <= 1001 <= 1000: ${at}.containerConcurrency`,
