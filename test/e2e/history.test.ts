@@ -1,14 +1,9 @@
 /** The history of Functions, and the way back: by the command, under load, over crashes. */
-import { cpSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { imagesInUse } from "@spry/controller";
-import { createRegistry } from "@spry/image";
-import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { GitHttpServer, TestRepository } from "@spry/source/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allowGitServers } from "../support/git-addresses.ts";
 import { Load } from "../support/load.ts";
+import { answering, historyOn } from "../support/history.ts";
 import { functionManifest, pause, Platform } from "../support/platform.ts";
 
 const platform = new Platform();
@@ -27,46 +22,7 @@ afterAll(async () => {
   await platform.remove();
 });
 
-interface Entry {
-  revision: number;
-  author?: string;
-  image: string;
-  source: { type: string; reference?: string; commit?: string };
-  serves: number;
-}
-
-function answering(text: string): string {
-  return `module.exports = { main: () => ${JSON.stringify(text)} };`;
-}
-
-const answers = (name: string, text: string) =>
-  platform.callUntil(`${name}.default`, ({ status, body }) => status === 200 && body === text);
-
-async function edit(name: string, text: string, spec: Record<string, unknown> = {}) {
-  await platform.k("apply -f -", functionManifest(name, answering(text), spec));
-  await answers(name, text);
-}
-
-/** Newest first. */
-async function historyOf(name: string): Promise<Entry[]> {
-  const { code, stdout, stderr } = await platform.spry(["history", name, "-o", "json"]);
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout) as Entry[];
-}
-
-const numbersOf = async (name: string) => (await historyOf(name)).map(({ revision }) => revision);
-const jobsOf = async (name: string) =>
-  (await platform.k(`get jobs -l serverless.kyma-project.io/function-name=${name} -o name`)).split(
-    "\n",
-  ).length;
-const settled = (name: string, revision: number) =>
-  platform.k(`wait --for=jsonpath={.status.revision}=${revision} function/${name} --timeout=60s`);
-
-async function rollback(name: string, ...args: string[]) {
-  const result = await platform.spry(["rollback", name, ...args]);
-  expect(result.code, result.stderr).toBe(0);
-  return result;
-}
+const { answers, edit, historyOf, jobsOf, numbersOf, rollback, settled } = historyOn(platform);
 
 async function loadOn(name: string): Promise<Load> {
   const load = new Load(Number(platform.gateway.port), `${name}.default.localhost`);
@@ -286,47 +242,4 @@ test("on demand, revision N is the Knative Revision, and a rollback loses no req
   expect(await shares()).toEqual([10, 90, 0]);
   const { stderr: note } = await rollback("lazy", "--to", "2", "--no-wait");
   expect(note).toContain("spec.traffic gives the new revision 10 % of the requests");
-});
-
-test("twenty edits leave ten revisions, whose images a cleaning keeps", async () => {
-  for (let number = 1; number <= 12; number++) await edit("many", `text ${number}`);
-  for (let number = 1; number <= 8; number++)
-    await platform.k(
-      `patch function many --type=merge -p {"spec":{"env":[{"name":"N","value":"${number}"}]}}`,
-    );
-  await expect.poll(async () => (await numbersOf("many"))[0]).toBe(20);
-  await expect.poll(() => numbersOf("many")).toEqual([20, 19, 18, 17, 16, 15, 14, 13, 12, 11]);
-
-  // Some days later: a registry on a copy of the images, told what the cluster uses.
-  const client = new KubeClient(httpsTransport(loadKubeconfig(platform.kubeconfig)));
-  const inUse = await imagesInUse(client, { runtimeImages: {}, builderImage: "none" });
-  const dir = mkdtempSync(path.join(tmpdir(), "registry-"));
-  cpSync(path.join(platform.dataDir, "registry"), dir, { recursive: true });
-  const later = { now: () => Date.now() + 3 * 24 * 3_600_000 };
-  const registry = createRegistry({ dir, clock: later, retention: { previousImages: 0 } });
-  const listening = await registry.listen({ host: "127.0.0.1", port: 0 });
-  const { manifests } = await registry.clean(inUse);
-  expect(manifests).toBeGreaterThan(0);
-  for (const { image } of await historyOf("many")) {
-    const digest = image.split("@")[1];
-    const url = `http://127.0.0.1:${listening.port}/v2/default/many/manifests/${digest}`;
-    expect((await fetch(url, { method: "HEAD" })).status).toBe(200);
-  }
-  await listening.close();
-  await registry.close();
-});
-
-test("kill -9 of the platform during a rollback: it ends as if nothing had happened", async () => {
-  await edit("crash", "one");
-  await edit("crash", "two");
-  await settled("crash", 2);
-  for (const [round, text] of ["one", "two", "one"].entries()) {
-    await rollback("crash", "--no-wait");
-    await pause(round * 40);
-    await platform.kill();
-    await platform.start();
-    await answers("crash", text);
-    await settled("crash", 3 + round);
-  }
-  expect(await numbersOf("crash")).toEqual([5, 4, 3, 2, 1]);
 });
