@@ -27,12 +27,12 @@ export function historyOn(platform: Platform) {
   return {
     answers,
     historyOf,
-    async edit(name: string, text: string, spec: Record<string, unknown> = {}) {
+    edit: async (name: string, text: string, spec: Record<string, unknown> = {}) => {
       await platform.k("apply -f -", functionManifest(name, answering(text), spec));
       await answers(name, text);
     },
     numbersOf: async (name: string) => (await historyOf(name)).map(({ revision }) => revision),
-    async jobsOf(name: string) {
+    jobsOf: async (name: string) => {
       const selector = `serverless.kyma-project.io/function-name=${name}`;
       return (await platform.k(`get jobs -l ${selector} -o name`)).split("\n").length;
     },
@@ -40,7 +40,7 @@ export function historyOn(platform: Platform) {
       platform.k(
         `wait --for=jsonpath={.status.revision}=${revision} function/${name} --timeout=60s`,
       ),
-    async rollback(name: string, ...args: string[]) {
+    rollback: async (name: string, ...args: string[]) => {
       const result = await platform.spry(["rollback", name, ...args]);
       expect(result.code, result.stderr).toBe(0);
       return result;
