@@ -78,6 +78,8 @@ beforeAll(async () => {
     service: platform.service.bind(platform),
   };
   await gateway("kyma-system/kyma-gateway", "*.local.kyma.dev");
+  // The samples expose Services of other namespaces; here those permit it (ADR 0020).
+  platform.exposable = "*";
   await certificate("istio-system/custom-tls-secret", await certificateFor("*.my.example"));
   await certificate("istio-system/example-com-tls", await certificateFor("*.example.com"));
   for (const namespace of ["default", "test", "httpbin"])

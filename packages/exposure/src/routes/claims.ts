@@ -2,12 +2,12 @@ import { type ApiRule, type ApiRuleSpec, type IstioGateway } from "@spry/functio
 import { keyOf, type ObjectKey } from "@spry/kube";
 import { specOf, v1beta1SpecOf } from "../conversion/convert.ts";
 import { reservedHost } from "../validation/hosts.ts";
-import { fullHost } from "./gateway-hosts.ts";
+import { fullHost, serversFor } from "./gateway-hosts.ts";
 
 /**
  * Which APIRule each host belongs to: the one that was created first, and of several in one second the one with the
  * smaller uid. Every reader of the same objects comes to the same result. An APIRule whose Gateway does not exist, or
- * that is being deleted, has no hosts.
+ * does not serve the host for its namespace, or that is being deleted, has none.
  */
 export function claimsOf(
   rules: Iterable<ApiRule>,
@@ -20,6 +20,8 @@ export function claimsOf(
     if (!gateway) continue;
     for (const { name } of hosts) {
       if (name === undefined || reservedHost(name) || claims.has(name)) continue;
+      // A host that the Gateway does not serve for this namespace is not this rule's to take from others.
+      if (serversFor(gateway, name, rule.metadata.namespace ?? "").length === 0) continue;
       claims.set(name, rule);
     }
   }

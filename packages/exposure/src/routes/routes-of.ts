@@ -82,15 +82,16 @@ function compute(
 ): Result {
   const services: Result["services"] = new Map();
   const result = { gateway, own, ownCertificates: options.ownCertificates, services };
+  const { namespace = "" } = rule.metadata;
   if (validateApiRule(rule).length > 0) return { ...result, hosts: [] };
   const content = contentOf(rule, (address: ServiceAddress) => {
     const key = `${address.namespace}/${address.name}`;
     const service = serviceOf(key);
     services.set(key, service);
-    return { ...address, exists: serviceProblem(service, address) === undefined };
+    return { ...address, exists: serviceProblem(service, address, namespace) === undefined };
   });
   const hosts = own.flatMap((host): ExposedHost[] => {
-    const servers = serversFor(gateway, host, rule.metadata.namespace ?? "");
+    const servers = serversFor(gateway, host, namespace);
     if (servers.length === 0) return [];
     const certificate = certificateOf(servers, gateway, options);
     return [{ host, apiRule: keyOf(rule), certificate, plainHttp: plainHttp(servers), ...content }];

@@ -94,7 +94,7 @@ function serviceFailures(rule: ApiRule, serviceOf: RelatedObjects["serviceOf"]):
     if (!service && !common) return [];
     const address = addressOf(service, common, namespace);
     const found = serviceOf(`${address.namespace}/${address.name}`);
-    const problem = serviceProblem(found, address);
+    const problem = serviceProblem(found, address, namespace);
     const path = service ? `spec.rules[${index}].service` : "spec.service";
     return problem ? [failure(path, problem)] : [];
   });

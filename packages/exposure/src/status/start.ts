@@ -12,6 +12,7 @@ import {
   sleep,
   systemClock,
 } from "@spry/kube";
+import { exposableFrom } from "../routes/service-address.ts";
 import { type DefinitionOwner, definitionOwner } from "../definitions/ensure-definitions.ts";
 import { type ExposureCaches, exposureReconciler } from "./reconciler.ts";
 
@@ -102,7 +103,9 @@ async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void
 /** What a cluster's many Services are looked at for. */
 function withPorts({ metadata, spec }: Service): Service {
   const { name, namespace = "", uid, resourceVersion } = metadata;
+  const permitted = metadata.annotations?.[exposableFrom];
   const kept = {
+    ...(permitted === undefined ? {} : { annotations: { [exposableFrom]: permitted } }),
     name,
     namespace,
     ...(uid ? { uid } : {}),

@@ -140,6 +140,31 @@ test("of two namespaces that claim one host, the first has it, and the second ge
   await statusOf("second", "other").toBe(ready);
 });
 
+test("a host of a Gateway that is for another namespace is not taken by an older rule", async () => {
+  await platform.gateway("shop/own", "shop/*.own.example");
+  const hosts = ["www.own.example"];
+  await platform.apply(rule("squatter", { hosts, gateway: "kyma-system/kyma-gateway" }, "other"));
+  await statusOf("squatter", "other").toMatch(/has no server for the host/);
+  await platform.apply(rule("owner", { hosts, gateway: "shop/own" }));
+  await statusOf("owner").toMatch(/^(?!.*occupied)/);
+});
+
+test("a Service of another namespace is exposed only if it permits that", async () => {
+  const service = { name: "private", namespace: "treasury", port: 80 };
+  const refusal =
+    /Service treasury\/private is not exposable from namespace shop: annotate it with/;
+  await platform.apply(rule("taker", { service }));
+  await statusOf("taker").toMatch(refusal);
+  // The same answer whether it exists or not.
+  await platform.service("treasury", "private", 80);
+  await platform.apply(rule("taker-too", { hosts: ["too"], service }));
+  await statusOf("taker-too").toMatch(refusal);
+  platform.exposable = "other, shop";
+  await platform.service("treasury", "private", 80);
+  platform.exposable = "";
+  await statusOf("taker").toBe(ready);
+});
+
 describe("certificates", async () => {
   const collected = async () => {
     const target = { name: certificatesSecretName, namespace: systemNamespace };

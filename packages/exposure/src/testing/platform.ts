@@ -15,6 +15,7 @@ import {
   silentLogger,
   type Transport,
 } from "@spry/kube";
+import { exposableFrom } from "../routes/service-address.ts";
 import { ensureDefinitions, exposureWebhooks, startExposure } from "../index.ts";
 
 export const systemNamespace = "kyma-system";
@@ -121,10 +122,13 @@ export class TestPlatform implements AsyncDisposable {
     await this.client.apply(resources.namespaces, { metadata: { name } });
   }
 
+  /** From which namespaces the next Services may be exposed. */
+  exposable = "";
+
   async service(namespace: string, name: string, ...ports: number[]): Promise<void> {
     await this.namespace(namespace);
     await this.client.apply(resources.services, {
-      metadata: { name, namespace },
+      metadata: { name, namespace, annotations: { [exposableFrom]: this.exposable } },
       spec: { ports: ports.map((port) => ({ port, name: `p${port}` })) },
     });
   }
