@@ -1,21 +1,20 @@
 /** Functions from zero: the first byte after a cold start, a burst, what idle ones cost, and what the scaler does. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { loadavg } from "node:os";
 import { type Function, functions, knative } from "@spry/function";
 import { httpsTransport, KubeClient, loadKubeconfig, resources } from "@spry/kube";
 import { functionManifest, pause, Platform } from "../test/support/platform.ts";
-import { measureUnit, timeLine } from "./figures.ts";
+import { measureUnit, quantile, timeLine } from "./figures.ts";
 import { mb, memoryOf } from "./memory.ts";
 
-const coldStarts = 20;
+const coldStarts = Number(process.env["BENCH_COLD"] ?? 20);
 const idleServices = Number(process.env["BENCH_IDLE"] ?? 1000);
 const burst = 200;
 const annotations = { "autoscaling.knative.dev/window": "6s" };
 const scaleConfig = { minReplicas: 0, maxReplicas: 3 };
 
 export async function run(): Promise<void> {
-  const unit = measureUnit();
-  console.log(`ν = ${unit.toFixed(1)} ms\n`);
   const platform = new Platform();
   await platform.start();
   try {
@@ -23,15 +22,10 @@ export async function run(): Promise<void> {
     await configureScaler(client);
     await apply(client, "node", "nodejs24", `module.exports = { main: () => "x" };`);
     await apply(client, "python", "python312", `def main(event, context):\n    return "x"\n`);
-    console.log(
-      timeLine("Node.js, first byte from zero", await cold(platform, client, "node"), unit, 4),
-    );
-    const python = await cold(platform, client, "python");
-    console.log(timeLine("Python, first byte from zero", python, unit, 8));
+    await cold(platform, client, "");
     await bursts(platform, client);
     await idle(platform, client);
-    const crowded = await cold(platform, client, "node");
-    console.log(timeLine(`Node.js, with ${idleServices} others at zero`, crowded, unit, 4));
+    await cold(platform, client, `, ${idleServices} others at zero`);
   } finally {
     await platform.remove();
   }
@@ -50,18 +44,36 @@ async function apply(client: KubeClient, name: string, runtime: string, source: 
   await client.apply(functions, JSON.parse(functionManifest(name, source, spec)) as Function);
 }
 
-/** Milliseconds from a request at zero to its answer, which is one packet. */
-async function cold(platform: Platform, client: KubeClient, name: string): Promise<number[]> {
-  await platform.callUntil(`${name}.default`, ({ status }) => status === 200);
-  const times: number[] = [];
+/**
+ * Milliseconds from a request at zero to its answer, which is one packet. ν is measured between the requests: on a machine that
+ * does other things, too, only what was measured in the same seconds can be compared.
+ */
+async function cold(platform: Platform, client: KubeClient, where: string): Promise<void> {
+  const names = ["node", "python"];
+  const times: Record<string, number[]> = { node: [], python: [] };
+  const units: number[] = [];
+  for (const name of names)
+    await platform.callUntil(`${name}.default`, ({ status }) => status === 200);
   for (let round = 0; round < coldStarts; round++) {
-    await atZero(client, name);
-    const begin = performance.now();
-    const { status, body } = await platform.call(`${name}.default`);
-    times.push(performance.now() - begin);
-    if (status !== 200) throw new Error(`${name} answered ${status} from zero: ${body}`);
+    for (const name of names) await atZero(client, name);
+    // The end of the old Pods is not part of the next ones' start.
+    await pause(300);
+    for (const name of names) {
+      const begin = performance.now();
+      const { status, body } = await platform.call(`${name}.default`);
+      times[name]?.push(performance.now() - begin);
+      if (status !== 200) throw new Error(`${name} answered ${status} from zero: ${body}`);
+      units.push(measureUnit(3));
+    }
   }
-  return times;
+  const unit = quantile(units, 0.5);
+  console.log(
+    `ν = ${unit.toFixed(1)} ms, load average ${loadavg()
+      .map((each) => each.toFixed(1))
+      .join(" ")}`,
+  );
+  console.log(timeLine(`Node.js, first byte from zero${where}`, times["node"] ?? [], unit, 4));
+  console.log(timeLine(`Python, first byte from zero${where}`, times["python"] ?? [], unit, 8));
 }
 
 async function atZero(client: KubeClient, name: string): Promise<void> {
@@ -71,8 +83,6 @@ async function atZero(client: KubeClient, name: string): Promise<void> {
     if (items.length === 0) break;
     await pause(100);
   }
-  // The end of the old Pod is not part of the next one's start.
-  await pause(300);
 }
 
 async function bursts(platform: Platform, client: KubeClient): Promise<void> {

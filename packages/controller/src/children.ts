@@ -38,13 +38,15 @@ export function isRefusal(error: unknown): boolean {
 /**
  * Brings the child to its desired state. Nothing is written if it already is: its annotation says that
  * it was last written from the same desired object, and it still contains that. The digest alone would
- * miss what others changed, the comparison alone what is no longer desired.
+ * miss what others changed, the comparison alone what is no longer desired. `written` may carry over what the observed
+ * child has.
  */
 export async function ensureChild<T extends KubeObject>(
   client: KubeClient,
   informer: Informer<T>,
   fn: Function,
   desired: T & DesiredChild,
+  options: { written?: (complete: T, observed: T) => T } = {},
 ): Promise<{ object: T; change: "none" | "created" | "updated" }> {
   const { resource } = informer;
   const { namespace, name } = desired.metadata;
@@ -61,7 +63,8 @@ export async function ensureChild<T extends KubeObject>(
   if (observed && last === complete.metadata.annotations?.[annotations.desired]) {
     if (contains(observed, complete)) return { object: observed, change: "none" };
   }
-  const object = await client.apply(resource, complete, { fieldManager: managedBy });
+  const written = (observed && options.written?.(complete, observed)) ?? complete;
+  const object = await client.apply(resource, written, { fieldManager: managedBy });
   return { object, change: observed ? "updated" : "created" };
 }
 

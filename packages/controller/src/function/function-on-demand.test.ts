@@ -85,6 +85,33 @@ test("traffic names revisions by their numbers", async () => {
   ]);
 });
 
+test("other traffic leaves the template of its revision as Knative has completed it", async () => {
+  await platform.apply("dice", { ...fromZero, timeoutSeconds: 400 });
+  await platform.finishBuild("dice");
+  const { spec } = await kserviceOf(platform, "dice");
+  // Otherwise Knative's default ends requests without a response after 300 s.
+  expect(spec.template.spec).toMatchObject({ responseStartTimeoutSeconds: 405 });
+  const [container] = spec.template.spec.containers;
+  const completed = { ...container, tty: false };
+  await platform.client.patch(
+    knative.services,
+    { namespace, name: "dice" },
+    { spec: { template: { spec: { containers: [completed] } } } },
+  );
+  await platform.settle();
+  await platform.apply("dice", {
+    ...fromZero,
+    timeoutSeconds: 400,
+    traffic: [{ revision: 1, percent: 100 }],
+  });
+  const changed = await platform.until("other traffic", async () => {
+    const kservice = await kserviceOf(platform, "dice");
+    return kservice.spec.traffic?.[0]?.revisionName === "dice-00001" && kservice;
+  });
+  expect(changed.spec.template.metadata?.name).toBe("dice-00001");
+  expect(changed.spec.template.spec.containers[0]).toHaveProperty("tty", false);
+});
+
 test("takes over from a Deployment step by step: nothing goes before its successor has the requests", async () => {
   await platform.running("dice");
   await writeSlice(platform, "dice", "pods");

@@ -58,6 +58,8 @@ export function desiredKService(
           enableServiceLinks: false,
           containerConcurrency: concurrency.limit ?? 0,
           timeoutSeconds: timeoutSeconds + timeoutMarginSeconds,
+          // A handler may take all of its time before the first byte; Knative's default is 300 s, however long the request.
+          responseStartTimeoutSeconds: timeoutSeconds + timeoutMarginSeconds,
           containers: [container(fn, settings, inputs)],
           volumes: functionVolumes(fn),
         },

@@ -1,7 +1,8 @@
 /** The stages of a Function that is served on demand, by a Knative Service (docs/adr/0018-serving-from-zero.md). */
-import { knative } from "@spry/function";
+import { knative, type KService } from "@spry/function";
 import { isControlledBy, resources } from "@spry/kube";
 import { deleteIfThere, ensureChild } from "../../children.ts";
+import { contains } from "../../contains.ts";
 import { desiredKService } from "../desired/kservice.ts";
 import { desiredService } from "../desired/service.ts";
 import { isServing } from "../serving/kservice-state.ts";
@@ -37,13 +38,28 @@ export const serveOnDemand: Stage = {
       if (revision === undefined) throw new Error(`serving ${key}: it has no revision`);
       const inputs = { ...builtOf(draft), revision, references: await references.digest(key, fn) };
       const desired = desiredKService(fn, settings, inputs);
-      draft.kservice = (await ensureChild(client, caches.kservices, fn, desired)).object;
+      const written = withSameTemplate;
+      draft.kservice = (
+        await ensureChild(client, caches.kservices, fn, desired, { written })
+      ).object;
       return done;
     } catch (error) {
       return refused(error, "DeploymentFailed");
     }
   },
 };
+
+/**
+ * A template keeps what Knative has completed in it for as long as its name stays: a Revision never changes, and the webhook
+ * refuses a template of the same name that lacks a default.
+ */
+function withSameTemplate(complete: KService, observed: KService): KService {
+  const { template } = observed.spec;
+  const isSame =
+    template.metadata?.name === complete.spec.template.metadata?.name &&
+    contains(template, complete.spec.template);
+  return isSame ? { ...complete, spec: { ...complete.spec, template } } : complete;
+}
 
 /**
  * Gives the requests to the Knative Service once it serves, in an order in which each of them finds Pods: the selector goes, and
