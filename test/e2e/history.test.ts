@@ -6,25 +6,23 @@ import { imagesInUse } from "@spry/controller";
 import { createRegistry } from "@spry/image";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { GitHttpServer, TestRepository } from "@spry/source/testing";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
+import { enginePlatform } from "../support/engine.ts";
 import { allowGitServers } from "../support/git-addresses.ts";
 import { Load } from "../support/load.ts";
-import { functionManifest, pause, Platform } from "../support/platform.ts";
+import { functionManifest, pause } from "../support/platform.ts";
 
-const platform = new Platform();
 const repository = new TestRepository();
 let server: GitHttpServer;
 
-beforeAll(async () => {
-  await platform.start();
-  await allowGitServers(platform, [platform.hostAddress]);
+const platform = enginePlatform(async (started) => {
+  await allowGitServers(started, [started.hostAddress]);
   repository.commit({ "handler.js": answering("first"), "package.json": "{}" });
-  server = await GitHttpServer.start({ root: repository.root, host: platform.hostAddress });
+  server = await GitHttpServer.start({ root: repository.root, host: started.hostAddress });
 });
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
   repository[Symbol.dispose]();
-  await platform.remove();
 });
 
 interface Entry {
@@ -69,7 +67,7 @@ async function rollback(name: string, ...args: string[]) {
 }
 
 async function loadOn(name: string): Promise<Load> {
-  const load = new Load(Number(platform.gateway.port), `${name}.default.localhost`);
+  const load = new Load(platform.gateway, `${name}.default.localhost`);
   load.start(100);
   return load;
 }
@@ -301,7 +299,7 @@ test("twenty edits leave ten revisions, whose images a cleaning keeps", async ()
   const client = new KubeClient(httpsTransport(loadKubeconfig(platform.kubeconfig)));
   const inUse = await imagesInUse(client, { runtimeImages: {}, builderImage: "none" });
   const dir = mkdtempSync(path.join(tmpdir(), "registry-"));
-  cpSync(path.join(platform.dataDir, "registry"), dir, { recursive: true });
+  cpSync(platform.registryDirectory(), dir, { recursive: true });
   const later = { now: () => Date.now() + 3 * 24 * 3_600_000 };
   const registry = createRegistry({ dir, clock: later, retention: { previousImages: 0 } });
   const listening = await registry.listen({ host: "127.0.0.1", port: 0 });
@@ -316,15 +314,14 @@ test("twenty edits leave ten revisions, whose images a cleaning keeps", async ()
   await registry.close();
 });
 
-test("kill -9 of the platform during a rollback: it ends as if nothing had happened", async () => {
+test("kill -9 of the platform, or of the controllers of a cluster, during a rollback: it ends as if nothing had happened", async () => {
   await edit("crash", "one");
   await edit("crash", "two");
   await settled("crash", 2);
   for (const [round, text] of ["one", "two", "one"].entries()) {
     await rollback("crash", "--no-wait");
     await pause(round * 40);
-    await platform.kill();
-    await platform.start();
+    await platform.crash();
     await answers("crash", text);
     await settled("crash", 3 + round);
   }
