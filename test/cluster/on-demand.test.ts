@@ -3,12 +3,14 @@ import { randomBytes } from "node:crypto";
 import { type Function, functions, knative } from "@spry/function";
 import { resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { controllerAccount, onDemandRules } from "../../packages/cli/src/install/access.ts";
 import { gatewayName } from "../../packages/cli/src/install/gateway.ts";
 import { findProgram } from "../../packages/machine/src/network/pods/commands.ts";
 import { Load } from "../support/client-pod.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { functionManifest, run } from "../support/platform.ts";
 import { type PolicyAgent } from "../support/policy-agent.ts";
+import { rightsMissing, rightsUnused } from "../support/rights.ts";
 import { impatientServing } from "../support/serving-settings.ts";
 
 const reason = whyNoInstallation();
@@ -136,6 +138,13 @@ describe.skipIf(reason !== undefined)(`on demand${reason ? ` (skipped: ${reason}
     expect(answers).toContain("version 4");
   }, 400_000);
 
+  test("the controller's rights for this are what it asks for: no less, and no more", async () => {
+    const asked = cluster.asked(`${system}:${controllerAccount}`);
+    expect(rightsMissing(asked)).toEqual([]);
+    const unused = rightsUnused(asked, onDemandRules);
+    expect(unused.filter((right) => !onlySometimes.has(right))).toEqual([]);
+  });
+
   test("the whole of it can be uninstalled, the definitions included", async () => {
     const { code, stderr } = await cluster.spry("uninstall", "--functions", "delete");
     expect(stderr).toContain("Spry is uninstalled.");
@@ -144,3 +153,10 @@ describe.skipIf(reason !== undefined)(`on demand${reason ? ` (skipped: ${reason}
     expect(items.map(({ metadata }) => metadata.name)).toEqual([]);
   }, 240_000);
 });
+
+/** Rights for what happens rarely, each with its occasion. */
+const onlySometimes = new Set([
+  // A Knative that others install takes over, and our webhooks go.
+  "delete admissionregistration.k8s.io/mutatingwebhookconfigurations",
+  "delete admissionregistration.k8s.io/validatingwebhookconfigurations",
+]);
