@@ -5,17 +5,13 @@ import path from "node:path";
 import { imagesInUse } from "@spry/controller";
 import { createRegistry } from "@spry/image";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { enginePlatform } from "../support/engine.ts";
 import { historyOn } from "../support/history.ts";
-import { pause, Platform } from "../support/platform.ts";
+import { pause } from "../support/platform.ts";
 
-const platform = new Platform();
+const platform = enginePlatform();
 const { answers, edit, historyOf, numbersOf, rollback, settled } = historyOn(platform);
-
-beforeAll(async () => {
-  await platform.start();
-});
-afterAll(() => platform.remove());
 
 test("twenty edits leave ten revisions, whose images a cleaning keeps", async () => {
   for (let number = 1; number <= 12; number++) await edit("many", `text ${number}`);
@@ -30,7 +26,7 @@ test("twenty edits leave ten revisions, whose images a cleaning keeps", async ()
   const client = new KubeClient(httpsTransport(loadKubeconfig(platform.kubeconfig)));
   const inUse = await imagesInUse(client, { runtimeImages: {}, builderImage: "none" });
   const dir = mkdtempSync(path.join(tmpdir(), "registry-"));
-  cpSync(path.join(platform.dataDir, "registry"), dir, { recursive: true });
+  cpSync(platform.registryDirectory(), dir, { recursive: true });
   const later = { now: () => Date.now() + 3 * 24 * 3_600_000 };
   const registry = createRegistry({ dir, clock: later, retention: { previousImages: 0 } });
   const listening = await registry.listen({ host: "127.0.0.1", port: 0 });
@@ -45,15 +41,14 @@ test("twenty edits leave ten revisions, whose images a cleaning keeps", async ()
   await registry.close();
 });
 
-test("kill -9 of the platform during a rollback: it ends as if nothing had happened", async () => {
+test("kill -9 of the platform, or of the controllers of a cluster, during a rollback: it ends as if nothing had happened", async () => {
   await edit("crash", "one");
   await edit("crash", "two");
   await settled("crash", 2);
   for (const [round, text] of ["one", "two", "one"].entries()) {
     await rollback("crash", "--no-wait");
     await pause(round * 40);
-    await platform.kill();
-    await platform.start();
+    await platform.crash();
     await answers("crash", text);
     await settled("crash", 3 + round);
   }

@@ -1,31 +1,29 @@
 /** The history of Functions, and the way back: by the command, under load, over crashes. */
 import { GitHttpServer, TestRepository } from "@spry/source/testing";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
+import { enginePlatform } from "../support/engine.ts";
 import { allowGitServers } from "../support/git-addresses.ts";
 import { Load } from "../support/load.ts";
 import { answering, historyOn } from "../support/history.ts";
-import { functionManifest, pause, Platform } from "../support/platform.ts";
+import { functionManifest, pause } from "../support/platform.ts";
 
-const platform = new Platform();
 const repository = new TestRepository();
 let server: GitHttpServer;
 
-beforeAll(async () => {
-  await platform.start();
-  await allowGitServers(platform, [platform.hostAddress]);
+const platform = enginePlatform(async (started) => {
+  await allowGitServers(started, [started.hostAddress]);
   repository.commit({ "handler.js": answering("first"), "package.json": "{}" });
-  server = await GitHttpServer.start({ root: repository.root, host: platform.hostAddress });
+  server = await GitHttpServer.start({ root: repository.root, host: started.hostAddress });
 });
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
   repository[Symbol.dispose]();
-  await platform.remove();
 });
 
 const { answers, edit, historyOf, jobsOf, numbersOf, rollback, settled } = historyOn(platform);
 
 async function loadOn(name: string): Promise<Load> {
-  const load = new Load(Number(platform.gateway.port), `${name}.default.localhost`);
+  const load = new Load(platform.gateway, `${name}.default.localhost`);
   load.start(100);
   return load;
 }

@@ -1,10 +1,19 @@
-/** Knative Services on one machine: from zero and back, traffic, and callers inside, with the image of a Function. */
-import { beforeAll, describe, expect, test } from "vitest";
+/** Knative Services on either engine: from zero and back, traffic, and callers inside, with the image of a Function. */
+import { describe, expect, test } from "vitest";
 import { rounds } from "@spry/test-kit";
+import { enginePlatform } from "../support/engine.ts";
 import { Load } from "../support/load.ts";
-import { functionManifest, pause, Platform } from "../support/platform.ts";
+import { functionManifest, pause } from "../support/platform.ts";
+import { impatientServing } from "../support/serving-settings.ts";
 
-const platform = new Platform();
+const platform = enginePlatform(async (started) => {
+  await started.k("apply -f -", functionManifest("made", source));
+  await started.k("wait --for=condition=Running function/made --timeout=60s");
+  image = await started.k(
+    "get deployment made -o jsonpath={.spec.template.spec.containers[0].image}",
+  );
+  await started.k("apply -f -", impatientServing);
+});
 const source = `module.exports = {
   main: async (event) => {
     const url = event.extensions.request.query.call;
@@ -36,7 +45,8 @@ function kservice(name: string, options: ServiceOptions = {}): string {
     spec: {
       template: {
         metadata: { annotations: { "autoscaling.knative.dev/window": "6s", ...annotations } },
-        spec: { containers: [{ image, env }], ...spec },
+        // Whose Pods may pull the namespace's images.
+        spec: { serviceAccountName: "serverless-function", containers: [{ image, env }], ...spec },
       },
       ...(traffic ? { traffic } : {}),
     },
@@ -57,18 +67,6 @@ async function until(ask: () => Promise<string>, answer: string): Promise<void> 
 }
 
 const atZero = (revision: string) => until(() => replicas(revision), "0");
-
-beforeAll(async () => {
-  await platform.start();
-  await platform.k("apply -f -", functionManifest("made", source));
-  await platform.k("wait --for=condition=Running function/made --timeout=60s");
-  image = await platform.k(
-    "get deployment made -o jsonpath={.spec.template.spec.containers[0].image}",
-  );
-  const grace = "--from-literal=scale-to-zero-grace-period=0s";
-  await platform.k(`create configmap config-autoscaler -n knative-serving ${grace}`);
-  return () => platform.remove();
-}, 120_000);
 
 // Each of them waits for windows to pass.
 describe.concurrent("from zero and back", () => {
@@ -120,7 +118,7 @@ describe("traffic", () => {
     const steady = { "autoscaling.knative.dev/min-scale": "1" };
     await platform.k("apply -f -", kservice("change", { annotations: steady }));
     await ready("change");
-    const load = new Load(Number(platform.gateway.port), "change.default.localhost");
+    const load = new Load(platform.gateway, "change.default.localhost");
     load.start(100);
     for (const answer of ["two", "three"]) {
       await pause(500);

@@ -3,17 +3,11 @@ import { describe, expect, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
 import { type Answer } from "../support/calls.ts";
 import { functionManifest, pause } from "../support/platform.ts";
+import { impatientServing } from "../support/serving-settings.ts";
 import { untilTrue } from "../support/until-true.ts";
 
-/** Without the time that Knative's scaler otherwise waits in addition to the window. */
-const impatient = {
-  apiVersion: "v1",
-  kind: "ConfigMap",
-  metadata: { name: "config-autoscaler", namespace: "knative-serving" },
-  data: { "scale-to-zero-grace-period": "0s" },
-};
 const platform = enginePlatform(async (started) => {
-  await started.k("apply -f -", JSON.stringify(impatient));
+  await started.k("apply -f -", impatientServing);
 });
 
 const scaleConfig = { minReplicas: 0, maxReplicas: 3 };

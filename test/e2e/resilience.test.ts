@@ -17,10 +17,7 @@ describe(`${edits} edits under 200 requests per second`, () => {
   test("lose no request", async () => {
     await platform.k("apply -f -", functionManifest("busy", answering("v0")));
     await platform.callUntil("busy.default", ({ body }) => body === "v0");
-    const load = new Load(
-      Number(new URL(platform.endpoints.gateway).port),
-      "busy.default.localhost",
-    );
+    const load = new Load(platform.gateway, "busy.default.localhost");
     load.start(200);
     for (let edit = 1; edit <= edits; edit++) {
       await platform.k("apply -f -", functionManifest("busy", answering(`v${edit}`)));

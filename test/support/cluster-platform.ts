@@ -27,6 +27,7 @@ export class ClusterPlatform {
   async remove(): Promise<void> {
     const everywhere = "--all --all-namespaces --ignore-not-found";
     await this.k(`delete functions ${everywhere} --timeout=120s`);
+    await this.k(`delete ksvc ${everywhere} --timeout=120s`);
     const namespaces = (await this.k("get namespaces -o name")).trim().split("\n");
     for (const each of namespaces) {
       const name = each.replace("namespace/", "");
@@ -96,8 +97,23 @@ export class ClusterPlatform {
     return (await this.kubectl(args)).stdout;
   }
 
+  /** Of the volumes that there are, the one that its claim has got. */
+  registryDirectory(): string {
+    const volumes = this.registryFiles().map((file) =>
+      path.relative(this.#place().registryFiles, file),
+    );
+    return path.join(this.#place().registryFiles, volumes[0]?.split(path.sep)[0] ?? "");
+  }
+
   registryFiles(): string[] {
     return filesBelow(this.#place().registryFiles);
+  }
+
+  /** Every controller ends without a word, the leader among them; others come up. */
+  async crash(): Promise<void> {
+    const which = "-n kyma-system -l app.kubernetes.io/name=serverless-controller";
+    await this.k(`delete pods ${which} --force --grace-period=0`);
+    await this.k("rollout status deployment/serverless-controller -n kyma-system --timeout=60s");
   }
 
   /** What is on the node's disk because of Pods. */

@@ -1,5 +1,6 @@
 /** What tests of a Function's history do again and again. */
 import { expect } from "vitest";
+import { type ClusterPlatform } from "./cluster-platform.ts";
 import { functionManifest, type Platform } from "./platform.ts";
 
 /** An entry of `spry history -o json`. */
@@ -15,7 +16,7 @@ export function answering(text: string): string {
   return `module.exports = { main: () => ${JSON.stringify(text)} };`;
 }
 
-export function historyOn(platform: Platform) {
+export function historyOn(platform: Platform | ClusterPlatform) {
   const answers = (name: string, text: string) =>
     platform.callUntil(`${name}.default`, ({ status, body }) => status === 200 && body === text);
   /** Newest first. */

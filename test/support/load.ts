@@ -2,7 +2,7 @@ import { Agent, request } from "node:http";
 
 /** An open loop: requests leave on time, however long answers take. */
 export class Load {
-  readonly #port: number;
+  readonly #gateway: URL;
   readonly #host: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
   readonly #underway = new Set<Promise<void>>();
@@ -11,8 +11,8 @@ export class Load {
   readonly seen = new Set<string>();
   answered = 0;
 
-  constructor(port: number, host: string) {
-    this.#port = port;
+  constructor(gateway: URL, host: string) {
+    this.#gateway = gateway;
     this.#host = host;
   }
 
@@ -37,6 +37,7 @@ export class Load {
   }
 
   #send(method: string): Promise<void> {
+    const { hostname, port } = this.#gateway;
     return new Promise((resolve) => {
       const fail = (why: string) => {
         this.failures.push(`${method}: ${why}`);
@@ -44,8 +45,8 @@ export class Load {
       };
       const sent = request(
         {
-          host: "127.0.0.1",
-          port: this.#port,
+          host: hostname === "localhost" ? "127.0.0.1" : hostname,
+          port,
           method,
           headers: { host: this.#host },
           agent: this.#agent,

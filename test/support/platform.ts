@@ -111,8 +111,12 @@ export class Platform {
     return this.output;
   }
 
+  registryDirectory(): string {
+    return path.join(this.dataDir, "registry");
+  }
+
   registryFiles(): string[] {
-    return filesBelow(path.join(this.dataDir, "registry"));
+    return filesBelow(this.registryDirectory());
   }
 
   /** What is on disk because of Pods. */
@@ -133,6 +137,12 @@ export class Platform {
   async kill(): Promise<void> {
     this.#child?.kill("SIGKILL");
     await this.#exited;
+  }
+
+  /** Without a word, and back again. */
+  async crash(): Promise<void> {
+    await this.kill();
+    await this.start();
   }
 
   async remove(): Promise<void> {

@@ -235,7 +235,7 @@ export class KubeClient {
     const init: RequestInit = { method, headers };
     if (options.body !== undefined) {
       headers["content-type"] = options.contentType ?? "application/json";
-      init.body = JSON.stringify(options.body);
+      init.body = goJson(options.body);
     }
     if (options.signal) init.signal = options.signal;
     const response = await this.transport(new Request(transportOrigin + path, init));
@@ -287,4 +287,15 @@ async function statusErrorOf(
   }
   const message = `${method} ${path.split("?")[0]}: ${response.status} ${text.slice(0, 200).trim()}`;
   return new StatusError({ code: response.status, message });
+}
+
+/**
+ * As Go's `encoding/json` writes it. Kubernetes keeps the text of a field without a schema (`data` of a ControllerRevision)
+ * and refuses any later patch, even of a label, when its own text for the same value differs.
+ */
+function goJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

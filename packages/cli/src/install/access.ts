@@ -29,8 +29,12 @@ export const rule = (apiGroup: string, resources: string[], ...verbs: string[]):
 const servingKinds = Object.values(knative).map(({ plural }) => plural);
 const webhookKinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
-/** Knative Serving: its objects, their children, and its definitions and webhooks, which the leader installs. */
-const servingRules: Rule[] = [
+/**
+ * For what is served on demand: Knative Serving's objects, their children, and its definitions and webhooks, which the
+ * leader installs. A Function owns a Knative Service; between the two ways of serving, endpoints are cleaned up.
+ */
+export const onDemandRules: Rule[] = [
+  rule("", ["endpoints"], "delete"),
   rule(knative.services.group, servingKinds, ...reading, "create", "patch", "delete"),
   rule(
     knative.services.group,
@@ -63,10 +67,6 @@ export const clusterRules: Rule[] = [
   rule("", ["events"], "list", "create", "patch"),
   rule("apps", ["deployments"], "get", "list", "watch", "create", "patch", "delete"),
   rule("apps", ["controllerrevisions"], "get", "list", "watch", "create", "delete"),
-  // A Function that is served on demand owns a Knative Service; between the two ways of serving, endpoints are cleaned up.
-  rule(knative.services.group, ["services"], "get", "list", "watch", "create", "patch", "delete"),
-  rule("", ["endpoints"], "delete"),
-  rule("discovery.k8s.io", ["endpointslices"], "list", "delete"),
   rule("batch", ["jobs"], "list", "watch", "create", "delete"),
   rule(
     "autoscaling",
@@ -107,7 +107,7 @@ export const clusterRules: Rule[] = [
       validatingConfigurationName,
     ],
   },
-  ...servingRules,
+  ...onDemandRules,
 ];
 
 /** In Spry's own namespace. */

@@ -1,0 +1,162 @@
+/** Functions that are served on demand, on a real cluster: callers by kube-proxy, and what serves them ends in turn. */
+import { randomBytes } from "node:crypto";
+import { type Function, functions, knative } from "@spry/function";
+import { resources } from "@spry/kube";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { controllerAccount, onDemandRules } from "../../packages/cli/src/install/access.ts";
+import { gatewayName } from "../../packages/cli/src/install/gateway.ts";
+import { findProgram } from "../../packages/machine/src/network/pods/commands.ts";
+import { Load } from "../support/client-pod.ts";
+import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
+import { functionManifest, run } from "../support/platform.ts";
+import { type PolicyAgent } from "../support/policy-agent.ts";
+import { rightsMissing, rightsUnused } from "../support/rights.ts";
+import { impatientServing } from "../support/serving-settings.ts";
+
+const reason = whyNoInstallation();
+const cluster = new InstalledCluster();
+const system = "kyma-system";
+const namespace = `demand-${randomBytes(3).toString("hex")}`;
+const target = { namespace, name: "zero" };
+const patience = { timeout: 90_000, interval: 250 };
+
+const scaleConfig = { minReplicas: 0, maxReplicas: 3 };
+/** The shortest window that Knative permits. */
+const annotations = { "autoscaling.knative.dev/window": "6s" };
+
+async function apply(name: string, version: number, spec: object): Promise<void> {
+  const source = `module.exports = { main: () => "version ${version}" };`;
+  const fn = JSON.parse(functionManifest(name, source, { ...spec }, { namespace })) as Function;
+  await cluster.client.apply(functions, fn, { fieldManager: "test" });
+}
+
+const podsOf = async (name: string) => {
+  const labelSelector = `serving.knative.dev/service=${name}`;
+  return (await cluster.client.list(resources.pods, { namespace, labelSelector })).items.length;
+};
+const atZero = () => expect.poll(() => podsOf("zero"), patience).toBe(0);
+
+/** One request from the client's Pod, without another attempt. */
+const ask = (url: string) =>
+  cluster.inClient(
+    namespace,
+    `fetch("${url}").then((r) => r.text()).then((t) => console.log(t), (e) => console.log(String(e.cause ?? e)))`,
+  );
+
+async function leader(): Promise<string> {
+  const { items } = await cluster.client.list(resources.leases, { namespace: system });
+  return items[0]?.spec?.holderIdentity ?? "";
+}
+
+describe.skipIf(reason !== undefined)(`on demand${reason ? ` (skipped: ${reason})` : ""}`, () => {
+  let agent: PolicyAgent | undefined;
+
+  beforeAll(async () => {
+    await cluster.start();
+    // Callers, and the leader's way to the counts, go where the policies leave a way open.
+    agent = findProgram("nft") ? await cluster.enforcePolicies() : undefined;
+    const { code, stderr } = await cluster.install();
+    if (code !== 0) throw new Error(stderr);
+    const kubectl = ["--kubeconfig", cluster.kubeconfig, "apply", "-f", "-"];
+    await run("kubectl", kubectl, impatientServing);
+    const level = { "pod-security.kubernetes.io/enforce": "restricted" };
+    await cluster.client.create(resources.namespaces, {
+      metadata: { name: namespace, labels: level },
+    });
+    await cluster.startClient(namespace);
+    await apply("zero", 1, { scaleConfig, annotations });
+    await cluster.untilRunning(namespace, "zero");
+  }, 600_000);
+  afterAll(() => cluster.stop(), 60_000);
+
+  test("at zero it is reached by its short name, its full names and its ClusterIP", async () => {
+    const { spec } = await cluster.client.get(resources.services, target);
+    const hosts = ["zero", `zero.${namespace}`, `zero.${namespace}.svc.cluster.local`];
+    for (const host of [...hosts, spec?.clusterIP]) {
+      await atZero();
+      expect(await ask(`http://${host}/`), host).toBe("version 1");
+    }
+    expect(agent?.failures ?? []).toEqual([]);
+  }, 300_000);
+
+  test("the leader is killed while a request waits for the first Pod: its successor starts one", async () => {
+    await atZero();
+    const name = await leader();
+    const killed = { gracePeriodSeconds: 0 };
+    await cluster.client.delete(resources.pods, { namespace: system, name }, killed);
+    expect(await ask("http://zero/")).toBe("version 1");
+    expect(await leader()).not.toBe(name);
+  }, 120_000);
+
+  test("gateways leave and come: callers inside are all answered", async () => {
+    const load = await Load.start(cluster, namespace, "zero");
+    const gateways = async () => {
+      const labelSelector = `app.kubernetes.io/name=${gatewayName}`;
+      const { items } = await cluster.client.list(resources.pods, {
+        namespace: system,
+        labelSelector,
+      });
+      return items.map(({ metadata }) => metadata.name ?? "");
+    };
+    const before = await gateways();
+    const annotation = { "kubectl.kubernetes.io/restartedAt": new Date().toISOString() };
+    await cluster.client.patch(
+      resources.deployments,
+      { namespace: system, name: gatewayName },
+      { spec: { template: { metadata: { annotations: annotation } } } },
+    );
+    const left = async () => (await gateways()).filter((each) => before.includes(each));
+    await expect.poll(left, patience).toEqual([]);
+    const { ok, bad } = await load.stop();
+    expect(bad).toEqual([]);
+    expect(ok).toBeGreaterThan(50);
+  }, 240_000);
+
+  test("changes between the two ways of serving lose no request to its Service", async () => {
+    await apply("switch", 1, { replicas: 1 });
+    await cluster.untilRunning(namespace, "switch");
+    await cluster.call(namespace, "switch");
+    const load = await Load.start(cluster, namespace, "switch");
+    const services = async () =>
+      (await cluster.client.list(knative.services, { namespace })).items
+        .map(({ metadata }) => metadata.name)
+        .includes("switch");
+    const deployments = async () =>
+      (await cluster.client.list(resources.deployments, { namespace })).items
+        .map(({ metadata }) => metadata.name)
+        .includes("switch");
+    for (let version = 2; version <= 5; version++) {
+      const onDemand = version % 2 === 0;
+      await apply("switch", version, onDemand ? { scaleConfig, annotations } : { replicas: 1 });
+      await expect.poll(services, patience).toBe(onDemand);
+      await expect.poll(deployments, patience).toBe(!onDemand);
+      await cluster.untilRunning(namespace, "switch");
+    }
+    const { ok, bad, answers } = await load.stop();
+    expect(bad).toEqual([]);
+    expect(ok).toBeGreaterThan(100);
+    expect(answers).toContain("version 4");
+  }, 400_000);
+
+  test("the controller's rights for this are what it asks for: no less, and no more", async () => {
+    const asked = cluster.asked(`${system}:${controllerAccount}`);
+    expect(rightsMissing(asked)).toEqual([]);
+    const unused = rightsUnused(asked, onDemandRules);
+    expect(unused.filter((right) => !onlySometimes.has(right))).toEqual([]);
+  });
+
+  test("the whole of it can be uninstalled, the definitions included", async () => {
+    const { code, stderr } = await cluster.spry("uninstall", "--functions", "delete");
+    expect(stderr).toContain("Spry is uninstalled.");
+    expect(code).toBe(0);
+    const { items } = await cluster.client.list(resources.customResourceDefinitions);
+    expect(items.map(({ metadata }) => metadata.name)).toEqual([]);
+  }, 240_000);
+});
+
+/** Rights for what happens rarely, each with its occasion. */
+const onlySometimes = new Set([
+  // A Knative that others install takes over, and our webhooks go.
+  "delete admissionregistration.k8s.io/mutatingwebhookconfigurations",
+  "delete admissionregistration.k8s.io/validatingwebhookconfigurations",
+]);
