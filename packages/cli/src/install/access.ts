@@ -136,7 +136,10 @@ export function accessObjects(namespace: string): InstalledObject[] {
   ];
 }
 
-/** Who may view or edit a namespace may do so with Functions, too (docs/compatibility.md#user-roles). */
+/**
+ * Who may view or edit a namespace may do so with Functions, too; nobody configures the platform by these roles
+ * (docs/compatibility.md#user-roles).
+ */
 export function aggregatedRoles(): InstalledObject[] {
   const toView = "rbac.authorization.k8s.io/aggregate-to-view";
   const toEdit = "rbac.authorization.k8s.io/aggregate-to-edit";
@@ -172,10 +175,7 @@ export function aggregatedRoles(): InstalledObject[] {
     role("kyma-apirules-view", all, [rule(apiRules.group, ruleParts, ...reading)]),
     role("kyma-apirules-edit", [toEdit, toAdmin], [rule(apiRules.group, ["apirules"], ...writing)]),
     role("kyma-serverless-view", all, [rule(serverlesses.group, serverlessParts, ...reading)]),
-    role(
-      "kyma-serverless-edit",
-      [toEdit, toAdmin],
-      [rule(serverlesses.group, ["serverlesses"], ...writing)],
-    ),
+    // It configures the platform for everybody: administrators bind it, in the platform's namespace.
+    role("kyma-serverless-edit", [], [rule(serverlesses.group, ["serverlesses"], ...writing)]),
   ];
 }

@@ -78,7 +78,9 @@ async function whyRegistryIsNeeded(
   client: KubeClient,
   namespace: string,
 ): Promise<string | undefined> {
-  const { items: configurations } = await client.list(serverlesses).catch(noneIfUnknown);
+  const { items: configurations } = await client
+    .list(serverlesses, { namespace })
+    .catch(noneIfUnknown);
   const user = configurations.find(({ spec }) => spec?.dockerRegistry?.enableInternal !== false);
   if (user) {
     const { namespace: where, name } = user.metadata;

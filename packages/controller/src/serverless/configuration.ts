@@ -29,14 +29,9 @@ export type ConfigurationResult = { configuration: Configuration } | { errors: s
 /**
  * The controller's configuration by a Serverless object's spec, on top of what the installation says. An empty
  * text counts as not set. `functionRequeueDuration` is how often Git references are checked: nothing else
- * of a Function is looked at by the clock. `namespace` is the object's: who may edit some namespace may create one there, so
- * what lowers everybody's safety counts only in the platform's own.
+ * of a Function is looked at by the clock.
  */
-export function configurationOf(
-  base: ControllerConfig,
-  spec: ServerlessSpec,
-  namespace?: string,
-): ConfigurationResult {
+export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): ConfigurationResult {
   const errors: string[] = [];
   const read = <T>(
     field: keyof ServerlessSpec,
@@ -97,9 +92,6 @@ export function configurationOf(
     if (url && !isHttpUrl(url)) errors.push(`spec.${field}.endpoint: not an http(s) URL`);
   }
   const gitAllowedAddresses = spec.gitAllowedAddresses ?? [];
-  const system = base.baseNamespace ?? "kyma-system";
-  if (gitAllowedAddresses.length > 0 && namespace !== undefined && namespace !== system)
-    errors.push(`spec.gitAllowedAddresses: only an object in the namespace ${system} may set it`);
   for (const [i, entry] of gitAllowedAddresses.entries()) {
     const problem = allowedAddressProblem(entry);
     if (problem) errors.push(`spec.gitAllowedAddresses[${i}]: ${JSON.stringify(entry)} ${problem}`);

@@ -4,10 +4,10 @@ import { functionCrd, functions } from "@spry/function";
 import { KubeClient, resources, type Secret } from "@spry/kube";
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
 import { settings } from "../testing/objects.ts";
-import { configurationOf, durationMs } from "./configuration.ts";
+import { type Configuration, configurationOf, durationMs } from "./configuration.ts";
 import { serverlessCrd } from "./crd.ts";
 import { Remarks } from "./remarks.ts";
-import { startServerlessController } from "./start.ts";
+import { startServerlessController, watchConfiguration } from "./start.ts";
 import { deletionHook, type Serverless, serverlesses, type ServerlessSpec } from "./types.ts";
 
 const base = settings;
@@ -67,14 +67,6 @@ describe("a spec becomes the controller's configuration", () => {
     expect("errors" in result && result.errors).toEqual([expect.stringContaining(field)]);
   });
 
-  test("Git servers inside are allowed by the platform's own namespace only", () => {
-    const spec = { gitAllowedAddresses: ["0.0.0.0/0"] };
-    expect("errors" in configurationOf(base, spec, "kyma-system")).toBe(false);
-    expect(configurationOf(base, spec, "shop")).toEqual({
-      errors: ["spec.gitAllowedAddresses: only an object in the namespace kyma-system may set it"],
-    });
-  });
-
   test.each([
     ["5m", 300_000],
     ["1h30m", 5_400_000],
@@ -98,30 +90,32 @@ describe("a cluster with Serverless objects", () => {
     client = new KubeClient(api.transport(), { fieldManager: "test" });
     for (const each of [functionCrd(), serverlessCrd()])
       await client.apply(resources.customResourceDefinitions, each);
-    await client.apply(resources.namespaces, { metadata: { name: namespace } });
+    for (const name of [namespace, "shop"])
+      await client.apply(resources.namespaces, { metadata: { name } });
   });
   afterAll(() => api.close());
-  beforeEach(() => {
+  function start(): void {
     stop = new AbortController();
     const signal = stop.signal;
     remarks = new Remarks();
     const more = { internalRegistry: registry, remarks };
     ended = startServerlessController({ client, config: base, ...more, signal });
-  });
+  }
+  beforeEach(start);
   afterEach(async () => {
     stop.abort();
     await ended;
     const { items } = await client.list(serverlesses);
     for (const { metadata } of items) {
-      const target = { namespace, name: metadata.name ?? "" };
+      const target = { namespace: metadata.namespace, name: metadata.name ?? "" };
       await client.delete(serverlesses, target);
       const freed = { metadata: { finalizers: [] } };
       if (metadata.finalizers) await client.patch(serverlesses, target, freed);
     }
   });
 
-  const create = (name: string, spec: ServerlessSpec = {}) =>
-    client.create<Serverless>(serverlesses, { metadata: { name, namespace }, spec });
+  const create = (name: string, spec: ServerlessSpec = {}, where = namespace) =>
+    client.create<Serverless>(serverlesses, { metadata: { name, namespace: where }, spec });
   const get = (name: string) => client.get(serverlesses, { namespace, name });
   const state = async (name: string) => {
     const { status } = await get(name);
@@ -160,6 +154,81 @@ describe("a cluster with Serverless objects", () => {
       .toBe("Warning False undefined Configured=False/ServerlessDuplicated");
     await client.delete(serverlesses, { namespace, name: "first" });
     await expect.poll(() => state("second"), patience).toMatch(/^Ready True internal/);
+  });
+
+  test("an object outside the platform's namespace has no effect, and says where it would", async () => {
+    const used: (string | undefined)[] = [];
+    const onChange = ({ config }: Configuration) => void used.push(config.traceCollectorEndpoint);
+    void watchConfiguration({ client, config: base, onChange, signal: stop.signal });
+    await create("theirs", { tracing: { endpoint: "http://evil" } }, "shop");
+    const theirs = async () =>
+      (await client.get(serverlesses, { namespace: "shop", name: "theirs" })).status;
+    await expect.poll(async () => (await theirs())?.served, patience).toBe("False");
+    expect(await theirs()).toMatchObject({
+      state: "Warning",
+      conditions: [
+        {
+          type: "Configured",
+          status: "False",
+          reason: "ConfigurationErr",
+          message:
+            "a Serverless object takes effect only in the namespace kyma-system, where the platform's administrators configure it: create it there",
+        },
+      ],
+    });
+    // Neither its age nor what its status has said so far keeps the administrator's from taking effect.
+    const stored = await client.get(serverlesses, { namespace: "shop", name: "theirs" });
+    await client.update(
+      serverlesses,
+      { ...stored, status: { served: "True" } },
+      { subresource: "status" },
+    );
+    await create("default", { tracing: { endpoint: "http://otel" } });
+    await expect.poll(() => state("default"), patience).toMatch(/^Ready True internal/);
+    expect((await get("default")).status?.tracingEndpoint).toBe("http://otel");
+    await expect.poll(async () => (await theirs())?.served, patience).toBe("False");
+    await expect.poll(() => used.at(-1), patience).toBe("http://otel");
+    expect(used).not.toContain("http://evil");
+    await client.delete(serverlesses, { namespace: "shop", name: "theirs" });
+    const left = async () => (await client.list(serverlesses, { namespace: "shop" })).items.length;
+    await expect.poll(left, patience).toBe(0);
+  });
+
+  const fn = (name: string) => ({
+    metadata: { name, namespace: "shop" },
+    spec: { runtime: "nodejs24", source: { inline: { source: "x" } } },
+  });
+
+  test.each<[string, ServerlessSpec]>([
+    ["a registry that is missing", { dockerRegistry: { enableInternal: false } }],
+    ["a value that cannot be used", { logLevel: "loud" }],
+  ])("Functions are reconciled by a controller that starts under %s", async (_, spec) => {
+    stop.abort();
+    await ended;
+    await create("default", spec);
+    start();
+    await expect.poll(() => state("default"), patience).toMatch(/^Error True .*ConfigurationErr$/);
+    await client.create(functions, fn("under"));
+    const target = { namespace: "shop", name: "under" };
+    const observed = async () => (await client.get(functions, target)).status?.observedGeneration;
+    await expect.poll(observed, { ...patience, timeout: 5_000 }).toBe(1);
+    await client.delete(functions, target);
+  });
+
+  test("… and under an object whose deletion waits", async () => {
+    await create("default");
+    await expect.poll(() => state("default"), patience).toMatch(/^Ready/);
+    await client.create(functions, fn("first"));
+    await client.delete(serverlesses, { namespace, name: "default" });
+    await expect.poll(() => state("default"), patience).toMatch(/DeletionErr$/);
+    stop.abort();
+    await ended;
+    start();
+    await client.create(functions, fn("under"));
+    const target = { namespace: "shop", name: "under" };
+    const observed = async () => (await client.get(functions, target)).status?.observedGeneration;
+    await expect.poll(observed, { ...patience, timeout: 5_000 }).toBe(1);
+    for (const name of ["first", "under"]) await client.delete(functions, { ...target, name });
   });
 
   test("an external registry is taken from the Secret that is named", async () => {

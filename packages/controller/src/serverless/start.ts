@@ -152,11 +152,12 @@ export async function watchConfiguration(options: {
   signal: AbortSignal;
 }): Promise<void> {
   const { client, config, onChange, log = silentLogger, signal } = options;
-  const informer = new Informer(client, serverlesses, { log });
+  const namespace = settingsOf(config).baseNamespace;
+  const informer = new Informer(client, serverlesses, { namespace, log });
   let last = "";
   const look = () => {
-    const served = servedOf([...informer.list()]);
-    const result = configurationOf(config, served?.spec ?? {}, served?.metadata.namespace);
+    const served = servedOf([...informer.list()], namespace);
+    const result = configurationOf(config, served?.spec ?? {});
     if ("errors" in result) return;
     const digest = digestOf(result.configuration);
     if (digest === last) return;
