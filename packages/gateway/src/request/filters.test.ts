@@ -48,13 +48,13 @@ test.each<[string, Filter, Passage, object]>([
     "host",
     host,
     passage({}, { host: "open.default.localhost:80" }),
-    { key: "default/open", isExternal: true },
+    { key: "default/open" },
   ],
   [
     "host",
     host,
     passage({}, { host: "x", key: "default/local" }),
-    { key: "default/local", isExternal: false },
+    { key: "default/local" },
   ],
   [
     "route",
