@@ -3,6 +3,7 @@ import { closeSync, writeSync } from "node:fs";
 import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
 import { createLogger } from "./logger.ts";
+import { countsTokenVariable, readCountsToken } from "./platform/counts-token.ts";
 
 /** `own`: where Services that are served on demand have their addresses or ports (ADR 0018). */
 const [kubeconfig, host = "127.0.0.1", port = "0", ...own] = process.argv.slice(2);
@@ -22,7 +23,9 @@ function report(line: string): void {
 try {
   const config = loadKubeconfig(kubeconfig);
   const client = new KubeClient(httpsTransport(config));
-  const gateway = createGateway({ client, log, inside: { own } });
+  const tokenFile = process.env[countsTokenVariable];
+  const countsToken = () => (tokenFile ? readCountsToken(tokenFile) : undefined);
+  const gateway = createGateway({ client, log, inside: { own }, countsToken });
   const server = await gateway.listen({ host, port: Number(port) });
   const admin = await gateway.listenAdmin({ host, port: 0 });
   await gateway.ready;

@@ -2,7 +2,7 @@ import { type ServerResponse } from "node:http";
 import { type CountsLine, knative } from "@spry/function";
 import { ManualClock } from "@spry/kube";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Bench, startBench } from "./testing/bench.ts";
+import { type Bench, countsToken, startBench } from "./testing/bench.ts";
 
 let bench: Bench;
 let clock: ManualClock;
@@ -28,7 +28,10 @@ afterEach(async () => {
 async function listen() {
   const admin = await bench.kit.listenAdmin({ host: "127.0.0.1", port: 0 });
   const abort = new AbortController();
-  const response = await fetch(`http://127.0.0.1:${admin.port}/counts`, { signal: abort.signal });
+  const response = await fetch(`http://127.0.0.1:${admin.port}/counts`, {
+    headers: { authorization: `Bearer ${countsToken}` },
+    signal: abort.signal,
+  });
   const received: (CountsLine | undefined)[] = [];
   const reading = (async () => {
     let rest = "";

@@ -16,6 +16,7 @@ import { type Entrance } from "./inside/entrance.ts";
 import { Entrances, type InsideOptions } from "./inside/entrances.ts";
 import { createAdminServer } from "./metrics/admin-server.ts";
 import { Counts } from "./metrics/counts.ts";
+import { CountsAccess, type TokenSource } from "./metrics/counts-access.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { KnativeRoutes } from "./routing/knative-routes.ts";
 import { RouteTable } from "./routing/route-table.ts";
@@ -35,6 +36,8 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   drainMs?: number;
   /** Listens for callers inside the cluster where EndpointSlices say so, from the first `listen` on. */
   inside?: InsideOptions;
+  /** What a scaler must know to read the counts; without it, nobody may. */
+  countsToken?: TokenSource;
 }
 
 export interface Gateway {
@@ -104,7 +107,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       };
     },
     async listenAdmin(address) {
-      const server = createAdminServer(metrics, counts, ready);
+      const access = new CountsAccess(options.countsToken, clock, log);
+      const deps = { metrics, counts, access, ready };
+      const server = createAdminServer(deps, isLoopback(address.host));
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };
     },

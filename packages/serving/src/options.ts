@@ -4,6 +4,8 @@ export interface ServingOptions {
   client: KubeClient;
   /** The administrative URLs of the gateways that run now; asked again when a connection ends, and every second. */
   gateways: () => readonly string[] | Promise<readonly string[]>;
+  /** What gateways want to have before they show their counts; asked for each connection. */
+  countsToken?: () => string | Promise<string>;
   /** Where callers inside the cluster reach gateways; undefined leaves Services without endpoints. */
   callers?: GatewayAddressing | undefined;
   /** What the URLs of Routes end in, as `localhost`, and the port that they name if it is not 80. */

@@ -158,7 +158,7 @@ function startScaler(
   caches: Caches,
   settings: SettingsWatch,
 ): Promise<void>[] {
-  const { client, clock, log, gateways, signal } = options;
+  const { client, clock, log, gateways, countsToken, signal } = options;
   const scaler: Scaler = new Scaler({
     client,
     caches,
@@ -169,6 +169,7 @@ function startScaler(
   });
   const counts = new CountsClient({
     gateways,
+    token: countsToken,
     onLine: (source, line) => scaler.take(source, line),
     onGone: (source) => scaler.drop(source),
     clock,

@@ -28,6 +28,7 @@ import {
 import { keepServing } from "@spry/serving";
 import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
+import { ensureCountsToken } from "./counts-token.ts";
 import { GatewayPods } from "./gateway-pods.ts";
 import { installedImages } from "./installed-images.ts";
 import { ensureRegistryKey } from "./registry-key.ts";
@@ -148,6 +149,7 @@ async function lead(options: {
     keepServing({
       client,
       gateways: () => gateways.adminUrls,
+      countsToken: () => ensureCountsToken(client, namespace),
       callers: { kind: "port", addresses: () => gateways.addresses },
       domain: { name: "svc.cluster.local" },
       onOwnership: (ownership) => remarkOwnership(remarks, ownership),

@@ -2,6 +2,7 @@
 import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
+import { readCountsToken } from "./counts-token.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
 
 /** Together with `leaveMs`, and as long again for EndpointSlices, less than the Pod's grace period of 30 s. */
@@ -12,8 +13,17 @@ const log = createLogger({ name: "gateway" });
 void runProgram(log, async (signal) => {
   const client = new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry-gateway" });
   const own = process.env["POD_IP"];
+  const namespace = process.env["POD_NAMESPACE"] ?? "";
+  const countsToken = () => readCountsToken(client, namespace);
   const inside = own ? { own: [own], bind: "0.0.0.0" } : undefined;
-  const gateway = createGateway({ client, log, leaveMs, drainMs, ...(inside && { inside }) });
+  const gateway = createGateway({
+    client,
+    log,
+    leaveMs,
+    drainMs,
+    countsToken,
+    ...(inside && { inside }),
+  });
   const admin = await gateway.listenAdmin({ host: "0.0.0.0", port: 8090 });
   const server = await gateway.listen({ host: "0.0.0.0", port: 8080 });
   await gateway.ready;

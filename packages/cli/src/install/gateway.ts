@@ -7,6 +7,7 @@ import {
   knative,
 } from "@spry/function";
 import { gatewayPorts } from "@spry/serving";
+import { countsTokenName } from "../in-cluster/counts-token.ts";
 import { rule, type Rule } from "./access.ts";
 import {
   containerSecurityContext,
@@ -33,8 +34,9 @@ export const gatewayExposureRules = [
   rule(istioGateways.group, ["gateways"], "list", "watch"),
 ];
 
-/** In Spry's own namespace: the certificates that Gateways name, and no other Secret. */
+/** In Spry's own namespace: the certificates that Gateways name, the scaler's token, and no other Secret. */
 export const gatewayNamespaceRules: Rule[] = [
+  { ...rule("", ["secrets"], "get"), resourceNames: [countsTokenName] },
   { ...rule("", ["secrets"], "get", "list", "watch"), resourceNames: [certificatesSecretName] },
 ];
 
@@ -119,7 +121,13 @@ function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
               { name: "admin", containerPort: 8090 },
             ],
             // Its own address in the EndpointSlices that lead callers to it.
-            env: [{ name: "POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }],
+            env: [
+              { name: "POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } },
+              {
+                name: "POD_NAMESPACE",
+                valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
+              },
+            ],
             startupProbe: { ...probe("/readyz"), periodSeconds: 1, failureThreshold: 60 },
             readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },
             livenessProbe: { ...probe("/healthz"), periodSeconds: 20, timeoutSeconds: 10 },

@@ -1,6 +1,6 @@
 /** The gateway's process outlives its platform; none of them may be left behind unseen. */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type ApiServer, createApiServer } from "@spry/apiserver";
@@ -8,6 +8,7 @@ import { KubeClient, silentLogger } from "@spry/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { gatewayProgram } from "../programs.ts";
 import { ensureCertificates } from "./certificates.ts";
+import { ensureCountsToken } from "./counts-token.ts";
 import { readJson } from "./data-dir.ts";
 import { endGateway, startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
@@ -37,6 +38,7 @@ const start = (config: string) =>
     dataDir: dir,
     logFile: path.join(dir, "gateway.log"),
     kubeconfig: config,
+    countsTokenFile: ensureCountsToken(dir).file,
     host: "127.0.0.1",
     port: 0,
     callerAddresses: ["127.96.0.0/12"],
@@ -68,6 +70,13 @@ test("one that never became ready is replaced by the next start", async () => {
   const gateway = await start(kubeconfig);
   expect(isAlive(record)).toBe(false);
   expect(recorded()?.port).toBe(gateway.port);
+  const { file, token } = ensureCountsToken(dir);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const url = `http://127.0.0.1:${gateway.adminPort}/counts`;
+  expect((await fetch(url)).status).toBe(401);
+  const counts = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+  expect(counts.status).toBe(200);
+  await counts.body?.cancel();
   await gateway.stop();
 });
 

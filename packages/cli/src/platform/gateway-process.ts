@@ -13,6 +13,7 @@ import { type Readable } from "node:stream";
 import { type Logger } from "@spry/kube";
 import { gatewayProgram, nodeOptions } from "../programs.ts";
 import { UserError } from "../user-error.ts";
+import { countsTokenVariable } from "./counts-token.ts";
 import { readJson, writeAtomically } from "./data-dir.ts";
 import { identify, isAlive, type ProcessIdentity, signal } from "./process-identity.ts";
 
@@ -20,6 +21,8 @@ export interface GatewayOptions {
   dataDir: string;
   logFile: string;
   kubeconfig: string;
+  /** What its counts are read with (counts-token.ts). */
+  countsTokenFile: string;
   host: string;
   /** 0 picks a free port. */
   port: number;
@@ -107,7 +110,11 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
   const child = spawn(process.execPath, args, {
     detached: true,
     stdio: ["ignore", log, log, "pipe"],
-    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] },
+    env: {
+      PATH: process.env["PATH"],
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+      [countsTokenVariable]: options.countsTokenFile,
+    },
   });
   closeSync(log);
   child.once("error", (error) => child.stdio[3]?.destroy(error));

@@ -36,6 +36,7 @@ import { version } from "../version.ts";
 import { ensureCertificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
+import { ensureCountsToken } from "./counts-token.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
 import {
   controllerIdentity,
@@ -184,6 +185,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       kubeconfigFor({ ...credentials, user: "gateway", client: certificates.gateway }),
       0o600,
     );
+    const counts = ensureCountsToken(dataDir.root);
     const startGateway = async () => {
       await applySystemObjects(client);
       const process = await occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
@@ -191,6 +193,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
           dataDir: dataDir.root,
           logFile: path.join(dataDir.logs, "gateway.log"),
           kubeconfig: gatewayKubeconfig,
+          countsTokenFile: counts.file,
           host,
           port,
           callerAddresses: callerAddresses(sandbox),
@@ -198,6 +201,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
             version,
             apiServer,
             hashOf(certificates.gateway.cert),
+            hashOf(counts.token),
             sandbox.hostAddress,
           ].join(" "),
           log,
@@ -287,6 +291,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       keepServing({
         client: controllerClient,
         gateways: () => [`http://${host}:${gateway.adminPort}`],
+        countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
         onOwnership: (ownership) => remarkOwnership(remarks, ownership),

@@ -84,7 +84,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       host: "",
       path: "",
       key: entrance?.service ?? "",
-      isExternal: false,
+      isExternal: entrance === undefined,
       route: undefined,
       destination: undefined,
     };

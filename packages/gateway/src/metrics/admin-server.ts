@@ -1,31 +1,68 @@
 import * as http from "node:http";
 import { countsPath } from "@spry/function";
 import { type Counts, type CountsWriter } from "./counts.ts";
+import { type CountsAccess } from "./counts-access.ts";
 import { type GatewayMetrics } from "./gateway-metrics.ts";
 
 /** A scaler that reads so slowly is disconnected. */
 const maxUnreadBytes = 4 * 1024 ** 2;
+/** For a request's whole head. */
+const headTimeoutMs = 5_000;
+/** What programs of this machine call a loopback address, a port aside. */
+const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 interface Page {
   status: number;
   body: string;
 }
 
-/** `/metrics`, `/healthz`, `/readyz` and `/counts`, for a port that is not for the public. */
-export function createAdminServer(
-  metrics: GatewayMetrics,
-  counts: Counts,
-  ready: Promise<void>,
-): http.Server {
+export interface AdminServerDeps {
+  metrics: GatewayMetrics;
+  counts: Counts;
+  access: CountsAccess;
+  ready: Promise<void>;
+}
+
+/**
+ * `/metrics`, `/healthz`, `/readyz` and `/counts`, for a port that is not for the public. `isLoopback`: it has a loopback
+ * address, and other names than that one's are refused: a page could have them in a browser of this machine (DNS rebinding).
+ */
+export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): http.Server {
+  const { metrics, counts, access, ready } = deps;
   let isReady = false;
   void ready.then(() => (isReady = true));
-  return http.createServer((request, response) => {
-    if (request.url === countsPath) return streamCounts(counts, response);
-    const page = pageOf(request.url ?? "", metrics, isReady);
-    response.writeHead(page.status, { "content-type": "text/plain; version=0.0.4" });
-    response.end(page.body);
+  const options = {
+    headersTimeout: headTimeoutMs,
+    requestTimeout: headTimeoutMs,
+    connectionsCheckingInterval: headTimeoutMs,
+  };
+  return http.createServer(options, (request, response) => {
+    const { url = "", headers } = request;
+    const send = ({ status, body }: Page) => {
+      const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
+      response.writeHead(status, { "content-type": "text/plain; version=0.0.4", ...challenge });
+      response.end(body);
+    };
+    if (isLoopback && !loopbackHost.test(headers.host ?? "")) return send(misdirected);
+    if (url !== countsPath) return send(pageOf(url, metrics, isReady));
+    const answer = async () => {
+      const isAllowed = await access.allows(headers.authorization);
+      if (response.destroyed) return;
+      if (isAllowed) streamCounts(counts, response);
+      else send(unauthorized);
+    };
+    void answer();
   });
 }
+
+const misdirected: Page = {
+  status: 421,
+  body: "this address is called localhost, 127.0.0.1 or [::1], and has no other name\n",
+};
+const unauthorized: Page = {
+  status: 401,
+  body: `${countsPath} needs the header Authorization: Bearer, with the token that the platform gives its scaler\n`,
+};
 
 function pageOf(url: string, metrics: GatewayMetrics, isReady: boolean): Page {
   if (url === "/metrics") return { status: 200, body: metrics.render() };

@@ -44,18 +44,8 @@ function passage(headers: Record<string, string>, known: Partial<Passage> = {}):
 
 test.each<[string, Filter, Passage, object]>([
   ["head", head, passage({ host: "h" }), { host: "h", path: "/a?b" }],
-  [
-    "host",
-    host,
-    passage({}, { host: "open.default.localhost:80" }),
-    { key: "default/open", isExternal: true },
-  ],
-  [
-    "host",
-    host,
-    passage({}, { host: "x", key: "default/local" }),
-    { key: "default/local", isExternal: false },
-  ],
+  ["host", host, passage({}, { host: "open.default.localhost:80" }), { key: "default/open" }],
+  ["host", host, passage({}, { host: "x", key: "default/local" }), { key: "default/local" }],
   [
     "route",
     route,

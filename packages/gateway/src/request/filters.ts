@@ -31,7 +31,6 @@ export const host: Filter = (passage) => {
   const name = parseHost(passage.host);
   if (!name) return unknownHost(passage.host);
   passage.key = name.key;
-  passage.isExternal = name.isExternal;
   return undefined;
 };
 

@@ -43,7 +43,8 @@ export interface Passage {
   path: string;
   /** What its host stands for, or the address that it has come to. */
   key: ObjectKey;
-  isExternal: boolean;
+  /** Whether it was sent to the address for everybody, and not to one that only callers in the cluster are given. */
+  readonly isExternal: boolean;
   route: Route | undefined;
   destination: Destination | undefined;
 }

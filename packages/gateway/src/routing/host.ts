@@ -4,13 +4,13 @@ import { type ObjectKey } from "@spry/kube";
 export interface HostName {
   /** `namespace/name` of a Service or Route, or `namespace/tag-name`. */
   key: ObjectKey;
-  /** Whether clients outside the cluster use it: one that Routes which are `cluster-local` do not have. */
-  isExternal: boolean;
 }
 
-const externalSuffix = ".localhost";
-/** What the hosts of Functions end in: from outside, and as a Service is called from inside. */
-const suffixes = [externalSuffix, ".svc.cluster.local", ".svc"];
+/**
+ * What the hosts of Functions end in. All of them may come from anywhere: where a request comes from is what it was sent
+ * to (`Passage.isExternal`), not what it says of itself.
+ */
+const suffixes = [".localhost", ".svc.cluster.local", ".svc"];
 /** A DNS name is never longer. */
 const maxHostLength = 253;
 
@@ -30,7 +30,7 @@ export function parseHost(header: string): HostName | undefined {
     const namespace = host.slice(dot + 1, -suffix.length);
     const name = host.slice(0, dot);
     if (!isLabel(name) || !isLabel(namespace)) return undefined;
-    return { key: `${namespace}/${name}`, isExternal: suffix === externalSuffix };
+    return { key: `${namespace}/${name}` };
   }
   return undefined;
 }

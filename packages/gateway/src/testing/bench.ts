@@ -58,6 +58,9 @@ export interface CallOptions {
   agent?: http.Agent;
 }
 
+/** What the gateway wants to have before it shows its counts. */
+export const countsToken = "token-of-the-test";
+
 let lastAddress = 10;
 
 /** `withKnative`: whether its definitions are installed from the start. */
@@ -71,7 +74,12 @@ export async function startBench({
   if (withKnative) await defineKnative(client);
   const network = new Network(api.transport());
   const watching = new KubeClient((request) => network.send(request));
-  const kit = createGateway({ client: watching, drainMs: 500, ...options });
+  const kit = createGateway({
+    client: watching,
+    drainMs: 500,
+    countsToken: () => countsToken,
+    ...options,
+  });
   const gateway = await kit.listen({ host: "127.0.0.1", port: 0 });
   const pods: TestPod[] = [];
   const bench: Bench = {

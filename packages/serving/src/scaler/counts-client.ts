@@ -4,6 +4,8 @@ import { LineSplitter, parseCountsLine } from "./counts-line.ts";
 
 export interface CountsClientOptions {
   gateways: () => readonly string[] | Promise<readonly string[]>;
+  /** See `ServingOptions.countsToken`. */
+  token?: (() => string | Promise<string>) | undefined;
   /** `source` is the connection: it names a gateway from when it is there until it is gone. */
   onLine: (source: string, line: CountsLine) => void;
   onGone: (source: string) => void;
@@ -85,12 +87,15 @@ export class CountsClient {
   }
 
   async #listen(url: string, signal: AbortSignal, onData: () => void): Promise<void> {
-    const { clock, onLine } = this.#options;
+    const { clock, onLine, token } = this.#options;
     const silent = new AbortController();
     const fail = () => silent.abort(new Error(`nothing was heard for ${silenceMs} ms`));
     let cancel = clock.after(silenceMs, fail);
     try {
       const response = await fetch(new URL(countsPath, url), {
+        headers: token ? { authorization: `Bearer ${await token()}` } : {},
+        // It would go along to wherever a stranger's answer leads.
+        redirect: "error",
         signal: AbortSignal.any([signal, silent.signal]),
       });
       if (!response.ok || !response.body) {
