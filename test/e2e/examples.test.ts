@@ -114,6 +114,14 @@ const rows: Record<string, Example> = {
       expect((await resize(Buffer.from("no picture"))).status).toBe(422);
     },
   },
+  "from-zero": {
+    works: async () => {
+      expect(JSON.parse(await text("from-zero.default", "/"))).toMatchObject({
+        upForSeconds: expect.any(Number),
+      });
+      expect(await platform.k("get ksvc from-zero -o name")).toContain("from-zero");
+    },
+  },
   "function-to-function": {
     functions: ["shop", "prices"],
     works: async () => {
