@@ -59,7 +59,7 @@ export function functionCrd(): CustomResourceDefinition {
               labelSelectorPath: ".status.podSelector",
             },
           },
-          additionalPrinterColumns: printerColumns(),
+          additionalPrinterColumns: [...printerColumns(), coldStartColumn],
           schema: { openAPIV3Schema: functionSchema() } as VersionSchema,
         },
         {
@@ -78,6 +78,14 @@ export function functionCrd(): CustomResourceDefinition {
 }
 
 type VersionSchema = NonNullable<CustomResourceDefinition["spec"]["versions"][number]["schema"]>;
+
+/** With `-o wide`: how long ago. */
+const coldStartColumn = {
+  name: "Cold Start",
+  type: "date",
+  jsonPath: ".status.lastColdStart",
+  priority: 1,
+};
 
 function printerColumns() {
   const condition = (name: string, type: string) => ({
@@ -360,6 +368,7 @@ function statusSchema(): Schema {
     gitRepository: object({ url: string, reference: string, baseDir: string, commit: string }),
     replicas: int32,
     podSelector: string,
+    lastColdStart: { ...string, format: "date-time" },
     functionResourceProfile: string,
     buildResourceProfile: string,
     build: {

@@ -251,6 +251,7 @@ describe("the CustomResourceDefinition", () => {
       "Runtime",
       "Version",
       "Age",
+      "Cold Start",
     ]);
     expect(crd.spec.versions[0]?.subresources?.scale?.labelSelectorPath).toBe(
       ".status.podSelector",

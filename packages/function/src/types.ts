@@ -116,6 +116,8 @@ export interface FunctionStatus {
   replicas?: number;
   /** Selector of the Pods, in text form, for the scale subresource. */
   podSelector?: string;
+  /** When requests last got it Pods, after it had none (RFC 3339). */
+  lastColdStart?: string;
   functionResourceProfile?: string;
   buildResourceProfile?: string;
   build?: BuildStatus;

@@ -85,6 +85,48 @@ test("traffic names revisions by their numbers", async () => {
   ]);
 });
 
+test("a cold start is reported once, and neither the first Pod nor a second one is one", async () => {
+  await platform.apply("dice", fromZero);
+  await platform.finishBuild("dice");
+  const kservice = await kserviceOf(platform, "dice");
+  const { template } = kservice.spec;
+  const run = async (name: string) => {
+    const labels = {
+      ...template.metadata?.labels,
+      "serving.knative.dev/service": "dice",
+      "serving.knative.dev/revision": "dice-00001",
+    };
+    const metadata = { name, namespace, labels };
+    const { containers, volumes } = template.spec;
+    const spec = { containers, volumes, serviceAccountName: "serverless-function" };
+    await platform.client.create(resources.pods, { metadata, spec });
+  };
+  const end = (name: string) =>
+    platform.client.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 });
+  const replicas = (count: number) =>
+    platform.until(`${count} Pods`, async () => {
+      const { status } = await platform.get("dice");
+      return status?.replicas === count && status;
+    });
+  const coldStarts = async () =>
+    (await platform.client.list(resources.events, { namespace })).items
+      .filter(({ reason }) => reason === "ColdStart")
+      .reduce((sum, { count }) => sum + (count ?? 1), 0);
+
+  await run("first");
+  expect(await replicas(1)).not.toHaveProperty("lastColdStart");
+  await reportServing(platform, "dice");
+  await platform.condition("dice", "Running", "DeploymentReady");
+  await end("first");
+  await replicas(0);
+  await run("second");
+  const { lastColdStart } = await replicas(1);
+  expect(lastColdStart).toMatch(/^\d{4}-\d\d-\d\dT/);
+  await run("third");
+  expect(await replicas(2)).toMatchObject({ lastColdStart });
+  await platform.until("an Event", async () => (await coldStarts()) === 1);
+});
+
 test("other traffic leaves the template of its revision as Knative has completed it", async () => {
   await platform.apply("dice", { ...fromZero, timeoutSeconds: 400 });
   await platform.finishBuild("dice");

@@ -180,6 +180,10 @@ async function writeStatus(
       const type = condition.status === "False" ? "Warning" : "Normal";
       events.record(functions, stored, { type, reason, message });
     }
+    if (before.lastColdStart !== status.lastColdStart) {
+      const message = "requests arrived while it had no Pods";
+      events.record(functions, stored, { type: "Normal", reason: "ColdStart", message });
+    }
     return written;
   } catch (error) {
     if (isNotFound(error)) return undefined;

@@ -13,6 +13,7 @@ import {
   isControlledBy,
   type Pod,
   requirementsOf,
+  timestamp,
 } from "@spry/kube";
 import { conditionOf, observe } from "./conditions.ts";
 import { podProblem, type PodProblem } from "./pod-problem.ts";
@@ -23,9 +24,15 @@ import { type Deps, type Draft } from "./stage.ts";
 export function observeScale(draft: Draft, deps: Deps): void {
   const { fn, status } = draft;
   const onDemand = isServedOnDemand(fn.spec);
+  const before = status.replicas;
   status.replicas = onDemand
     ? servedPods(draft, deps).length
     : (deploymentOf(draft, deps)?.status?.replicas ?? 0);
+  // Its first Pods, and those of a change, are not what a request waited for.
+  const wasServing = conditionOf(status, "Running")?.reason === "DeploymentReady";
+  if (onDemand && wasServing && before === 0 && status.replicas > 0) {
+    status.lastColdStart = timestamp(deps.clock);
+  }
   const matchLabels = onDemand ? servedPodSelectorOf(fn) : podSelectorOf(fn);
   status.podSelector = formatLabelSelector(requirementsOf({ matchLabels }));
 }
