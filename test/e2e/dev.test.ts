@@ -202,7 +202,9 @@ describe("spry dev", () => {
       FUNC_NAME: "env",
       SERVICE_NAMESPACE: "default",
       GREETING: "Hello",
-      PUBLISHER_PROXY_ADDRESS: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/publish$/),
+      PUBLISHER_PROXY_ADDRESS: expect.stringMatching(
+        /^http:\/\/127\.0\.0\.1:\d+\/[-\da-f]{36}\/publish$/,
+      ),
     });
     expect(env).not.toHaveProperty("SPRY_STRAY");
   });

@@ -86,6 +86,11 @@ program
     "where http://NAME.NAMESPACE.svc.cluster.local leads (repeatable)",
     collect,
   )
+  .option(
+    "--allow-host <name>",
+    "answer requests for this host, too: a tunnel's, for example (repeatable)",
+    collect,
+  )
   .action(async (dir, _options, command) =>
     (await import("./commands/dev.ts")).dev(dir ?? ".", command.optsWithGlobals()),
   );

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type KubeClient } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { AllowedHosts } from "../dev/allowed-hosts.ts";
 import { DevRunner, limitationOf } from "../dev/dev-runner.ts";
 import { emit, eventFile, exampleEvent, startCollector } from "../dev/events.ts";
 import { createFrontServer } from "../dev/front-server.ts";
@@ -18,6 +19,7 @@ export interface DevOptions extends GlobalOptions {
   inspect?: string | true;
   inspectBrk?: string | true;
   neighbour?: string[];
+  allowHost?: string[];
 }
 
 const defaultPort = 3000;
@@ -26,6 +28,7 @@ const defaultPort = 3000;
 export async function dev(directory: string, options: DevOptions): Promise<void> {
   const begin = performance.now();
   const inspect = inspectOf(options);
+  const allowed = new AllowedHosts(options.allowHost);
   const project = openProject(directory);
   const terminal = new DevTerminal();
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-dev-"));
@@ -74,7 +77,7 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
     });
     cleanups.push(() => runner.close());
     killAtExit(() => runner.session.kill());
-    const server = createFrontServer(runner.session, (line) => terminal.request(line));
+    const server = createFrontServer(runner.session, (line) => terminal.request(line), allowed);
     const port = await listen(server, options.port);
     cleanups.push(() => {
       server.closeAllConnections();

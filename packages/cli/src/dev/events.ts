@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import path from "node:path";
+import { printable } from "../printable.ts";
 import { UserError } from "../user-error.ts";
 
 /** The file whose event the key `e` sends. */
@@ -39,16 +40,24 @@ export async function emit(url: string, event: Record<string, unknown>): Promise
   return response.status;
 }
 
-/** Listens where `PUBLISHER_PROXY_ADDRESS` points; `onEvent` gets one line about each event. */
+/**
+ * Listens where `PUBLISHER_PROXY_ADDRESS` points; `onEvent` gets one line about each event. The address has a part that pages in
+ * the user's browser cannot guess.
+ */
 export async function startCollector(
   onEvent: (line: string) => void,
 ): Promise<{ url: string; close(): void }> {
-  const server = createServer((request, response) => void collect(request, response, onEvent));
+  const place = `/${randomUUID()}/publish`;
+  const server = createServer((request, response) => {
+    if (request.url === place) return void collect(request, response, onEvent);
+    request.resume();
+    response.writeHead(404).end();
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   server.unref();
   const { port } = server.address() as { port: number };
   return {
-    url: `http://127.0.0.1:${port}/publish`,
+    url: `http://127.0.0.1:${port}${place}`,
     close: () => {
       server.closeAllConnections();
       server.close();
@@ -78,7 +87,8 @@ async function collect(
   const type = event?.["type"] ?? request.headers["ce-type"] ?? "event";
   const source = event?.["source"] ?? request.headers["ce-source"] ?? "";
   const data = event ? JSON.stringify(event["data"] ?? event["data_base64"] ?? null) : text;
-  onEvent(`published ${String(type)} from ${String(source)}: ${data.slice(0, 200)}`);
+  const [shownType, shownSource] = [type, source].map((each) => String(each).slice(0, 200));
+  onEvent(printable(`published ${shownType} from ${shownSource}: ${data.slice(0, 200)}`));
   response.writeHead(204).end();
 }
 

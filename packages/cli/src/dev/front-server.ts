@@ -9,6 +9,7 @@ import {
 } from "node:http";
 import { connect, type Socket } from "node:net";
 import { type Duplex } from "node:stream";
+import { type AllowedHosts, hostNameOf } from "./allowed-hosts.ts";
 import { failurePage } from "./failure-page.ts";
 import { type Failure } from "../load-failure.ts";
 import { type RuntimeProcess } from "./runtime-process.ts";
@@ -22,19 +23,51 @@ export type OnRequest = (line: {
   ms: number;
 }) => void;
 
-export function createFrontServer(session: Session, onRequest: OnRequest): Server {
+/** Answers requests for `allowed` hosts, and WebSockets of pages of such hosts, only. */
+export function createFrontServer(
+  session: Session,
+  onRequest: OnRequest,
+  allowed: AllowedHosts,
+): Server {
   const server = createServer((request, response) => {
     const begin = performance.now();
     response.once("close", () => {
       const { method = "", url = "" } = request;
       onRequest({ method, path: url, status: response.statusCode, ms: performance.now() - begin });
     });
-    void answer(request, response, session, true);
+    if (allowed.allows(request.headers.host)) void answer(request, response, session, true);
+    else refuse(request, response);
   });
   // The Function has its own limit.
   server.requestTimeout = 0;
-  server.on("upgrade", (request, socket, head) => void upgrade(session, request, socket, head));
+  server.on("upgrade", (request, socket, head) => {
+    const { host, origin } = request.headers;
+    if (!allowed.allows(host)) refuseUpgrade(socket, refusalOf(host));
+    else if (!allowed.allowsOrigin(origin)) refuseUpgrade(socket, refusalOf(hostOfOrigin(origin)));
+    else void upgrade(session, request, socket, head);
+  });
   return server;
+}
+
+function refusalOf(host: string | undefined): string {
+  const name = hostNameOf(host);
+  const wayOut = name ? `: start it with --allow-host ${name} if they are yours` : "";
+  return `spry dev does not answer requests for the host ${name ?? "that they name"}${wayOut}\n`;
+}
+
+const hostOfOrigin = (origin = ""): string | undefined =>
+  URL.canParse(origin) ? new URL(origin).host : undefined;
+
+function refuse(request: IncomingMessage, response: ServerResponse): void {
+  request.resume();
+  response.writeHead(403, { "content-type": "text/plain; charset=utf-8" });
+  response.end(request.method === "HEAD" ? undefined : refusalOf(request.headers.host));
+}
+
+function refuseUpgrade(socket: Duplex, why: string): void {
+  socket.on("error", () => {});
+  const fields = `content-type: text/plain; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(why)}`;
+  socket.end(`HTTP/1.1 403 Forbidden\r\nconnection: close\r\n${fields}\r\n\r\n${why}`);
 }
 
 const isFailure = (found: RuntimeProcess | Failure): found is Failure => "summary" in found;

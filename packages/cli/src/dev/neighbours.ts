@@ -12,6 +12,7 @@ import { type Function, functions } from "@spry/function";
 import { type KubeClient } from "@spry/kube";
 import { ServiceFiles } from "@spry/machine";
 import { UserError } from "../user-error.ts";
+import { hostNameOf } from "./allowed-hosts.ts";
 
 export interface NeighbourOptions {
   /** `NAME=URL` or `NAME.NAMESPACE=URL`, as the user wrote them. */
@@ -28,6 +29,8 @@ export interface Neighbours {
   env(nodeOptions: string | undefined): Record<string, string>;
   /** Those that can be called: `name.namespace`. */
   names: string[];
+  /** Where they are called, on 127.0.0.1. */
+  port: number;
   close(): void;
 }
 
@@ -48,11 +51,9 @@ export async function openNeighbours(options: NeighbourOptions): Promise<Neighbo
     const one = neighbourNamed(text, options.namespace);
     found.set(`${one.name}.${one.namespace}`, one);
   }
+  const byHost = hostsOf([...found.values()], options.namespace);
   const server = createServer((request, response) => {
-    const [name = "", namespace = options.namespace] = (request.headers.host ?? "")
-      .replace(/:\d+$/, "")
-      .split(".");
-    pass(request, response, found.get(`${name}.${namespace}`));
+    pass(request, response, byHost.get(hostNameOf(request.headers.host) ?? ""));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   server.unref();
@@ -72,6 +73,7 @@ export async function openNeighbours(options: NeighbourOptions): Promise<Neighbo
   );
   return {
     names: [...found.keys()],
+    port,
     env: (nodeOptions) => ({
       SPRY_SERVICES: files.viewOf(options.namespace),
       ...(nodeOptions !== undefined && { NODE_OPTIONS: files.nodeOptions(nodeOptions) }),
@@ -81,6 +83,21 @@ export async function openNeighbours(options: NeighbourOptions): Promise<Neighbo
       server.close();
     },
   };
+}
+
+/**
+ * The names that a cluster's DNS gives each of them, and no other: a page in the user's browser, of whatever host, may send requests
+ * to this port, too.
+ */
+function hostsOf(all: readonly Neighbour[], own: string): Map<string, Neighbour> {
+  const hosts = new Map<string, Neighbour>();
+  for (const one of all) {
+    const { name, namespace } = one;
+    if (namespace === own) hosts.set(name, one);
+    for (const end of ["", ".svc", ".svc.cluster.local"])
+      hosts.set(`${name}.${namespace}${end}`, one);
+  }
+  return hosts;
 }
 
 function neighbourNamed(text: string, own: string): Neighbour {

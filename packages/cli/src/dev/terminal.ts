@@ -1,5 +1,6 @@
 /** What `spry dev` prints, and the keys that it listens to. */
 import { styleText } from "node:util";
+import { printable, printableLines } from "../printable.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -15,7 +16,7 @@ export class DevTerminal {
   }
 
   line(text: string): void {
-    console.log(styled("dim", text));
+    console.log(styled("dim", printableLines(text)));
   }
 
   good(text: string): void {
@@ -24,7 +25,7 @@ export class DevTerminal {
 
   /** The place and the reason, then everything that the runtime wrote about it. */
   bad(summary: string, details?: string): void {
-    console.log(`${styled("red", "✘")} ${styled("bold", summary)}`);
+    console.log(`${styled("red", "✘")} ${styled("bold", printableLines(summary))}`);
     if (details && details !== summary) console.log(details.replaceAll(/^/gm, "  "));
   }
 
@@ -41,7 +42,7 @@ export class DevTerminal {
   }): void {
     const style = status >= 500 ? "red" : status >= 400 ? "yellow" : "green";
     const time = ms < 10 ? ms.toFixed(1) : ms.toFixed(0);
-    const shown = path.length > 48 ? `${path.slice(0, 47)}…` : path;
+    const shown = printable(path.length > 48 ? `${path.slice(0, 47)}…` : path);
     console.log(
       `${styled("dim", method)} ${shown} ${styled(style, String(status))} ${styled("dim", `${time} ms`)}`,
     );
