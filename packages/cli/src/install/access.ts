@@ -35,13 +35,15 @@ const webhookKinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigu
  */
 export const onDemandRules: Rule[] = [
   rule("", ["endpoints"], "delete"),
-  rule(knative.services.group, servingKinds, ...reading, "create", "patch", "delete"),
+  rule(knative.services.group, servingKinds, "list", "watch", "create", "patch"),
+  rule(knative.services.group, ["services"], "get", "delete"),
+  rule(knative.revisions.group, ["revisions"], "delete"),
   rule(
     knative.services.group,
     servingKinds.map((plural) => `${plural}/status`),
     "update",
   ),
-  rule("discovery.k8s.io", ["endpointslices"], ...reading, "create", "update", "delete"),
+  rule("discovery.k8s.io", ["endpointslices"], "list", "watch", "create", "update", "delete"),
   // A creation, and a list, cannot be limited to names.
   rule("apiextensions.k8s.io", ["customresourcedefinitions"], "list", "watch", "create"),
   {
