@@ -51,7 +51,7 @@ async function create(name: string, source = answering(name)): Promise<void> {
 }
 
 function loadOn(name: string): Load {
-  const load = new Load(Number(platform.gateway.port), `${name}.default.localhost`);
+  const load = new Load(platform.gateway, `${name}.default.localhost`);
   load.start(200);
   return load;
 }

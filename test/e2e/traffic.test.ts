@@ -46,7 +46,7 @@ describe("a Function with three revisions as a Deployment", () => {
   });
 
   test("moves shares under load without losing a request", async () => {
-    const load = new Load(Number(platform.gateway.port), "dice.default.localhost");
+    const load = new Load(platform.gateway, "dice.default.localhost");
     load.start(100);
     await spry("traffic", "dice", "1=90,latest=10", "--tag", "latest=next");
     await answers("next-dice", "three");
@@ -59,7 +59,7 @@ describe("a Function with three revisions as a Deployment", () => {
   });
 
   test("is a Deployment again when the latest gets all", async () => {
-    const load = new Load(Number(platform.gateway.port), "dice.default.localhost");
+    const load = new Load(platform.gateway, "dice.default.localhost");
     load.start(100);
     await spry("traffic", "dice", "latest=100");
     await untilTrue(

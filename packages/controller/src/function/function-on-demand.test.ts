@@ -97,7 +97,7 @@ test("a cold start is reported once, and neither the first Pod nor a second one 
       "serving.knative.dev/revision": "dice-00001",
     };
     const metadata = { name, namespace, labels };
-    const { containers, volumes } = template.spec;
+    const { containers, volumes = [] } = template.spec;
     const spec = { containers, volumes, serviceAccountName: "serverless-function" };
     await platform.client.create(resources.pods, { metadata, spec });
   };
