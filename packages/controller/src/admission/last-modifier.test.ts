@@ -58,6 +58,14 @@ describe("the annotation is set", () => {
 });
 
 describe("the annotation stays what is stored", () => {
+  test.each([null, {}])("when server-side apply leaves %j of the annotations", (left) => {
+    const applied = fn(code("a"));
+    Object.assign(applied.metadata, { annotations: left });
+    expect(patch(applied, fn(code("a"), { [key]: "bob" }))).toEqual([
+      { op: "add", path: "/metadata/annotations", value: { [key]: "bob" } },
+    ]);
+  });
+
   const stored = fn(code("a"), { [key]: "bob" });
   test.each<[string, Function, Function, unknown[]]>([
     ["when the same manifest is applied", stored, stored, []],

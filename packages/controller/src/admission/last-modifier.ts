@@ -14,7 +14,8 @@ const path = `/metadata/annotations/${annotations.lastModifier.replaceAll("/", "
 export function lastModifierPatch(request: AdmissionRequest, object: Function): PatchOperation[] {
   const { userInfo, oldObject } = request;
   const old = oldObject as Partial<Function> | undefined;
-  const present = object.metadata.annotations;
+  // Server-side apply leaves null of a map whose last key it takes away.
+  const present = object.metadata.annotations ?? undefined;
   // The schema refuses it.
   if (present !== undefined && !isMap(present)) return [];
   const isSame = old?.spec !== undefined && isSameRequest(old as Function, object);
@@ -24,7 +25,7 @@ export function lastModifierPatch(request: AdmissionRequest, object: Function): 
   const before = present?.[annotations.lastModifier];
   if (before === value) return [];
   if (value === undefined) return [{ op: "remove", path }];
-  if (!present)
+  if (!present || Object.keys(present).length === 0)
     return [
       { op: "add", path: "/metadata/annotations", value: { [annotations.lastModifier]: value } },
     ];
