@@ -18,6 +18,7 @@ import { createAdminServer } from "./metrics/admin-server.ts";
 import { Counts } from "./metrics/counts.ts";
 import { CountsAccess, type TokenSource } from "./metrics/counts-access.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
+import { MemoryBudget } from "./request/memory-budget.ts";
 import { KnativeRoutes } from "./routing/knative-routes.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { ServiceRoutes } from "./routing/service-routes.ts";
@@ -76,12 +77,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     appeared: (key) => services.reroute(key),
   });
   const routes = new RouteTable(services, knative, sources.functions);
+  const memory = new MemoryBudget(settings.maxHeldBytes);
   let isListening = false;
   return {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
-      const deps = { routes, metrics, settings, clock, log };
+      const deps = { routes, metrics, memory, settings, clock, log };
       const accessLog = options.accessLog === true;
       const front = createFrontServer(deps, { ...settings, ready, accessLog, isPublic });
       const { server, tunnels } = front;

@@ -6,6 +6,10 @@ export interface GatewaySettings extends DestinationSettings, RequestSettings {
   readyWaitMs: number;
   /** For a request's whole head. */
   headTimeoutMs: number;
+  /** For bodies that are kept and requests that wait, of all destinations together. */
+  maxHeldBytes: number;
+  /** Connections to the front from one address. */
+  maxConnectionsOfAddress: number;
 }
 
 export const defaultSettings: GatewaySettings = {
@@ -20,6 +24,10 @@ export const defaultSettings: GatewaySettings = {
   maxConcurrency: 1_000,
   maxRequestBytes: 1024 ** 3,
   bodyStallMs: 60_000,
+  bodyTotalMs: 120_000,
+  maxHeldBytes: 128 * 1024 ** 2,
+  // Half of all: a load balancer, or everything on this machine, is one address.
+  maxConnectionsOfAddress: 10_000,
   headTimeoutMs: 60_000,
   trustForwarded: false,
 };

@@ -92,6 +92,20 @@ export const bodyStalled = (ms: number): ErrorResponse => ({
   message: `request body is incomplete, and nothing more was received for ${seconds(ms)}`,
 });
 
+export const bodyTooSlow = (ms: number): ErrorResponse => ({
+  status: 408,
+  reason: "RequestTimeout",
+  message: `request body was not received completely within ${seconds(ms)}`,
+});
+
+/** In the whole gateway. What this one may take depends on what others have taken. */
+export const outOfMemory = (name: string): ErrorResponse => ({
+  status: 503,
+  reason: "GatewayOverloaded",
+  message: `requests for ${name} take all the memory that the gateway has for them; retry later`,
+  headers: retrySoon,
+});
+
 export const malformedRequest = (why: string): ErrorResponse => ({
   status: 400,
   reason: "BadRequest",

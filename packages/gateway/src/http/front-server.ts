@@ -12,6 +12,7 @@ import {
   routesUnknown,
   sendErrorResponse,
 } from "./error-response.ts";
+import { ConnectionShares } from "./connection-shares.ts";
 import { isModern } from "./request-head.ts";
 
 export interface FrontServerOptions {
@@ -23,6 +24,8 @@ export interface FrontServerOptions {
   headTimeoutMs: number;
   /** Without a byte in either direction. */
   idleTimeoutMs: number;
+  /** Connections from one address; those to a Service's own are not counted. */
+  maxConnectionsOfAddress: number;
   /** One line for each request. */
   accessLog: boolean;
   /** Whether others than this machine's programs reach it. */
@@ -125,6 +128,10 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   server.maxConnections = maxConnections;
   // Neither side reads or writes.
   server.timeout = idleTimeoutMs;
+  const shares = new ConnectionShares(options.maxConnectionsOfAddress);
+  server.on("connection", (socket) => {
+    if (!entrances.has(socket) && !shares.admit(socket)) socket.destroy();
+  });
   server.on("request", (request, response) => guarded(request, response));
   // Expect: 100-continue is answered once it is certain that the body will be read.
   server.on("checkContinue", (request, response) => guarded(request, response));

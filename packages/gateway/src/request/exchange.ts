@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type Socket } from "node:net";
 import { type Duplex } from "node:stream";
+import { type ObjectKey } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
 import { type Seeker } from "../activation/waiting-line.ts";
 import {
@@ -15,6 +16,8 @@ import { mayRetry } from "../attempt/retry.ts";
 import {
   bodyStalled,
   bodyTooLarge,
+  bodyTooSlow,
+  outOfMemory,
   type ErrorResponse,
   sendErrorResponse,
 } from "../http/error-response.ts";
@@ -46,6 +49,9 @@ export class Exchange implements ResponseReceiver, Seeker {
   #backend: Backend | undefined;
   #attempt: Attempt | undefined;
   #breaks = 0;
+  /** Of the memory budget, in its route's name: what is kept of its body, and for waiting. */
+  #bodyBytes = 0;
+  #lineBytes = 0;
   /** Whether it had to wait because there was no Pod. */
   #isCold = false;
   #coldMs = 0;
@@ -91,10 +97,18 @@ export class Exchange implements ResponseReceiver, Seeker {
 
   /** False when the request has ended. */
   async #collect(): Promise<boolean> {
-    const { clock, settings } = this.#deps;
-    const body = await collectBody(this.#request, clock, settings.bodyStallMs);
-    if (body === "stalled") this.#respond(bodyStalled(settings.bodyStallMs));
-    if (body === "stalled" || body === undefined) return false;
+    const { clock, settings, memory } = this.#deps;
+    const { bodyStallMs: stallMs, bodyTotalMs: totalMs } = settings;
+    const mayKeep = (bytes: number) => {
+      const isTaken = !this.#isOver && memory.take(this.#owner, bytes);
+      if (isTaken) this.#bodyBytes += bytes;
+      return isTaken;
+    };
+    const body = await collectBody(this.#request, { clock, stallMs, totalMs, mayKeep });
+    if (body === "stalled") this.#respond(bodyStalled(stallMs));
+    else if (body === "slow") this.#respond(bodyTooSlow(totalMs));
+    else if (body === "full") this.#respond(outOfMemory(this.#destination.policy.name));
+    if (typeof body === "string" || body === undefined) return false;
     this.#body = body;
     return !this.#isOver;
   }
@@ -102,9 +116,30 @@ export class Exchange implements ResponseReceiver, Seeker {
   /** Enters the waiting line of its destination; false when it has responded why that cannot be. */
   #enter(): boolean {
     this.#isCold ||= !this.#destination.hasBackends && this.firstFailureAt === 0;
-    const error = this.#destination.enter(this, heldBytes(this.#request, this.#body));
+    const bytes = heldBytes(this.#request, this.#body);
+    const error = this.#destination.enter(this, bytes) ?? this.#hold(bytes);
     if (error) this.#respond(error);
     return error === undefined;
+  }
+
+  /** While it waits. What has been received of its body is counted already. */
+  #hold(bytes: number): ErrorResponse | undefined {
+    const more = Math.max(0, bytes - this.#bodyBytes - this.#lineBytes);
+    if (!this.#deps.memory.take(this.#owner, more)) {
+      return outOfMemory(this.#destination.policy.name);
+    }
+    this.#lineBytes += more;
+    return undefined;
+  }
+
+  #letGo(): void {
+    this.#deps.memory.give(this.#owner, this.#lineBytes);
+    this.#lineBytes = 0;
+  }
+
+  /** Of its memory. A route's key stays, even when the route changes. */
+  get #owner(): ObjectKey {
+    return this.#passage.key;
   }
 
   /** Waits for a place. Responds, and returns undefined, when there is none to wait for. */
@@ -152,6 +187,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#backend = backend;
     // It may have entered the line, and found a place without waiting.
     this.#destination.leave(this);
+    this.#letGo();
     this.#destination.tally?.started();
     if (this.#isCold && this.#coldMs === 0) this.#warmedUp();
     const { method = "GET", headers } = this.#request;
@@ -282,6 +318,8 @@ export class Exchange implements ResponseReceiver, Seeker {
   #finish(status: number): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#letGo();
+    this.#deps.memory.give(this.#owner, this.#bodyBytes);
     if (status === 499) this.#attempt?.abort();
     if (this.#backend) this.#destination.release(this.#backend);
     else this.#destination.leave(this);

@@ -3,6 +3,7 @@ import { type Socket } from "node:net";
 import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
 import { type GatewayMetrics } from "../metrics/gateway-metrics.ts";
+import { type MemoryBudget } from "./memory-budget.ts";
 import { type Route } from "../routing/route.ts";
 import { type RouteTable } from "../routing/route-table.ts";
 
@@ -10,6 +11,8 @@ export interface RequestSettings {
   maxRequestBytes: number;
   /** Without a byte of a request's small body, which is read as a whole before a Pod gets it. */
   bodyStallMs: number;
+  /** For the whole of such a body. */
+  bodyTotalMs: number;
   /** Whether what a client says in `X-Forwarded-*` and `Forwarded` is trusted. */
   trustForwarded: boolean;
   /** For the first byte of a response. */
@@ -19,6 +22,7 @@ export interface RequestSettings {
 export interface RequestDeps {
   routes: RouteTable;
   metrics: GatewayMetrics;
+  memory: MemoryBudget;
   settings: RequestSettings;
   clock: Clock;
   log: Logger;

@@ -70,32 +70,53 @@ export class RequestBody {
   }
 }
 
+export interface CollectLimits {
+  clock: Clock;
+  /** Without a byte. */
+  stallMs: number;
+  /** For the whole body, however steadily it is received. */
+  totalMs: number;
+  /** Asked before bytes are kept; false: there is no memory for them. */
+  mayKeep(bytes: number): boolean;
+}
+
 /**
- * A body that is announced as small, in one piece; undefined when the client has left, "stalled" when nothing of it was
- * received for `stallMs`.
+ * A body that is announced as small, in one piece; undefined when the client has left. "stalled": nothing of it was received
+ * for `stallMs`; "slow": it was not complete after `totalMs`; "full": there is no memory for it.
  */
 export function collectBody(
   request: IncomingMessage,
-  clock: Clock,
-  stallMs: number,
-): Promise<Buffer | "stalled" | undefined> {
-  return new Promise((resolve) => {
+  { clock, stallMs, totalMs, mayKeep }: CollectLimits,
+): Promise<Buffer | "stalled" | "slow" | "full" | undefined> {
+  return new Promise((settle) => {
     const chunks: Buffer[] = [];
+    let isKept = true;
+    const resolve = (outcome: Buffer | "stalled" | "slow" | "full" | undefined) => {
+      if (outcome instanceof Buffer) return settle(outcome);
+      // What is received after the response is not kept.
+      isKept = false;
+      chunks.length = 0;
+      stopWaiting();
+      stopTotal();
+      settle(outcome);
+    };
+    const stopTotal = clock.after(totalMs, () => resolve("slow"));
     const wait = () => clock.after(stallMs, () => resolve("stalled"));
     let stopWaiting = wait();
     request.on("data", (chunk: Buffer) => {
+      if (!isKept) return;
+      if (!mayKeep(chunk.length)) return resolve("full");
       chunks.push(chunk);
       stopWaiting();
       stopWaiting = wait();
     });
     request.once("end", () => {
+      if (!isKept) return;
       stopWaiting();
+      stopTotal();
       resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
     });
-    request.once("close", () => {
-      stopWaiting();
-      resolve(undefined);
-    });
+    request.once("close", () => resolve(undefined));
   });
 }
 

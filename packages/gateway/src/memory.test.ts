@@ -1,0 +1,77 @@
+/** What requests may take of the gateway's memory, and of its connections, all together. */
+import { once } from "node:events";
+import { ManualClock } from "@spry/kube";
+import { afterEach, expect, test } from "vitest";
+import { type Bench, bodyOf, startBench } from "./testing/bench.ts";
+
+let bench: Bench;
+afterEach(() => bench.close());
+
+const post = (length: number, name = "hello") =>
+  `POST / HTTP/1.1\r\nhost: ${name}.default.localhost\r\nconnection: close\r\ncontent-length: ${length}\r\n\r\n`;
+
+test("small bodies on their way have a bound for all, and leave some of it to other Functions", async () => {
+  bench = await startBench({ maxHeldBytes: 30_000 });
+  const pod = await bench.pod(async (request, response) => response.end(await bodyOf(request)));
+  for (const name of ["hello", "other"]) {
+    await bench.service(name);
+    await bench.endpoints([pod], [], name);
+  }
+  // Incomplete: each keeps what it has sent.
+  const held = await Promise.all([1, 2, 3].map(() => bench.raw()));
+  for (const socket of held) socket.write(post(5_000) + "a".repeat(4_900));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const refused = await bench.exchange(post(5_000) + "a".repeat(5_000));
+  expect(refused).toMatch(/^HTTP\/1.1 503 /);
+  expect(refused.toLowerCase()).toContain("retry-after: 1");
+  expect(refused).toContain("x-spry-reason: GatewayOverloaded");
+  expect(await bench.exchange(post(5_000, "other") + "b".repeat(5_000))).toMatch(/200 OK[^]*b$/);
+  for (const socket of held) socket.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(await bench.exchange(post(5_000) + "a".repeat(5_000))).toMatch(/^HTTP\/1.1 200 /);
+});
+
+test("lines of several destinations have one bound together", async () => {
+  bench = await startBench({ maxHeldBytes: 2_000 });
+  await bench.fn();
+  const waiting = Array.from({ length: 8 }, () =>
+    bench.call({ headers: { "x-fill": "a".repeat(400) } }),
+  );
+  const refused = await Promise.race(waiting);
+  expect(refused).toMatchObject({ status: 503, headers: { "x-spry-reason": "GatewayOverloaded" } });
+  await bench.service();
+  await bench.endpoints([await bench.pod((_, response) => response.end("ok"))]);
+  const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+});
+
+test("a small body that drips has a time limit as a whole", async () => {
+  const clock = new ManualClock(1_000);
+  bench = await startBench({ clock, bodyStallMs: 60, bodyTotalMs: 100 });
+  await bench.service();
+  await bench.endpoints([await bench.pod((_, response) => response.end())]);
+  const socket = await bench.raw();
+  socket.write(post(100));
+  const answer = bodyOf(socket);
+  for (let i = 0; i < 6; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    socket.write("a");
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    await clock.advance(20);
+  }
+  expect((await answer).toString()).toMatch(/^HTTP\/1.1 408 [^]*within 0.1 s/);
+  const closing = clock.advance(60_000);
+  await bench.gateway.close();
+  await closing;
+});
+
+test("no address gets all connections", async () => {
+  bench = await startBench({ maxConnectionsOfAddress: 2 });
+  const [first] = [await bench.raw(), await bench.raw()];
+  const third = await bench.raw();
+  await once(third.resume(), "end");
+  first?.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const fourth = await bench.exchange("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  expect(fourth).toMatch(/^HTTP\/1.1 404 /);
+});
