@@ -15,10 +15,12 @@ export {
 } from "./webhook-location.ts";
 export { exposureWebhooks } from "./admission.ts";
 export { apiRulesV1beta1, type ApiRuleV1beta1 } from "./conversion/v1beta1.ts";
+export { type HostAuthority } from "./status/own-certificates.ts";
 export { type ExposureOptions, startExposure } from "./status/start.ts";
 
 // What the gateway decides by.
 export { type RouteOptions, routesOf } from "./routes/routes-of.ts";
+export { withPorts } from "./routes/slim-service.ts";
 export { type HostRoutes, HostTable } from "./routes/host-table.ts";
 export {
   createRuleMatcher,

@@ -12,8 +12,9 @@ import {
   sleep,
   systemClock,
 } from "@spry/kube";
-import { exposableFrom } from "../routes/service-address.ts";
+import { withPorts } from "../routes/slim-service.ts";
 import { type DefinitionOwner, definitionOwner } from "../definitions/ensure-definitions.ts";
+import { type HostAuthority } from "./own-certificates.ts";
 import { type ExposureCaches, exposureReconciler } from "./reconciler.ts";
 
 export interface ExposureOptions {
@@ -22,6 +23,8 @@ export interface ExposureOptions {
   namespace: string;
   /** Whether the platform issues certificates itself, for Gateways that name none. */
   ownCertificates: boolean;
+  /** Who issues them. */
+  authority?: HostAuthority;
   /** Is given who serves APIRules, when that is known and when it changes. */
   onOwner?: (owner: DefinitionOwner) => void;
   clock?: Clock;
@@ -56,7 +59,8 @@ export async function startExposure(options: ExposureOptions): Promise<void> {
 
 /** Until the signal is aborted, or the definition is not ours any more. */
 async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void> {
-  const { client, namespace, ownCertificates, clock = systemClock, metrics } = options;
+  const { client, namespace, ownCertificates, authority, metrics } = options;
+  const { clock = systemClock } = options;
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
   const signal = AbortSignal.any([outer, stop.signal]);
@@ -80,7 +84,15 @@ async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void
     workers: 1,
     ...telling,
     ...(metrics ? { metrics } : {}),
-    reconcile: exposureReconciler({ client, caches, namespace, ownCertificates, clock }),
+    reconcile: exposureReconciler({
+      client,
+      caches,
+      namespace,
+      ownCertificates,
+      ...(authority ? { authority } : {}),
+      clock,
+      log,
+    }),
   });
   // All are looked at together: whose a host is depends on the others.
   const informers = Object.values(caches) as Informer<Service>[];
@@ -98,22 +110,4 @@ async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void
     controller.run(signal),
     ...informers.map((informer) => informer.run(signal)),
   ]);
-}
-
-/** What a cluster's many Services are looked at for. */
-function withPorts({ metadata, spec }: Service): Service {
-  const { name, namespace = "", uid, resourceVersion } = metadata;
-  const permitted = metadata.annotations?.[exposableFrom];
-  const kept = {
-    ...(permitted === undefined ? {} : { annotations: { [exposableFrom]: permitted } }),
-    name,
-    namespace,
-    ...(uid ? { uid } : {}),
-    ...(resourceVersion ? { resourceVersion } : {}),
-  };
-  const { type, ports } = spec ?? {};
-  return {
-    metadata: kept,
-    spec: { ...(type ? { type } : {}), ...(ports ? { ports } : {}) },
-  } as Service;
 }
