@@ -77,7 +77,7 @@ export interface CollectLimits {
   /** For the whole body, however steadily it is received. */
   totalMs: number;
   /** Asked before bytes are kept; false: there is no memory for them. */
-  mayKeep(bytes: number): boolean;
+  mayKeep: (bytes: number) => boolean;
 }
 
 /**
