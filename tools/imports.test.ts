@@ -46,7 +46,7 @@ const table: Record<string, Room> = {
     dependencies: {},
   },
   "packages/gateway": {
-    rooms: ["@spry/kube", "@spry/function"],
+    rooms: ["@spry/kube", "@spry/function", "@spry/exposure"],
     dependencies: { undici: "the proxy hop: a quarter more requests than node:http's agent" },
   },
   // Its tests of tokens, hosts and paths are pure, and the gateway's: docs/adr/0020.

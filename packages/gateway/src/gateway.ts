@@ -24,6 +24,10 @@ import { RouteTable } from "./routing/route-table.ts";
 import { ServiceRoutes } from "./routing/service-routes.ts";
 import { defaultSettings, type GatewaySettings } from "./settings.ts";
 import { startSources } from "./sources.ts";
+import { type ExposureOptions } from "./exposure/exposure.ts";
+import { ServiceTargets } from "./exposure/service-targets.ts";
+import { startExposed } from "./exposure/start-exposed.ts";
+import { type RequestDeps } from "./request/passage.ts";
 
 export interface GatewayOptions extends Partial<GatewaySettings> {
   client: KubeClient;
@@ -39,13 +43,30 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   inside?: InsideOptions;
   /** What a scaler must know to read the counts; without it, nobody may. */
   countsToken?: TokenSource;
+  /** Serves the hosts of APIRules. */
+  exposure?: ExposureOptions;
+}
+
+export interface ListenOptions {
+  host: string;
+  port: number;
+  /** Also listens for HTTPS, with the certificates of APIRules' hosts. */
+  https?: {
+    port: number;
+    /** Another port will do if this one is taken. */
+    orFree?: boolean;
+  };
+}
+
+export interface GatewayListening extends Listening {
+  readonly httpsPort: number | undefined;
 }
 
 export interface Gateway {
   /** Resolves when the routes are known. Until then requests wait. */
   readonly ready: Promise<void>;
   /** On another address than loopback, responses to requests that fail say no more than strangers may know. */
-  listen(options: { host: string; port: number }): Promise<Listening>;
+  listen(options: ListenOptions): Promise<GatewayListening>;
   /** `/metrics`, `/healthz`, `/readyz` and `/counts`, on a port that is not for the public. */
   listenAdmin(options: { host: string; port: number }): Promise<Listening>;
 }
@@ -63,7 +84,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   const stop = new AbortController();
   const settings: GatewaySettings = { ...defaultSettings, ...options };
   const sources = startSources(options.client, clock, log, stop.signal);
-  const { ready } = sources;
   const metrics = new GatewayMetrics();
   const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
   const createDestination = (...[key, policy, tally]: NewDestination) =>
@@ -76,18 +96,26 @@ export function createGateway(options: GatewayOptions): Gateway {
     forget: (revision) => counts.forget(revision),
     appeared: (key) => services.reroute(key),
   });
-  const routes = new RouteTable(services, knative, sources.functions);
+  const targets = new ServiceTargets(sources.slices, { createDestination });
+  const routes = new RouteTable(services, knative, sources.functions, targets);
+  const { exposure } = options;
+  const exposed =
+    exposure &&
+    startExposed(exposure, { client: options.client, targets, clock, log, signal: stop.signal });
+  const ready = Promise.all([sources.ready, exposed?.ready]).then(() => {});
   const memory = new MemoryBudget(settings.maxHeldBytes);
   let isListening = false;
   return {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
-      const deps = { routes, metrics, memory, settings, clock, log };
+      const deps: RequestDeps = { routes, metrics, memory, settings, clock, log };
+      if (exposed) deps.exposure = exposed.serving;
       const accessLog = options.accessLog === true;
       const front = createFrontServer(deps, { ...settings, ready, accessLog, isPublic });
       const { server, tunnels } = front;
       const port = await listen(server, address);
+      const secure = exposed && (await exposed.listen(front, address));
       const accept = (socket: Socket, entrance: Entrance) => front.accept(socket, entrance);
       const inside = isListening ? undefined : options.inside;
       isListening = true;
@@ -95,6 +123,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         inside && new Entrances({ slices: sources.slices, clock, log, accept }, inside);
       return {
         port,
+        httpsPort: secure?.port,
         async close() {
           front.leave();
           const { leaveMs, drainMs = defaultDrainMs } = options;
@@ -102,7 +131,14 @@ export function createGateway(options: GatewayOptions): Gateway {
             const vacated = entrances?.vacated(leaveMs + maxVacateMs);
             await Promise.all([sleep(clock, leaveMs), vacated]);
           }
-          await drain(server, tunnels, drainMs, clock, entrances?.close());
+          const alongside = Promise.all([entrances?.close(), secure?.close(drainMs)]);
+          await drain(
+            server,
+            tunnels,
+            drainMs,
+            clock,
+            alongside.then(() => {}),
+          );
           stop.abort();
           routes.close();
         },

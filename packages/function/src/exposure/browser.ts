@@ -20,6 +20,7 @@ export {
   type ExposedHost,
   type ExposedRule,
   type HostCertificate,
+  ownCertificatePrefix,
   type PathPattern,
   type RouteTarget,
 } from "./exposed-host.ts";

@@ -65,3 +65,6 @@ export interface RouteTarget {
 
 /** The Secret, in the platform's namespace, that has the certificates of all Gateways; the only one that the gateway reads. */
 export const certificatesSecretName = "serverless-gateway-certificates";
+
+/** In that Secret, what begins with this is issued by the platform's own authority; the names in it say for which hosts. */
+export const ownCertificatePrefix = "own-";

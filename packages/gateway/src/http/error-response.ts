@@ -67,6 +67,33 @@ export const unknownFunction = (key: string, hasOthers: boolean): ErrorResponse 
   return { status: 404, reason: "FunctionNotFound", message, localMessage };
 };
 
+/** No rule of an APIRule names the path and method: as the original answers. */
+export const notExposed: ErrorResponse = {
+  status: 404,
+  reason: "NotExposed",
+  message: "nothing is exposed under this path with this method",
+};
+
+/** Why is in the gateway's log. */
+export const forbidden: ErrorResponse = {
+  status: 403,
+  reason: "Forbidden",
+  message: "access is denied",
+};
+
+export const serviceMissing: ErrorResponse = {
+  status: 503,
+  reason: "ServiceMissing",
+  message: "what is exposed under this host does not exist at present",
+  headers: retrySoon,
+};
+
+export const misdirected = (host: string): ErrorResponse => ({
+  status: 421,
+  reason: "MisdirectedRequest",
+  message: `the connection was not opened for the host ${JSON.stringify(host.slice(0, 260))}`,
+});
+
 export const routesUnknown: ErrorResponse = {
   status: 503,
   reason: "RoutesUnknown",

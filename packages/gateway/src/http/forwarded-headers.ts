@@ -25,12 +25,22 @@ const owned = new Set([
 const internal = "knative-serving-";
 const plainConnections = new Set(["keep-alive", "close", "upgrade", "Upgrade", "Keep-Alive"]);
 
-/**
- * The request's headers as the Pod gets them, names and values by turns, in their order; `host` is the authority that
- * was asked for, and stands for `Host`. What a client says in `X-Forwarded-*` counts only when `trust` says that a proxy
- * of ours is before us.
- */
-export function requestHeaders(request: IncomingMessage, host: string, trust: boolean): string[] {
+export interface Forwarding {
+  /** The authority that was asked for. It stands for `Host`. */
+  host: string;
+  /** Whether a proxy of ours is before us: only then what a client says in `X-Forwarded-*` counts. */
+  trust: boolean;
+  isSecure?: boolean;
+  /** In place of the client's headers of these names, which are in lower case. */
+  changes?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The request's headers as the Pod gets them, names and values by turns, in their order. */
+export function requestHeaders(
+  request: IncomingMessage,
+  { host, trust, isSecure = false, changes }: Forwarding,
+): string[] {
+  const proto = isSecure ? "https" : "http";
   const { rawHeaders, headers } = request;
   const named = namedByConnection(headers.connection);
   const out: string[] = ["host", host];
@@ -38,22 +48,28 @@ export function requestHeaders(request: IncomingMessage, host: string, trust: bo
     const name = rawHeaders[i] ?? "";
     const lower = name.toLowerCase();
     if (lower === "host" || hopByHop.has(lower) || owned.has(lower) || named?.has(lower)) continue;
-    if (lower.startsWith(internal)) continue;
+    if (lower.startsWith(internal) || (changes && Object.hasOwn(changes, lower))) continue;
     out.push(name, rawHeaders[i + 1] ?? "");
   }
-  const address = clientAddress(request);
+  const address = clientAddress(request.socket);
   const before = trust ? headers : {};
   out.push(
     "x-forwarded-for",
     joined(before["x-forwarded-for"], address),
     "x-forwarded-proto",
-    single(before["x-forwarded-proto"]) ?? "http",
+    single(before["x-forwarded-proto"]) ?? proto,
     "x-forwarded-host",
     single(before["x-forwarded-host"]) ?? host,
     "forwarded",
-    joined(before.forwarded, `for=${quoted(address)};host="${host}";proto=http`),
+    joined(before.forwarded, `for=${quoted(address)};host="${host}";proto=${proto}`),
   );
+  for (const name in changes) if (!reserved(name)) out.push(name, changes[name] ?? "");
   return out;
+}
+
+/** What decides how the request is read is nobody's to change. */
+function reserved(name: string): boolean {
+  return name === "host" || name === "content-length" || hopByHop.has(name) || owned.has(name);
 }
 
 /** The response's headers as the client gets them, names and values by turns. */
@@ -79,7 +95,8 @@ function namedByConnection(connection: string | undefined): Set<string> | undefi
   return names;
 }
 
-function clientAddress({ socket }: IncomingMessage): string {
+/** Of the other end; without the form that IPv4 has on sockets for IPv6. */
+export function clientAddress(socket: { remoteAddress?: string | undefined }): string {
   const address = socket.remoteAddress ?? "unknown";
   return address.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
 }

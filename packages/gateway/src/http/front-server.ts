@@ -3,9 +3,12 @@ import { type Socket } from "node:net";
 import { messageOf, sleep } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
 import { type Entrance } from "../inside/entrance.ts";
+import { withCorsOf } from "../exposure/answers.ts";
+import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
 import { Exchange } from "../request/exchange.ts";
-import { entryFilters, pass, routeFilters } from "../request/filters.ts";
+import { entryFilters, type Outcome, pass, routeFilters } from "../request/filters.ts";
 import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
+import { logAccess, logRefusal } from "./access-log.ts";
 import {
   type ErrorResponse,
   rawErrorResponse,
@@ -36,6 +39,8 @@ export interface FrontServer {
   server: http.Server;
   /** Takes a connection that was opened to an address of a Service's own. */
   accept(socket: Socket, entrance: Entrance): void;
+  /** Takes a connection whose TLS handshake is done. */
+  acceptSecure(socket: Socket): void;
   /** Sockets of upgraded connections, which the server no longer knows. */
   tunnels: ReadonlySet<Socket>;
   /** From now on each response is the last of its connection. */
@@ -65,7 +70,10 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   void ready.then(() => (isReady = true));
   const reject = (passage: Passage, error: ErrorResponse) => {
     metrics.observe(passage.route?.key, error.status, 0);
-    sendErrorResponse(passage.request, passage.response, error, passage.isPublic);
+    const { exposed, request, response, isPublic } = passage;
+    if (exposed) logRefusal(deps, passage, error.status);
+    const answer = withCorsOf(error, exposed);
+    sendErrorResponse(request, response, answer, isPublic || exposed !== undefined);
   };
   const handle = async (
     request: http.IncomingMessage,
@@ -78,7 +86,6 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     if (isLeaving || entrance?.isLeaving) response.shouldKeepAlive = false;
     // Node.js would, for a client that sends `TE: chunked`.
     if (!isModern(request)) response.useChunkedEncodingByDefault = false;
-    if (options.accessLog) logAccess(deps, request, response);
     const passage: Passage = {
       request,
       response,
@@ -88,9 +95,12 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       path: "",
       key: entrance?.service ?? "",
       isExternal: entrance === undefined,
+      isSecure: isSecure(request),
+      exposed: undefined,
       route: undefined,
       destination: undefined,
     };
+    if (options.accessLog) logAccess(deps, passage);
     const malformed = pass(entryFilters, passage, deps);
     if (malformed === "handled") return;
     if (malformed) {
@@ -99,7 +109,14 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     }
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
-    const error = isReady ? pass(routeFilters, passage, deps) : routesUnknown;
+    let error: Outcome = isReady ? undefined : routesUnknown;
+    if (!error && !entrance) {
+      error = exposedHost(passage, deps);
+      // Others go on at once.
+      if (!error && passage.exposed) error = await passExposed(passage, deps);
+      if (response.destroyed) return;
+    }
+    error ??= pass(routeFilters, passage, deps);
     if (error === "handled") return;
     if (error || !passage.destination) return reject(passage, error ?? routesUnknown);
     await new Exchange(deps, passage, passage.destination).run();
@@ -150,6 +167,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     server,
     tunnels,
     leave: () => void (isLeaving = true),
+    acceptSecure: (socket) => void server.emit("connection", socket),
     accept(socket, entrance) {
       if (insideConnections >= maxConnections) {
         socket.destroy();
@@ -211,17 +229,4 @@ function refuse(socket: Socket, error: ErrorResponse): void {
   socket.on("error", () => socket.destroy());
   socket.setTimeout(lingerMs, () => socket.destroy());
   socket.end(rawErrorResponse(error));
-}
-
-function logAccess(
-  { log, clock }: RequestDeps,
-  request: http.IncomingMessage,
-  response: http.ServerResponse,
-): void {
-  const startedAt = clock.now();
-  const { method, url, headers } = request;
-  response.once("close", () => {
-    const ms = clock.now() - startedAt;
-    log.info({ method, host: headers.host, url, status: response.statusCode, ms }, "request");
-  });
 }

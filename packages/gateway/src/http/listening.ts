@@ -1,5 +1,5 @@
 import { type Server } from "node:http";
-import { type AddressInfo, type Socket } from "node:net";
+import { type AddressInfo, type Server as AnyServer, type Socket } from "node:net";
 import { type Clock } from "@spry/kube";
 
 export interface Listening {
@@ -16,7 +16,10 @@ export function isLoopback(host: string): boolean {
 }
 
 /** Resolves with the port once the server accepts connections; rejects when it cannot. */
-export function listen(server: Server, address: { host: string; port: number }): Promise<number> {
+export function listen(
+  server: AnyServer,
+  address: { host: string; port: number },
+): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(address.port, address.host, () => {

@@ -7,6 +7,7 @@ import { type Seeker } from "../activation/waiting-line.ts";
 import {
   Attempt,
   type AttemptFailure,
+  type AttemptLimits,
   type OutgoingRequest,
   type ResponseHeaders,
   type ResponseReceiver,
@@ -14,6 +15,7 @@ import {
 import { Backend } from "../attempt/backend.ts";
 import { mayRetry } from "../attempt/retry.ts";
 import {
+  backendTimeout,
   bodyStalled,
   bodyTooLarge,
   bodyTooSlow,
@@ -24,8 +26,9 @@ import {
 import { requestHeaders, responseHeaders } from "../http/forwarded-headers.ts";
 import { isModern } from "../http/request-head.ts";
 import { joinTunnel } from "../http/tunnel.ts";
+import { withCors, withCorsOf } from "../exposure/answers.ts";
 import { failureResponse } from "./failure-response.ts";
-import { pass, routeFilters } from "./filters.ts";
+import { pass, routeFilters, routeOf } from "./filters.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
 import { collectBody, heldBytes, maxReplayableBytes, RequestBody } from "./request-body.ts";
 
@@ -58,6 +61,7 @@ export class Exchange implements ResponseReceiver, Seeker {
   #isTunnel = false;
   #hasWritten = false;
   #isOver = false;
+  #cancelLimit = () => {};
 
   constructor(deps: RequestDeps, passage: Passage, destination: Destination) {
     this.#deps = deps;
@@ -73,6 +77,9 @@ export class Exchange implements ResponseReceiver, Seeker {
   async run(): Promise<void> {
     if (this.#isOver) return;
     this.#arrive();
+    const limitMs = this.#passage.exposed?.rule?.timeoutMs;
+    if (limitMs !== undefined)
+      this.#cancelLimit = this.#deps.clock.after(limitMs, () => this.#exceeded(limitMs));
     const { headers } = this.#request;
     const length = Number(headers["content-length"] ?? 0);
     const isExpected = headers.expect !== undefined && isModern(this.#request);
@@ -88,6 +95,12 @@ export class Exchange implements ResponseReceiver, Seeker {
     // Asked for once it is certain that the body will be read.
     if (isExpected) this.#response.writeContinue();
     this.#send(backend);
+  }
+
+  /** The whole time that the rule of an APIRule allows, waiting for a Pod included. */
+  #exceeded(limitMs: number): void {
+    this.#attempt?.abort();
+    this.#respond(backendTimeout(this.#destination.policy.name, limitMs));
   }
 
   #arrive(): void {
@@ -165,8 +178,8 @@ export class Exchange implements ResponseReceiver, Seeker {
   /** Routes may have changed since it has chosen its destination. False when the request has ended. */
   #isRouted(): boolean {
     if (this.#isOver) return false;
-    const { key } = this.#passage;
-    return this.#deps.routes.find(key)?.leadsTo(this.#destination) === true || this.#reroute();
+    const route = routeOf(this.#passage, this.#deps.routes);
+    return route?.leadsTo(this.#destination) === true || this.#reroute();
   }
 
   #reroute(): boolean {
@@ -191,17 +204,26 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#destination.tally?.started();
     if (this.#isCold && this.#coldMs === 0) this.#warmedUp();
     const { method = "GET", headers } = this.#request;
-    const { host, path, upgrade } = this.#passage;
+    const { host, path, upgrade, isSecure, exposed } = this.#passage;
+    const { trustForwarded: trust } = this.#deps.settings;
+    const changes = exposed?.requestHeaders;
     const request: OutgoingRequest = {
       method,
       path,
-      headers: requestHeaders(this.#request, host, this.#deps.settings.trustForwarded),
+      headers: requestHeaders(this.#request, { host, trust, isSecure, changes }),
       body: this.#body instanceof RequestBody ? this.#body.open() : (this.#body ?? null),
-      limits: this.#destination.policy.limits,
+      limits: this.#limits(),
     };
     if (upgrade) request.upgrade = headers.upgrade ?? "websocket";
     this.#attempt = new Attempt(backend, request, this, this.#deps.clock);
     this.#attempt.send();
+  }
+
+  /** The rule's time limit, which `run` sees to, replaces the gateway's own. */
+  #limits(): AttemptLimits | undefined {
+    const { limits } = this.#destination.policy;
+    const startMs = this.#passage.exposed?.rule?.timeoutMs;
+    return limits ?? (startMs === undefined ? undefined : { startMs });
   }
 
   #warmedUp(): void {
@@ -219,7 +241,9 @@ export class Exchange implements ResponseReceiver, Seeker {
   }
 
   started(status: number, headers: ResponseHeaders): void {
-    const out = responseHeaders(headers);
+    const { exposed } = this.#passage;
+    const own = responseHeaders(headers);
+    const out = exposed ? withCors(own, exposed) : own;
     // W3C Server Timing: browsers and tools show it.
     if (this.#isCold) out.push("server-timing", `coldstart;dur=${this.#coldMs}`);
     this.#response.writeHead(status, out);
@@ -260,6 +284,8 @@ export class Exchange implements ResponseReceiver, Seeker {
   upgraded(status: number, headers: ResponseHeaders, socket: Duplex): void {
     const { upgrade } = this.#passage;
     if (!upgrade) return void socket.destroy();
+    // Tunnels have no time limit.
+    this.#cancelLimit();
     // A Revision's Pod is in use, and must not be scaled down, as long as the tunnel is open.
     if (this.#destination.tally) this.#isTunnel = true;
     else this.#finish(status);
@@ -306,7 +332,9 @@ export class Exchange implements ResponseReceiver, Seeker {
       this.#response.destroy();
       return this.#finish(502);
     }
-    sendErrorResponse(this.#request, this.#response, error, this.#passage.isPublic);
+    const { exposed, isPublic } = this.#passage;
+    const answer = withCorsOf(error, exposed);
+    sendErrorResponse(this.#request, this.#response, answer, isPublic || exposed !== undefined);
     this.#finish(error.status);
   }
 
@@ -320,6 +348,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#isOver = true;
     this.#letGo();
     this.#deps.memory.give(this.#owner, this.#bodyBytes);
+    this.#cancelLimit();
     if (status === 499) this.#attempt?.abort();
     if (this.#backend) this.#destination.release(this.#backend);
     else this.#destination.leave(this);

@@ -3,6 +3,7 @@ import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { type Destination } from "../activation/destination.ts";
 import { type Route } from "../routing/route.ts";
+import { exposedHost } from "../exposure/filters.ts";
 import { bodySize, type Filter, head, host, probe, route, trafficSplit } from "./filters.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
 
@@ -36,6 +37,8 @@ function passage(headers: Record<string, string>, known: Partial<Passage> = {}):
     path: "",
     key: "",
     isExternal: false,
+    isSecure: false,
+    exposed: undefined,
     route: undefined,
     destination: undefined,
     ...known,
@@ -64,7 +67,7 @@ test.each<[string, Filter, Passage, object]>([
 
 test.each<[string, Filter, Passage, number, string]>([
   ["head", head, passage({}), 400, "BadRequest"],
-  ["host", host, passage({}, { host: "example.com" }), 404, "UnknownHost"],
+  ["exposedHost", exposedHost, passage({}, { host: "example.com" }), 404, "UnknownHost"],
   ["route", route, passage({}, { key: "default/none" }), 404, "FunctionNotFound"],
   [
     "route",

@@ -7,14 +7,15 @@ import {
   type ErrorResponse,
   unexpectedProbe,
   unknownFunction,
-  unknownHost,
 } from "../http/error-response.ts";
 import { readHead } from "../http/request-head.ts";
 import { parseHost } from "../routing/host.ts";
+import { serviceMissing } from "../http/error-response.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
 
 /** An error refuses the request; `handled` says that the filter has responded to it. */
-export type Filter = (passage: Passage, deps: RequestDeps) => ErrorResponse | "handled" | undefined;
+export type Outcome = ErrorResponse | "handled" | undefined;
+export type Filter<Result = Outcome> = (passage: Passage, deps: RequestDeps) => Result;
 
 /** The request's head is sound, and says which host and path are meant. */
 export const head: Filter = (passage) => {
@@ -25,19 +26,27 @@ export const head: Filter = (passage) => {
   return undefined;
 };
 
-/** Its host has the form of a Function's. A request that has come to an address of a Service's own may have any host. */
+/** Whether its host has the form of a Function's. A request that has come to an address of a Service's own may have any. */
 export const host: Filter = (passage) => {
   if (passage.key !== "") return undefined;
   const name = parseHost(passage.host);
-  if (!name) return unknownHost(passage.host);
+  if (!name) return undefined;
   passage.key = name.key;
   return undefined;
 };
 
+/** Where a request leads that has passed the filters so far. */
+export function routeOf({ exposed, key }: Passage, routes: RequestDeps["routes"]) {
+  return exposed?.rule ? routes.target(exposed.rule.target) : routes.find(key);
+}
+
 /** There is a route for it, which is open to where it comes from. */
 export const route: Filter = (passage, { routes }) => {
-  const found = routes.find(passage.key);
-  if (!found || (found.isClusterLocal && passage.isExternal)) {
+  const found = routeOf(passage, routes);
+  // What an APIRule exposes is open by that.
+  const isOutside = passage.isExternal && !passage.exposed;
+  if (!found || (found.isClusterLocal && isOutside)) {
+    if (passage.exposed) return serviceMissing;
     const namespace = passage.key.slice(0, passage.key.indexOf("/"));
     return unknownFunction(passage.key, routes.hasFunctions(namespace));
   }
@@ -70,11 +79,7 @@ export const trafficSplit: Filter = (passage) => {
 export const entryFilters: readonly Filter[] = [head, host];
 export const routeFilters: readonly Filter[] = [route, probe, bodySize, trafficSplit];
 
-export function pass(
-  filters: readonly Filter[],
-  passage: Passage,
-  deps: RequestDeps,
-): ReturnType<Filter> {
+export function pass(filters: readonly Filter[], passage: Passage, deps: RequestDeps): Outcome {
   for (const filter of filters) {
     const outcome = filter(passage, deps);
     if (outcome) return outcome;

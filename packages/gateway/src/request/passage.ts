@@ -4,6 +4,8 @@ import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
 import { type GatewayMetrics } from "../metrics/gateway-metrics.ts";
 import { type MemoryBudget } from "./memory-budget.ts";
+import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
+import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
 import { type Route } from "../routing/route.ts";
 import { type RouteTable } from "../routing/route-table.ts";
 
@@ -26,6 +28,14 @@ export interface RequestDeps {
   settings: RequestSettings;
   clock: Clock;
   log: Logger;
+  /** Hosts of APIRules; undefined where they are not served. */
+  exposure?: {
+    hosts: ExposedHosts;
+    checks: AccessChecks;
+    refusals: RefusalLog;
+    /** In redirects; undefined without HTTPS. */
+    httpsPort: number | undefined;
+  };
 }
 
 /** The client's side of a tunnel: what an `Upgrade` request arrived on. */
@@ -49,6 +59,9 @@ export interface Passage {
   key: ObjectKey;
   /** Whether it was sent to the address for everybody, and not to one that only callers in the cluster are given. */
   readonly isExternal: boolean;
+  /** Whether it has come over TLS. */
+  readonly isSecure: boolean;
+  exposed: Exposed | undefined;
   route: Route | undefined;
   destination: Destination | undefined;
 }

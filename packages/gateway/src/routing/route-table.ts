@@ -1,17 +1,28 @@
-import { type Function } from "@spry/function";
+import { type Function, type RouteTarget } from "@spry/function";
 import { type Informer, type ObjectKey } from "@spry/kube";
+import { type ServiceTargets } from "../exposure/service-targets.ts";
 import { type KnativeRoutes } from "./knative-routes.ts";
 import { type Route } from "./route.ts";
 import { type ServiceRoutes } from "./service-routes.ts";
+
+/** Of Services of Functions and of Knative. */
+const servicePort = 80;
 
 /** From what a host stands for to the route of its requests, kept current by informers. */
 export class RouteTable {
   readonly #services: ServiceRoutes;
   readonly #knative: KnativeRoutes;
   readonly #functions: Informer<Function>;
+  readonly #targets: ServiceTargets;
 
-  /** `functions` is indexed by `namespace`. */
-  constructor(services: ServiceRoutes, knative: KnativeRoutes, functions: Informer<Function>) {
+  /** `functions` is indexed by `namespace`; `targets` are Services that are neither Functions nor Knative's. */
+  constructor(
+    services: ServiceRoutes,
+    knative: KnativeRoutes,
+    functions: Informer<Function>,
+    targets: ServiceTargets,
+  ) {
+    this.#targets = targets;
     this.#services = services;
     this.#knative = knative;
     this.#functions = functions;
@@ -27,6 +38,13 @@ export class RouteTable {
     return this.#services.selected(key) ?? knative;
   }
 
+  /** Of a rule of an APIRule: a Function or a Route in whichever way it is served, or else the Service's port. */
+  target(target: RouteTarget): Route | undefined {
+    const known =
+      target.port === servicePort ? this.find(`${target.namespace}/${target.name}`) : undefined;
+    return known ?? this.#targets.find(target);
+  }
+
   hasFunctions(namespace: string): boolean {
     return this.#functions.byIndex("namespace", namespace).length > 0;
   }
@@ -34,5 +52,6 @@ export class RouteTable {
   close(): void {
     this.#services.close();
     this.#knative.close();
+    this.#targets.close();
   }
 }

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { createApiServer } from "@spry/apiserver";
 import { type Function, functionCrd, functions, knativeNames, labels } from "@spry/function";
 import { type EndpointSlice, KubeClient, resources, type Transport } from "@spry/kube";
-import { createGateway, type GatewayOptions } from "../gateway.ts";
+import { createGateway, type GatewayOptions, type ListenOptions } from "../gateway.ts";
 import { defineKnative, KnativeObjects } from "./knative.ts";
 
 export type PodHandler = (request: http.IncomingMessage, response: http.ServerResponse) => unknown;
@@ -63,15 +63,25 @@ export const countsToken = "token-of-the-test";
 
 let lastAddress = 10;
 
-/** `withKnative`: whether its definitions are installed from the start. */
+export interface BenchOptions extends Partial<GatewayOptions> {
+  /** Whether its definitions are installed from the start. */
+  withKnative?: boolean;
+  /** What else is there when the gateway starts. */
+  before?: (client: KubeClient) => Promise<void>;
+  https?: NonNullable<ListenOptions["https"]>;
+}
+
 export async function startBench({
   withKnative = false,
+  before,
+  https,
   ...options
-}: Partial<GatewayOptions> & { withKnative?: boolean } = {}): Promise<Bench> {
+}: BenchOptions = {}): Promise<Bench> {
   const api = await createApiServer({ dataDir: ":memory:" });
   const client = new KubeClient(api.transport());
   await client.create(resources.customResourceDefinitions, functionCrd());
   if (withKnative) await defineKnative(client);
+  await before?.(client);
   const network = new Network(api.transport());
   const watching = new KubeClient((request) => network.send(request));
   const kit = createGateway({
@@ -80,7 +90,7 @@ export async function startBench({
     countsToken: () => countsToken,
     ...options,
   });
-  const gateway = await kit.listen({ host: "127.0.0.1", port: 0 });
+  const gateway = await kit.listen({ host: "127.0.0.1", port: 0, ...(https && { https }) });
   const pods: TestPod[] = [];
   const bench: Bench = {
     client,

@@ -1,0 +1,71 @@
+import { type HostRoutes, HostTable, routesOf } from "@spry/exposure";
+import { type Change, type Service } from "@spry/kube";
+import { type ExposureSources } from "./exposure-sources.ts";
+
+export interface ExposedHostsOptions {
+  /** Whether the platform issues certificates for Gateways that name none. */
+  ownCertificates: boolean;
+}
+
+/** The hosts of APIRules, kept current by informers: many changes at once are one. */
+export class ExposedHosts {
+  readonly #options: ExposedHostsOptions;
+  #sources: ExposureSources | undefined;
+  #table = new HostTable([]);
+  #isPending = false;
+  #unlisten: (() => void)[] = [];
+
+  constructor(options: ExposedHostsOptions) {
+    this.#options = options;
+  }
+
+  /** @param name in lower case, without a port */
+  find(name: string): HostRoutes | undefined {
+    return this.#table.find(name);
+  }
+
+  /** From now on, the hosts of these; undefined: none. */
+  use(sources: ExposureSources | undefined): void {
+    for (const unlisten of this.#unlisten) unlisten();
+    this.#sources = sources;
+    const later = () => this.#later();
+    this.#unlisten = sources
+      ? [
+          sources.apiRules.onChange(later),
+          sources.gateways.onChange(later),
+          sources.services.onChange((change) => {
+            if (isRelevant(change)) later();
+          }),
+        ]
+      : [];
+    this.#refresh();
+  }
+
+  #later(): void {
+    if (this.#isPending) return;
+    this.#isPending = true;
+    setImmediate(() => {
+      this.#isPending = false;
+      this.#refresh();
+    });
+  }
+
+  #refresh(): void {
+    const sources = this.#sources;
+    const hosts = sources
+      ? routesOf(
+          sources.apiRules.list(),
+          sources.services.list(),
+          sources.gateways.list(),
+          this.#options,
+        )
+      : [];
+    this.#table = new HostTable(hosts);
+  }
+}
+
+/** Services change often, most of them in ways that concern no host. */
+function isRelevant(change: Change<Service>): boolean {
+  if (change.type !== "updated") return true;
+  return JSON.stringify(change.object.spec) !== JSON.stringify(change.previous.spec);
+}

@@ -1,0 +1,88 @@
+import {
+  createCorsDecider,
+  createJwtCheck,
+  fetchKeys,
+  type HostRoutes,
+  JwksCache,
+} from "@spry/exposure";
+import { type ExposedHost, type ExposedRule } from "@spry/function";
+import { type Clock, type Logger } from "@spry/kube";
+
+export interface ExposureOptions {
+  /** The platform's own, where the Secret of certificates is. */
+  namespace: string;
+  /** Whether the platform issues certificates itself, for Gateways that name none. */
+  ownCertificates: boolean;
+  /** Whether issuers of tokens may run on this machine: on one machine, not in a cluster. */
+  allowLoopback: boolean;
+  /** Trusted for issuers' keys in addition to the system's authorities, PEM. */
+  issuerCa?: string;
+  /** The port of HTTPS in redirects; the one that it listens on by default. */
+  publicHttpsPort?: number;
+  handshakeTimeoutMs?: number;
+}
+
+/** What is known of a request to the host of an APIRule. */
+export interface Exposed {
+  readonly host: ExposedHost;
+  readonly routes: HostRoutes;
+  rule: ExposedRule | undefined;
+  /** By CORS; in place of the Service's own, on each response. */
+  responseHeaders: Readonly<Record<string, string>>;
+  /** Set on the request, names in lower case. */
+  requestHeaders: Readonly<Record<string, string>>;
+  /** The subject of its token. */
+  caller: string | undefined;
+  /** Why it is refused, for the log alone. */
+  reason: string | undefined;
+}
+
+/** CORS and tokens: what is kept between requests. */
+export class AccessChecks {
+  readonly keys: JwksCache;
+  readonly jwt: ReturnType<typeof createJwtCheck>;
+  readonly #cors = new WeakMap<ExposedHost, ReturnType<typeof createCorsDecider>>();
+
+  constructor({ allowLoopback, issuerCa: ca }: ExposureOptions, clock: Clock) {
+    const fetch = (uri: string) => fetchKeys(uri, { allowLoopback, ...(ca ? { ca } : {}) });
+    this.keys = new JwksCache({ fetch, clock });
+    this.jwt = createJwtCheck({ keys: this.keys, clock });
+  }
+
+  corsOf(host: ExposedHost): ReturnType<typeof createCorsDecider> {
+    let decider = this.#cors.get(host);
+    if (!decider) this.#cors.set(host, (decider = createCorsDecider(host.cors)));
+    return decider;
+  }
+}
+
+const windowMs = 1_000;
+const linesPerWindow = 20;
+
+/**
+ * The log of refused requests: who, what, and why. Strangers decide how many there are, so that no more than 20 a second
+ * are written, and the others counted.
+ */
+export class RefusalLog {
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  #windowStart = Number.NEGATIVE_INFINITY;
+  #written = 0;
+  #left = 0;
+
+  constructor(log: Logger, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  write(fields: object): void {
+    const now = this.#clock.now();
+    if (now - this.#windowStart >= windowMs) {
+      if (this.#left > 0) this.#log.info({ count: this.#left }, "further requests were refused");
+      this.#windowStart = now;
+      this.#written = this.#left = 0;
+    }
+    if (this.#written++ < linesPerWindow) this.#log.info(fields, "request refused");
+    else this.#left++;
+  }
+}

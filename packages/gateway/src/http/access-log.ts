@@ -1,0 +1,54 @@
+import { type Passage, type RequestDeps } from "../request/passage.ts";
+import { clientAddress } from "./forwarded-headers.ts";
+
+/** One line when a request has ended: who, what, and with which result. */
+export function logAccess({ log, clock }: RequestDeps, passage: Passage): void {
+  const startedAt = clock.now();
+  const { response } = passage;
+  response.once("close", () => {
+    const ms = clock.now() - startedAt;
+    log.info({ ...whoAndWhat(passage), status: response.statusCode, ms }, "request");
+  });
+}
+
+/** A request to the host of an APIRule that has not been let through, and why. */
+export function logRefusal({ exposure }: RequestDeps, passage: Passage, status: number): void {
+  const { exposed } = passage;
+  if (!exposed || !exposure) return;
+  const unreachable = exposed.rule?.authentication.kind === "jwt" && status === 401;
+  const problems = unreachable ? issuerProblems(passage, exposure) : undefined;
+  exposure.refusals.write({ ...whoAndWhat(passage), status, ...(problems ? { problems } : {}) });
+}
+
+/** Without the query, which may be a token. */
+function whoAndWhat({ request, host, path, exposed }: Passage) {
+  const { method, socket } = request;
+  const query = path.indexOf("?");
+  return {
+    client: clientAddress(socket),
+    method,
+    host: host.slice(0, maxLogged),
+    path: (query < 0 ? path : path.slice(0, query)).slice(0, maxLogged),
+    ...(exposed && {
+      apiRule: exposed.host.apiRule,
+      ...(exposed.caller !== undefined && { caller: exposed.caller }),
+      ...(exposed.reason !== undefined && { reason: exposed.reason }),
+    }),
+  };
+}
+
+/** Which of the rule's issuers cannot be reached, and why. */
+function issuerProblems(
+  { exposed }: Passage,
+  { checks }: NonNullable<RequestDeps["exposure"]>,
+): string[] | undefined {
+  const authentication = exposed?.rule?.authentication;
+  if (authentication?.kind !== "jwt") return undefined;
+  const problems = checks.keys.problems();
+  const found = authentication.authentications.flatMap(
+    ({ jwksUri }) => problems.get(jwksUri) ?? [],
+  );
+  return found.length > 0 ? found : undefined;
+}
+
+const maxLogged = 500;
