@@ -1,6 +1,9 @@
 /** APIRules on a whole platform: `spry expose`, kubectl's view, and a certificate that a Gateway names. */
+import { execFile } from "node:child_process";
 import path from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startIssuer } from "../support/issuer.ts";
 import { Platform, root } from "../support/platform.ts";
 
 const platform = new Platform();
@@ -40,6 +43,48 @@ test("and limited with another", async () => {
     "get apirule hello -o jsonpath={.spec.rules[0].jwt.authorizations}",
   );
   expect(JSON.parse(rules)).toEqual([{ requiredScopes: ["read"], audiences: ["shop"] }]);
+});
+
+test("over HTTPS, a token decides who may call", async () => {
+  const issuer = await startIssuer();
+  const keys = ["--jwks-uri", `${issuer.url}/keys`];
+  const { code, stdout, stderr } = await platform.spry([
+    "expose",
+    "hello",
+    "--host",
+    "dice",
+    "--jwt-issuer",
+    issuer.url,
+    "--audience",
+    "shop",
+    ...keys,
+  ]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const [url = ""] = stdout.split(" ");
+  expect(new URL(url).port).toBe(new URL(platform.endpoints.gatewayTls).port);
+  // Its certificate follows within moments; from then on the name and the authority are those that curl checks.
+  const ca = path.join(platform.dataDir, "pki/hosts-ca.crt");
+  const curl = async (...args: string[]) => {
+    const { port } = new URL(url);
+    const to = ["--resolve", `dice.localhost:${port}:127.0.0.1`, "-sS", "-w", " %{http_code}"];
+    const command = ["--cacert", ca, ...to, ...args, url];
+    return promisify(execFile)("curl", command).then(
+      (done) => done.stdout,
+      (error: { stderr: string }) => error.stderr,
+    );
+  };
+  await expect.poll(() => curl(), { timeout: 10_000 }).toBe("access is denied\n 403");
+  const bearer = async (aud: string) =>
+    curl("-H", `authorization: Bearer ${await issuer.token({ aud })}`);
+  expect(await bearer("shop")).toMatch(/ 200$/);
+  expect(await bearer("other")).toBe("access is denied\n 403");
+  expect(await curl("-H", "authorization: Bearer x")).toBe("the request has no valid token\n 401");
+  // Plain HTTP leads there.
+  const answer = await platform.call({ host: "dice.localhost", path: "/a?b" });
+  expect(answer).toMatchObject({ status: 301, headers: { location: `${url}a?b` } });
+  const trusted = await platform.spry(["trust", "--data-dir", platform.dataDir]);
+  expect(trusted).toMatchObject({ code: 0, stdout: `${ca}\n` });
+  await issuer.close();
 });
 
 test("what cannot be exposed is a sentence", async () => {

@@ -47,6 +47,7 @@ export class Platform {
         this.dataDir,
         "--api-port=0",
         "--gateway-port=0",
+        "--https-port=0",
         "--registry-port=0",
         ...sandboxArguments(),
         ...args,
@@ -84,6 +85,7 @@ export class Platform {
   get endpoints(): {
     apiServer: string;
     gateway: string;
+    gatewayTls: string;
     registry: string;
     webhooks: string;
     metrics: string;

@@ -7,7 +7,7 @@ import {
   loadKubeconfig,
   messageOf,
 } from "@spry/kube";
-import { gatewayExtension, registryExtension } from "./platform/kubeconfig.ts";
+import { gatewayExtension, gatewayTlsExtension, registryExtension } from "./platform/kubeconfig.ts";
 import { UserError } from "./user-error.ts";
 
 export interface GlobalOptions {
@@ -21,6 +21,8 @@ export interface Connection {
   namespace: string;
   /** Base URL of the gateway, where the cluster has one that this machine can reach. */
   gateway: URL | undefined;
+  /** The same of its port for HTTPS, which hosts of APIRules have. */
+  gatewayTls: URL | undefined;
   /** The same of the platform's own registry. */
   registry: URL | undefined;
 }
@@ -44,6 +46,7 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
     client: new KubeClient(reachable(httpsTransport(config), config.server)),
     namespace: options.namespace ?? config.namespace,
     gateway: urlIn(gatewayExtension),
+    gatewayTls: urlIn(gatewayTlsExtension),
     registry: urlIn(registryExtension),
   };
 }

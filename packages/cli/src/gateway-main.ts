@@ -4,9 +4,13 @@ import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
 import { createLogger } from "./logger.ts";
 import { countsTokenVariable, readCountsToken } from "./platform/counts-token.ts";
+import { systemNamespace } from "./platform/system-objects.ts";
 
-/** `own`: where Services that are served on demand have their addresses or ports (ADR 0018). */
-const [kubeconfig, host = "127.0.0.1", port = "0", ...own] = process.argv.slice(2);
+/**
+ * `httpsPort`: with a question mark behind it, another one will do if it is taken; `own`: where Services that are served on demand have
+ * their addresses or ports (ADR 0018).
+ */
+const [kubeconfig, host = "127.0.0.1", port = "0", httpsPort = "", ...own] = process.argv.slice(2);
 const log = createLogger({ name: "gateway" });
 
 function report(line: string): void {
@@ -25,11 +29,17 @@ try {
   const client = new KubeClient(httpsTransport(config));
   const tokenFile = process.env[countsTokenVariable];
   const countsToken = () => (tokenFile ? readCountsToken(tokenFile) : undefined);
-  const gateway = createGateway({ client, log, inside: { own }, countsToken });
-  const server = await gateway.listen({ host, port: Number(port) });
+  const exposure = { namespace: systemNamespace, ownCertificates: true, allowLoopback: true };
+  const gateway = createGateway({ client, log, inside: { own }, countsToken, exposure });
+  const [https = "", orFree] = httpsPort.split(/(?=\?)/);
+  const server = await gateway.listen({
+    host,
+    port: Number(port),
+    ...(https === "" ? {} : { https: { port: Number(https), orFree: orFree !== undefined } }),
+  });
   const admin = await gateway.listenAdmin({ host, port: 0 });
   await gateway.ready;
-  report(`ready ${server.port} ${admin.port}`);
+  report(`ready ${server.port} ${admin.port} ${server.httpsPort ?? 0}`);
   let stopping = false;
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     process.on(name, () => {

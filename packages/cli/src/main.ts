@@ -113,6 +113,7 @@ program
   .option("--data-dir <dir>", "directory for all data", ".spry")
   .option("--api-port <port>", "port of the Kubernetes API", port, 6443)
   .option("--gateway-port <port>", "port on which Functions are called", port, 8080)
+  .option("--https-port <port>", "port of HTTPS, for APIRules (default: 8443, or a free one)", port)
   .option("--webhook-port <port>", "port for webhooks of Git servers, 0: any free one", port, 0)
   .option("--registry-port <port>", "port of the image registry", port, 5000)
   .addOption(
@@ -137,6 +138,15 @@ program
   .description("stop the platform of a data directory, or end what it left running after a crash")
   .option("--data-dir <dir>", "the data directory", ".spry")
   .action(async (options) => (await import("./commands/down.ts")).down(options));
+
+program
+  .command("trust")
+  .description(
+    "how this system trusts the certificates of exposed hosts: prints the authority's file",
+  )
+  .option("--data-dir <dir>", "the data directory", ".spry")
+  .option("--install", "add it to the system's store (asks for the administrator's password)")
+  .action(async (options) => (await import("./commands/trust.ts")).trust(options));
 
 program
   .command("doctor")

@@ -21,7 +21,12 @@ interface Validity {
   lifetimeMs: number;
 }
 
-export async function newAuthority(subject: string, validity: Validity): Promise<Authority> {
+/** @param domains what it may sign certificates for, these and the names below (RFC 5280, section 4.2.1.10); default: anything */
+export async function newAuthority(
+  subject: string,
+  validity: Validity,
+  domains?: readonly string[],
+): Promise<Authority> {
   const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serialNumber(),
@@ -35,10 +40,24 @@ export async function newAuthority(subject: string, validity: Validity): Promise
         x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign,
         true,
       ),
+      ...(domains ? [new x509.Extension(nameConstraints, true, permitted(domains))] : []),
     ],
   });
   const keyPem = await pemOf(keys.privateKey);
   return { cert: certificateText(certificate), keyPem, certificate, key: keys.privateKey };
+}
+
+const nameConstraints = "2.5.29.30";
+
+/** NameConstraints with permitted DNS names alone, in DER. */
+function permitted(domains: readonly string[]): ArrayBuffer {
+  const wrap = (tag: number, ...parts: Uint8Array[]) => {
+    const content = Buffer.concat(parts);
+    if (content.length > 127) throw new Error("too many domains for a short length in DER");
+    return Buffer.concat([Buffer.from([tag, content.length]), content]);
+  };
+  const subtrees = domains.map((domain) => wrap(0x30, wrap(0x82, Buffer.from(domain, "ascii"))));
+  return new Uint8Array(wrap(0x30, wrap(0xa0, ...subtrees))).buffer;
 }
 
 /** The first certificate of a PEM text, with its key. */

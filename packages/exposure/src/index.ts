@@ -15,6 +15,7 @@ export {
 } from "./webhook-location.ts";
 export { exposureWebhooks } from "./admission.ts";
 export { apiRulesV1beta1, type ApiRuleV1beta1 } from "./conversion/v1beta1.ts";
+export { type HostAuthority } from "./status/own-certificates.ts";
 export { type ExposureOptions, startExposure } from "./status/start.ts";
 
 // What the gateway decides by.

@@ -31,7 +31,7 @@ const waitMs = 15_000;
 
 /** Writes the APIRule with a Function's name, and prints under which URL the Function answers, and to whom. */
 export async function expose(name: string, options: ExposeOptions): Promise<void> {
-  const { client, namespace, gateway } = await connect(options);
+  const { client, namespace, gatewayTls } = await connect(options);
   const fn = await findFunction(client, namespace, name);
   const rule = await apiRuleFor(name, namespace, options);
   if (options.dryRun) return console.log(dump(rule, { noRefs: true }).trimEnd());
@@ -46,7 +46,7 @@ export async function expose(name: string, options: ExposeOptions): Promise<void
   const [inNamespace, gatewayName = ""] = options.gateway.split("/");
   const where = { namespace: inNamespace, name: gatewayName };
   const found = await client.get(istioGateways, where);
-  for (const url of hostUrls(rule.spec.hosts ?? [], found, gateway))
+  for (const url of hostUrls(rule.spec.hosts ?? [], found, gatewayTls))
     console.log(`${url}  ${audienceOf(options)}`);
 }
 

@@ -19,6 +19,7 @@ export interface UpOptions {
   dataDir: string;
   apiPort: number;
   gatewayPort: number;
+  httpsPort?: number;
   webhookPort: number;
   registryPort: number;
   /** What the registry may hold, in bytes. */
@@ -51,10 +52,11 @@ export async function up(options: UpOptions): Promise<void> {
     dieLoudly(log);
     platform = await Promise.race([startPlatform({ ...options, dataDir, log }), interrupted]);
     if (!platform) process.exit(130);
-    const { apiServer, registry, gateway } = platform.endpoints;
+    const { apiServer, registry, gateway, gatewayTls } = platform.endpoints;
     line("Kubernetes API", apiServer);
     line("Image registry", registry);
     line("Gateway", gateway);
+    line("– HTTPS", gatewayTls);
     line("Sandbox", platform.sandbox);
     const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);

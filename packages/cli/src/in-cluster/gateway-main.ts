@@ -3,6 +3,7 @@ import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
 import { readCountsToken } from "./counts-token.ts";
+import { textIn } from "./environment.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
 
 /** Together with `leaveMs`, and as long again for EndpointSlices, less than the Pod's grace period of 30 s. */
@@ -13,21 +14,29 @@ const log = createLogger({ name: "gateway" });
 void runProgram(log, async (signal) => {
   const client = new KubeClient(httpsTransport(loadKubeconfig()), { fieldManager: "spry-gateway" });
   const own = process.env["POD_IP"];
-  const namespace = process.env["POD_NAMESPACE"] ?? "";
+  const namespace = textIn(process.env, "POD_NAMESPACE");
   const countsToken = () => readCountsToken(client, namespace);
   const inside = own ? { own: [own], bind: "0.0.0.0" } : undefined;
-  const gateway = createGateway({
+  // The port that clients see is the Service's.
+  const exposure = {
+    namespace,
+    ownCertificates: false,
+    allowLoopback: false,
+    publicHttpsPort: 443,
+  };
+    const gateway = createGateway({
     client,
     log,
     leaveMs,
     drainMs,
     countsToken,
+    exposure,
     ...(inside && { inside }),
   });
   const admin = await gateway.listenAdmin({ host: "0.0.0.0", port: 8090 });
-  const server = await gateway.listen({ host: "0.0.0.0", port: 8080 });
+  const server = await gateway.listen({ host: "0.0.0.0", port: 8080, https: { port: 8443 } });
   await gateway.ready;
-  log.info({ port: server.port }, "the gateway listens");
+  log.info({ port: server.port, httpsPort: server.httpsPort }, "the gateway listens");
   await untilAborted(signal);
   await server.close();
   await admin.close();

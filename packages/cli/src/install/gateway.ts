@@ -28,10 +28,14 @@ export const gatewayRules = [
   rule(knative.routes.group, ["routes", "revisions"], "list", "watch"),
 ];
 
-/** What the hosts of APIRules take, once the gateway serves them. */
+/** What the hosts of APIRules take. Whose their definition is decides whether they are served. */
 export const gatewayExposureRules = [
   rule(apiRules.group, ["apirules"], "list", "watch"),
   rule(istioGateways.group, ["gateways"], "list", "watch"),
+  {
+    ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get"),
+    resourceNames: [`${apiRules.plural}.${apiRules.group}`],
+  },
 ];
 
 /** In Spry's own namespace: the certificates that Gateways name, the scaler's token, and no other Secret. */
@@ -79,7 +83,10 @@ export function gatewayObjects(values: InstallValues): InstalledObject[] {
         spec: {
           type: gateway.serviceType,
           selector: gatewayLabels,
-          ports: [{ name: "http", port: 80, targetPort: "http" }],
+          ports: [
+            { name: "http", port: 80, targetPort: "http" },
+            { name: "https", port: 443, targetPort: "https" },
+          ],
         },
       },
     ),
@@ -118,6 +125,7 @@ function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
             imagePullPolicy: "IfNotPresent",
             ports: [
               { name: "http", containerPort: 8080 },
+              { name: "https", containerPort: 8443 },
               { name: "admin", containerPort: 8090 },
             ],
             // Its own address in the EndpointSlices that lead callers to it.

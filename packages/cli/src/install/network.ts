@@ -35,7 +35,7 @@ export function networkPolicies({
       ? [
           policy("allow-to-gateway", gatewayLabels, {
             policyTypes: ["Ingress", "Egress"],
-            ingress: [{ ports: [...ports(8080, 8090), callerPorts] }],
+            ingress: [{ ports: [...ports(8080, 8443, 8090), callerPorts] }],
             // The API server, and Functions in every namespace.
             egress: [{}],
           }),

@@ -26,6 +26,8 @@ export interface GatewayOptions {
   host: string;
   /** 0 picks a free port. */
   port: number;
+  /** The same for HTTPS; `orFree`: another one will do if it is taken. */
+  https?: { port: number; orFree: boolean };
   /** Addresses and blocks at which it listens for callers among the Pods (ADR 0018). */
   callerAddresses: readonly string[];
   /** Changes whenever a running gateway no longer fits: version, API server's address. */
@@ -35,6 +37,7 @@ export interface GatewayOptions {
 
 export interface GatewayProcess {
   readonly port: number;
+  readonly httpsPort: number;
   /** Of `/metrics`, `/healthz` and `/readyz`; another one after the gateway ended unexpectedly. */
   readonly adminPort: number;
   /** Ends the gateway after the requests under way, or after a few seconds. */
@@ -43,6 +46,7 @@ export interface GatewayProcess {
 
 interface Ports {
   port: number;
+  httpsPort: number;
   adminPort: number;
 }
 
@@ -61,14 +65,15 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   const stateFile = path.join(options.dataDir, stateName);
   let stopping = false;
   let running = (await adopt(stateFile, options)) ?? (await start(stateFile, options));
-  const { port } = running;
+  const { port, httpsPort } = running;
+  const https = { port: httpsPort, orFree: false };
   // A gateway that was adopted is nobody's child: looking is the only way to learn of its end.
   const watch = setInterval(() => {
     if (stopping || isAlive(running)) return;
     options.log.error({ pid: running.pid }, "the gateway ended unexpectedly, starting it again");
     stopping = true;
     setTimeout(() => {
-      start(stateFile, { ...options, port })
+      start(stateFile, { ...options, port, https })
         .then((next) => (running = next))
         .catch((error: unknown) => options.log.error({ error }, "starting the gateway again"))
         .finally(() => (stopping = false));
@@ -77,6 +82,7 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   watch.unref();
   return {
     port,
+    httpsPort,
     get adminPort() {
       return running.adminPort;
     },
@@ -92,7 +98,11 @@ async function adopt(stateFile: string, options: GatewayOptions): Promise<Runnin
   const running = readJson<Running>(stateFile);
   if (!running || !isAlive(running)) return undefined;
   const fits = running.fingerprint === options.fingerprint && running.adminPort > 0;
-  if (fits && (options.port === 0 || options.port === running.port)) return running;
+  const { port, https } = options;
+  const isPort = port === 0 || port === running.port;
+  const isHttpsPort =
+    !https || https.orFree || https.port === 0 || https.port === running.httpsPort;
+  if (fits && isPort && isHttpsPort && running.httpsPort > 0) return running;
   await end(running);
   return undefined;
 }
@@ -105,6 +115,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
     options.kubeconfig,
     options.host,
     String(options.port),
+    options.https ? `${options.https.port}${options.https.orFree ? "?" : ""}` : "0",
     ...options.callerAddresses,
   ];
   const child = spawn(process.execPath, args, {
@@ -124,7 +135,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
     writeAtomically(stateFile, JSON.stringify(running), 0o600);
     return running;
   };
-  const starting = write({ ...record, port: 0, adminPort: 0 });
+  const starting = write({ ...record, port: 0, httpsPort: 0, adminPort: 0 });
   try {
     return write({ ...record, ...(await reportedPorts(child.stdio[3] as Readable, options)) });
   } catch (error) {
@@ -133,7 +144,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
   }
 }
 
-/** The child says `ready <port> <admin port>` or `error <message>` on descriptor 3. */
+/** The child says `ready <port> <admin port> <port of HTTPS>` or `error <message>` on descriptor 3. */
 function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -146,7 +157,8 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
       if (!text.includes("\n")) return;
       clearTimeout(timer);
       const [word, ...rest] = text.trim().split(" ");
-      if (word === "ready") resolve({ port: Number(rest[0]), adminPort: Number(rest[1]) });
+      const [port = 0, adminPort = 0, httpsPort = 0] = rest.map(Number);
+      if (word === "ready") resolve({ port, adminPort, httpsPort });
       else fail(rest.join(" "));
       pipe.destroy();
     });

@@ -13,10 +13,12 @@ export function kubeconfigFor(options: {
   user: string;
   client: KeyPair;
   gateway?: string;
+  gatewayTls?: string;
   registry?: string;
 }): string {
   const extensions = [
     { name: gatewayExtension, url: options.gateway },
+    { name: gatewayTlsExtension, url: options.gatewayTls },
     { name: registryExtension, url: options.registry },
   ].flatMap(({ name, url }) => (url === undefined ? [] : [{ name, extension: { url } }]));
   const cluster = {
@@ -41,5 +43,7 @@ export function kubeconfigFor(options: {
 }
 
 export const gatewayExtension = "spry.io/gateway";
+/** The URL of its port for HTTPS. */
+export const gatewayTlsExtension = "spry.io/gateway-tls";
 /** The URL at which this machine reaches the platform's registry. */
 export const registryExtension = "spry.io/registry";

@@ -45,6 +45,7 @@ import {
   nodeName,
   registryIdentity,
 } from "./identities.ts";
+import { openHostAuthority } from "./host-authority.ts";
 import { collectWhenIdle } from "./idle-memory.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { npmCli } from "./npm-cli.ts";
@@ -68,6 +69,8 @@ export interface PlatformOptions {
   dataDir: DataDir;
   apiPort: number;
   gatewayPort: number;
+  /** Undefined: 8443, or a free one if that is taken. */
+  httpsPort?: number | undefined;
   webhookPort: number;
   registryPort: number;
   /** What the registry may hold, in bytes. */
@@ -80,6 +83,8 @@ export interface PlatformOptions {
 export interface Endpoints {
   apiServer: string;
   gateway: string;
+  /** HTTPS, of hosts of APIRules. */
+  gatewayTls: string;
   registry: string;
   /** Git servers send pushes to `<URL>/git/<namespace>`. */
   webhooks: string;
@@ -100,6 +105,7 @@ export interface Platform {
 }
 
 const host = "127.0.0.1";
+const defaultHttpsPort = 8443;
 /** The host in image names: it stays the same when the registry's port changes. */
 const pullAddress = "registry.spry.localhost";
 
@@ -186,6 +192,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       0o600,
     );
     const counts = ensureCountsToken(dataDir.root);
+    const { httpsPort } = options;
     const startGateway = async () => {
       await applySystemObjects(client);
       const process = await occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
@@ -196,6 +203,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
           countsTokenFile: counts.file,
           host,
           port,
+          https: { port: httpsPort ?? defaultHttpsPort, orFree: httpsPort === undefined },
           callerAddresses: callerAddresses(sandbox),
           fingerprint: [
             version,
@@ -284,6 +292,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         client: controllerClient,
         namespace: systemNamespace,
         ownCertificates: true,
+        authority: openHostAuthority(dataDir.pki),
         onOwner: (owner) => remarkDefinitionOwner(remarks, owner),
         log: log.child({ room: "exposure" }),
         signal: running.signal,
@@ -329,6 +338,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const endpoints: Endpoints = {
       apiServer,
       gateway: `http://localhost:${gateway.port}`,
+      gatewayTls: `https://localhost:${gateway.httpsPort}`,
       registry: registryUrl,
       webhooks: `http://${host}:${pushes.port}`,
       metrics: `http://${host}:${status.port}`,
@@ -343,6 +353,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         user: "admin",
         client: certificates.admin,
         gateway: endpoints.gateway,
+        gatewayTls: endpoints.gatewayTls,
         registry: endpoints.registry,
       }),
       0o600,

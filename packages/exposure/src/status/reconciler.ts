@@ -6,6 +6,8 @@ import {
   isNotFound,
   type KubeClient,
   keyOf,
+  type Logger,
+  messageOf,
   type ObjectKey,
   type ReconcileResult,
   resources,
@@ -16,7 +18,9 @@ import {
 import { v1beta1SpecOf } from "../conversion/convert.ts";
 import { apiRulesV1beta1 } from "../conversion/v1beta1.ts";
 import { claimsOf, hostsOf } from "../routes/claims.ts";
-import { type CollectedCertificates, collectCertificates } from "./certificates.ts";
+import { routesOf } from "../routes/routes-of.ts";
+import { collectCertificates } from "./certificates.ts";
+import { certificatesOfOwn, type HostAuthority } from "./own-certificates.ts";
 import { diagnose, type RelatedObjects, type Verdict } from "./diagnose.ts";
 
 export interface ExposureCaches {
@@ -35,7 +39,9 @@ export interface ReconcilerDeps {
   /** Where the Secret of collected certificates is. */
   namespace: string;
   ownCertificates: boolean;
+  authority?: HostAuthority;
   clock: Clock;
+  log?: Logger;
 }
 
 /** A certificate's end may be far away; timers are not for months. */
@@ -66,7 +72,8 @@ export function exposureReconciler(deps: ReconcilerDeps): () => Promise<Reconcil
     const used = new Set(all.flatMap((rule) => hostsOf(rule, gatewayOf).gateway ?? []));
     const secretOf = (key: ObjectKey) => caches.certificates.get(key);
     const collected = collectCertificates(used, secretOf, clock.now());
-    await writeCertificates(deps, collected);
+    const own = await issueOwn(deps, all);
+    await writeCertificates(deps, { ...own.data, ...collected.data });
     const objects: RelatedObjects = {
       gatewayOf,
       serviceOf: (key) => caches.services.get(key),
@@ -80,10 +87,24 @@ export function exposureReconciler(deps: ReconcilerDeps): () => Promise<Reconcil
         await writeStatus(rule, diagnose(rule, objects));
     });
     await Promise.all(workers);
-    if (!Number.isFinite(collected.changesAt)) return {};
-    const untilChange = collected.changesAt - clock.now() + 1_000;
+    const changesAt = Math.min(collected.changesAt, own.changesAt);
+    if (!Number.isFinite(changesAt)) return {};
+    const untilChange = changesAt - clock.now() + 1_000;
     return { requeueAfterMs: Math.min(longestMs, Math.max(1_000, untilChange)) };
   };
+}
+
+/** For hosts whose Gateways leave the certificate to the platform. */
+async function issueOwn(deps: ReconcilerDeps, all: readonly ApiRule[]) {
+  const { caches, namespace, ownCertificates, authority, clock, log } = deps;
+  if (!authority) return { data: {}, changesAt: Number.POSITIVE_INFINITY };
+  const hosts = routesOf(all, caches.services.list(), caches.gateways.list(), { ownCertificates })
+    .filter(({ certificate }) => certificate.kind === "own")
+    .map(({ host }) => host);
+  const present = caches.collected.get(`${namespace}/${certificatesSecretName}`)?.data ?? {};
+  return certificatesOfOwn(hosts, authority, present, clock.now(), (error) =>
+    log?.warn({ error: messageOf(error) }, "issuing a certificate failed, trying again"),
+  );
 }
 
 /**
@@ -112,7 +133,7 @@ async function patchStatus(
 /** The only Secret that the gateway may read: what Gateways name, and nothing else of their namespaces. */
 async function writeCertificates(
   { client, caches, namespace }: ReconcilerDeps,
-  { data }: CollectedCertificates,
+  data: Record<string, string>,
 ): Promise<void> {
   const target = { name: certificatesSecretName, namespace };
   const present = caches.collected.get(keyOf({ metadata: target }));

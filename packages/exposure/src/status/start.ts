@@ -14,6 +14,7 @@ import {
 } from "@spry/kube";
 import { exposableFrom } from "../routes/service-address.ts";
 import { type DefinitionOwner, definitionOwner } from "../definitions/ensure-definitions.ts";
+import { type HostAuthority } from "./own-certificates.ts";
 import { type ExposureCaches, exposureReconciler } from "./reconciler.ts";
 
 export interface ExposureOptions {
@@ -22,6 +23,8 @@ export interface ExposureOptions {
   namespace: string;
   /** Whether the platform issues certificates itself, for Gateways that name none. */
   ownCertificates: boolean;
+  /** Who issues them. */
+  authority?: HostAuthority;
   /** Is given who serves APIRules, when that is known and when it changes. */
   onOwner?: (owner: DefinitionOwner) => void;
   clock?: Clock;
@@ -56,7 +59,8 @@ export async function startExposure(options: ExposureOptions): Promise<void> {
 
 /** Until the signal is aborted, or the definition is not ours any more. */
 async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void> {
-  const { client, namespace, ownCertificates, clock = systemClock, metrics } = options;
+  const { client, namespace, ownCertificates, authority, metrics } = options;
+  const { clock = systemClock } = options;
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
   const signal = AbortSignal.any([outer, stop.signal]);
@@ -80,7 +84,15 @@ async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void
     workers: 1,
     ...telling,
     ...(metrics ? { metrics } : {}),
-    reconcile: exposureReconciler({ client, caches, namespace, ownCertificates, clock }),
+    reconcile: exposureReconciler({
+      client,
+      caches,
+      namespace,
+      ownCertificates,
+      ...(authority ? { authority } : {}),
+      clock,
+      log,
+    }),
   });
   // All are looked at together: whose a host is depends on the others.
   const informers = Object.values(caches) as Informer<Service>[];

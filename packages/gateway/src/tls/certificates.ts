@@ -50,7 +50,8 @@ export class Certificates {
       const isSame = known?.crt === crt && known.key === key;
       const pair = isSame ? known : { crt, key, context: undefined };
       this.#pairs.set(name, pair);
-      if (name.startsWith(ownCertificatePrefix))
+      // Those of Gateways have the namespace and a dot in front.
+      if (name.startsWith(ownCertificatePrefix) && !name.includes("."))
         for (const host of this.#namesOf(name, crt)) this.#own.set(host, pair);
     }
   }

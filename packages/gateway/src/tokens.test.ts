@@ -1,0 +1,192 @@
+/** Who may call: tokens through the front door, with an issuer that serves its keys over HTTP. */
+import { createSign, createHmac, generateKeyPairSync } from "node:crypto";
+import { type Logger, silentLogger } from "@spry/kube";
+import { exportSPKI, importJWK, type JWTPayload } from "jose";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type TestPod } from "./testing/bench.ts";
+import { type ExposureBench, startExposureBench, startIssuer } from "./testing/exposure.ts";
+
+type Issuer = Awaited<ReturnType<typeof startIssuer>>;
+
+let bench: ExposureBench;
+let issuer: Issuer;
+let pod: TestPod;
+const lines: { fields: Record<string, unknown>; message: string }[] = [];
+const log: Logger = {
+  ...silentLogger,
+  info: (fields, message) => lines.push({ fields: fields as Record<string, unknown>, message }),
+  child: () => log,
+};
+
+beforeEach(async () => {
+  lines.length = 0;
+  [bench, issuer] = await Promise.all([
+    startExposureBench({ log, accessLog: true }),
+    startIssuer(),
+  ]);
+  pod = await bench.pod((_, response) => response.end("in"));
+  await bench.service();
+  await bench.endpoints([pod]);
+});
+afterEach(() => Promise.all([bench.close(), issuer.close()]));
+
+const host = "dice.example.com";
+const get = (headers: object = {}, path = "/a") =>
+  bench.call({ host, path, headers: headers as Record<string, string> });
+const bearer = (token: string) => get({ authorization: `Bearer ${token}` });
+
+function jwtRule(authorizations?: object[], more: object = {}) {
+  const authentications = [{ ...issuer.authentication, ...more }];
+  const jwt = { authentications, ...(authorizations ? { authorizations } : {}) };
+  return bench.apiRule("dice", { rules: [{ path: "/*", methods: ["GET"], jwt }] });
+}
+
+const base64url = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+const claimsOf = (more: JWTPayload = {}) => ({
+  iss: issuer.url,
+  sub: "ann",
+  exp: Math.floor(Date.now() / 1000) + 300,
+  ...more,
+});
+
+describe("a token of the issuer", () => {
+  test("lets its caller pass, and the log says who that was", async () => {
+    await jwtRule();
+    expect(await bearer(await issuer.token())).toMatchObject({ status: 200, body: "in" });
+    // The Service gets it, too.
+    expect(pod.seen[0]?.headers.authorization).toContain("Bearer ey");
+    const expected = { caller: "ann", apiRule: "default/dice", path: "/a", status: 200 };
+    await expect.poll(() => lines.at(-1)?.fields).toMatchObject(expected);
+  });
+
+  test("may be in another header or a parameter", async () => {
+    await jwtRule(undefined, { fromParams: ["t"] });
+    expect(await get({}, `/a?t=${await issuer.token()}`)).toMatchObject({ status: 200 });
+    await jwtRule(undefined, { fromHeaders: [{ name: "x-token", prefix: "T " }] });
+    expect(await get({ "x-token": `T ${await issuer.token()}` })).toMatchObject({ status: 200 });
+  });
+
+  test.each<[string, JWTPayload, number]>([
+    ["scope and audience", { scope: "read write", aud: ["shop"] }, 200],
+    ["another scope", { scope: "write", aud: "shop" }, 403],
+    ["no scope", { aud: "shop" }, 403],
+    ["another audience", { scope: "read", aud: "other" }, 403],
+  ])("with %s, where some are required", async (_, claims, status) => {
+    await jwtRule([{ requiredScopes: ["read"], audiences: ["shop"] }]);
+    expect(await bearer(await issuer.token(claims))).toMatchObject({ status });
+  });
+
+  test("counts after the issuer's keys have changed", async () => {
+    await jwtRule();
+    const before = await issuer.token();
+    expect(await bearer(before)).toMatchObject({ status: 200 });
+    await issuer.rotate("second");
+    expect(await bearer(await issuer.token())).toMatchObject({ status: 401 });
+    // The cache asks again for a key that it does not know, at most every 30 s.
+    expect(issuer.fetched()).toBe(1);
+  });
+});
+
+describe("a request is refused, and only the log says why:", () => {
+  type Attack = () => Promise<object> | object;
+  const authorization = (token: string) => ({ authorization: `Bearer ${token}` });
+  const signed = (head: object, claims: object, sign: (text: string) => string) => {
+    const text = `${base64url(head)}.${base64url(claims)}`;
+    return authorization(`${text}.${sign(text)}`);
+  };
+  const attacks: [string, number, string, Attack][] = [
+    ["without a token", 403, "no token", () => ({})],
+    ["with another scheme", 403, "no token", () => ({ authorization: "Basic YTpi" })],
+    ["with no token at all", 401, "malformed", () => authorization("x")],
+    [
+      "with the algorithm none",
+      401,
+      "algorithm",
+      () => signed({ alg: "none" }, claimsOf(), () => ""),
+    ],
+    [
+      "with the public key as a shared secret",
+      401,
+      "algorithm",
+      async () => {
+        const key = await importJWK(issuer.key.jwk, "ES256", { extractable: true });
+        const secret = await exportSPKI(key as CryptoKey);
+        const sign = (text: string) =>
+          createHmac("sha256", secret).update(text).digest("base64url");
+        return signed({ alg: "HS256", kid: "first" }, claimsOf(), sign);
+      },
+    ],
+    [
+      "with a key of the token's own",
+      401,
+      "signature",
+      () => {
+        const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+        const jwk = publicKey.export({ format: "jwk" });
+        const sign = (text: string) =>
+          createSign("sha256")
+            .update(text)
+            .sign({ key: privateKey, dsaEncoding: "ieee-p1363" }, "base64url");
+        return signed({ alg: "ES256", kid: "first", jwk }, claimsOf(), sign);
+      },
+    ],
+    [
+      "of another issuer",
+      401,
+      "issuer",
+      async () => authorization(await issuer.token({ iss: "https://other" })),
+    ],
+    [
+      "that has expired",
+      401,
+      "expired",
+      async () => authorization(await issuer.token({ exp: 1_000_000 })),
+    ],
+    [
+      "with changed claims",
+      401,
+      "signature",
+      async () => {
+        const [head, , signature] = (await issuer.token()).split(".");
+        return authorization(`${head}.${base64url(claimsOf({ sub: "eve" }))}.${signature}`);
+      },
+    ],
+    [
+      "with two tokens",
+      401,
+      "",
+      async () => ({ authorization: [`Bearer ${await issuer.token()}`, "Bearer x"] }),
+    ],
+  ];
+  test.each(attacks)("%s: %d", async (_, status, why, attack) => {
+    await jwtRule();
+    const answer = await get(await attack());
+    expect(answer).toMatchObject({ status });
+    expect(answer.body).toMatch(/^(access is denied|the request has no valid token)\n$/);
+    expect(pod.seen).toHaveLength(0);
+    const refused = lines.find(({ message }) => message === "request refused");
+    expect(refused?.fields).toMatchObject({ status, client: "127.0.0.1", host, path: "/a" });
+    expect(refused?.fields["reason"]).toContain(why);
+    expect(JSON.stringify(refused)).not.toContain("eyJ");
+  });
+
+  test("of an issuer that cannot be reached: 401, and nothing of its answer is shown", async () => {
+    const authentications = [{ issuer: issuer.url, jwksUri: "http://127.0.0.1:1/keys" }];
+    const rules = [{ path: "/*", methods: ["GET" as const], jwt: { authentications } }];
+    await bench.apiRule("dice", { rules });
+    const answer = await bearer(await issuer.token());
+    expect(answer).toMatchObject({ status: 401, body: "the request has no valid token\n" });
+    const refused = lines.find(({ message }) => message === "request refused");
+    expect(refused?.fields).toMatchObject({
+      reason: "the issuer's keys are not available",
+      problems: [expect.stringContaining("ECONNREFUSED")],
+    });
+  });
+
+  test("many times, with a bounded log", async () => {
+    await jwtRule();
+    await Promise.all(Array.from({ length: 60 }, () => get()));
+    const written = lines.filter(({ message }) => message === "request refused");
+    expect(written.length).toBeLessThanOrEqual(40);
+  });
+});

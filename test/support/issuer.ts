@@ -1,0 +1,24 @@
+/** An issuer of tokens (OpenID Connect) that serves its keys over HTTP. */
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+
+export async function startIssuer() {
+  const { privateKey, publicKey } = await generateKeyPair("ES256");
+  const jwk = { ...(await exportJWK(publicKey)), kid: "one", alg: "ES256" };
+  const server = createServer((_, response) => response.end(JSON.stringify({ keys: [jwk] })));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    token: (claims: JWTPayload = {}) =>
+      new SignJWT({ iss: url, sub: "ann", ...claims })
+        .setProtectedHeader({ alg: "ES256", kid: "one" })
+        .setExpirationTime("5m")
+        .sign(privateKey),
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
