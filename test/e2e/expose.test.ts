@@ -80,7 +80,7 @@ test("over HTTPS, a token decides who may call", async () => {
   expect(await bearer("other")).toBe("access is denied\n 403");
   expect(await curl("-H", "authorization: Bearer x")).toBe("the request has no valid token\n 401");
   // Plain HTTP leads there.
-  const answer = await platform.call({ host: "dice.localhost", path: "/a?b" });
+  const answer = await platform.call("dice", { path: "/a?b" });
   expect(answer).toMatchObject({ status: 301, headers: { location: `${url}a?b` } });
   const trusted = await platform.spry(["trust", "--data-dir", platform.dataDir]);
   expect(trusted).toMatchObject({ code: 0, stdout: `${ca}\n` });

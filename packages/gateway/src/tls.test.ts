@@ -98,6 +98,17 @@ describe("over HTTPS there is nothing", () => {
   });
 });
 
+test("where strangers come, Functions have no hosts of their own over plain HTTP either", async () => {
+  const open = await startExposureBench({ exposure: { ...exposure, functionHosts: false } });
+  await open.service();
+  await open.endpoints([pod]);
+  for (const name of ["hello.default.localhost", "hello.default.svc.cluster.local"])
+    expect(await open.call({ host: name })).toMatchObject({ status: 404 });
+  await open.apiRule("dice", {});
+  expect(await open.call({ host })).toMatchObject({ status: 200 });
+  await open.close();
+});
+
 test("TLS 1.2 is enough", async () => {
   const socket = await opened(host, { maxVersion: "TLSv1.2" });
   expect(socket.getProtocol()).toBe("TLSv1.2");

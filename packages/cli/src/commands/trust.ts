@@ -19,7 +19,7 @@ export async function trust({ dataDir, install = false }: TrustOptions): Promise
   const file = path.join(path.resolve(dataDir), "pki", `${hostAuthorityName}.crt`);
   if (!existsSync(file))
     throw new UserError(
-      `there is no certificate authority for hosts in ${dataDir} yet`,
+      `a certificate authority for hosts does not exist in ${dataDir} yet`,
       "it is made with the first host: `spry expose FUNCTION`",
     );
   const commands = commandsFor(process.platform, file, existsSync);

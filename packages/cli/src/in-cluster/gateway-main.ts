@@ -22,6 +22,8 @@ void runProgram(log, async (signal) => {
     namespace,
     ownCertificates: false,
     allowLoopback: false,
+    // What is open to strangers is what APIRules open.
+    functionHosts: process.env["SPRY_SERVICE_TYPE"] !== "LoadBalancer",
     publicHttpsPort: 443,
   };
     const gateway = createGateway({

@@ -135,6 +135,7 @@ function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
                 name: "POD_NAMESPACE",
                 valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
               },
+              { name: "SPRY_SERVICE_TYPE", value: gateway.serviceType },
             ],
             startupProbe: { ...probe("/readyz"), periodSeconds: 1, failureThreshold: 60 },
             readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },

@@ -98,7 +98,14 @@ describe("the gateway's certificate", () => {
 
   test("is in no group of administrators, nor does its role name more than on a cluster", async () => {
     expect(gatewayIdentity.groups).toEqual(["spry:system"]);
-    for (const { verbs } of gatewayIdentity.rules) expect(verbs).toEqual(["list", "watch"]);
+    // Whose the definition of APIRules is, and of no other kind.
+    const [definition, ...others] = [...gatewayIdentity.rules].reverse();
+    expect(definition).toMatchObject({
+      resources: ["customresourcedefinitions"],
+      resourceNames: ["apirules.gateway.kyma-project.io"],
+      verbs: ["get"],
+    });
+    for (const { verbs } of others) expect(verbs).toEqual(["list", "watch"]);
     expect(gatewayIdentity.rules.flatMap(({ resources }) => resources)).toEqual([
       "services",
       "endpointslices",
@@ -107,6 +114,7 @@ describe("the gateway's certificate", () => {
       "revisions",
       "apirules",
       "gateways",
+      "customresourcedefinitions",
     ]);
   });
 });

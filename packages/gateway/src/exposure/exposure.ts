@@ -17,6 +17,11 @@ export interface ExposureOptions {
   allowLoopback: boolean;
   /** Trusted for issuers' keys in addition to the system's authorities, PEM. */
   issuerCa?: string;
+  /**
+   * Whether Functions answer at hosts of their own, `<function>.<namespace>.localhost` and `.svc`, over plain HTTP; true by
+   * default. Where strangers reach the gateway, they would pass by what APIRules demand.
+   */
+  functionHosts?: boolean;
   /** The port of HTTPS in redirects; the one that it listens on by default. */
   publicHttpsPort?: number;
   handshakeTimeoutMs?: number;

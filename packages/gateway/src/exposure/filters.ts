@@ -23,10 +23,12 @@ import { type Passage, type RequestDeps } from "../request/passage.ts";
  */
 export const exposedHost: Filter = (passage, deps) => {
   const { routes, exposure } = deps;
-  if (passage.key !== "" && !passage.isSecure && routes.find(passage.key)) return undefined;
+  const mayBeFunction =
+    passage.key !== "" && !passage.isSecure && exposure?.functionHosts !== false;
+  if (mayBeFunction && routes.find(passage.key)) return undefined;
   const name = hostName(passage.host);
   const found = exposure?.hosts.find(name);
-  if (!found) return passage.key === "" || passage.isSecure ? unknownHost(passage.host) : undefined;
+  if (!found) return mayBeFunction ? undefined : unknownHost(passage.host);
   passage.exposed = {
     host: found.host,
     routes: found,
@@ -47,8 +49,11 @@ export const servername: Filter = ({ request, host, isSecure, exposed }) => {
 };
 
 /** What plain HTTP gets. */
-export const plainHttp: Filter = ({ exposed, isSecure, host, path, response }, { exposure }) => {
+export const plainHttp: Filter = (passage, { exposure, settings }) => {
+  const { exposed, isSecure, host, path, request, response } = passage;
   if (!exposed || isSecure || exposed.host.plainHttp === "serve") return undefined;
+  // A proxy of ours has taken HTTPS off: to redirect would go in circles.
+  if (settings.trustForwarded && request.headers["x-forwarded-proto"] === "https") return undefined;
   const port = exposure?.httpsPort;
   // As for a host that it does not have.
   if (exposed.host.plainHttp === "refuse" || port === undefined) return unknownHost(host);

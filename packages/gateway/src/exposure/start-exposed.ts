@@ -45,6 +45,7 @@ export function startExposed(options: ExposureOptions, deps: ExposedDeps) {
     hosts,
     checks: new AccessChecks(options, clock),
     refusals: new RefusalLog(log, clock),
+    functionHosts: options.functionHosts ?? true,
     httpsPort: undefined,
   };
   return {

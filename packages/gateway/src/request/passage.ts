@@ -33,6 +33,7 @@ export interface RequestDeps {
     hosts: ExposedHosts;
     checks: AccessChecks;
     refusals: RefusalLog;
+    functionHosts: boolean;
     /** In redirects; undefined without HTTPS. */
     httpsPort: number | undefined;
   };
