@@ -20,6 +20,7 @@ export { type ExposureOptions, startExposure } from "./status/start.ts";
 
 // What the gateway decides by.
 export { type RouteOptions, routesOf } from "./routes/routes-of.ts";
+export { withPorts } from "./routes/slim-service.ts";
 export { type HostRoutes, HostTable } from "./routes/host-table.ts";
 export {
   createRuleMatcher,

@@ -50,11 +50,12 @@ describe("a request to the host of an APIRule", () => {
 
   test("gets another Service's port, in another namespace", async () => {
     await bench.client.create(resources.namespaces, { metadata: { name: "apps" } });
-    const service = { name: "shop", namespace: "default", port: 8443 };
+    const shop = { name: "shop", namespace: "default" };
+    const service = { ...shop, port: 8443 };
     await bench.apiRule("dice", { service }, "apps");
     expect(await get("/")).toMatchObject({ status: 503, body: expect.stringContaining("exist") });
     await bench.client.create(resources.services, {
-      metadata: { name: "shop", namespace: "default" },
+      metadata: shop,
       spec: {
         ports: [
           { name: "other", port: 80 },
@@ -64,6 +65,11 @@ describe("a request to the host of an APIRule", () => {
     });
     const other = await bench.pod((_, response) => response.end("shop"));
     await bench.endpoints([other], [], "shop");
+    // A Service of another namespace has to permit it.
+    expect(await get("/")).toMatchObject({ status: 503 });
+    const annotations = { "gateway.kyma-project.io/exposable-from": "apps" };
+    await bench.client.patch(resources.services, shop, { metadata: { annotations } });
+    await bench.heard();
     expect(await get("/")).toMatchObject({ status: 200, body: "shop" });
   });
 

@@ -75,6 +75,10 @@ export interface Gateway {
 const maxVacateMs = 5_000;
 const defaultDrainMs = 4_000;
 
+async function allOf(...work: (Promise<void> | undefined)[]): Promise<void> {
+  await Promise.all(work);
+}
+
 type NewDestination = [key: ObjectKey, policy: DestinationPolicy, tally?: Tally];
 
 /** The way of a request to a Function. Informers start at once and keep its routes current. */
@@ -102,7 +106,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const exposed =
     exposure &&
     startExposed(exposure, { client: options.client, targets, clock, log, signal: stop.signal });
-  const ready = Promise.all([sources.ready, exposed?.ready]).then(() => {});
+  const ready = allOf(sources.ready, exposed?.ready);
   const memory = new MemoryBudget(settings.maxHeldBytes);
   let isListening = false;
   return {
@@ -131,14 +135,8 @@ export function createGateway(options: GatewayOptions): Gateway {
             const vacated = entrances?.vacated(leaveMs + maxVacateMs);
             await Promise.all([sleep(clock, leaveMs), vacated]);
           }
-          const alongside = Promise.all([entrances?.close(), secure?.close(drainMs)]);
-          await drain(
-            server,
-            tunnels,
-            drainMs,
-            clock,
-            alongside.then(() => {}),
-          );
+          const alongside = allOf(entrances?.close(), secure?.close(drainMs));
+          await drain(server, tunnels, drainMs, clock, alongside);
           stop.abort();
           routes.close();
         },

@@ -12,7 +12,7 @@ import {
   sleep,
   systemClock,
 } from "@spry/kube";
-import { exposableFrom } from "../routes/service-address.ts";
+import { withPorts } from "../routes/slim-service.ts";
 import { type DefinitionOwner, definitionOwner } from "../definitions/ensure-definitions.ts";
 import { type HostAuthority } from "./own-certificates.ts";
 import { type ExposureCaches, exposureReconciler } from "./reconciler.ts";
@@ -110,22 +110,4 @@ async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void
     controller.run(signal),
     ...informers.map((informer) => informer.run(signal)),
   ]);
-}
-
-/** What a cluster's many Services are looked at for. */
-function withPorts({ metadata, spec }: Service): Service {
-  const { name, namespace = "", uid, resourceVersion } = metadata;
-  const permitted = metadata.annotations?.[exposableFrom];
-  const kept = {
-    ...(permitted === undefined ? {} : { annotations: { [exposableFrom]: permitted } }),
-    name,
-    namespace,
-    ...(uid ? { uid } : {}),
-    ...(resourceVersion ? { resourceVersion } : {}),
-  };
-  const { type, ports } = spec ?? {};
-  return {
-    metadata: kept,
-    spec: { ...(type ? { type } : {}), ...(ports ? { ports } : {}) },
-  } as Service;
 }

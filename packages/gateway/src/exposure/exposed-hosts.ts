@@ -67,5 +67,6 @@ export class ExposedHosts {
 /** Services change often, most of them in ways that concern no host. */
 function isRelevant(change: Change<Service>): boolean {
   if (change.type !== "updated") return true;
-  return JSON.stringify(change.object.spec) !== JSON.stringify(change.previous.spec);
+  const content = ({ spec, metadata }: Service) => JSON.stringify([spec, metadata.annotations]);
+  return content(change.object) !== content(change.previous);
 }

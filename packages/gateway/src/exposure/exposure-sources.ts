@@ -1,4 +1,4 @@
-import { definitionOwner } from "@spry/exposure";
+import { definitionOwner, withPorts } from "@spry/exposure";
 import {
   type ApiRule,
   apiRules,
@@ -84,7 +84,7 @@ async function serve(
   const sources: ExposureSources = {
     apiRules: new Informer(client, apiRules, { ...watching, mayBeMissing: true }),
     gateways: new Informer(client, istioGateways, { ...watching, mayBeMissing: true }),
-    services: new Informer(client, resources.services, { ...watching, transform: slim }),
+    services: new Informer(client, resources.services, { ...watching, transform: withPorts }),
     certificates: new Informer(client, resources.secrets, {
       ...watching,
       namespace,
@@ -114,11 +114,4 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
-}
-
-/** What a cluster's many Services are looked at for. */
-function slim({ metadata, spec }: Service): Service {
-  const { name, namespace, uid, resourceVersion } = metadata;
-  const kept = { name, namespace, uid, resourceVersion } as Service["metadata"];
-  return { metadata: kept, spec: { type: spec?.type, ports: spec?.ports } } as Service;
 }

@@ -193,5 +193,5 @@ function unauthorized(host: string, isSecure: boolean): ErrorResponse {
 }
 
 export function isSecure({ socket }: IncomingMessage): boolean {
-  return (socket as TLSSocket).encrypted === true;
+  return "encrypted" in socket;
 }

@@ -6,9 +6,9 @@ import { tlsSettings } from "./certificates.ts";
 
 export interface TlsServerOptions {
   /** The certificate for a host name in lower case; undefined refuses the connection. */
-  certificateFor(servername: string): tls.SecureContext | undefined;
+  certificateFor: (servername: string) => tls.SecureContext | undefined;
   /** Takes a connection whose handshake is done. */
-  accept(socket: Socket): void;
+  accept: (socket: Socket) => void;
   clock: Clock;
   handshakeTimeoutMs: number;
   maxConnections: number;
@@ -17,7 +17,7 @@ export interface TlsServerOptions {
 export interface TlsServer {
   server: tls.Server;
   /** Accepts no more; resolves when all connections have ended, which those that are left after `ms` are made to. */
-  close(ms: number): Promise<void>;
+  close: (ms: number) => Promise<void>;
 }
 
 /** Tickets can be read by whoever gets their key: it is not kept for longer. */

@@ -1,0 +1,20 @@
+import { type Service } from "@spry/kube";
+import { exposableFrom } from "./service-address.ts";
+
+/** Of a Service, what `routesOf` looks at: a cluster has many. */
+export function withPorts({ metadata, spec }: Service): Service {
+  const { name, namespace = "", uid, resourceVersion } = metadata;
+  const permitted = metadata.annotations?.[exposableFrom];
+  const kept = {
+    ...(permitted === undefined ? {} : { annotations: { [exposableFrom]: permitted } }),
+    name,
+    namespace,
+    ...(uid ? { uid } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+  };
+  const { type, ports } = spec ?? {};
+  return {
+    metadata: kept,
+    spec: { ...(type ? { type } : {}), ...(ports ? { ports } : {}) },
+  } as Service;
+}
