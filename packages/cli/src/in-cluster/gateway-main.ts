@@ -26,7 +26,7 @@ void runProgram(log, async (signal) => {
     functionHosts: process.env["SPRY_SERVICE_TYPE"] !== "LoadBalancer",
     publicHttpsPort: 443,
   };
-    const gateway = createGateway({
+  const gateway = createGateway({
     client,
     log,
     leaveMs,
