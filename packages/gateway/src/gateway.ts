@@ -76,7 +76,7 @@ const maxVacateMs = 5_000;
 const defaultDrainMs = 4_000;
 
 async function allOf(...work: (Promise<void> | undefined)[]): Promise<void> {
-  await Promise.all(work);
+  await Promise.all(work.map(async (each) => each));
 }
 
 type NewDestination = [key: ObjectKey, policy: DestinationPolicy, tally?: Tally];
