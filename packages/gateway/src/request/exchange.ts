@@ -349,6 +349,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#cancelLimit();
     this.#letGo();
     this.#deps.memory.give(this.#owner, this.#bodyBytes);
+    this.#cancelLimit();
     if (status === 499) this.#attempt?.abort();
     if (this.#backend) this.#destination.release(this.#backend);
     else this.#destination.leave(this);

@@ -6,6 +6,8 @@ import { type GatewayMetrics } from "../metrics/gateway-metrics.ts";
 import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
 import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
 import { type MemoryBudget } from "./memory-budget.ts";
+import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
+import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
 import { type Route } from "../routing/route.ts";
 import { type RouteTable } from "../routing/route-table.ts";
 
