@@ -346,7 +346,6 @@ export class Exchange implements ResponseReceiver, Seeker {
   #finish(status: number): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#cancelLimit();
     this.#letGo();
     this.#deps.memory.give(this.#owner, this.#bodyBytes);
     this.#cancelLimit();

@@ -3,8 +3,6 @@ import { type Socket } from "node:net";
 import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
 import { type GatewayMetrics } from "../metrics/gateway-metrics.ts";
-import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
-import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
 import { type MemoryBudget } from "./memory-budget.ts";
 import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
 import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
