@@ -154,23 +154,25 @@ describe("traffic", () => {
 test("what cannot be served is refused in Knative's words", async () => {
   const { code, stderr } = await platform.kubectl(
     ["apply", "-f", "-"],
-    kservice("wrong", { spec: { timeoutSeconds: 601 }, traffic: [{ percent: 30 }] }),
+    kservice("wrong", { spec: { timeoutSeconds: 3606 }, traffic: [{ percent: 30 }] }),
   );
   expect(code).toBe(1);
   expect(stderr).toContain(
     'admission webhook "validation.webhook.serving.knative.dev" denied the request: validation failed: ' +
       "Traffic targets sum to 30, want 100: spec.traffic\n" +
-      "expected 0 <= 601 <= 600: spec.template.spec.timeoutSeconds",
+      "expected 0 <= 3606 <= 3605: spec.template.spec.timeoutSeconds",
   );
 });
 
 test("a Function whose Knative Service is refused says why", async () => {
-  const spec = { scaleConfig: { minReplicas: 0, maxReplicas: 2 }, timeoutSeconds: 900 };
-  await platform.k("apply -f -", functionManifest("long", source, spec));
+  // A Deployment's Pods may have it; a Knative template may not.
+  const podSecurityContext = { supplementalGroups: [5] };
+  const spec = { scaleConfig: { minReplicas: 0, maxReplicas: 2 }, podSecurityContext };
+  await platform.k("apply -f -", functionManifest("grouped", source, spec));
   const running = '-o jsonpath={.status.conditions[?(@.type=="Running")].message}';
   await expect
-    .poll(() => platform.k(`get function long ${running}`), { timeout: 60_000 })
-    .toContain("spec.template.spec.timeoutSeconds");
+    .poll(() => platform.k(`get function grouped ${running}`), { timeout: 60_000 })
+    .toContain("supplementalGroups");
 }, 90_000);
 
 test("an image that is not there is told, and what served before goes on", async () => {
