@@ -159,6 +159,9 @@ const onlySometimes = new Set([
   // Traffic is divided otherwise; more Revisions than are kept.
   "patch serving.knative.dev/routes",
   "delete serving.knative.dev/revisions",
+  // Traffic names a revision from the time as a Deployment.
+  "get serving.knative.dev/configurations",
+  "get serving.knative.dev/revisions",
   // A Knative that others install takes over, and our webhooks go.
   "delete admissionregistration.k8s.io/mutatingwebhookconfigurations",
   "delete admissionregistration.k8s.io/validatingwebhookconfigurations",

@@ -37,6 +37,8 @@ export const onDemandRules: Rule[] = [
   rule("", ["endpoints"], "delete"),
   rule(knative.services.group, servingKinds, "list", "watch", "create", "patch"),
   rule(knative.services.group, ["services"], "get", "delete"),
+  // A revision of the history that traffic names is restored.
+  rule(knative.services.group, ["configurations", "revisions"], "get"),
   rule(knative.revisions.group, ["revisions"], "delete"),
   rule(
     knative.services.group,
