@@ -72,6 +72,20 @@ describe("an inline Function", () => {
     expect(third).toMatchObject({ revision: 3, serves: 100, image: first?.image });
   });
 
+  test("returns to what served, past a version whose code never loaded", async () => {
+    await edit("crashing", "works");
+    await platform.k("apply -f -", functionManifest("crashing", 'throw new Error("no way");'));
+    await platform.k("wait --for=condition=Running=false function/crashing --timeout=60s");
+    await edit("crashing", "works again");
+    await settled("crashing", 3);
+    const { stdout } = await platform.spry(["history", "crashing"]);
+    expect(stdout).toMatch(/^2 .*never ready$/m);
+    const { stderr } = await rollback("crashing");
+    expect(stderr).toContain("rolled back to revision 1");
+    await answers("crashing", "works");
+    await platform.k("delete function crashing --timeout=60s");
+  });
+
   test("goes back and forth, and an apply afterwards has no conflict", async () => {
     const { stderr } = await rollback("dice", "--to", "2");
     expect(stderr).toMatch(/revision 4 serves after [\d.]+ s/);

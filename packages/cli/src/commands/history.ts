@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { dump } from "js-yaml";
 import {
+  annotations,
   defaultRuntime,
   type Function,
   type FunctionRevision,
@@ -30,7 +31,13 @@ export interface HistoryEntry {
   buildKey: string;
   /** Percent of the requests that it gets now. */
   serves: number;
+  /** Whether it has ever been ready. */
+  served: boolean;
 }
+
+/** Whether the version has been ready: the controller marks it then. */
+export const hasServed = ({ metadata }: FunctionRevision): boolean =>
+  metadata.annotations?.[annotations.served] === "true";
 
 /** Prints the revisions of a Function, newest first. */
 export async function history(name: string, options: HistoryOptions): Promise<void> {
@@ -45,7 +52,8 @@ export async function history(name: string, options: HistoryOptions): Promise<vo
   for (const line of historyTable(entries)) console.log(line);
 }
 
-export function entryOf(fn: Function, { revision, data }: FunctionRevision): HistoryEntry {
+export function entryOf(fn: Function, stored: FunctionRevision): HistoryEntry {
+  const { revision, data } = stored;
   const { spec, commit = "", image, buildKey, author, time } = data;
   const { inline, gitRepository, image: files } = spec.source;
   return {
@@ -64,22 +72,29 @@ export function entryOf(fn: Function, { revision, data }: FunctionRevision): His
     image,
     buildKey,
     serves: shareOf(fn, revision),
+    served: hasServed(stored),
   };
 }
 
 export function historyTable(entries: readonly HistoryEntry[]): string[] {
   return tableLines(
     ["REVISION", "TIME", "AUTHOR", "RUNTIME", "SOURCE", "IMAGE", "SERVES"],
-    entries.map((entry) => [
+    entries.map((entry, index) => [
       String(entry.revision),
       entry.time,
       entry.author ?? "-",
       entry.runtime,
       sourceText(entry),
       entry.image.split("@")[1]?.slice(0, digestLength) ?? entry.image,
-      entry.serves > 0 ? `${entry.serves} %` : "",
+      useOf(entry, index === 0),
     ]),
   );
+}
+
+function useOf({ serves, served }: HistoryEntry, isNewest: boolean): string {
+  if (serves > 0) return `${serves} %`;
+  if (served) return "";
+  return isNewest ? "not ready" : "never ready";
 }
 
 /** In words, for both commands: `main at 1a2b3c4d5e6f`, `inline sha256:1a2b3c4d5e6f`. */

@@ -23,6 +23,15 @@ function revision(number: number, spec: object, more: object = {}): FunctionRevi
   } as FunctionRevision;
 }
 
+/** With the mark that the controller leaves on what has served. */
+function served(number: number, spec: object, more: object = {}): FunctionRevision {
+  const plain = revision(number, spec, more);
+  return {
+    ...plain,
+    metadata: { ...plain.metadata, annotations: { [annotations.served]: "true" } },
+  };
+}
+
 const edits = [revision(3, inline("c")), revision(2, inline("b")), revision(1, inline("a"))];
 
 describe("without a number, a rollback returns to the newest revision", () => {
@@ -49,6 +58,18 @@ describe("without a number, a rollback returns to the newest revision", () => {
       fn(inline("a"), { metadata: { annotations: { [annotations.rebuild]: "now" } } }),
       [revision(2, inline("a"), { rebuild: "now" }), revision(1, inline("a"))],
       1,
+    ],
+    [
+      "that has served, not one whose code never loaded",
+      fn(inline("c")),
+      [served(3, inline("c")), revision(2, inline("broken")), served(1, inline("a"))],
+      1,
+    ],
+    [
+      "that has served, from an edit whose code does not load",
+      fn(inline("broken")),
+      [revision(3, inline("broken")), served(2, inline("b")), served(1, inline("a"))],
+      2,
     ],
   ])("%s", (_, present, history, number) => {
     expect(targetOf(present, history, undefined).revision).toBe(number);
@@ -92,7 +113,7 @@ test.each<[string, Function, FunctionRevision[], number | undefined, RegExp]>([
   expect(() => targetOf(present, history, to)).toThrow(message);
 });
 
-describe("the user is told", () => {
+describe("the command notes", () => {
   test.each<[string, Function, Function, RegExp[]]>([
     ["nothing that is as expected", fn(inline("b")), fn(inline("a")), []],
     [
@@ -134,13 +155,15 @@ test("the history as a table", () => {
   const commit = "0123456789abcdef0123456789abcdef01234567";
   const present = fn(inline("c"), { status: { revision: 2 } });
   const all = [
+    revision(4, inline("d"), { author: "ann" }),
     revision(3, inline("c"), { author: "ann" }),
-    revision(2, git("main"), { commit }),
-    revision(1, git(commit), { commit, author: "system:admin" }),
+    served(2, git("main"), { commit }),
+    served(1, git(commit), { commit, author: "system:admin" }),
   ];
   expect(historyTable(all.map((each) => entryOf(present, each)))).toEqual([
     "REVISION   TIME                   AUTHOR         RUNTIME    SOURCE                       IMAGE                 SERVES",
-    "3          2026-01-02T03:04:05Z   ann            nodejs24   inline sha256:000992bb0dd4   sha256:333333333333",
+    expect.stringMatching(/^4 .* sha256:444444444444 {3}not ready$/),
+    "3          2026-01-02T03:04:05Z   ann            nodejs24   inline sha256:000992bb0dd4   sha256:333333333333   never ready",
     "2          2026-01-02T03:04:05Z   -              nodejs24   main at 0123456789ab         sha256:222222222222   100 %",
     "1          2026-01-02T03:04:05Z   system:admin   nodejs24   0123456789ab                 sha256:111111111111",
   ]);

@@ -12,7 +12,7 @@ import { connect, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction, findHistory } from "../find-function.ts";
 import { followUntilRunning } from "../follow.ts";
 import { UserError } from "../user-error.ts";
-import { entryOf, sourceText } from "./history.ts";
+import { entryOf, hasServed, sourceText } from "./history.ts";
 
 export interface RollbackOptions extends GlobalOptions {
   to?: number;
@@ -79,7 +79,10 @@ async function restore(client: KubeClient, namespace: string, name: string, to?:
   }
 }
 
-/** The revision to return to: the one that is named, or the newest that differs from what the Function specifies now. */
+/**
+ * The revision to return to: the one that is named, or the newest that has served and differs from what the Function
+ * specifies now. Where none is known to have served, the newest that differs.
+ */
 export function targetOf(
   fn: Function,
   history: readonly FunctionRevision[],
@@ -91,7 +94,8 @@ export function targetOf(
     isSameVersion(data, { spec: defaultFunction(fn).spec, ...commitOf(fn) }) &&
     (data.rebuild ?? "") === (fn.metadata.annotations?.[annotations.rebuild] ?? "");
   if (to === undefined) {
-    const earlier = history.find((revision) => !isPresent(revision));
+    const others = history.filter((revision) => !isPresent(revision));
+    const earlier = others.find(hasServed) ?? others[0];
     if (earlier) return earlier;
     throw new UserError(`Function ${name} has no revision that differs from its present one`, list);
   }

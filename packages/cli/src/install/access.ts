@@ -70,7 +70,7 @@ export const clusterRules: Rule[] = [
   rule("", ["serviceaccounts"], "list", "watch", "create", "patch"),
   rule("", ["events"], "list", "create", "patch"),
   rule("apps", ["deployments"], "get", "list", "watch", "create", "patch", "delete"),
-  rule("apps", ["controllerrevisions"], "get", "list", "watch", "create", "delete"),
+  rule("apps", ["controllerrevisions"], "get", "list", "watch", "create", "patch", "delete"),
   rule("batch", ["jobs"], "list", "watch", "create", "delete"),
   rule(
     "autoscaling",
@@ -141,7 +141,7 @@ export function accessObjects(namespace: string): InstalledObject[] {
 }
 
 /**
- * Who may view or edit a namespace may do so with Functions, too; nobody configures the platform by these roles
+ * Users who may view or edit a namespace may view or edit its Functions; these roles do not configure the platform
  * (docs/compatibility.md#user-roles).
  */
 export function aggregatedRoles(): InstalledObject[] {

@@ -16,6 +16,9 @@ async function history(name: string): Promise<FunctionRevision[]> {
 }
 
 const numbers = async (name: string) => (await history(name)).map(({ revision }) => revision);
+/** Which of them are marked as having served. */
+const marks = async (name: string) =>
+  (await history(name)).map(({ metadata }) => metadata.annotations?.[annotations.served]);
 const servingOf = async (name: string) => (await platform.get(name)).status?.revision;
 const imageOf = async (name: string) =>
   (await platform.deployment(name)).spec?.template.spec?.containers[0]?.image;
@@ -63,9 +66,11 @@ describe("on a platform", () => {
     await recorded("dice", 2);
     await platform.condition("dice", "Running", "DeploymentUpdated");
     expect(await servingOf("dice")).toBe(1);
+    expect(await marks("dice")).toEqual([undefined, "true"]);
     await platform.rollOut("dice");
     await platform.condition("dice", "Running", "DeploymentReady");
     expect(await servingOf("dice")).toBe(2);
+    await platform.until("the mark", async () => (await marks("dice"))[0] === "true");
   });
 
   test("neither a build that fails, nor another number of replicas, nor a new pass leaves a revision", async () => {
@@ -155,7 +160,7 @@ describe("on a platform", () => {
     expect(revision?.data.spec.source).toEqual(inline("one").source);
   });
 
-  test("somebody else's ControllerRevision of the name does not keep a Deployment from running", async () => {
+  test("another client's ControllerRevision of the name does not keep a Deployment from running", async () => {
     await platform.client.create(functionRevisions, {
       metadata: { name: "dice-00001", namespace },
       revision: 1,

@@ -26,6 +26,7 @@ import { deployWorkload } from "./stages/deploy.ts";
 import { exposeService } from "./stages/expose.ts";
 import { recordRevision } from "./stages/record.ts";
 import { restoreRevisions } from "./stages/restore-revisions.ts";
+import { markServed } from "./served-revision.ts";
 import { retireKService } from "./stages/retire-kservice.ts";
 import { scaleWorkload } from "./stages/scale.ts";
 import { handOverToKnative, serveOnDemand } from "./stages/serve.ts";
@@ -78,6 +79,7 @@ export function functionReconciler(everything: Deps): Reconcile {
       // Also after an error: what has been reached is not to be done again.
       written = await writeStatus(stored, draft.status, deps);
       if (written) latest.wrote(key, written);
+      await markServed(draft, deps);
     } catch (error) {
       // Of two errors the stage's own says more; both are tried again.
       failure ??= { error };
