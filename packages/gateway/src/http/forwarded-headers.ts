@@ -25,6 +25,9 @@ const owned = new Set([
 const internal = "knative-serving-";
 const plainConnections = new Set(["keep-alive", "close", "upgrade", "Upgrade", "Keep-Alive"]);
 
+/** A host and a port (RFC 3986 section 3.2), without what would end a quoted string (RFC 7239 section 4). */
+const authority = /^[\w.:%[\]-]+$/;
+
 export interface Forwarding {
   /** The authority that was asked for. It stands for `Host`. */
   host: string;
@@ -52,6 +55,8 @@ export function requestHeaders(
     out.push(name, rawHeaders[i + 1] ?? "");
   }
   const address = clientAddress(request.socket);
+  // Callers inside may write anything as their `Host`.
+  const asked = authority.test(host) ? `;host="${host}"` : "";
   const before = trust ? headers : {};
   out.push(
     "x-forwarded-for",
@@ -61,13 +66,13 @@ export function requestHeaders(
     "x-forwarded-host",
     single(before["x-forwarded-host"]) ?? host,
     "forwarded",
-    joined(before.forwarded, `for=${quoted(address)};host="${host}";proto=${proto}`),
+    joined(before.forwarded, `for=${quoted(address)}${asked};proto=${proto}`),
   );
   for (const name in changes) if (!reserved(name)) out.push(name, changes[name] ?? "");
   return out;
 }
 
-/** What decides how the request is read is nobody's to change. */
+/** Headers that decide how the request is read cannot be changed by a rule. */
 function reserved(name: string): boolean {
   return name === "host" || name === "content-length" || hopByHop.has(name) || owned.has(name);
 }

@@ -90,7 +90,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       request,
       response,
       upgrade,
-      isPublic: options.isPublic || entrance?.isPublic === true,
+      // Callers inside may be of another namespace.
+      isPublic: options.isPublic || entrance !== undefined,
       host: "",
       path: "",
       key: entrance?.service ?? "",

@@ -1,6 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { type Clock, type Logger, messageOf, type ObjectKey } from "@spry/kube";
-import { isLoopback } from "../http/listening.ts";
 
 export interface EntranceOptions {
   host: string;
@@ -52,10 +51,6 @@ export class Entrance {
   /** `namespace/name` of the Service that is called here. */
   get service(): ObjectKey {
     return this.#service;
-  }
-  /** Whether others than this machine's programs reach it. */
-  get isPublic(): boolean {
-    return !isLoopback(this.#options.host);
   }
   /** Whether callers should go elsewhere: no slice names it any more. */
   get isLeaving(): boolean {

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import { type ObjectKey } from "@spry/kube";
 import { Histogram } from "./histogram.ts";
 
@@ -76,7 +77,9 @@ function namesOf(key: ObjectKey): string {
 }
 
 function labelsOf(key: ObjectKey, status: number): string {
-  return `${namesOf(key)},code="${status}"`;
+  // A Pod may answer with any number: those without a name in HTTP are counted by their class.
+  const code = STATUS_CODES[status] ? status : `${Math.floor(status / 100)}xx`;
+  return `${namesOf(key)},code="${code}"`;
 }
 
 function gauge(name: string, help: string, value: number): string[] {
