@@ -126,7 +126,8 @@ export async function deleteIfThere(client: KubeClient, resource: Resource, obje
   }
 }
 
-async function getIfThere<T extends KubeObject>(
+/** The object; undefined where it does not exist. */
+export async function getIfThere<T extends KubeObject>(
   client: KubeClient,
   resource: Resource<T>,
   target: { namespace: string; name: string },

@@ -1,10 +1,11 @@
 import { type ApiRule, apiRules, type Function, functions, istioGateways } from "@spry/function";
-import { apiVersionOf, isNotFound, type KubeClient } from "@spry/kube";
+import { apiVersionOf, type KubeClient } from "@spry/kube";
 import { dump } from "js-yaml";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { hostUrls } from "../expose/host-urls.ts";
 import { keysOf } from "../expose/issuer-keys.ts";
 import { untilTrue } from "../until-true.ts";
+import { findFunction } from "../find-function.ts";
 import { UserError } from "../user-error.ts";
 
 export interface ExposeOptions extends GlobalOptions {
@@ -136,22 +137,6 @@ async function untilProcessed(
     return observedGeneration === generation;
   });
   return current!;
-}
-
-async function findFunction(
-  client: KubeClient,
-  namespace: string,
-  name: string,
-): Promise<Function> {
-  try {
-    return await client.get(functions, { namespace, name });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new UserError(
-      `Function ${name} not found in namespace ${namespace}`,
-      "`spry get -A` lists all of them",
-    );
-  }
 }
 
 function ownerReference({ metadata: { name = "", uid = "" } }: Function) {

@@ -10,16 +10,12 @@ import {
   knative,
   knativeLabels,
   knativeNames,
+  names,
   type Revision,
+  validateFunction,
 } from "@spry/function";
-import {
-  controllerRef,
-  isAlreadyExists,
-  isControlledBy,
-  isNotFound,
-  type KubeObject,
-  type Resource,
-} from "@spry/kube";
+import { controllerRef, isAlreadyExists, isControlledBy } from "@spry/kube";
+import { getIfThere } from "../../children.ts";
 import { desiredKService } from "../desired/kservice.ts";
 import { isServing } from "../serving/kservice-state.ts";
 import { type Deps, done, type Draft, type Stage } from "../stage.ts";
@@ -38,7 +34,10 @@ export const restoreRevisions: Stage = {
     // What is ready has all its Revisions.
     if (missing.length === 0 || (kservice && isServing(kservice))) return done;
     try {
-      const configuration = await find(deps, knative.configurations, { namespace, name });
+      const configuration = await getIfThere(deps.client, knative.configurations, {
+        namespace,
+        name,
+      });
       // The serving room is about to make it.
       if (!configuration) return { ...done, recheckAfterMs };
       for (const number of new Set(missing)) await restore(draft, configuration, number, deps);
@@ -57,14 +56,29 @@ async function restore(
   deps: Deps,
 ): Promise<void> {
   const target = { namespace, name: knativeNames.revision(name, number) };
-  if (await find(deps, knative.revisions, target)) return;
-  const recorded = await find(deps, functionRevisions, target);
-  if (!recorded || !isControlledBy(recorded, fn)) return;
+  if (await getIfThere(deps.client, knative.revisions, target)) return;
+  const recorded = await getIfThere(deps.client, functionRevisions, target);
+  if (!recorded || !isControlledBy(recorded, fn) || !isSound(fn, recorded)) return;
   try {
     await deps.client.create(knative.revisions, revisionOf(fn, recorded, configuration, deps));
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
+}
+
+/**
+ * A client that may write ControllerRevisions may write anything into them: what is restored has to be a valid Function,
+ * with an image from the Function's own repository.
+ */
+function isSound({ metadata }: Function, { data }: FunctionRevision): boolean {
+  const { namespace = "", name = "" } = metadata;
+  const [repository = "", digest] = data.image.split("@");
+  const own = [names.repository(namespace, name), names.externalRepository(namespace, name)];
+  return (
+    digest !== undefined &&
+    own.some((each) => repository.endsWith(`/${each}`)) &&
+    validateFunction({ metadata, spec: data.spec }).length === 0
+  );
 }
 
 /** What Knative would have made of the Function then. How it is scaled is the Function's affair now. */
@@ -105,17 +119,4 @@ function revisionOf(
     },
     spec: template.spec,
   };
-}
-
-async function find<T extends KubeObject>(
-  { client }: Deps,
-  resource: Resource<T>,
-  target: { namespace: string; name: string },
-): Promise<T | undefined> {
-  try {
-    return await client.get(resource, target);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
