@@ -22,7 +22,7 @@ test("twenty edits leave ten revisions, whose images a cleaning keeps", async ()
   await expect.poll(async () => (await numbersOf("many"))[0]).toBe(20);
   await expect.poll(() => numbersOf("many")).toEqual([20, 19, 18, 17, 16, 15, 14, 13, 12, 11]);
 
-  // Some days later: a registry on a copy of the images, told what the cluster uses.
+  // Some days later: a registry on a copy of the images, given what the cluster uses.
   const client = new KubeClient(httpsTransport(loadKubeconfig(platform.kubeconfig)));
   const inUse = await imagesInUse(client, { runtimeImages: {}, builderImage: "none" });
   const dir = mkdtempSync(path.join(tmpdir(), "registry-"));

@@ -76,7 +76,7 @@ describe.concurrent("from zero and back", () => {
     for (let round = 0; round < rounds({ quick: 1, full: 5 }); round++) {
       expect(await platform.call("life.default")).toMatchObject({ status: 200, body: "one" });
       await atZero("life-00001");
-      // Ended, and not only to be: the next request meets nobody.
+      // Until it has ended: the next request finds no Pod.
       await until(() => platform.k("get pods -l serving.knative.dev/service=life -o name"), "");
     }
     const [header, row] = (await platform.k("get ksvc life")).split("\n");
@@ -175,7 +175,7 @@ test("a Function whose Knative Service is refused says why", async () => {
     .toContain("supplementalGroups");
 }, 90_000);
 
-test("an image that is not there is told, and what served before goes on", async () => {
+test("a missing image is reported, and what served before goes on", async () => {
   await platform.k("apply -f -", kservice("gone"));
   await ready("gone");
   const missing = image.replace(/@sha256:.*/, `@sha256:${"0".repeat(64)}`);

@@ -53,7 +53,7 @@ function load(host: string, connections = 4) {
 }
 
 describe("a Function with a minimum of zero", () => {
-  test("runs, goes to zero when nobody calls, and is there again for the next request", async () => {
+  test("runs, goes to zero without requests, and is there again for the next request", async () => {
     await platform.k(
       "apply -f -",
       functionManifest("zero", answering("here"), { scaleConfig, annotations: soon }),

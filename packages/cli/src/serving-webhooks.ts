@@ -1,4 +1,4 @@
-/** The webhooks of Knative Serving: part of the same server as those of Functions, as long as nobody else serves them. */
+/** The webhooks of Knative Serving: part of the same server as those of Functions, as long as no other installation serves them. */
 import { type WebhookLocation, webhookClientConfig } from "@spry/controller";
 import { isNotFound, type KubeClient, type Logger, resources, systemClock } from "@spry/kube";
 import {

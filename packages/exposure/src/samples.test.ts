@@ -104,7 +104,7 @@ const outcomes: Record<string, string | RegExp> = {
   "gateway_v1beta1_apirule-svc-with-override.yaml": noServer("override.testhost.com"),
   "istio_v1beta1_apirule.yaml": noServer("istio.testhost.com"),
   "tutorial-reference.yaml": noServer("foo.bar"),
-  // Ory's stack introspects tokens; without it the rule is served to nobody, and the others are.
+  // Ory's stack introspects tokens; without it the rule lets no request pass; the others are served.
   "3svc.yaml": `${noServer("3svc.testhost.com")}\nno request passes spec.rules[0]: access strategy "oauth2_introspection" is not supported: use no_auth or jwt`,
   "invalid_v1beta1.yaml": `${noServer("3svc.testhost.com")}\nno request passes spec.rules[0]: access strategy "oauth2_introspection" is not supported: use no_auth or jwt`,
   // Refused at once, where the original says so in the status.

@@ -56,7 +56,7 @@ test("strangers cannot take the scaler's place", async () => {
   scaler.stop();
 });
 
-test("a token that is not there yet, or has changed, is read again, but not for each stranger", async () => {
+test("a token that does not exist yet, or has changed, is read again, but not for each stranger", async () => {
   token = undefined;
   expect((await get("/counts", bearer)).status).toBe(401);
   for (let i = 0; i < 20; i++) await get("/counts", { authorization: `Bearer wrong-${i}` });

@@ -41,7 +41,7 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   drainMs?: number;
   /** Listens for callers inside the cluster where EndpointSlices say so, from the first `listen` on. */
   inside?: InsideOptions;
-  /** What a scaler must know to read the counts; without it, nobody may. */
+  /** What a scaler must know to read the counts; without it, every request is refused. */
   countsToken?: TokenSource;
   /** Serves the hosts of APIRules. */
   exposure?: ExposureOptions;

@@ -79,7 +79,7 @@ describe("a Route", () => {
       "networking.knative.dev/visibility": "cluster-local",
     });
     await bench.heard();
-    // A client may write any Host: which host it is called by inside makes nobody an insider.
+    // A client may write any Host: an internal name does not make a client internal.
     for (const host of [
       "hello.default.localhost",
       "t-hello.default.localhost",

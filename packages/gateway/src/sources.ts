@@ -49,7 +49,7 @@ export function startSources(client: KubeClient, clock: Clock, log: Logger, sign
   return { ...sources, ready };
 }
 
-/** Sources may be large, and only what explains why there is no Pod is of use here. */
+/** Sources may be large, and only what explains a missing Pod is of use here. */
 function slimFunction({ metadata, spec, status }: Function): Function {
   const { replicas, scaleConfig, concurrency, traffic } = spec;
   return { metadata, spec: { replicas, scaleConfig, concurrency, traffic }, status } as Function;

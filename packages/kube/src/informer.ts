@@ -20,7 +20,7 @@ export interface InformerOptions<T> {
   transform?: (object: T) => T;
   clock?: Clock;
   log?: Logger;
-  /** The server may not serve this kind (yet): that is no failure to log. */
+  /** The server may not serve this kind (yet): that is not logged as a failure. */
   mayBeMissing?: boolean;
   /** The longest pause between attempts to reach the server. */
   maxRetryMs?: number;

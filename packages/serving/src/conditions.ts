@@ -9,7 +9,7 @@ const ready = "Ready";
 
 /**
  * The conditions of one object: `Ready` follows from those that it depends on (knative.dev/pkg/apis, living condition sets).
- * False beats Unknown, and of several the one that changed last is told.
+ * False beats Unknown, and of several the one that changed last is reported.
  */
 export class LivingConditions {
   readonly #dependents: readonly string[];

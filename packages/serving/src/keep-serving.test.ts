@@ -15,7 +15,7 @@ async function cluster() {
   const stop = new AbortController();
   const client = new KubeClient(api.transport(), { fieldManager: "test" });
   await client.apply(resources.namespaces, { metadata: { name: namespace } });
-  const told: Ownership[] = [];
+  const reported: Ownership[] = [];
   let ended: Promise<void> | undefined;
   onTestFinished(async () => {
     stop.abort();
@@ -27,11 +27,11 @@ async function cluster() {
       client: new KubeClient(api.transport(), { fieldManager: "spry" }),
       gateways: () => [],
       domain: { name: "localhost" },
-      onOwnership: (ownership) => told.push(ownership),
+      onOwnership: (ownership) => reported.push(ownership),
       signal: stop.signal,
     });
   };
-  return { client, told, start };
+  return { client, reported, start };
 }
 
 async function until(what: string, ask: () => Promise<boolean> | boolean): Promise<void> {
@@ -46,15 +46,15 @@ async function until(what: string, ask: () => Promise<boolean> | boolean): Promi
 const knatives = { "app.kubernetes.io/name": "knative-serving", "knative.dev/crd-install": "true" };
 
 test("definitions of another installation are not touched, and nothing is served", async () => {
-  const { client, told, start } = await cluster();
+  const { client, reported, start } = await cluster();
   for (const { metadata, spec } of servingCrds())
     await client.apply(resources.customResourceDefinitions, {
       metadata: { name: metadata.name ?? "", labels: knatives },
       spec,
     });
   start();
-  await until("the verdict", () => told.length > 0);
-  expect(told).toEqual(["foreign"]);
+  await until("the verdict", () => reported.length > 0);
+  expect(reported).toEqual(["foreign"]);
   await client.create(knative.services, kservice("hello"));
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect((await client.list(knative.configurations)).items).toEqual([]);
@@ -63,15 +63,15 @@ test("definitions of another installation are not touched, and nothing is served
 });
 
 test("our room ends when another installation comes, and is back when that has gone", async () => {
-  const { client, told, start } = await cluster();
+  const { client, reported, start } = await cluster();
   start();
-  await until("the verdict", () => told.includes("ours"));
+  await until("the verdict", () => reported.includes("ours"));
   const [service] = servingCrds();
   const name = service?.metadata.name ?? "";
   const label = (labels: object) =>
     client.patch(resources.customResourceDefinitions, { name }, { metadata: { labels } });
   await label(knatives);
-  await until("the end", () => told.at(-1) === "foreign");
+  await until("the end", () => reported.at(-1) === "foreign");
   await client.create(knative.services, kservice("hello"));
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect((await client.list(knative.configurations)).items).toEqual([]);

@@ -22,13 +22,13 @@ export async function keepServing(options: KeepServingOptions): Promise<void> {
     log,
   });
   let current: { stop: AbortController; ended: Promise<void> } | undefined;
-  let told: Ownership | undefined;
+  let reported: Ownership | undefined;
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {});
 
   async function follow(): Promise<void> {
     const ownership = await servingOwnership(client);
-    if (ownership !== told) onOwnership?.((told = ownership));
+    if (ownership !== reported) onOwnership?.((reported = ownership));
     if (ownership === "ours" && !current) {
       const stop = new AbortController();
       const ended = startServing({ ...options, signal: AbortSignal.any([signal, stop.signal]) });

@@ -75,7 +75,7 @@ describe("traffic", () => {
   });
 
   test.each([
-    ["a Revision that is not there", "hello-00009", "RevisionMissing"],
+    ["a Revision that does not exist", "hello-00009", "RevisionMissing"],
     ["a Revision of another Service", "other-00001", "RevisionNotOwned"],
   ])("%s changes nothing of what is served", async (_, revisionName, reason) => {
     await using platform = await ServingPlatform.start();
@@ -147,7 +147,7 @@ describe("the Service of a Route", () => {
     });
   });
 
-  test("that is somebody else's is not touched", async () => {
+  test("that belongs to another owner is not touched", async () => {
     await using platform = await ServingPlatform.start({ callers: address });
     const foreign: Service = {
       metadata: { name: "hello", namespace },

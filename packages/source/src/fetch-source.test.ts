@@ -51,7 +51,7 @@ describe("of a commit", () => {
     }),
   );
 
-  test("that is not there the author is told", async () => {
+  test("that does not exist is reported to the author", async () => {
     await expect(shop.fetched({ commit: "b".repeat(40) })).rejects.toMatchObject({
       failure: "unrecoverable",
       message: `commit ${"b".repeat(40)} is not in the repository`,

@@ -132,7 +132,7 @@ describe("over HTTP, the server", () => {
   });
 
   test.skipIf(process.platform !== "linux")(
-    "that never ends telling of its names is given up before it fills the memory",
+    "that lists names without end is given up before it fills the memory",
     async () => {
       const line = `${shop.commits.first} refs/heads/${"x".repeat(200)}`;
       let sent = 0;

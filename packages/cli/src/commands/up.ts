@@ -56,7 +56,7 @@ export async function up(options: UpOptions): Promise<void> {
     line("Kubernetes API", apiServer);
     line("Image registry", registry);
     line("Gateway", gateway);
-    line("– HTTPS", gatewayTls);
+    line("Exposed hosts", gatewayTls);
     line("Sandbox", platform.sandbox);
     const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);

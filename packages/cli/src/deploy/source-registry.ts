@@ -17,7 +17,7 @@ export interface SourceRegistry {
 }
 
 /**
- * Finds it by the namespace's Secrets (docs/adr/0012-registry-logins.md): who may read them may push. `given`: where this machine reaches it,
+ * Finds it by the namespace's Secrets (docs/adr/0012-registry-logins.md): a user who may read them may push. `given`: where this machine reaches it,
  * which takes precedence over what the kubeconfig and the Secret say.
  */
 export async function sourceRegistry(
@@ -53,7 +53,7 @@ export async function sourceRegistry(
   return {
     client: new RegistryClient({
       resolve: () => ({ url: new URL(address).origin, ...login }),
-      // A second address is not there to be tried: who deploys waits.
+      // The user waits for the deployment: only the first address is tried.
       attempts: 2,
     }),
     push: `${active.push}/${path}`,

@@ -1,6 +1,6 @@
 /**
  * Whose requests a server on the user's own machine answers. Any page in a browser can send requests to a local port, and with a
- * name of its own that leads there (DNS rebinding) it may read the responses, too: the name in `Host` tells such a page apart.
+ * name of its own that leads there (DNS rebinding) it may read the responses, too: such a page is recognized by the name in `Host`.
  */
 import { isIP } from "node:net";
 import { UserError } from "../user-error.ts";

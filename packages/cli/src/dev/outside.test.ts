@@ -38,7 +38,7 @@ function ask(port: number, headers: Record<string, string>, target = "/") {
   });
 }
 
-/** A front whose Function cannot be loaded: it answers 500 to whoever may call it. */
+/** A front whose Function cannot be loaded: it answers 500 to every caller that it permits. */
 async function front(...allowed: string[]) {
   const launch = { command: process.execPath, args: [], env: {} };
   const none = () => {};

@@ -19,7 +19,7 @@ const verbsOn = (role: string, resource: string) =>
 const reading = "get list watch";
 const all = "create delete deletecollection get list patch update watch";
 
-describe("who has a usual role in a namespace may", () => {
+describe("a user with a usual role in a namespace may", () => {
   test.each([
     ["view", "functions", reading],
     ["edit", "functions", all],

@@ -9,7 +9,7 @@ const day = 24 * 3600 * 1000;
 const authorityDays = 3650;
 /** Apple's limit for certificates by authorities that users have added is 825 days; public ones have 398. */
 const leafDays = 365;
-/** What is never anybody's on the Internet (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`). */
+/** Names that no one can own on the Internet (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`). */
 const domains = ["localhost", "test", "local", "internal", "home.arpa"];
 
 const [dir = ".", ...hosts] = process.argv.slice(2);
@@ -22,7 +22,7 @@ const { cert, key } = await issueLeaf(authority, {
 });
 console.log(JSON.stringify({ crt: cert, key }));
 
-/** The one in the directory: whoever trusts it goes on doing so. */
+/** The one in the directory is kept, so that systems which trust it go on doing so. */
 async function loadAuthority(): Promise<Authority> {
   const [crtFile, keyFile] = ["crt", "key"].map((end) =>
     path.join(dir, `${hostAuthorityName}.${end}`),

@@ -169,7 +169,7 @@ async function ensurePythonImage(
   return made;
 }
 
-/** An image of these files, for the interpreters that its label names; they are read only if it is not there already. */
+/** An image of these files, for the interpreters that its label names; they are read only if the image does not exist yet. */
 async function ensureImage(
   store: ImageStore,
   image: string,

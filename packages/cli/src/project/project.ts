@@ -88,7 +88,7 @@ function handlerIn(root: string, { language, name }: Runtime): string {
     : [...nodeFiles.slice(0, extensions.length), ...mainOf(root), ...nodeFiles, "build/index.js"];
   const found = candidates.find((file) => existsSync(path.join(root, file)));
   if (found) return found;
-  // What a build script makes is not there yet.
+  // The output of a build script does not exist yet.
   const built = isPython ? undefined : [...mainOf(root, "any")][0];
   if (built !== undefined && hasBuildScript(root)) return built;
   const names = isPython ? "handler.py, main.py or app.py" : "handler.ts, handler.js or index.js";

@@ -82,7 +82,7 @@ describe("the annotation stays what is stored", () => {
       [{ op: "replace", path, value: "bob" }],
     ],
     [
-      "when somebody claims another user",
+      "when a request claims another user",
       fn(code("a"), { [key]: "eve" }),
       fn(code("a")),
       [{ op: "remove", path }],

@@ -8,7 +8,7 @@ const path = `/metadata/annotations/${annotations.lastModifier.replaceAll("/", "
 /**
  * Keeps the annotation that names the user whose request changed the spec last, for the Function's history. It is decided by the
  * server alone: a request that changes the spec sets it, all others get back what is stored, whatever they say of it. So a tool
- * that applies the same manifest again, with or without the annotation, changes nothing, and nobody can name another user.
+ * that applies the same manifest again, with or without the annotation, changes nothing, and no request can name another user.
  * Only admission knows the user: `managedFields` has the name that a client gives itself.
  */
 export function lastModifierPatch(request: AdmissionRequest, object: Function): PatchOperation[] {

@@ -198,7 +198,7 @@ test("goes back to a Deployment in the same way", async () => {
   await platform.until("a selector", async () => (await serviceOf("dice")).spec?.selector);
   await platform.clock.advance(6_000);
   await platform.settle();
-  // Its slices are not there yet.
+  // Its slices do not exist yet.
   expect(await find(platform, "dice")).toBeDefined();
 
   await writeSlice(platform, "dice", "pods");

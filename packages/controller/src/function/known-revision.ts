@@ -19,7 +19,7 @@ export interface RevisionDigest {
 }
 
 export function knownRevisionOf({ metadata, revision, data }: FunctionRevision): KnownRevision {
-  // Who may write ControllerRevisions may write anything into them.
+  // A client that may write ControllerRevisions may write anything into them.
   const { spec, commit, image, buildKey, rebuild, template } = data ?? {};
   const version = { spec: digestOf(spec), commit, image, buildKey, rebuild, template };
   return { metadata, revision, version };

@@ -124,7 +124,7 @@ function judge(deployment: Deployment, problem: PodProblem | undefined): Finding
     const message = `Deployment ${name} failed${why || `: ${progressing.message}`}`;
     return { reason: "DeploymentFailed", message };
   }
-  // Code that crashes has failed, also while old Pods serve: whoever deploys it need not wait for the progress deadline.
+  // Code that crashes has failed, also while old Pods serve: the user does not have to wait for the progress deadline.
   // Of other problems, such as an image that cannot be pulled, old Pods leave time for.
   if (problem?.fatal && (available?.status !== "True" || (!rolledOut && problem.isCrash))) {
     return { reason: "DeploymentFailed", message: `Deployment ${name} failed${why}` };

@@ -284,8 +284,8 @@ describe("a cluster with Serverless objects", () => {
       return status?.conditions?.find(({ type }) => type === "Configured")?.message;
     };
     await expect.poll(said, patience).toBe("Configuration ready");
-    remarks.set("serving", "somebody else serves");
-    await expect.poll(said, patience).toBe("Configuration ready; somebody else serves");
+    remarks.set("serving", "another installation serves");
+    await expect.poll(said, patience).toBe("Configuration ready; another installation serves");
     remarks.set("serving", undefined);
     await expect.poll(said, patience).toBe("Configuration ready");
   });

@@ -29,7 +29,7 @@ const maxKeys = 100;
 const freshMs = 300_000;
 /** While an issuer is unreachable, its last keys are good for this long. */
 const staleMs = 3_600_000;
-/** A failure is remembered, and so is that a key was not in a set: nobody can make us fetch more often. */
+/** A failure is remembered, and so is that a key was not in a set: no client can make us fetch more often. */
 const retryMs = 10_000;
 const rotationMs = 30_000;
 

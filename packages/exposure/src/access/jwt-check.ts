@@ -11,7 +11,7 @@ export type JwtDecision =
   /** 401: the token is not valid; 403: there is none, or it is not enough (as Istio answers for the original). */
   | { kind: "refused"; status: 401 | 403; reason: string };
 
-/** Signatures by a private key only: a public key can never be somebody's shared secret (RFC 8725, section 3.1). */
+/** Signatures by a private key only: a public key can never be used as a shared secret (RFC 8725, section 3.1). */
 export const algorithms = [
   "RS256",
   "RS384",

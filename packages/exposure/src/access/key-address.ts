@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-/** This machine, and what runs on it for nobody else. */
+/** This machine, and services that only it may use. */
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8);
 loopback.addAddress("::1", "ipv6");

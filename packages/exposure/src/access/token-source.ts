@@ -8,7 +8,7 @@ export interface TokenRequest {
   query: string;
 }
 
-/** Longer texts are no tokens. */
+/** Longer texts are not tokens. */
 const maxTokenLength = 16 * 1024;
 
 /**

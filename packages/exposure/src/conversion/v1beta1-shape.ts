@@ -16,7 +16,7 @@ const optional =
     value === undefined || check(value);
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-/** With these fields, and others that nobody reads. */
+/** With these fields, and others that are not read. */
 const shape =
   (fields: Record<string, Check>): Check =>
   (value) =>

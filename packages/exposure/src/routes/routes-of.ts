@@ -22,7 +22,7 @@ export interface RouteOptions {
  * (`validateApiRule`) serves nothing, though it keeps its hosts; a host that no server of its Gateway names is left out.
  *
  * Objects are expected not to change. What the same objects have led to before is the same object again, so that a change
- * of one APIRule among thousands costs little, here and for whoever keeps something for each host.
+ * of one APIRule among thousands costs little, here and for callers that keep something for each host.
  */
 export function routesOf(
   apiRules: Iterable<ApiRule>,

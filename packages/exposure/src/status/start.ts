@@ -64,17 +64,17 @@ async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
   const signal = AbortSignal.any([outer, stop.signal]);
-  const telling = { clock, log };
+  const common = { clock, log };
   const caches: ExposureCaches = {
-    apiRules: new Informer(client, apiRules, telling),
-    gateways: new Informer(client, istioGateways, { ...telling, mayBeMissing: true }),
-    services: new Informer(client, resources.services, { ...telling, transform: withPorts }),
+    apiRules: new Informer(client, apiRules, common),
+    gateways: new Informer(client, istioGateways, { ...common, mayBeMissing: true }),
+    services: new Informer(client, resources.services, { ...common, transform: withPorts }),
     certificates: new Informer(client, resources.secrets, {
-      ...telling,
+      ...common,
       fieldSelector: "type=kubernetes.io/tls",
     }),
     collected: new Informer(client, resources.secrets, {
-      ...telling,
+      ...common,
       namespace,
       fieldSelector: `metadata.name=${certificatesSecretName}`,
     }),
@@ -82,7 +82,7 @@ async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void
   const controller = new Controller({
     name: apiRules.plural,
     workers: 1,
-    ...telling,
+    ...common,
     ...(metrics ? { metrics } : {}),
     reconcile: exposureReconciler({
       client,

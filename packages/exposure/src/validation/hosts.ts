@@ -19,7 +19,7 @@ const internal = /(?:^|\.)(?:svc|cluster\.local)$/;
 /** `<function>.<namespace>.localhost` and deeper are hosts of Functions and Knative Services. */
 const ofFunctions = /(?:^|\.)[^.*]+\.[^.]+\.localhost$/;
 
-/** What the full name of a host cannot be, whoever asks for it; undefined if it may be taken. */
+/** Why the full name of a host cannot be taken by any APIRule; undefined if it may be taken. */
 export function reservedHost(host: string): string | undefined {
   if (internal.test(host)) return "Host is reserved for Services inside the cluster";
   if (ofFunctions.test(host) || /^\*\.(?:[^.]+\.)?localhost$/.test(host))

@@ -37,7 +37,7 @@ export interface DestinationPolicy {
   absence(): Absence;
 }
 
-/** Why there is no Pod, and how long a request should wait for one, from its arrival. */
+/** Why it has no Pod, and how long a request should wait for one, from its arrival. */
 export interface Absence {
   patienceMs: number;
   otherwise: ErrorResponse;

@@ -30,7 +30,7 @@ test.each<[string, Partial<Function["spec"]>, string, string]>([
     "has no Pod that is ready",
   ],
   ["no Pods for another reason", { replicas: 1 }, "NoReadyEndpoint", "has no Pod that is ready"],
-])("%s is told apart", (_, spec, reason, message) => {
+])("%s has a reason of its own", (_, spec, reason, message) => {
   const fn = { metadata: { name: "hello" }, spec, status: { conditions: ready } } as Function;
   expect(explain("default/hello", fn, true)).toEqual({
     state: reason === "ScaledToZero" ? "scaledToZero" : "absent",

@@ -22,7 +22,7 @@ export class Tally {
     return this.#active === 0 && this.#waiting === 0;
   }
 
-  /** `isUrgent`: there is no Pod that could handle it. */
+  /** `isUrgent`: no Pod is ready to handle it. */
   arrived(isUrgent: boolean): void {
     this.#count(0, 1);
     this.#requests++;

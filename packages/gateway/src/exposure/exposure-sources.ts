@@ -94,7 +94,7 @@ async function serve(
   const all = Object.values(sources) as Informer<Service>[];
   for (const informer of all) void informer.run(signal);
   await Promise.race([
-    // Gateways may be served by nobody: without one, no APIRule has a host.
+    // The cluster may not serve Gateways: without one, no APIRule has a host.
     Promise.all([sources.apiRules.synced, sources.services.synced, sources.certificates.synced]),
     aborted(signal),
   ]);

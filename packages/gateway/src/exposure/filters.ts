@@ -19,7 +19,7 @@ import { type Passage, type RequestDeps } from "../request/passage.ts";
 
 /**
  * Its host: a Function's on plain connections, or else an APIRule's. Over TLS there are the hosts of APIRules alone, so
- * that nobody passes by what they demand.
+ * that no request bypasses what they demand.
  */
 export const exposedHost: Filter = (passage, deps) => {
   const { routes, exposure } = deps;
@@ -171,7 +171,7 @@ export function hostName(authority: string): string {
   return (name.endsWith(".") ? name.slice(0, -1) : name).toLowerCase();
 }
 
-/** Every value of a header: where two readers could choose differently, there is no token and no value of one's own. */
+/** Every value of a header: where two readers could choose differently, the request is treated as one without a token. */
 function headerOf(rawHeaders: readonly string[], name: string): string | undefined {
   let value: string | undefined;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

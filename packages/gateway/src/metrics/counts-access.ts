@@ -8,7 +8,7 @@ export type TokenSource = () => string | undefined | Promise<string | undefined>
 const readPauseMs = 1_000;
 const readTimeoutMs = 5_000;
 
-/** Who may read the counts: whoever has the token (RFC 6750 section 2.1). Without a source, nobody. */
+/** The counts may be read by clients with the token (RFC 6750 section 2.1). Without a source, every client is refused. */
 export class CountsAccess {
   readonly #source: TokenSource | undefined;
   readonly #clock: Clock;

@@ -1,4 +1,4 @@
-/** A Prometheus histogram; rows are told apart by their labels. */
+/** A Prometheus histogram; rows differ by their labels. */
 interface Row {
   count: number;
   sum: number;

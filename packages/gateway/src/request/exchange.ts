@@ -55,7 +55,7 @@ export class Exchange implements ResponseReceiver, Seeker {
   /** Of the memory budget, in its route's name: what is kept of its body, and for waiting. */
   #bodyBytes = 0;
   #lineBytes = 0;
-  /** Whether it had to wait because there was no Pod. */
+  /** Whether it had to wait for a Pod to start. */
   #isCold = false;
   #coldMs = 0;
   #isTunnel = false;

@@ -76,13 +76,13 @@ export interface CollectLimits {
   stallMs: number;
   /** For the whole body, however steadily it is received. */
   totalMs: number;
-  /** Asked before bytes are kept; false: there is no memory for them. */
+  /** Asked before bytes are kept; false: the memory budget is used up. */
   mayKeep: (bytes: number) => boolean;
 }
 
 /**
  * A body that is announced as small, in one piece; undefined when the client has left. "stalled": nothing of it was received
- * for `stallMs`; "slow": it was not complete after `totalMs`; "full": there is no memory for it.
+ * for `stallMs`; "slow": it was not complete after `totalMs`; "full": the memory budget is used up.
  */
 export function collectBody(
   request: IncomingMessage,

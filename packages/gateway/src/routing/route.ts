@@ -5,7 +5,7 @@ import { type Destination } from "../activation/destination.ts";
 export interface Route {
   /** `namespace/name` of the Function or the Knative Route, for metrics. */
   readonly key: ObjectKey;
-  /** Whether it answers Knative's probes, and to nobody outside when it is `cluster-local`. */
+  /** Whether it answers Knative's probes, and not to clients outside when it is `cluster-local`. */
   readonly isKnative: boolean;
   readonly isClusterLocal: boolean;
   /** The destination of the next request. */

@@ -1,4 +1,4 @@
-/** For the tests of this room: certificates of a host, by nobody's authority. */
+/** For the tests of this room: self-signed certificates of a host. */
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
 

@@ -68,7 +68,7 @@ export class KnativeObjects {
     }
   }
 
-  /** Leads callers inside the cluster to a gateway (ADR 0018); deletes the slice when there is no address. */
+  /** Leads callers inside the cluster to a gateway (ADR 0018); without an address, deletes the slice. */
   async gatewaySlice(service: string, address: string | undefined, port = 0): Promise<void> {
     const metadata = { name: `${service}-gateway`, namespace: "default" };
     if (address === undefined) return await this.#client.delete(resources.endpointSlices, metadata);

@@ -20,7 +20,7 @@ export interface TlsServer {
   close: (ms: number) => Promise<void>;
 }
 
-/** Tickets can be read by whoever gets their key: it is not kept for longer. */
+/** Anyone who gets their key can read the tickets: it is not kept for longer. */
 const ticketKeyMs = 12 * 3_600_000;
 
 /**

@@ -169,7 +169,7 @@ describe("the quota", () => {
     expect(greedy.why).toMatch(/DENIED.*nearly full.*greedy.*delete Functions/);
     for (const namespace of ["a", "b", "c"])
       expect((await fill(namespace, 500)).stored).toBeGreaterThanOrEqual(2000);
-    // The same after it has been counted anew.
+    // The same after it has been counted again.
     await registry.clean({ references: [], functions: [] });
     expect((await fill("greedy", 500)).stored).toBe(0);
     expect((await fill("d", 500)).stored).toBeGreaterThanOrEqual(1500);

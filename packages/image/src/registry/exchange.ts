@@ -32,7 +32,7 @@ export interface Exchange {
    */
   confirmGrant(): Promise<void>;
   /**
-   * Changes the namespace's repositories, which nobody else can become the owner of meanwhile. Rejects when another one
+   * Changes the namespace's repositories, whose owner cannot change meanwhile. Rejects when another one
    * is by now.
    */
   asOwner<T>(change: () => T | Promise<T>): Promise<T>;

@@ -10,7 +10,7 @@ interface Limits {
 /**
  * Something that there is a limited amount of, in bytes or pieces. Each tenant may have as much as it leaves free to
  * others (the "dynamic thresholds" of shared switch buffers, Choudhury and Hahne 1998, with the factor 1): one gets half at most, two a
- * third each, so that there is something left for whoever comes next, however many have taken what they could.
+ * third each, so that something is left for the next one, however many have taken what they could.
  */
 export class FairShares {
   readonly #limits: Limits;

@@ -62,7 +62,7 @@ async function putManifest(exchange: Exchange, { repository, reference }: Target
     await stores.repositories.addManifest(repository, digest, record);
     stores.quota.uses.add(repository, digest, bytes.length);
     if (subject) await stores.repositories.addReferrer(repository, subject, referrer);
-    // Last: whoever finds the tag finds everything behind it.
+    // Last: a client that finds the tag finds everything behind it.
     for (const tag of tags) await stores.repositories.setTag(repository, tag, digest);
   });
   if (subject) response.setHeader("oci-subject", subject);

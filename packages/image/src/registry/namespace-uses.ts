@@ -31,7 +31,7 @@ export class NamespaceUses {
     this.#counting?.delete(namespace);
   }
 
-  /** Counts anew what is there, while more comes in. */
+  /** Counts again, while writes go on. */
   async count(repositories: RepositoryStore, blobs: BlobStore): Promise<void> {
     const uses = (this.#counting = new Map() as Uses);
     let count = 0;

@@ -116,7 +116,7 @@ test("two namespaces that pull one image at the same moment both have it", async
   expect(image && ["bank", "shop"].map((uid) => store.mayUse(image, uid))).toEqual([true, true]);
 });
 
-test("an image of an earlier version is nobody's before the registry has been asked", async () => {
+test("an image of an earlier version is not used before the registry has been asked", async () => {
   const { push, store, open, dir } = await start();
   const name = await push("bank/vault", "of before");
   const image = await store.pull(name, by("bank", bank));
@@ -143,7 +143,7 @@ test("a tag that the platform knows the digest of is no other image, whatever wa
   expect(later.find(tag)?.digest).toBe(digest);
 });
 
-/** A registry elsewhere that takes any manifest, and gives a repository's layers to whoever may read that repository. */
+/** A registry elsewhere that takes any manifest, and gives a repository's layers to clients that may read that repository. */
 test.each(["the layers below", "the whole image"])(
   "in another registry, naming %s of another's repository is not enough to get them",
   async (what) => {

@@ -44,7 +44,7 @@ interface ImageRecord extends UnpackedImage {
 interface StoredImage extends LocalImage, ImageRecord {
   config: ContainerConfig;
   lastUsed: number;
-  /** Undefined: from a version that did not ask. It is nobody's to use before a registry has been asked. */
+  /** Undefined: from a version that did not ask. It must not be used before a registry has been asked. */
   pulledBy: PullRecord | undefined;
 }
 

@@ -34,9 +34,9 @@ export class LeadsOut extends Error {}
 
 /**
  * Opens what `file` leads to, which has to be below `root`. Links are followed once, by name; what they lead to is
- * then opened step by step without following any: whoever can write below `root` may have exchanged them in between
+ * then opened step by step without following any: a container that can write below `root` may have exchanged them in between
  * (`doSafeOpen` in Kubernetes' `pkg/volume/util/subpath/subpath_linux.go`). Linux only. Throws a LeadsOut for what is
- * elsewhere, and the system's error for what is not there (any more).
+ * elsewhere, and the system's error for what does not exist (any more).
  */
 export function openBeneath(root: string, file: string): OpenPlace {
   const real = realpathSync(file);

@@ -13,7 +13,7 @@ import { serviceNamesOf } from "./traffic.ts";
 
 /**
  * The Services of a Route and its tags: names, and addresses within the cluster. One that belongs to the Function which owns
- * the Knative Service is left to it. Returns the name of one that belongs to somebody else.
+ * the Knative Service is left to it. Returns the name of one that belongs to another owner.
  */
 export async function ensurePlaceholders(
   context: Context,

@@ -37,7 +37,7 @@ export function resolveTraffic(
       ? pinned(route, target.revisionName, lookup)
       : latest(target.configurationName ?? "", lookup);
     if ("problem" in found) {
-      // What will not pass is told before what may.
+      // What cannot become ready is reported before what may.
       if (problem?.status !== "False") problem = found.problem;
       continue;
     }

@@ -19,7 +19,7 @@ test("the average is the load through the time", () => {
   load.take("a", line({ at: 500, active: 5 }), 0);
   load.take("a", line({ at: 10_500, load: 50_000, requests: 20 }), 10_000);
   expect(load.average(10_000, 60_000)).toEqual({ concurrency: 5, rps: 2 });
-  // Requests that arrive are told of within a second.
+  // Requests that arrive are reported within a second.
   expect(load.average(10_000, 5_000)).toEqual({ concurrency: 5, rps: 4 });
   // It leaves the window again.
   expect(load.average(20_000, 60_000)).toEqual({ concurrency: 2.5, rps: 1 });

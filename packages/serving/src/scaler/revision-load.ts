@@ -3,10 +3,10 @@ import { LoadHistory } from "./load-history.ts";
 
 /** Gateways push a change within this time. */
 const pushEveryMs = 1_000;
-/** On a busy machine a line may be late: until so long after the one before there was no pause. */
+/** On a busy machine a line may be late: until so long after the one before, none was missed. */
 const lateMs = 3_000;
 
-/** More than this between two clocks is no delay: one of them was set. */
+/** More than this between two clocks is not a delay: one of them was set. */
 const clockSetMs = 5_000;
 
 /** The newest line of one gateway, and the time of it by the scaler's clock. */

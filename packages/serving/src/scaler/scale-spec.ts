@@ -26,7 +26,7 @@ export interface ScaleSpec {
   scaleToZero: boolean;
   /** A Route leads to it. */
   reachable: boolean;
-  /** Scaled by somebody else. */
+  /** Scaled by another autoscaler. */
   foreignClass: boolean;
 }
 

@@ -46,7 +46,7 @@ const tickMs = 2_000;
 const retryMs = 100;
 /** As long as Knative gives the Pods' failures to be seen before it takes them away. */
 const activationBufferMs = 30_000;
-/** More Revisions than a cluster has: lines about those that nobody knows end here. */
+/** More Revisions than a cluster has: lines about unknown ones are dropped here. */
 const maxStates = 100_000;
 
 /** Writes the replicas of Revisions' Deployments by what gateways count. Only the leader may run one. */

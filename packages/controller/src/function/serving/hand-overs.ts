@@ -26,7 +26,7 @@ export class HandOvers {
     return Math.max(0, since + settleMs - now);
   }
 
-  /** The change has ended, or begins anew. */
+  /** The change has ended, or starts again. */
   forget(key: ObjectKey): void {
     this.#since.delete(key);
   }

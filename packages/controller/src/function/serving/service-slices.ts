@@ -31,7 +31,7 @@ export async function slicesOf(
   };
 }
 
-/** Whether a request to an address of one of these slices would find somebody. */
+/** Whether one of these slices has a ready endpoint. */
 export function haveReady(slices: readonly EndpointSlice[]): boolean {
   return slices.some(({ endpoints }) =>
     endpoints?.some(({ conditions }) => conditions?.ready ?? true),

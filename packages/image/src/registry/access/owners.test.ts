@@ -31,7 +31,7 @@ test("a write that a slow disk holds up is not left to the namespace's next owne
   expect(repositories.list()).toEqual([]);
 });
 
-test("a write that fails holds nobody up", async () => {
+test("a write that fails does not block others", async () => {
   const { owners } = startOwners();
   const failing = owners.change("shop", () => Promise.reject(new Error("full")));
   await expect(failing).rejects.toThrow("full");

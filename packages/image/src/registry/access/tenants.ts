@@ -15,7 +15,7 @@ export interface Tenants {
 }
 
 /**
- * An answer counts for as long: a push is dozens of requests, and whoever asks again and again with a login that has ended
+ * An answer counts for as long: a push is dozens of requests, and a client that asks again and again with a login that has ended
  * must not make the API server work for it. A login is made after what it was made for: a no is never too early.
  */
 const rememberMs = 1000;
@@ -77,7 +77,7 @@ export class TenantCheck {
     return false;
   }
 
-  /** Only who has asked since the same owner was the last may share an answer. */
+  /** A request shares an answer only with those made since the last change of owner. */
   #isNamespaceThere(namespace: string, uid: string, before: string | undefined): Promise<boolean> {
     const key = keyOf(namespace, uid);
     return this.#ask(key, `${key} ${before}`, async (tenants) => {

@@ -9,7 +9,7 @@ export function nameOf(confinement: Confinement | string, hasUsers: boolean): st
 }
 
 /**
- * What is kept apart and what is not: one sentence. A string is the reason why there are no namespaces; `hasUsers`: Pods
+ * What is kept apart and what is not: one sentence. A string is the reason why namespaces are missing; `hasUsers`: Pods
  * have users of their own then.
  */
 export function isolationOf(confinement: Confinement | string, hasUsers: boolean): string {

@@ -113,7 +113,7 @@ export class PodUsers {
     const known = statSync(image).gid;
     const gid = known >= firstImageGroup ? known : this.#nextGroup();
     for (const name of readdirSync(this.#images).filter((each) => each.startsWith("base-")))
-      // Linked into images; nobody else is to read them.
+      // Linked into images; other users must not read them.
       chmodSync(path.join(this.#images, name), 0o700);
     chmodSync(this.#images, 0o711);
     chownSync(image, 0, gid);

@@ -30,7 +30,7 @@ exec "$@"`;
 /**
  * The parts of volumes (`subPath`) that a container mounts. Other containers of the Pod may write to the volume and
  * exchange the part, or a directory above it, for a link until the very moment of the mount; a runtime would follow it
- * on the machine. So the runtime gets names that only the platform can change. The kernel lets nobody mount
+ * on the machine. So the runtime gets names that only the platform can change. The kernel does not permit mounting
  * what was opened in another mount namespace: descriptors alone, as the kubelet has them, do not do.
  */
 export class VolumeParts {
