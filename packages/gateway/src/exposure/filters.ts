@@ -2,7 +2,6 @@
  * What a request to the host of an APIRule passes before it gets a destination, in the order of the original
  * (docs/rooms/exposure.md). Requests to hosts of Functions are not concerned.
  */
-import { type IncomingMessage } from "node:http";
 import { type TLSSocket } from "node:tls";
 import { matchStatus, requestChanges, requestPath } from "@spry/exposure";
 import {
@@ -14,6 +13,7 @@ import {
   serviceMissing,
   unknownHost,
 } from "../http/error-response.ts";
+import { type ClientRequest } from "../http/client-side.ts";
 import { type Filter, type Outcome } from "../request/filters.ts";
 import { type Passage, type RequestDeps } from "../request/passage.ts";
 import { type Exposed } from "./exposure.ts";
@@ -198,6 +198,6 @@ function unauthorized(host: string, isSecure: boolean): ErrorResponse {
   };
 }
 
-export function isSecure({ socket }: IncomingMessage): boolean {
+export function isSecure({ socket }: ClientRequest): boolean {
   return "encrypted" in socket;
 }
