@@ -6,6 +6,7 @@ import { type TLSSocket } from "node:tls";
 import { matchStatus, requestChanges, requestPath } from "@spry/exposure";
 import {
   forbidden,
+  guarded,
   malformedRequest,
   misdirected,
   notExposed,
@@ -19,14 +20,19 @@ import { type Passage, type RequestDeps } from "../request/passage.ts";
 import { type Exposed } from "./exposure.ts";
 
 /**
- * Its host: a Function's on plain connections, or else an APIRule's. Over TLS there are the hosts of APIRules alone, so
- * that no request bypasses what they demand.
+ * Its host: a Function's on plain connections, or else an APIRule's. Over TLS there are the hosts of APIRules alone, and a
+ * Function whose callers need tokens is called by such a host only: no request bypasses what they demand.
  */
 export const exposedHost: Filter = (passage, deps) => {
   const { routes, exposure } = deps;
   const mayBeFunction =
     passage.key !== "" && !passage.isSecure && exposure?.functionHosts !== false;
-  if (mayBeFunction && routes.find(passage.key)) return undefined;
+  const route = mayBeFunction ? routes.find(passage.key) : undefined;
+  if (route) {
+    // Also for the hosts of its tags, whose route it is as well.
+    const guard = exposure?.hosts.guardOf(route.key);
+    return guard === undefined ? undefined : guarded(route.key, guard);
+  }
   const name = hostName(passage.host);
   const found = exposure?.hosts.find(name);
   if (!found) return mayBeFunction ? undefined : unknownHost(passage.host);

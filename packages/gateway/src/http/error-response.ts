@@ -81,6 +81,12 @@ export const forbidden: ErrorResponse = {
   message: "access is denied",
 };
 
+/** Its callers need tokens, which its own host does not ask for. */
+export const guarded = (service: string, apiRule: string): ErrorResponse => ({
+  ...forbidden,
+  localMessage: `APIRule ${apiRule} demands tokens of the callers of ${service}: call it by the host of the APIRule`,
+});
+
 export const serviceMissing: ErrorResponse = {
   status: 503,
   reason: "ServiceMissing",

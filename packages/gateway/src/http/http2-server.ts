@@ -54,7 +54,7 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   let isLeaving = false;
   const server = http2.createServer({ settings, ...bounds, Http2ServerRequest: Request });
   const serve = (request: Request, response: http2.Http2ServerResponse) =>
-    handle(request as unknown as ClientRequest, new Response(response));
+    handle(request, new Response(response));
   server.on("request", serve);
   server.on("checkContinue", serve);
   server.on("session", (session) => {
@@ -137,10 +137,11 @@ class Response implements ClientResponse {
   }
 
   writeHead(status: number, headers: http2.OutgoingHttpHeaders | string[]): this {
-    // Of one connection; HTTP/2 has none of these.
-    const own = { ...headers } as http2.OutgoingHttpHeaders;
-    delete own["connection"];
-    this.#response.writeHead(status, (Array.isArray(headers) ? headers : own) as typeof own);
+    if (!Array.isArray(headers)) {
+      // Of one connection; HTTP/2 has none of these.
+      const { connection: _, ...rest } = headers;
+      this.#response.writeHead(status, rest);
+    } else this.#response.writeHead(status, headers as unknown as http2.OutgoingHttpHeaders);
     return this;
   }
 
