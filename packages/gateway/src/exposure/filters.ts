@@ -3,7 +3,7 @@
  * (docs/rooms/exposure.md). Requests to hosts of Functions are not concerned.
  */
 import { type TLSSocket } from "node:tls";
-import { matchStatus, requestChanges, requestPath } from "@spry/exposure";
+import { matchStatus, otherReadings, requestChanges, requestPath } from "@spry/exposure";
 import {
   forbidden,
   guarded,
@@ -74,11 +74,13 @@ export const plainHttp: Filter = (passage, { exposure, settings }) => {
 export const path: Filter = (passage) => {
   if (!passage.exposed) return undefined;
   const normal = requestPath(passage.path);
-  if (normal === undefined) return malformedRequest("its path can be understood in several ways");
+  if (normal === undefined) return severalReadings;
   const query = passage.path.indexOf("?");
   passage.path = query < 0 ? normal : normal + passage.path.slice(query);
   return undefined;
 };
+
+const severalReadings = malformedRequest("its path can be understood in several ways");
 
 export const cors: Filter = ({ exposed, request, response }, { exposure }) => {
   if (!exposed || !exposure) return undefined;
@@ -98,10 +100,15 @@ export const cors: Filter = ({ exposed, request, response }, { exposure }) => {
 export const rule: Filter = ({ exposed, request, path: target }) => {
   if (!exposed) return undefined;
   const query = target.indexOf("?");
-  const match = exposed.routes.match(
-    request.method ?? "",
-    query < 0 ? target : target.slice(0, query),
-  );
+  const asked = query < 0 ? target : target.slice(0, query);
+  const matchOf = (each: string) => exposed.routes.match(request.method ?? "", each);
+  const match = matchOf(asked);
+  const isOther = (each: string) => {
+    const other = matchOf(each);
+    return other.kind === "rule" && (match.kind !== "rule" || other.rule !== match.rule);
+  };
+  // What one rule opens must not be what another one protects for a Service that reads the path in its own way.
+  if (otherReadings(asked).some(isOther)) return severalReadings;
   if (match.kind === "rule") {
     exposed.rule = match.rule;
     return undefined;

@@ -66,6 +66,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   const tunnels = new Set<Socket>();
   /** Connections whose last request has been refused: what else is received on them is ignored. */
   const refused = new WeakSet<Socket>();
+  /** Connections that have had their last request: no other begins on them. */
+  const finished = new WeakSet<Socket>();
   const entrances = new WeakMap<Socket, Entrance>();
   let insideConnections = 0;
   let isReady = false;
@@ -83,10 +85,12 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     response: ClientResponse,
     upgrade?: UpgradeSocket,
   ) => {
+    if (finished.has(request.socket) || refused.has(request.socket)) return;
     metrics.active++;
     (upgrade?.socket ?? response).once("close", () => metrics.active--);
     const entrance = insideConnections > 0 ? entrances.get(request.socket) : undefined;
     if (isLeaving || entrance?.isLeaving) response.shouldKeepAlive = false;
+    if (!response.shouldKeepAlive) finished.add(request.socket);
     const passage: Passage = {
       request,
       response,
