@@ -39,7 +39,7 @@ export function otherReadings(path: string): string[] {
   if (!/\/\/|%2f|;/i.test(path)) return [];
   const readings = new Set([path]);
   for (const read of [decodedSlashes, withoutParameters, mergedSlashes])
-    for (const each of [...readings]) readings.add(read(each));
+    for (const each of readings) readings.add(read(each));
   readings.delete(path);
   return [...readings];
 }

@@ -178,6 +178,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   server.on("connect", (_request, socket: Socket) => refuse(socket, noConnect));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (refused.has(socket)) return;
+    // Data behind the last request: its response ends the connection.
+    if (error.code === "HPE_CLOSED_CONNECTION") return;
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();
     refuse(socket, malformed[error.code ?? ""] ?? badRequest);
   });
