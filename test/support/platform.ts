@@ -99,6 +99,10 @@ export class Platform {
     return new URL(this.endpoints.gateway);
   }
 
+  get gatewayTls(): URL {
+    return new URL(this.endpoints.gatewayTls);
+  }
+
   get webhooks(): string {
     return this.endpoints.webhooks;
   }
