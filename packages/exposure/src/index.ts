@@ -40,6 +40,7 @@ export {
 } from "./access/cors.ts";
 export { type Claims, isAuthorized } from "./access/authorize.ts";
 export { createJwtCheck, type JwtCheck, type JwtDecision } from "./access/jwt-check.ts";
-export { JwksCache, type JwksCacheOptions } from "./access/jwks-cache.ts";
+export { JwksCache, type JwksCacheOptions, type KeySource } from "./access/jwks-cache.ts";
+export { exposableFrom, permits } from "./routes/service-address.ts";
 export { fetchKeys, type KeyFetchOptions } from "./access/fetch-keys.ts";
 export { type TokenRequest } from "./access/token-source.ts";

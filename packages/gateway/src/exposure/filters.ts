@@ -16,6 +16,7 @@ import {
 } from "../http/error-response.ts";
 import { type Filter, type Outcome } from "../request/filters.ts";
 import { type Passage, type RequestDeps } from "../request/passage.ts";
+import { type Exposed } from "./exposure.ts";
 
 /**
  * Its host: a Function's on plain connections, or else an APIRule's. Over TLS there are the hosts of APIRules alone, so
@@ -122,7 +123,7 @@ export const caller: Filter<Outcome | Promise<Outcome>> = (passage, { exposure }
     header: (name: string) => headerOf(request.rawHeaders, name),
     query: query < 0 ? "" : passage.path.slice(query + 1),
   };
-  return exposure.checks.jwt.check(asked, authentication).then((decision) => {
+  return exposure.checks.jwt.check(asked, authentication, tenantOf(exposed)).then((decision) => {
     if (decision.kind === "allowed") {
       const { sub } = decision.claims;
       if (typeof sub === "string") exposed.caller = sub.slice(0, maxCallerLength);
@@ -159,6 +160,11 @@ export async function passExposed(passage: Passage, deps: RequestDeps): Promise<
     if (outcome) return outcome;
   }
   return undefined;
+}
+
+/** Whose keys are asked for. */
+export function tenantOf({ host }: Exposed): string {
+  return host.apiRule.slice(0, host.apiRule.indexOf("/"));
 }
 
 /** What the log keeps of a token's subject. */
