@@ -95,7 +95,7 @@ export class ApiServerProcess {
   /** How long requests of another client take while something is under way: the slowest, in milliseconds. */
   probe(): { stop(): Promise<number> } {
     const worker = new Worker(new URL("api-probe.ts", import.meta.url), {
-      workerData: { port: this.#port, ...this.credentials },
+      workerData: { port: this.#port, pid: this.pid, ...this.credentials },
     });
     const ended = once(worker, "message") as Promise<[number]>;
     return {
