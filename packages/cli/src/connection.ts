@@ -9,6 +9,7 @@ import {
 } from "@spry/kube";
 import { gatewayExtension, gatewayTlsExtension, registryExtension } from "./platform/kubeconfig.ts";
 import { UserError } from "./user-error.ts";
+import { startCommand } from "./shown-command.ts";
 
 export interface GlobalOptions {
   kubeconfig?: string;
@@ -34,7 +35,7 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
   } catch (error) {
     throw new UserError(
       `no cluster to talk to: ${messageOf(error)}`,
-      "start one with `npm start`, or name a kubeconfig with --kubeconfig",
+      `start one with \`${startCommand()}\`, or name a kubeconfig with --kubeconfig`,
       { cause: undefined },
     );
   }
@@ -67,7 +68,7 @@ function reachable(transport: KubeClient["transport"], server: string): KubeClie
       if (request.signal.aborted) throw error;
       throw new UserError(
         `the API server ${server} cannot be reached: ${messageOf(error)}`,
-        "is the platform running? `npm start` starts it",
+        `is the platform running? \`${startCommand()}\` starts it`,
       );
     }
   };

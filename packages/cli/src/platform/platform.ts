@@ -64,6 +64,7 @@ import { remarkDefinitionOwner } from "../exposure-remark.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
 import { startWebhookServer } from "./webhook-server.ts";
+import { spryCommand, startCommand } from "../shown-command.ts";
 
 export interface PlatformOptions {
   dataDir: DataDir;
@@ -371,7 +372,7 @@ async function openApiServer(
   dataDir: DataDir,
   options: Omit<ApiServerOptions, "dataDir">,
 ): Promise<ApiServer> {
-  const wayOut = `put a backup in its place with \`npx spry restore --force --data-dir ${dataDir.root} FILE\`, or start with another directory`;
+  const wayOut = `put a backup in its place with \`${spryCommand(`restore --force --data-dir ${dataDir.root} FILE`)}\`, or start with another directory`;
   const isLost = existsSync(dataDir.kubeconfig) && !existsSync(path.join(dataDir.api, "state.db"));
   if (isLost) throw new UserError(`the store ${dataDir.api}/state.db is missing`, wayOut);
   try {
@@ -406,7 +407,7 @@ async function occupying<T>(
     if (code === "EADDRINUSE" || /EADDRINUSE/.test(String(error))) {
       throw new UserError(
         `port ${port} for the ${what} is in use by another program`,
-        `stop that program, or choose another port: npm start -- ${flag} ${port + 1} (0 takes any free one)`,
+        `stop that program, or choose another port: ${startCommand(`${flag} ${port + 1}`)} (0 takes any free one)`,
       );
     }
     if (code === "EACCES") {
