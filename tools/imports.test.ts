@@ -58,6 +58,8 @@ const table: Record<string, Room> = {
         "paths and origins may be regular expressions of users: the original's syntax, and linear time",
     },
   },
+  // Loggers and clocks. What keeps messages knows nothing of events.
+  "packages/queue": { rooms: ["@spry/kube"], dependencies: {} },
   "packages/serving": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
   "packages/cli": {
     rooms: [
@@ -69,6 +71,7 @@ const table: Record<string, Room> = {
       "@spry/controller",
       "@spry/exposure",
       "@spry/gateway",
+      "@spry/queue",
       "@spry/serving",
       "@spry/source",
       "@spry/runtime-nodejs",
