@@ -129,6 +129,8 @@ program
       .choices(sandboxKinds)
       .default("auto"),
   )
+  .option("--dashboard-port <port>", "port of the dashboard (default: 8081, or a free one)", port)
+  .option("--open", "open the dashboard in the browser")
   .option("--verify", "check everything in the data directory first (see spry doctor)")
   .option("--no-example", "do not apply examples/hello at the first start")
   .action(async (options) => (await import("./commands/up.ts")).up(options));
@@ -290,6 +292,16 @@ program
   .description("open a Function in the browser")
   .action(async (name, _options, command) =>
     (await import("./commands/open.ts")).open(name, command.optsWithGlobals()),
+  );
+
+program
+  .command("dashboard")
+  .description("open the dashboard: the running platform's, or one for the kubeconfig's cluster")
+  .option("--data-dir <dir>", "the data directory of the platform", ".spry")
+  .option("--port <port>", "port for a cluster's dashboard (default: 8081, or a free one)", port)
+  .option("--no-open", "print the address and do not start a browser")
+  .action(async (_options, command) =>
+    (await import("./commands/dashboard.ts")).dashboard(command.optsWithGlobals()),
   );
 
 const env = program.command("env").description("a Function's environment variables");
