@@ -53,6 +53,7 @@ export class Platform {
         "--gateway-port=0",
         "--https-port=0",
         "--registry-port=0",
+        ...(checkout === root ? ["--dashboard-port=0"] : []),
         ...sandboxArguments(),
         ...args,
       ],
@@ -94,6 +95,7 @@ export class Platform {
     webhooks: string;
     metrics: string;
     gatewayMetrics: string;
+    dashboard: string;
     pid: number;
   } {
     return JSON.parse(readFileSync(path.join(this.dataDir, "endpoints.json"), "utf8"));
@@ -101,6 +103,10 @@ export class Platform {
 
   get gateway(): URL {
     return new URL(this.endpoints.gateway);
+  }
+
+  get dashboard(): string {
+    return this.endpoints.dashboard;
   }
 
   get webhooks(): string {

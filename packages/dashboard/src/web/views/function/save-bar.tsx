@@ -1,0 +1,95 @@
+import { useState } from "preact/hooks";
+import { type Function, validateFunction } from "@spry/function/browser";
+import { messageOf } from "@spry/kube/browser";
+import { desiredOf } from "../../state/changes.ts";
+import { discard, draftOf, edit, save } from "../../state/drafts.ts";
+import { yamlOf } from "../../state/yaml.ts";
+import { Dialog, Problem } from "../../ui/basics.tsx";
+import { Diff } from "../../ui/diff.tsx";
+import { toast } from "../../ui/toasts.tsx";
+
+/** What is typed and not applied yet, on all tabs: apply it, or go back. */
+export function SaveBar({ fn }: { fn: Function }) {
+  const { namespace = "", name = "" } = fn.metadata;
+  const key = `${namespace}/${name}`;
+  const draft = draftOf(key);
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState("");
+  const [isReviewing, setReviewing] = useState(false);
+  const { value } = draft;
+  if (!value) return null;
+  const problems = validateFunction({ ...fn, spec: value.edited.spec });
+  const apply = async () => {
+    setBusy(true);
+    setFailure("");
+    try {
+      const saved = await save({ namespace, name }, value);
+      if ("fn" in saved) {
+        discard(key);
+        toast("good", `${name} is applied. The version before serves until the new one is ready.`);
+      }
+    } catch (error) {
+      setFailure(messageOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const goBack = () => {
+    const { edited } = value;
+    discard(key);
+    toast("idle", "Your changes are discarded.", {
+      label: "Undo",
+      run: () => edit(fn, () => edited),
+    });
+  };
+  return (
+    <>
+      {failure && <Problem title="The change was not applied" text={failure} />}
+      {problems.length > 0 && (
+        <Problem
+          tone="warn"
+          title="This would be refused"
+          text={problems.map(({ path, message }) => `${path}: ${message}`).join("\n")}
+        />
+      )}
+      {isReviewing && (
+        <Dialog
+          kind="wide"
+          title={`What changes of ${name}`}
+          onClose={() => setReviewing(false)}
+          actions={
+            <button type="button" onClick={() => setReviewing(false)}>
+              Close
+            </button>
+          }
+        >
+          <Diff
+            label="Changes"
+            before={yamlOf({ namespace, name }, desiredOf(fn))}
+            after={yamlOf({ namespace, name }, value.edited)}
+          />
+        </Dialog>
+      )}
+      <div class="savebar">
+        <span class="grow">
+          <strong>Changes not applied.</strong>{" "}
+          <span class="muted not-phone">They stay in this tab.</span>
+        </span>
+        <button type="button" onClick={goBack} disabled={isBusy}>
+          Discard
+        </button>
+        <button type="button" onClick={() => setReviewing(true)}>
+          Review
+        </button>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => void apply()}
+          disabled={isBusy || problems.length > 0 || value.yaml !== undefined}
+        >
+          Apply
+        </button>
+      </div>
+    </>
+  );
+}
