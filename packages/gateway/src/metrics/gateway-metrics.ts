@@ -8,8 +8,8 @@ const maxRows = 10_000;
 
 /** What still exists; both are asked with `namespace/name`. */
 export interface Existing {
-  hasRoute(key: ObjectKey): boolean;
-  hasRevision(key: ObjectKey): boolean;
+  hasRoute: (key: ObjectKey) => boolean;
+  hasRevision: (key: ObjectKey) => boolean;
 }
 
 /** The gateway's counters, in the Prometheus text format. */

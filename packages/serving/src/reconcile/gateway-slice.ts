@@ -14,7 +14,7 @@ import {
 import { serviceNameLabel, sliceManagerLabel } from "../caches.ts";
 import { type GatewayAddressing } from "../options.ts";
 import { type Context } from "./context.ts";
-import { Places } from "./places.ts";
+import { type Places } from "./places.ts";
 import { routeOfService } from "./placeholder.ts";
 
 const endpointController = "endpointslice-controller.k8s.io";
