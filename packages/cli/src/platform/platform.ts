@@ -23,6 +23,7 @@ import { RegistryClient } from "@spry/image";
 import {
   KubeClient,
   measuredTransport,
+  messageOf,
   prometheusMetrics,
   resources,
   type Transport,
@@ -312,7 +313,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
-        onOwnership: (ownership) => remarkOwnership(remarks, ownership),
+        onOwnership(ownership) {
+          remarkOwnership(remarks, ownership);
+          webhook.configureServing().catch((error: unknown) => {
+            log.error({ error: messageOf(error) }, "configuring the webhooks of Knative Serving");
+          });
+        },
         log: log.child({ room: "serving" }),
         signal: running.signal,
       }),
