@@ -29,7 +29,7 @@ export {
   type RuleMatcher,
 } from "./routes/rule-matcher.ts";
 export { fullHost } from "./routes/gateway-hosts.ts";
-export { requestPath } from "./routes/request-path.ts";
+export { otherReadings, requestPath } from "./routes/request-path.ts";
 export { requestChanges } from "./access/request-changes.ts";
 export {
   type CorsDecider,
