@@ -51,7 +51,7 @@ export async function stage(staging: string): Promise<void> {
       filter: (file) => !isLeftOut(file),
     });
   const { bundlePrograms, external } = (await import(bundler)) as {
-    bundlePrograms(outdir: string, options: { inPackage: boolean }): Promise<void>;
+    bundlePrograms: (outdir: string, options: { inPackage: boolean }) => Promise<void>;
     external: string[];
   };
   const dist = path.join(staging, "dist");

@@ -37,7 +37,7 @@ function describe(command: Command): string {
   const options = optionsOf(command);
   return [
     `## spry ${nameOf(command)}`,
-    `${code(usage)}`,
+    code(usage),
     paragraph(`${command.description()}.`.replace(/^./, (letter) => letter.toUpperCase())),
     ...(options.length > 0 ? [options.join("\n")] : []),
   ].join("\n\n");

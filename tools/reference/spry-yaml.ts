@@ -32,7 +32,7 @@ export function spryYaml(): string {
     ),
     `\`\`\`yaml\n${example}\`\`\``,
     "## Keys",
-    fieldsOf(configSchema as unknown as Field).join("\n"),
+    fieldsOf(configSchema).join("\n"),
   ].join("\n\n")}\n`;
 }
 
