@@ -153,7 +153,7 @@ test("what cannot be exposed is a sentence", async () => {
 });
 
 test("a host is free again when its Function is deleted", async () => {
-  const { code, stderr } = await platform.spry(["delete", "hello"]);
+  const { code, stderr } = await platform.spry(["delete", "hello", "--yes"]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
   await expect.poll(() => platform.k("get apirules -o name")).toBe("");
 });

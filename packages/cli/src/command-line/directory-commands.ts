@@ -40,6 +40,35 @@ export function addDirectoryCommands(program: Command): void {
     );
 
   program
+    .command("run")
+    .description("run the directory of a config.yaml on port 8080 (see dev for more)")
+    .option("-f, --filename <file>", "the config.yaml (default: ./config.yaml)")
+    .option("-d, --source-dir <dir>", "the directory (default: that of the file)")
+    .option("-p, --port <port>", "port on 127.0.0.1", port, 8080)
+    .option("--container-name <name>", "accepted without an effect")
+    .option("--detach", "return once it answers, and leave it running")
+    .option("--debug", "open the debugger's port (Node.js: 9229, Python: 5678)")
+    .option("--hot-deploy", "accepted: new code is always loaded at each save")
+    .action(async (_options, command) =>
+      (await import("../commands/run.ts")).run(command.optsWithGlobals()),
+    );
+
+  program
+    .command("import <file>")
+    .description("write a spry.yaml from a func.yaml, a stack.yml or a config.yaml")
+    .option("--force", "overwrite a spry.yaml")
+    .action(async (file, options) =>
+      (await import("../commands/import.ts")).importConfig(file, options),
+    );
+
+  program
+    .command("test [dir] [args...]")
+    .description(
+      "run a directory, and its tests against it (its address: SPRY_URL); -- ARGS are passed on",
+    )
+    .action(async (dir, args) => (await import("../commands/test.ts")).test(dir ?? ".", args));
+
+  program
     .command("deploy [dir]")
     .description("make a directory a Function, and follow it until it runs")
     .option("--name <name>", "name of the Function (default: spry.yaml's, or the directory's)")

@@ -21,6 +21,43 @@ export function addFunctionCommands(program: Command): void {
     );
 
   program
+    .command("diff")
+    .description("show what apply would change; the exit code is 1 if that is anything")
+    .requiredOption("-f, --filename <file>", "file, directory or - (repeatable)", collect)
+    .option("-R, --recursive", "also the files in the folders of a directory")
+    .action(async (_options, command) =>
+      (await import("../commands/diff.ts")).diff(command.optsWithGlobals()),
+    );
+
+  program
+    .command("sync <name>")
+    .description("write a deployed Function, with its APIRules and subscriptions, as a config.yaml")
+    .option("-d, --dir <dir>", "directory to write to", ".")
+    .option("--schema-version <version>", "of config.yaml: v0 or v1", "v0")
+    .option("--force", "overwrite files")
+    .action(async (name, _options, command) =>
+      (await import("../commands/sync.ts")).sync(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("eject <name>")
+    .description("write a Function as plain manifests, with a Dockerfile and the runtime")
+    .option("-d, --dir <dir>", "directory to write to (default: the Function's name)")
+    .option("--source <dir>", "the Function's files, where they are not in the Function itself")
+    .option("--target-app-name <name>", "name of the Deployment and Service (default: the same)")
+    .option("--force", "overwrite files")
+    .action(async (name, _options, command) =>
+      (await import("../commands/eject.ts")).eject(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("status")
+    .description("show the cluster, how many Functions run, and why others do not")
+    .action(async (_options, command) =>
+      (await import("../commands/status.ts")).status(command.optsWithGlobals()),
+    );
+
+  program
     .command("get [name]")
     .description("list Functions, or show one")
     .option("-A, --all-namespaces", "in every namespace")
@@ -67,6 +104,8 @@ export function addFunctionCommands(program: Command): void {
     .command("delete [names...]")
     .description("delete Functions and everything that belongs to them")
     .option("-f, --filename <file>", "delete what manifests describe (repeatable)", collect)
+    .option("-R, --recursive", "also the files in the folders of a directory")
+    .option("-y, --yes", "without a question; needed where there is no terminal")
     .option("--no-wait", "do not wait for the deletion")
     .action(async (names, _options, command) =>
       (await import("../commands/delete.ts")).remove(names, command.optsWithGlobals()),

@@ -64,6 +64,12 @@ export function addPlatformCommands(program: Command): void {
     .action(async (options) => (await import("../commands/doctor.ts")).doctor(options));
 
   program
+    .command("upgrade")
+    .description("check that a data directory fits this version, and save it to a file first")
+    .option("--data-dir <dir>", "the data directory", ".spry")
+    .action(async (options) => (await import("../commands/upgrade.ts")).upgrade(options));
+
+  program
     .command("backup [file]")
     .description("save the platform of a data directory, running or not, to one file (- : stdout)")
     .option("--data-dir <dir>", "the data directory", ".spry")

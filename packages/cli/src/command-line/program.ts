@@ -5,6 +5,7 @@ import { addClusterCommands } from "./cluster-commands.ts";
 import { addConfigurationCommands } from "./configuration-commands.ts";
 import { addDirectoryCommands } from "./directory-commands.ts";
 import { addFunctionCommands } from "./function-commands.ts";
+import { addOtherCommands } from "./other-commands.ts";
 import { addPlatformCommands } from "./platform-commands.ts";
 
 export function createProgram(): Command {
@@ -22,5 +23,6 @@ export function createProgram(): Command {
   addConfigurationCommands(program);
   addPlatformCommands(program);
   addClusterCommands(program);
+  addOtherCommands(program);
   return program;
 }
