@@ -3,6 +3,7 @@ import { type Duplex } from "node:stream";
 import { type Transport } from "@spry/kube";
 import { bearerOf, transportFor } from "./access.ts";
 import { callFunction } from "./call.ts";
+import { functionMetrics } from "./function-metrics.ts";
 import { readJson, RequestError, sendJson } from "./http.ts";
 import { apiPathProblem, passToApiServer } from "./proxy.ts";
 import { originProblem } from "./same-origin.ts";
@@ -59,6 +60,15 @@ export class App {
       const problem = apiPathProblem(path);
       if (problem !== undefined) throw new RequestError(400, problem);
       return passToApiServer(request, response, path, this.#transportOf(request));
+    }
+    const [, namespace = "", name] =
+      /^\/metrics\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(url) ?? [];
+    if (name !== undefined && method === "GET") {
+      const { gatewayMetrics } = this.#options;
+      if (!gatewayMetrics) throw new RequestError(404, "no gateway with metrics is known");
+      const transport = this.#transportOf(request);
+      const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics());
+      return sendJson(response, 200, foreignHeaders, metrics);
     }
     switch (`${method} ${url.split("?", 1)[0]}`) {
       case "POST /login/redeem":

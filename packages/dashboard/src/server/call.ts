@@ -3,6 +3,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Transport, transportOrigin } from "@spry/kube";
+import { assertReadable } from "./function-metrics.ts";
 import { hasBody, readBody, RequestError } from "./http.ts";
 import { foreignHeaders } from "./security-headers.ts";
 
@@ -39,7 +40,7 @@ export async function callFunction(
   const body = end < 0 ? Buffer.alloc(0) : all.subarray(end + 1);
   const gone = new AbortController();
   response.once("close", () => gone.abort());
-  await assertVisible(call, transport, gone.signal);
+  await assertReadable(call, transport, gone.signal);
   const begin = performance.now();
   const answer = gateway
     ? await throughGateway(call, body, gateway, gone.signal)
@@ -55,23 +56,6 @@ interface Answer {
   status: number;
   headers: [string, string][];
   body: Readable;
-}
-
-/** A Function that the user may not read is not called for them either. */
-async function assertVisible(call: Call, transport: Transport, signal: AbortSignal): Promise<void> {
-  const path = `/apis/serverless.kyma-project.io/v1alpha2/namespaces/${call.namespace}/functions/${call.name}`;
-  const found = await transport(new Request(transportOrigin + path, { signal }));
-  await found.body?.cancel();
-  if (found.status === 200) return;
-  const why: Record<number, string> = {
-    401: "the login is not valid, or has expired",
-    403: `you may not read Function ${call.namespace}/${call.name}`,
-    404: `Function ${call.namespace}/${call.name} not found`,
-  };
-  throw new RequestError(
-    found.status < 500 ? found.status : 502,
-    why[found.status] ?? `the API server responded with ${found.status}`,
-  );
 }
 
 function throughGateway(

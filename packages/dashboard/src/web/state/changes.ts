@@ -76,3 +76,18 @@ function valueAt(object: unknown, path: string): unknown {
       object,
     );
 }
+
+/** The same with the other user's value at these paths. */
+export function withTheirs(merged: Desired, clashes: readonly Clash[]): Desired {
+  const copy = structuredClone(merged);
+  for (const { path, theirs } of clashes) setAt(copy, path.split(separator), theirs);
+  return copy;
+}
+
+function setAt(object: unknown, [key = "", ...rest]: string[], value: unknown): void {
+  if (typeof object !== "object" || object === null) return;
+  const fields = object as Record<string, unknown>;
+  if (rest.length > 0) return setAt((fields[key] ??= {}), rest, value);
+  if (value === undefined) delete fields[key];
+  else fields[key] = value;
+}

@@ -64,7 +64,13 @@ function stored(key: string): Draft | undefined {
   }
 }
 
-export type Saved = { fn: Function } | { clashes: Clash[]; theirs: Function };
+/** Fields that another user has changed, too, since the edit began. */
+export interface Clashing {
+  clashes: Clash[];
+  theirs: Function;
+}
+
+export type Saved = { fn: Function } | Clashing;
 
 /** The status of a Function is written all the time, which makes a conditional write fail. */
 const maxAttempts = 10;

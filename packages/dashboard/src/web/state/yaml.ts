@@ -22,7 +22,7 @@ export function yamlOf(name: { name: string; namespace: string }, desired: Desir
 }
 
 export type ReadYaml =
-  | { desired: Desired; name: string | undefined }
+  | { desired: Desired; name: string | undefined; namespace: string | undefined }
   | { problem: string; line: number };
 
 /** What the YAML says, or what is wrong with it and where. */
@@ -51,5 +51,6 @@ export function readYaml(text: string): ReadYaml {
       spec,
     },
     name: metadata?.name,
+    namespace: metadata?.namespace,
   };
 }

@@ -4,16 +4,10 @@ import { connectionState } from "../api/tab-connection.ts";
 import { paths, segments } from "../router.ts";
 import { logOut } from "../session/login.ts";
 import { info } from "../state/info.ts";
-import { Icon, type IconName } from "./icon.tsx";
+import { Icon } from "./icon.tsx";
+import { openPalette } from "./palette.tsx";
+import { sections } from "./sections.ts";
 import { theme, toggleTheme } from "./theme.ts";
-
-interface Place {
-  path: string;
-  title: string;
-  icon: IconName;
-}
-
-const places: Place[] = [{ path: "/functions", title: "Functions", icon: "function" }];
 
 /** What surrounds every view: where one can go, where one is, and whether what is shown is current. */
 export function Frame({
@@ -44,7 +38,7 @@ export function Frame({
           Spry
         </a>
         <nav aria-label="Sections">
-          {places.map(({ path, title, icon }) => (
+          {sections.map(({ path, title, icon }) => (
             <a key={path} href={path} aria-current={`/${first}` === path ? "page" : undefined}>
               <Icon name={icon} />
               {title}
@@ -57,6 +51,16 @@ export function Frame({
         <div class="topbar">
           <div class="crumbs grow">{crumbs ?? <h1 class="clip">{title}</h1>}</div>
           {actions}
+          <button
+            type="button"
+            class="plain"
+            aria-label="Commands (Ctrl K)"
+            title="Commands (Ctrl K)"
+            onClick={openPalette}
+          >
+            <Icon name="search" />
+            <kbd class="not-phone">Ctrl K</kbd>
+          </button>
           <button
             type="button"
             class="plain"

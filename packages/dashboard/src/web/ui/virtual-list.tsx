@@ -38,7 +38,14 @@ export function VirtualList<T>({
   const first = Math.max(0, Math.floor(view.top / rowHeight) - overscan);
   const last = Math.ceil((view.top + view.height) / rowHeight) + overscan;
   return (
-    <div class="vlist" ref={ref} role="region" aria-label={label} tabIndex={-1}>
+    <div
+      class="vlist"
+      ref={ref}
+      role="region"
+      aria-label={label}
+      tabIndex={-1}
+      onKeyDown={moveFocus}
+    >
       {head}
       <div class="vspace" style={{ height: `${items.length * rowHeight}px` }}>
         {items.slice(first, last).map((item, offset) => {
@@ -51,4 +58,15 @@ export function VirtualList<T>({
       </div>
     </div>
   );
+}
+
+/** Up and down, from row to row. */
+function moveFocus(event: KeyboardEvent): void {
+  const by = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" } as const;
+  const direction = by[event.key as keyof typeof by] as (typeof by)[keyof typeof by] | undefined;
+  const row = (event.target as Element).closest(".vrow");
+  const next = direction && row?.[direction];
+  if (!(next instanceof HTMLElement)) return;
+  event.preventDefault();
+  next.focus();
 }

@@ -1,9 +1,9 @@
-import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { type Function, functions } from "@spry/function/browser";
 import { useLive } from "../api/live.ts";
 import { paths, query, setQuery } from "../router.ts";
 import { sourceOf, stateOf } from "../state/function-state.ts";
+import { listedFunctions } from "../state/listed-functions.ts";
 import { Age, Empty, Problem, State } from "../ui/basics.tsx";
 import { Frame } from "../ui/frame.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -11,60 +11,12 @@ import { NamespaceChoice } from "../ui/namespace-choice.tsx";
 import { usePhone } from "../ui/use-phone.ts";
 import { VirtualList } from "../ui/virtual-list.tsx";
 
-/** Of thousands of Functions the list holds what it shows, and no source. */
-export const listedFunctions = {
-  kind: "listed",
-  transform: ({ apiVersion, kind, metadata, spec, status }: Function): Function => {
-    const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
-    const { inline, gitRepository, image } = spec.source ?? {};
-    return {
-      ...(apiVersion !== undefined && { apiVersion }),
-      ...(kind !== undefined && { kind }),
-      metadata: {
-        ...(name !== undefined && { name }),
-        ...(namespace !== undefined && { namespace }),
-        ...(uid !== undefined && { uid }),
-        ...(resourceVersion !== undefined && { resourceVersion }),
-        ...(generation !== undefined && { generation }),
-        ...(creationTimestamp !== undefined && { creationTimestamp }),
-        ...(metadata.deletionTimestamp !== undefined && {
-          deletionTimestamp: metadata.deletionTimestamp,
-        }),
-      },
-      spec: {
-        ...(spec.runtime !== undefined && { runtime: spec.runtime }),
-        source: {
-          ...(inline && { inline: { source: "" } }),
-          ...(gitRepository && { gitRepository }),
-          ...(image !== undefined && { image }),
-        },
-      },
-      ...(status && {
-        status: {
-          ...(status.conditions && {
-            conditions: status.conditions.map((each) => ({
-              ...each,
-              message: each.message.slice(0, 200),
-            })),
-          }),
-          ...(status.observedGeneration !== undefined && {
-            observedGeneration: status.observedGeneration,
-          }),
-          ...(status.revision !== undefined && { revision: status.revision }),
-          ...(status.replicas !== undefined && { replicas: status.replicas }),
-        },
-      }),
-    };
-  },
-};
-
 const rowHeights = { desk: 46, phone: 62 };
 
 export function FunctionsView() {
   const namespace = query.value.get("ns") ?? undefined;
   const text = query.value.get("q") ?? "";
   const { items, isReady, problem } = useLive(functions, { namespace, keep: listedFunctions });
-  const isFocused = useSignal(false);
   const isPhone = usePhone();
   const shown = useMemo(() => matching(items.value, text), [items.value, text]);
   const hasNone = isReady.value && items.value.length === 0;
@@ -87,7 +39,6 @@ export function FunctionsView() {
           aria-label="Search Functions"
           placeholder="Search by name, state, runtime …"
           value={text}
-          onFocus={() => (isFocused.value = true)}
           onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
         />
         <NamespaceChoice value={namespace} hasAll onChange={(ns) => setQuery({ ns })} />

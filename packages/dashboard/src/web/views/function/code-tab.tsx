@@ -5,6 +5,7 @@ import { query } from "../../router.ts";
 import { draftOf, edit } from "../../state/drafts.ts";
 import { problemOf } from "../../state/function-state.ts";
 import { placeIn } from "../../state/place-in-code.ts";
+import { may } from "../../state/rights.ts";
 import { Code, languageOf } from "../../ui/code.tsx";
 import { type TabProps } from "./function-view.tsx";
 
@@ -17,6 +18,7 @@ export function CodeTab({ fn }: TabProps) {
   const line = Number(query.value.get("line"));
   const shownLine = useRef(0);
   if (!inline) return <OtherSource fn={fn} />;
+  const readOnly = !may(namespace ?? "", "patch", "functions");
   const runtime = spec.runtime ?? defaultRuntime;
   const { dependencyFile = "package.json", handlerFile = "handler.js" } =
     findRuntime(runtime) ?? {};
@@ -48,6 +50,7 @@ export function CodeTab({ fn }: TabProps) {
         label={`Source of ${name}`}
         language={languageOf(runtime, inline.source)}
         text={inline.source}
+        readOnly={readOnly}
         onChange={(source) => change({ source })}
         problems={problems}
         onEditor={onEditor}
@@ -57,6 +60,7 @@ export function CodeTab({ fn }: TabProps) {
         label={`Dependencies of ${name}`}
         language={runtime.startsWith("python") ? "text" : "json"}
         text={inline.dependencies ?? ""}
+        readOnly={readOnly}
         onChange={(dependencies) => change({ dependencies })}
       />
     </div>

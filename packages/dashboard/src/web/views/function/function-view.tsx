@@ -1,3 +1,5 @@
+import { type ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import { type Function, functions, knativeLabels, labels } from "@spry/function/browser";
 import { type Pod, resources } from "@spry/kube/browser";
 import { useLive } from "../../api/live.ts";
@@ -11,6 +13,11 @@ import { Icon } from "../../ui/icon.tsx";
 import { Chain } from "./chain.tsx";
 import { CodeTab } from "./code-tab.tsx";
 import { ConditionProblem } from "./condition-problem.tsx";
+import { BuildsTab } from "./builds-tab.tsx";
+import { HistoryTab } from "./history-tab.tsx";
+import { LogsTab } from "./logs-tab.tsx";
+import { MetricsTab } from "./metrics-tab.tsx";
+import { SettingsTab } from "./settings-tab.tsx";
 import { YamlTab } from "./yaml-tab.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { SaveBar } from "./save-bar.tsx";
@@ -22,9 +29,14 @@ export interface TabProps {
   pods: readonly Pod[];
 }
 
-const tabs: { id: string; title: string; view: (props: TabProps) => preact.ComponentChildren }[] = [
+const tabs: { id: string; title: string; view: (props: TabProps) => ComponentChildren }[] = [
   { id: "code", title: "Code", view: CodeTab },
   { id: "try", title: "Try it", view: TryTab },
+  { id: "logs", title: "Logs", view: LogsTab },
+  { id: "metrics", title: "Metrics", view: MetricsTab },
+  { id: "settings", title: "Settings", view: SettingsTab },
+  { id: "history", title: "History", view: HistoryTab },
+  { id: "builds", title: "Builds", view: BuildsTab },
   { id: "events", title: "Events", view: EventsTab },
   { id: "yaml", title: "YAML", view: YamlTab },
 ];
@@ -47,6 +59,7 @@ export function FunctionView({
     labelSelector: `${labels.functionName}=${name}`,
   });
   const [fn] = items.value;
+  const instances = useMemo(() => pods.items.value.filter(isInstance), [pods.items.value]);
   const crumbs = (
     <>
       <a href={paths.functions()} class="not-phone">
@@ -76,7 +89,6 @@ export function FunctionView({
       </Frame>
     );
   }
-  const instances = pods.items.value.filter(isInstance);
   const Tab = chosen.view;
   return (
     <Frame title={name} crumbs={crumbs}>

@@ -1,11 +1,21 @@
 import { useState } from "preact/hooks";
 import { type Function, validateFunction } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
-import { desiredOf } from "../../state/changes.ts";
-import { discard, draftOf, edit, save } from "../../state/drafts.ts";
+import { desiredOf, isChanged } from "../../state/changes.ts";
+import {
+  type Clashing,
+  discard,
+  type Draft,
+  draftOf,
+  edit,
+  rebase,
+  save,
+} from "../../state/drafts.ts";
+import { may } from "../../state/rights.ts";
 import { yamlOf } from "../../state/yaml.ts";
 import { Dialog, Problem } from "../../ui/basics.tsx";
 import { Diff } from "../../ui/diff.tsx";
+import { ClashDialog } from "./clash-dialog.tsx";
 import { toast } from "../../ui/toasts.tsx";
 
 /** What is typed and not applied yet, on all tabs: apply it, or go back. */
@@ -15,25 +25,27 @@ export function SaveBar({ fn }: { fn: Function }) {
   const draft = draftOf(key);
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState("");
+  const [clash, setClash] = useState<Clashing>();
   const [isReviewing, setReviewing] = useState(false);
   const { value } = draft;
-  if (!value) return null;
+  if (!value || !may(namespace, "patch", "functions")) return null;
   const problems = validateFunction({ ...fn, spec: value.edited.spec });
-  const apply = async () => {
+  const apply = async (value: Draft) => {
     setBusy(true);
     setFailure("");
     try {
       const saved = await save({ namespace, name }, value);
-      if ("fn" in saved) {
-        discard(key);
-        toast("good", `${name} is applied. The version before serves until the new one is ready.`);
-      }
+      if ("clashes" in saved) return setClash(saved);
+      setClash(undefined);
+      discard(key);
+      toast("good", `${name} is applied. The version before serves until the new one is ready.`);
     } catch (error) {
       setFailure(messageOf(error));
     } finally {
       setBusy(false);
     }
   };
+  const isOutdated = isChanged(value.base, desiredOf(fn));
   const goBack = () => {
     const { edited } = value;
     discard(key);
@@ -50,6 +62,19 @@ export function SaveBar({ fn }: { fn: Function }) {
           tone="warn"
           title="This would be refused"
           text={problems.map(({ path, message }) => `${path}: ${message}`).join("\n")}
+        />
+      )}
+      {clash && (
+        <ClashDialog
+          draft={value}
+          clash={clash}
+          onClose={() => setClash(undefined)}
+          onChoose={(edited) => {
+            setClash(undefined);
+            rebase(clash.theirs, edited);
+            const { value: next } = draftOf(key);
+            if (next) void apply(next);
+          }}
         />
       )}
       {isReviewing && (
@@ -73,7 +98,11 @@ export function SaveBar({ fn }: { fn: Function }) {
       <div class="savebar">
         <span class="grow">
           <strong>Changes not applied.</strong>{" "}
-          <span class="muted not-phone">They stay in this tab.</span>
+          <span class="muted not-phone">
+            {isOutdated
+              ? "Another user has changed this Function meanwhile; what both have changed is shown before it is applied."
+              : "They stay in this tab."}
+          </span>
         </span>
         <button type="button" onClick={goBack} disabled={isBusy}>
           Discard
@@ -84,7 +113,7 @@ export function SaveBar({ fn }: { fn: Function }) {
         <button
           type="button"
           class="primary"
-          onClick={() => void apply()}
+          onClick={() => void apply(value)}
           disabled={isBusy || problems.length > 0 || value.yaml !== undefined}
         >
           Apply

@@ -1,6 +1,7 @@
 import { useRef } from "preact/hooks";
 import { desiredOf } from "../../state/changes.ts";
 import { draftOf, edit } from "../../state/drafts.ts";
+import { may } from "../../state/rights.ts";
 import { readYaml, yamlOf } from "../../state/yaml.ts";
 import { Code } from "../../ui/code.tsx";
 import { type TabProps } from "./function-view.tsx";
@@ -33,6 +34,7 @@ export function YamlTab({ fn }: TabProps) {
       label={`YAML of ${name}`}
       language="yaml"
       text={text}
+      readOnly={!may(namespace, "patch", "functions")}
       onChange={change}
       problems={problems}
     />
