@@ -48,6 +48,7 @@ export class Platform {
         "--api-port=0",
         "--gateway-port=0",
         "--https-port=0",
+        "--publisher-port=0",
         "--registry-port=0",
         ...sandboxArguments(),
         ...args,
@@ -87,6 +88,7 @@ export class Platform {
     gateway: string;
     gatewayTls: string;
     registry: string;
+    publisher: string;
     webhooks: string;
     metrics: string;
     gatewayMetrics: string;

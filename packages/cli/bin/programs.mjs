@@ -19,11 +19,12 @@ const source = path.join(root, "packages", "cli", "src");
 const entryPoints = {
   main: path.join(source, "main.ts"),
   gateway: path.join(source, "gateway-main.ts"),
+  queue: path.join(root, "packages", "queue", "src", "sqlite", "worker.ts"),
 };
 
 const keptMs = 30 * 24 * 3600 * 1000;
 
-/** The directory with `main.js` and `gateway.js`. */
+/** The directory with `main.js`, `gateway.js` and `queue.js`. */
 export async function ensurePrograms() {
   const dir = path.join(outdir, `programs-${newestChange()}`);
   if (existsSync(dir)) return dir;

@@ -114,6 +114,11 @@ program
   .option("--api-port <port>", "port of the Kubernetes API", port, 6443)
   .option("--gateway-port <port>", "port on which Functions are called", port, 8080)
   .option("--https-port <port>", "port of HTTPS, for APIRules (default: 8443, or a free one)", port)
+  .option(
+    "--publisher-port <port>",
+    "port at which events are published (default: 8082, or a free one)",
+    port,
+  )
   .option("--webhook-port <port>", "port for webhooks of Git servers, 0: any free one", port, 0)
   .option("--registry-port <port>", "port of the image registry", port, 5000)
   .addOption(

@@ -10,5 +10,13 @@ export function gatewayProgram(): string {
   return path.join(import.meta.dirname, "gateway-main.ts");
 }
 
+/** The same of the thread of the events' queue; undefined: its room's own source. */
+export function queueProgram(): string | undefined {
+  const running = process.argv[1] ?? "";
+  return path.basename(running) === "gateway.js"
+    ? path.join(path.dirname(running), "queue.js")
+    : undefined;
+}
+
 /** What the processes of the platform are started with: little garbage is kept for long. */
 export const nodeOptions = ["--max-semi-space-size=2"];

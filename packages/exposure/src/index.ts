@@ -43,3 +43,4 @@ export { createJwtCheck, type JwtCheck, type JwtDecision } from "./access/jwt-ch
 export { JwksCache, type JwksCacheOptions } from "./access/jwks-cache.ts";
 export { fetchKeys, type KeyFetchOptions } from "./access/fetch-keys.ts";
 export { type TokenRequest } from "./access/token-source.ts";
+export { refusedAddress } from "./access/key-address.ts";

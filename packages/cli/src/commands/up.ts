@@ -20,6 +20,7 @@ export interface UpOptions {
   apiPort: number;
   gatewayPort: number;
   httpsPort?: number;
+  publisherPort?: number;
   webhookPort: number;
   registryPort: number;
   /** What the registry may hold, in bytes. */
@@ -52,11 +53,12 @@ export async function up(options: UpOptions): Promise<void> {
     dieLoudly(log);
     platform = await Promise.race([startPlatform({ ...options, dataDir, log }), interrupted]);
     if (!platform) process.exit(130);
-    const { apiServer, registry, gateway, gatewayTls } = platform.endpoints;
+    const { apiServer, registry, gateway, gatewayTls, publisher } = platform.endpoints;
     line("Kubernetes API", apiServer);
     line("Image registry", registry);
     line("Gateway", gateway);
     line("Exposed hosts", gatewayTls);
+    line("Events", `${publisher}/publish`);
     line("Sandbox", platform.sandbox);
     const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
