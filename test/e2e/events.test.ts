@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Platform } from "../support/platform.ts";
+import { Platform, run } from "../support/platform.ts";
 import { untilTrue } from "../support/until-true.ts";
 
 const platform = new Platform();
@@ -64,6 +64,13 @@ const publish = async (id: string, body: object = {}, type = "order.created.v1")
     body: JSON.stringify({ specversion: "1.0", id, source: "shop", type, data: body }),
   });
 
+/** A command that has to work. */
+async function spry(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await platform.spry(args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
+
 beforeAll(async () => {
   await platform.start();
   await new Promise<void>((resolve) => counting.listen(0, "0.0.0.0", resolve));
@@ -109,6 +116,112 @@ test("kubectl shows Subscriptions as the original does", async () => {
   expect(await platform.k(`get subscription wrong ${condition}`)).toBe(
     "Subscription validation failed: Sink validation failed: service nothing.default not found in the cluster",
   );
+});
+
+test("an event that a sink refuses becomes a dead letter: shown, redriven, discarded", async () => {
+  const refuser = `
+const seen = new Set();
+module.exports = { main: (event) => {
+  if (seen.has(event["ce-id"])) return "fine";
+  if (event.data?.once) seen.add(event["ce-id"]);
+  throw new Error("refused");
+} };`;
+  await apply(
+    functionOf("refuser", "nodejs24", refuser),
+    subscriptionOf("refused", {
+      sink: sinkOf("refuser"),
+      source: "shop",
+      types: ["refuse.v1"],
+      delivery: { maxAttempts: 1 },
+    }),
+  );
+  await platform.k("wait --for=condition=Running function/refuser --timeout=120s");
+  await platform.k("wait --for=jsonpath={.status.ready}=true subscription/refused --timeout=60s");
+  const publishing = ["events", "publish", "--type", "refuse.v1", "--source", "shop"];
+  await spry(...publishing, "--id", "never", "-d", `{"n":1}`);
+  await spry(...publishing, "--id", "later", "-d", `{"once":true}`);
+  const letters = async () =>
+    JSON.parse(await spry("dlq", "list", "refused", "-o", "json")) as {
+      id: number;
+      event: { id: string };
+    }[];
+  await until("two dead letters", async () => (await letters()).length === 2);
+  const all = await letters();
+  const idOf = (id: string) => String(all.find(({ event }) => event.id === id)?.id);
+  expect(JSON.parse(await spry("dlq", "show", "refused", idOf("never")))).toMatchObject({
+    attempts: 1,
+    reason: "AttemptsExhausted",
+    message: "attempt 1 of 1: HTTP 500: Internal server error",
+    event: { type: "refuse.v1", source: "shop", data: { n: 1 } },
+  });
+  expect(await spry("dlq", "redrive", "refused", idOf("later"))).toBe("1 delivered again\n");
+  await until("the redriven one has been handled", async () =>
+    /^refused +0 +0 +0 +1 /m.test(await spry("events", "list")),
+  );
+  expect(await spry("dlq", "discard", "refused", "--all")).toBe("1 discarded\n");
+  expect(await spry("dlq", "list", "refused")).toBe("no dead letters of Subscription refused\n");
+  const tailed = await spry("events", "tail", "--once", "--type", "refuse.v1");
+  expect(tailed.trim().split("\n")).toHaveLength(2);
+  const events = await platform.k("get events --field-selector reason=DeadLetter");
+  expect(events).toContain("subscription/refused");
+}, 180_000);
+
+test("events are delivered again from a time on", async () => {
+  const before = handled.length;
+  await spry("events", "replay", "orders", "--from", "1h");
+  await until("earlier events again", async () => handled.length >= before + 2);
+  expect(handled.filter((line) => line.startsWith("first "))).toHaveLength(2);
+});
+
+test("the administration is for those who may have the contents", async () => {
+  const ask = async (path: string, token?: string) => {
+    const authorization = token === undefined ? [] : ["-H", `Authorization: Bearer ${token}`];
+    const url = `${platform.endpoints.events}${path}`;
+    const { stdout } = await run("curl", [
+      "-sk",
+      "-w",
+      "%{http_code}",
+      "-o",
+      "/dev/null",
+      url,
+      ...authorization,
+    ]);
+    return Number(stdout);
+  };
+  const path = "/v1/namespaces/default/subscriptions/orders/deadletters";
+  expect(await ask(path)).toBe(401);
+  expect(await ask(path, "not.a.token")).toBe(401);
+  await platform.k("create serviceaccount auditor");
+  const token = (await platform.k("create token auditor")).trim();
+  expect(await ask(path, token)).toBe(403);
+  await platform.k(
+    "create rolebinding auditor --clusterrole=edit --serviceaccount=default:auditor",
+  );
+  await until("the right counts", async () => (await ask(path, token)) === 200);
+  expect(await ask("/v1/events", token)).toBe(403);
+});
+
+test("a Subscription of v1alpha1 is one of v1alpha2, and back", async () => {
+  const part = (property: string, value: string) => ({ property, type: "exact", value });
+  const type = "sap.kyma.custom.shop.order.paid.v1";
+  await apply({
+    apiVersion: "eventing.kyma-project.io/v1alpha1",
+    kind: "Subscription",
+    metadata: { name: "older" },
+    spec: {
+      sink: sinkOf("counter"),
+      protocol: "",
+      filter: { filters: [{ eventSource: part("source", ""), eventType: part("type", type) }] },
+    },
+  });
+  await platform.k("wait --for=jsonpath={.status.ready}=true subscription/older --timeout=60s");
+  const newer = "{.spec.types}/{.spec.typeMatching}";
+  expect(await platform.k(`get subscription older -o jsonpath=${newer}`)).toBe(`["${type}"]/exact`);
+  const older = "{.spec.filter.filters[0].eventType.value}";
+  const name = "subscriptions.v1alpha1.eventing.kyma-project.io";
+  expect(await platform.k(`get ${name} older -o jsonpath=${older}`)).toBe(type);
+  expect((await publish("paid", {}, "order.paid.v1")).status).toBe(204);
+  await until("the event has been handled", async () => ids().has("paid"));
 });
 
 test(

@@ -89,6 +89,7 @@ export class Platform {
     gatewayTls: string;
     registry: string;
     publisher: string;
+    events: string;
     webhooks: string;
     metrics: string;
     gatewayMetrics: string;

@@ -6,8 +6,15 @@ import {
   type ClusterConfig,
   loadKubeconfig,
   messageOf,
+  type Transport,
 } from "@spry/kube";
-import { gatewayExtension, gatewayTlsExtension, registryExtension } from "./platform/kubeconfig.ts";
+import {
+  eventsExtension,
+  gatewayExtension,
+  gatewayTlsExtension,
+  publisherExtension,
+  registryExtension,
+} from "./platform/kubeconfig.ts";
 import { UserError } from "./user-error.ts";
 
 export interface GlobalOptions {
@@ -25,6 +32,10 @@ export interface Connection {
   gatewayTls: URL | undefined;
   /** The same of the platform's own registry. */
   registry: URL | undefined;
+  /** Where events are published. */
+  publisher: URL | undefined;
+  /** Requests to the administration of events; undefined where it cannot be reached. */
+  events: Transport | undefined;
 }
 
 export async function connect(options: GlobalOptions): Promise<Connection> {
@@ -42,12 +53,16 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
     const { url } = (config.extensions?.[name] ?? {}) as { url?: string };
     return url ? new URL(url) : undefined;
   };
+  // With the same credentials: it asks the API server who they are.
+  const events = urlIn(eventsExtension);
   return {
     client: new KubeClient(reachable(httpsTransport(config), config.server)),
     namespace: options.namespace ?? config.namespace,
     gateway: urlIn(gatewayExtension),
     gatewayTls: urlIn(gatewayTlsExtension),
     registry: urlIn(registryExtension),
+    publisher: urlIn(publisherExtension),
+    events: events && httpsTransport({ ...config, server: events.origin }),
   };
 }
 

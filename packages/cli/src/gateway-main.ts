@@ -44,7 +44,13 @@ try {
     ? await startGatewayEventing(eventingSettings, client, log)
     : undefined;
   await gateway.ready;
-  const ports = [server.port, admin.port, server.httpsPort ?? 0, eventing?.publisherPort ?? 0];
+  const ports = [
+    server.port,
+    admin.port,
+    server.httpsPort ?? 0,
+    eventing?.publisherPort ?? 0,
+    eventing?.adminPort ?? 0,
+  ];
   report(`ready ${ports.join(" ")}`);
   let stopping = false;
   for (const name of ["SIGTERM", "SIGINT"] as const) {

@@ -1,4 +1,4 @@
-import { type Server } from "node:http";
+import { type RequestListener, type Server } from "node:http";
 import { subscriptions } from "@spry/function";
 import { Deliverer } from "@spry/gateway";
 import {
@@ -12,6 +12,7 @@ import {
   systemClock,
 } from "@spry/kube";
 import { type Queue } from "@spry/queue";
+import { createAdminHandler } from "./admin/admin-handler.ts";
 import { Dispatcher } from "./dispatcher/dispatcher.ts";
 import { EventingMetrics } from "./metrics.ts";
 import { createPublisher } from "./publisher/publisher.ts";
@@ -28,6 +29,8 @@ export interface EventingOptions {
 export interface Eventing {
   /** For `/publish`; to be listened with by the caller, and closed before this. */
   readonly publisher: Server;
+  /** Of an HTTPS server that asks clients for certificates of the API server's authority. */
+  readonly admin: RequestListener;
   readonly metrics: EventingMetrics;
   /** The queue, once it is open. */
   queue(): Queue | undefined;
@@ -83,6 +86,7 @@ export function startEventing(options: EventingOptions): Eventing {
 
   return {
     publisher: createPublisher({ queue: () => queue, metrics, log }),
+    admin: createAdminHandler({ client, queue: () => queue, log }),
     metrics,
     queue: () => queue,
     async close() {

@@ -43,6 +43,8 @@ export interface GatewayProcess {
   readonly httpsPort: number;
   /** At which events are published. */
   readonly publisherPort: number;
+  /** Of the administration of events. */
+  readonly eventsPort: number;
   /** Of `/metrics`, `/healthz` and `/readyz`; another one after the gateway ended unexpectedly. */
   readonly adminPort: number;
   /** Ends the gateway after the requests under way, or after a few seconds. */
@@ -53,6 +55,7 @@ interface Ports {
   port: number;
   httpsPort: number;
   publisherPort: number;
+  eventsPort: number;
   adminPort: number;
 }
 
@@ -71,7 +74,7 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   const stateFile = path.join(options.dataDir, stateName);
   let stopping = false;
   let running = (await adopt(stateFile, options)) ?? (await start(stateFile, options));
-  const { port, httpsPort, publisherPort } = running;
+  const { port, httpsPort, publisherPort, eventsPort } = running;
   const same = samePorts(options, running);
   // A gateway that was adopted is nobody's child: looking is the only way to learn of its end.
   const watch = setInterval(() => {
@@ -90,6 +93,7 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
     port,
     httpsPort,
     publisherPort,
+    eventsPort,
     get adminPort() {
       return running.adminPort;
     },
@@ -102,11 +106,14 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
 }
 
 /** One that is started again is found where the one before it was. */
-function samePorts({ eventing }: GatewayOptions, { port, httpsPort, publisherPort }: Ports) {
+function samePorts({ eventing }: GatewayOptions, ports: Ports) {
+  const { port, httpsPort, publisherPort, eventsPort } = ports;
   return {
     port,
     https: { port: httpsPort, orFree: false },
-    ...(eventing && { eventing: { ...eventing, port: publisherPort, orFree: false } }),
+    ...(eventing && {
+      eventing: { ...eventing, port: publisherPort, orFree: false, adminPort: eventsPort },
+    }),
   };
 }
 
@@ -155,7 +162,14 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
     writeAtomically(stateFile, JSON.stringify(running), 0o600);
     return running;
   };
-  const starting = write({ ...record, port: 0, httpsPort: 0, publisherPort: 0, adminPort: 0 });
+  const starting = write({
+    ...record,
+    port: 0,
+    httpsPort: 0,
+    publisherPort: 0,
+    eventsPort: 0,
+    adminPort: 0,
+  });
   try {
     return write({ ...record, ...(await reportedPorts(child.stdio[3] as Readable, options)) });
   } catch (error) {
@@ -164,7 +178,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
   }
 }
 
-/** The child says `ready <port> <admin port> <port of HTTPS> <publisher's port>` or `error <message>` on descriptor 3. */
+/** The child says `ready <port> <admin port> <port of HTTPS> <publisher's> <port of its administration>` or `error <message>` on descriptor 3. */
 function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -177,8 +191,9 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
       if (!text.includes("\n")) return;
       clearTimeout(timer);
       const [word, ...rest] = text.trim().split(" ");
-      const [port = 0, adminPort = 0, httpsPort = 0, publisherPort = 0] = rest.map(Number);
-      if (word === "ready") resolve({ port, adminPort, httpsPort, publisherPort });
+      const [port = 0, adminPort = 0, httpsPort = 0, ...events] = rest.map(Number);
+      const [publisherPort = 0, eventsPort = 0] = events;
+      if (word === "ready") resolve({ port, adminPort, httpsPort, publisherPort, eventsPort });
       else fail(rest.join(" "));
       pipe.destroy();
     });

@@ -93,6 +93,8 @@ export interface Endpoints {
   registry: string;
   /** CloudEvents are published by `POST <URL>/publish`. */
   publisher: string;
+  /** Dead letters, calls and replay: docs/rooms/eventing.md. */
+  events: string;
   /** Git servers send pushes to `<URL>/git/<namespace>`. */
   webhooks: string;
   /** `<URL>/metrics` of the controllers, `/healthz`, `/readyz`; and the same of the gateway. */
@@ -217,6 +219,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
             host,
             port: publisherPort ?? defaultPublisherPort,
             orFree: publisherPort === undefined,
+            adminPort: 0,
+            pki: dataDir.pki,
           },
           callerAddresses: callerAddresses(sandbox),
           fingerprint: [
@@ -224,6 +228,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
             apiServer,
             hashOf(certificates.gateway.cert),
             hashOf(counts.token),
+            hashOf(certificates.events.cert),
             sandbox.hostAddress,
           ].join(" "),
           log,
@@ -363,6 +368,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       gatewayTls: `https://localhost:${gateway.httpsPort}`,
       registry: registryUrl,
       publisher: `http://${host}:${gateway.publisherPort}`,
+      events: `https://${host}:${gateway.eventsPort}`,
       webhooks: `http://${host}:${pushes.port}`,
       metrics: `http://${host}:${status.port}`,
       gatewayMetrics: `http://${host}:${gateway.adminPort}`,
@@ -378,6 +384,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         gateway: endpoints.gateway,
         gatewayTls: endpoints.gatewayTls,
         registry: endpoints.registry,
+        publisher: endpoints.publisher,
+        events: endpoints.events,
       }),
       0o600,
     );

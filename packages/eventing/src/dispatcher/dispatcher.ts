@@ -35,7 +35,7 @@ export interface DispatcherOptions {
   log: Logger;
 }
 
-const measureMs = 15_000;
+const measureMs = 30_000;
 const retryMs = 1_000;
 
 interface Running {
@@ -169,8 +169,9 @@ export class Dispatcher {
   async #measure(): Promise<void> {
     const { queue, metrics, clock } = this.#options;
     metrics.bytes((await queue.state()).bytes);
-    for (const [key, { plan }] of this.#running) {
-      const consumer = await queue.consumer(consumerName(key), plan.consumer);
+    for (const key of this.#running.keys()) {
+      const consumer = await queue.find(consumerName(key));
+      if (!consumer) continue;
       const { waiting, dead, oldestAt } = await consumer.state();
       const oldestSeconds = oldestAt === undefined ? 0 : (clock.now() - oldestAt) / 1000;
       metrics.state(key, { waiting, dead, oldestSeconds });
