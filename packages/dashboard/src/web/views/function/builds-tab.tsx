@@ -9,7 +9,7 @@ import { type Tone } from "../../state/function-state.ts";
 import { Age, Empty, State } from "../../ui/basics.tsx";
 import { LogView } from "../../ui/log-view.tsx";
 import { toast } from "../../ui/toasts.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** Builds, newest first, and the log of one as it runs. */
 export function BuildsTab({ fn }: TabProps) {

@@ -1,7 +1,7 @@
 import { type Event, resources } from "@spry/kube/browser";
 import { useLive } from "../../api/live.ts";
 import { Age, Empty, State } from "../../ui/basics.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** The conditions as they are, and what has happened. */
 export function EventsTab({ fn }: TabProps) {
