@@ -138,7 +138,7 @@ test.skipIf(!existsSync(chromium))("a browser opens *.localhost, over HTTP/2", a
     return opened.stdout;
   };
   await expect.poll(open).toContain("<title>h2</title>");
-  await platform.spry(["delete", "page"]);
+  await platform.spry(["delete", "page", "--yes"]);
 });
 
 test("what cannot be exposed is a sentence", async () => {
