@@ -141,7 +141,7 @@ test.skipIf(!existsSync(chromium))("a browser opens *.localhost, over HTTP/2", a
     return opened.stdout;
   };
   await expect.poll(open).toContain("<title>h2</title>");
-  await platform.spry(["delete", "page"]);
+  await platform.spry(["delete", "page", "--yes"]);
 });
 
 test("what cannot be exposed is a sentence", async () => {
@@ -156,7 +156,7 @@ test("what cannot be exposed is a sentence", async () => {
 });
 
 test("a host is free again when its Function is deleted", async () => {
-  const { code, stderr } = await platform.spry(["delete", "hello"]);
+  const { code, stderr } = await platform.spry(["delete", "hello", "--yes"]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
   await expect.poll(() => platform.k("get apirules -o name")).toBe("");
 });

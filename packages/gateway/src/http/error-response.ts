@@ -163,7 +163,7 @@ export const backendHeadTooLarge = (name: string, limit: number): ErrorResponse 
 export const backendFailed = (name: string): ErrorResponse => ({
   status: 502,
   reason: "UpstreamFailed",
-  message: `${name} closed the connection before it responded`,
+  message: `${name} closed the connection before it responded; it may have handled the request`,
 });
 
 export const backendUnreachable = (name: string): ErrorResponse => ({

@@ -4,6 +4,16 @@ import { type ClientRequest, hasBody } from "../http/client-side.ts";
 
 /** A body is kept up to this size while it is sent, so that it can be sent again to another Pod. */
 export const maxReplayableBytes = 64 * 1024;
+/** Of what an attempt has not read yet. */
+const highWaterMark = 16 * 1024;
+
+/** The memory for the copy that is kept. */
+export interface ReplayMemory {
+  /** False: there is none left for so many bytes more. */
+  take: (bytes: number) => boolean;
+  /** All that was taken; without a copy the request cannot be sent again. */
+  giveBack: () => void;
+}
 
 /**
  * A request's body on its way to a Pod, as a stream with backpressure. A client's request must
@@ -12,14 +22,16 @@ export const maxReplayableBytes = 64 * 1024;
 export class RequestBody {
   readonly #request: ClientRequest;
   readonly #maxBytes: number;
+  readonly #memory: ReplayMemory;
   #sent: Buffer[] | undefined = [];
   #bytes = 0;
   #ended = false;
   #stream: Readable | undefined;
 
-  constructor(request: ClientRequest, maxBytes: number) {
+  constructor(request: ClientRequest, maxBytes: number, memory: ReplayMemory) {
     this.#request = request;
     this.#maxBytes = maxBytes;
+    this.#memory = memory;
     request.once("end", () => (this.#ended = true));
   }
 
@@ -36,6 +48,7 @@ export class RequestBody {
     this.close();
     const request = this.#request;
     const stream = new Readable({
+      highWaterMark,
       read: () => void request.resume(),
       destroy: (error, callback) => {
         request.off("data", onData).off("end", onEnd);
@@ -65,8 +78,13 @@ export class RequestBody {
 
   #remember(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > maxReplayableBytes) this.#sent = undefined;
-    else this.#sent?.push(chunk);
+    if (!this.#sent) return;
+    if (this.#bytes <= maxReplayableBytes && this.#memory.take(chunk.length)) {
+      this.#sent.push(chunk);
+      return;
+    }
+    this.#sent = undefined;
+    this.#memory.giveBack();
   }
 }
 
