@@ -26,6 +26,7 @@ import {
   messageOf,
   prometheusMetrics,
   resources,
+  systemClock,
   type Transport,
 } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
@@ -64,6 +65,7 @@ import { ensureDefaultGateway } from "./default-gateway.ts";
 import { remarkDefinitionOwner } from "../exposure-remark.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
+import { createDigestResolver } from "./image-digests.ts";
 import { startWebhookServer } from "./webhook-server.ts";
 
 export interface PlatformOptions {
@@ -304,6 +306,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
+        resolveDigest: createDigestResolver({ [pullAddress]: { url: own.url } }, systemClock),
         onOwnership(ownership) {
           remarkOwnership(remarks, ownership);
           webhook.configureServing().catch((error: unknown) => {
