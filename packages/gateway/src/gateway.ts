@@ -105,7 +105,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { exposure } = options;
   const exposed =
     exposure &&
-    startExposed(exposure, { client: options.client, targets, clock, log, signal: stop.signal });
+    startExposed(exposure, {
+      client: options.client,
+      targets,
+      slices: sources.slices,
+      clock,
+      log,
+      signal: stop.signal,
+    });
   const ready = allOf(sources.ready, exposed?.ready);
   const memory = new MemoryBudget(settings.maxHeldBytes);
   let isListening = false;

@@ -1,4 +1,3 @@
-import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type Socket } from "node:net";
 import { type Duplex } from "node:stream";
 import { type ObjectKey } from "@spry/kube";
@@ -24,6 +23,7 @@ import {
   sendErrorResponse,
 } from "../http/error-response.ts";
 import { requestHeaders, responseHeaders } from "../http/forwarded-headers.ts";
+import { type ClientRequest, type ClientResponse, hasBody } from "../http/client-side.ts";
 import { isModern } from "../http/request-head.ts";
 import { joinTunnel } from "../http/tunnel.ts";
 import { withCors, withCorsOf } from "../exposure/answers.ts";
@@ -44,8 +44,8 @@ export class Exchange implements ResponseReceiver, Seeker {
   firstFailureAt = 0;
   readonly #deps: RequestDeps;
   readonly #passage: Passage;
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
+  readonly #request: ClientRequest;
+  readonly #response: ClientResponse;
   #destination: Destination;
   #body: Buffer | RequestBody | undefined;
   /** The Pod at which it has a place. */
@@ -87,7 +87,7 @@ export class Exchange implements ResponseReceiver, Seeker {
       // Without a Pod, waiting begins at once and in parallel.
       if (!this.#destination.hasPlace && !this.#enter()) return;
       if (!(await this.#collect()) || !this.#isRouted()) return;
-    } else if (length > 0 || headers["transfer-encoding"] !== undefined) {
+    } else if (hasBody(this.#request)) {
       this.#body = new RequestBody(this.#request, this.#deps.settings.maxRequestBytes, {
         take: (bytes) => this.#keep(bytes),
         giveBack: () => this.#forgetBody(),
@@ -300,7 +300,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     // A Revision's Pod is in use, and must not be scaled down, as long as the tunnel is open.
     if (this.#destination.tally) this.#isTunnel = true;
     else this.#finish(status);
-    this.#response.detachSocket(upgrade.socket);
+    upgrade.detach();
     joinTunnel(upgrade, socket as Socket, status, headers);
   }
 

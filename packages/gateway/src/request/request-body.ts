@@ -1,6 +1,6 @@
-import { type IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
+import { type ClientRequest, hasBody } from "../http/client-side.ts";
 
 /** A body is kept up to this size while it is sent, so that it can be sent again to another Pod. */
 export const maxReplayableBytes = 64 * 1024;
@@ -20,7 +20,7 @@ export interface ReplayMemory {
  * survive the failure of one attempt, so an attempt never gets the request's own stream.
  */
 export class RequestBody {
-  readonly #request: IncomingMessage;
+  readonly #request: ClientRequest;
   readonly #maxBytes: number;
   readonly #memory: ReplayMemory;
   #sent: Buffer[] | undefined = [];
@@ -28,7 +28,7 @@ export class RequestBody {
   #ended = false;
   #stream: Readable | undefined;
 
-  constructor(request: IncomingMessage, maxBytes: number, memory: ReplayMemory) {
+  constructor(request: ClientRequest, maxBytes: number, memory: ReplayMemory) {
     this.#request = request;
     this.#maxBytes = maxBytes;
     this.#memory = memory;
@@ -103,7 +103,7 @@ export interface CollectLimits {
  * for `stallMs`; "slow": it was not complete after `totalMs`; "full": the memory budget is used up.
  */
 export function collectBody(
-  request: IncomingMessage,
+  request: ClientRequest,
   { clock, stallMs, totalMs, mayKeep }: CollectLimits,
 ): Promise<Buffer | "stalled" | "slow" | "full" | undefined> {
   return new Promise((settle) => {
@@ -142,14 +142,11 @@ export function collectBody(
 const readAheadBytes = 64 * 1024;
 
 /** About how much memory a request takes while it waits: its head, and what of its body is read ahead. */
-export function heldBytes(
-  request: IncomingMessage,
-  body: Buffer | RequestBody | undefined,
-): number {
+export function heldBytes(request: ClientRequest, body: Buffer | RequestBody | undefined): number {
   let bytes = (request.url ?? "").length;
   for (const each of request.rawHeaders) bytes += each.length;
   if (body instanceof Buffer) return bytes + body.length;
-  const { "content-length": length, "transfer-encoding": coding } = request.headers;
-  if (coding !== undefined) return bytes + readAheadBytes;
-  return bytes + Math.min(Number(length ?? 0), readAheadBytes);
+  const { "content-length": length } = request.headers;
+  if (length !== undefined) return bytes + Math.min(Number(length), readAheadBytes);
+  return hasBody(request) ? bytes + readAheadBytes : bytes;
 }
