@@ -20,7 +20,7 @@ export interface PodPort {
   kind: "pod";
   scheme: "http" | "https";
   /** One connection. Throws a `StatusError`. */
-  open(body: Body, signal: AbortSignal): Promise<Body>;
+  open: (this: void, body: Body, signal: AbortSignal) => Promise<Body>;
 }
 
 export interface NodePath {
@@ -44,7 +44,7 @@ export function proxyTargetOf(engine: Engine, path: ProxyPath): ProxyTarget {
       const answer = await kubelet(
         new Request(url, { method: "POST", body, signal, duplex: "half" } as RequestInit),
       );
-      if (answer.ok && answer.body) return answer.body as Body;
+      if (answer.ok && answer.body) return answer.body;
       const { message } = await kubeletFailure(answer, `pod "${name}"`);
       throw unreachable(message);
     },
@@ -52,7 +52,7 @@ export function proxyTargetOf(engine: Engine, path: ProxyPath): ProxyTarget {
 }
 
 function podOf(engine: Engine, { namespace, name, port }: ProxyPath): { pod: Pod; port: number } {
-  const pod = find<Pod>(engine, "/pods", namespace, name);
+  const pod = find(engine, "/pods", namespace, name) as Pod;
   const number = port === "" ? firstPortOf(pod) : portOf(pod, port);
   return { pod, port: number };
 }
@@ -75,7 +75,7 @@ function podBehind(
   engine: Engine,
   { namespace, name, port }: ProxyPath,
 ): { pod: Pod; port: number } {
-  const { spec = {} } = find<Service>(engine, "/services", namespace, name);
+  const { spec = {} } = find(engine, "/services", namespace, name) as Service;
   const wanted = spec.ports?.find(
     (each) => port === "" || each.name === port || String(each.port) === port,
   );
@@ -96,7 +96,7 @@ function podBehind(
   return chosen;
 }
 
-function slicesOf({ store }: Engine, namespace: string, service: string): EndpointSlice[] {
+function slicesOf({ store }: Engine, namespace: string, service: string): Partial<EndpointSlice>[] {
   return store
     .list("discovery.k8s.io/endpointslices", namespace)
     .map(({ object }) => object as unknown as EndpointSlice)
@@ -120,10 +120,10 @@ function nodeTarget(engine: Engine, { name, port, target }: ProxyPath): NodePath
   };
 }
 
-function find<T>({ store }: Engine, collection: string, namespace: string, name: string): T {
+function find({ store }: Engine, collection: string, namespace: string, name: string): unknown {
   const stored = store.get({ collection, namespace, name });
   if (!stored) throw notFound({ group: "", plural: collection.slice(1) }, name);
-  return stored.object as T;
+  return stored.object;
 }
 
 function unreachable(message: string): StatusError {

@@ -91,7 +91,7 @@ export async function passUpgradeOn(passage: Passage, socket: Duplex, head: Buff
   });
   sent.end();
   const changed = new Promise<[IncomingMessage, Duplex, Buffer]>((resolve) =>
-    sent.once("upgrade", (...all) => resolve(all as [IncomingMessage, Duplex, Buffer])),
+    sent.once("upgrade", (...all) => resolve(all)),
   );
   const outcome = await Promise.race([changed, responseTo(sent)]);
   if (!Array.isArray(outcome)) {
@@ -128,7 +128,7 @@ async function requestOf(
     ...more,
   };
   return httpRequest({
-    createConnection: () => connection as never,
+    createConnection: () => connection,
     method: incoming.method,
     path,
     headers,
