@@ -52,7 +52,9 @@ export class Platform {
         "--api-port=0",
         "--gateway-port=0",
         "--https-port=0",
+        "--publisher-port=0",
         "--registry-port=0",
+        ...(checkout === root ? ["--dashboard-port=0"] : []),
         ...sandboxArguments(),
         ...args,
       ],
@@ -91,9 +93,12 @@ export class Platform {
     gateway: string;
     gatewayTls: string;
     registry: string;
+    publisher: string;
+    events: string;
     webhooks: string;
     metrics: string;
     gatewayMetrics: string;
+    dashboard: string;
     pid: number;
   } {
     return JSON.parse(readFileSync(path.join(this.dataDir, "endpoints.json"), "utf8"));
@@ -101,6 +106,10 @@ export class Platform {
 
   get gateway(): URL {
     return new URL(this.endpoints.gateway);
+  }
+
+  get dashboard(): string {
+    return this.endpoints.dashboard;
   }
 
   get webhooks(): string {

@@ -18,11 +18,13 @@ import {
   startServerlessController,
   watchConfiguration,
 } from "@spry/controller";
+import { startSubscriptions } from "@spry/eventing";
 import { startExposure } from "@spry/exposure";
 import { RegistryClient } from "@spry/image";
 import {
   KubeClient,
   measuredTransport,
+  messageOf,
   prometheusMetrics,
   resources,
   type Transport,
@@ -33,8 +35,10 @@ import { type LeveledLogger } from "../logger.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 import { version } from "../version.ts";
+import { subjects } from "./certificate-subjects.ts";
 import { ensureCertificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
+import { defaultDashboardPort, openDashboard } from "./dashboard.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
 import { ensureCountsToken } from "./counts-token.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
@@ -60,10 +64,13 @@ import { createServingWebhooks } from "../serving-webhooks.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects, systemNamespace } from "./system-objects.ts";
 import { ensureDefaultGateway } from "./default-gateway.ts";
+import { remarkEventingOwner } from "../eventing-remark.ts";
 import { remarkDefinitionOwner } from "../exposure-remark.ts";
+import { announcePublisher } from "./publisher-service.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
 import { startWebhookServer } from "./webhook-server.ts";
+import { spryCommand, startCommand } from "../shown-command.ts";
 
 export interface PlatformOptions {
   dataDir: DataDir;
@@ -71,8 +78,12 @@ export interface PlatformOptions {
   gatewayPort: number;
   /** Undefined: 8443, or a free one if that is taken. */
   httpsPort?: number | undefined;
+  /** Undefined: 8082, or a free one if that is taken. */
+  publisherPort?: number | undefined;
   webhookPort: number;
   registryPort: number;
+  /** Undefined: 8081, or a free one if that is taken. */
+  dashboardPort?: number | undefined;
   /** What the registry may hold, in bytes. */
   registryQuota: number;
   sandbox: SandboxKind;
@@ -86,12 +97,16 @@ export interface Endpoints {
   /** HTTPS, of hosts of APIRules. */
   gatewayTls: string;
   registry: string;
+  /** CloudEvents are published by `POST <URL>/publish`. */
+  publisher: string;
+  /** Dead letters, calls and replay: docs/rooms/eventing.md. */
+  events: string;
   /** Git servers send pushes to `<URL>/git/<namespace>`. */
   webhooks: string;
   /** `<URL>/metrics` of the controllers, `/healthz`, `/readyz`; and the same of the gateway. */
   metrics: string;
   gatewayMetrics: string;
-  dashboard: string | null;
+  dashboard: string;
   pid: number;
 }
 
@@ -100,12 +115,17 @@ export interface Platform {
   readonly client: KubeClient;
   /** Which sandbox has been chosen, what it keeps apart, and why there is no stronger one: a sentence. */
   readonly sandbox: string;
+  /** A link that logs its first visitor in to the dashboard. */
+  dashboardLogin(): string;
   /** Ends everything in good order, Functions included. */
   stop(): Promise<void>;
 }
 
 const host = "127.0.0.1";
+/** As the kubeconfig's certificate says, and what authentication adds. */
+const ownerGroups = [...subjects.admin.organisations, "system:authenticated"];
 const defaultHttpsPort = 8443;
+const defaultPublisherPort = 8082;
 /** The host in image names: it stays the same when the registry's port changes. */
 const pullAddress = "registry.spry.localhost";
 
@@ -192,7 +212,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       0o600,
     );
     const counts = ensureCountsToken(dataDir.root);
-    const { httpsPort } = options;
+    const { httpsPort, publisherPort } = options;
     const startGateway = async () => {
       await applySystemObjects(client);
       const process = await occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
@@ -204,12 +224,21 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
           host,
           port,
           https: { port: httpsPort ?? defaultHttpsPort, orFree: httpsPort === undefined },
+          eventing: {
+            directory: path.join(dataDir.root, "events"),
+            host,
+            port: publisherPort ?? defaultPublisherPort,
+            orFree: publisherPort === undefined,
+            adminPort: 0,
+            pki: dataDir.pki,
+          },
           callerAddresses: callerAddresses(sandbox),
           fingerprint: [
             version,
             apiServer,
             hashOf(certificates.gateway.cert),
             hashOf(counts.token),
+            hashOf(certificates.events.cert),
             sandbox.hostAddress,
           ].join(" "),
           log,
@@ -228,6 +257,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       },
     );
     const [gateway, images] = await settled(startGateway(), imagesMade);
+    await sandbox.offer(gateway.publisherPort);
+    await announcePublisher(client, { address: sandbox.hostAddress, port: gateway.publisherPort });
 
     const metrics = prometheusMetrics();
     let isReady = false;
@@ -297,13 +328,24 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log: log.child({ room: "exposure" }),
         signal: running.signal,
       }),
+      startSubscriptions({
+        client: controllerClient,
+        onOwner: (owner) => remarkEventingOwner(remarks, owner),
+        log: log.child({ room: "eventing" }),
+        signal: running.signal,
+      }),
       keepServing({
         client: controllerClient,
         gateways: () => [`http://${host}:${gateway.adminPort}`],
         countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
-        onOwnership: (ownership) => remarkOwnership(remarks, ownership),
+        onOwnership(ownership) {
+          remarkOwnership(remarks, ownership);
+          webhook.configureServing().catch((error: unknown) => {
+            log.error({ error: messageOf(error) }, "configuring the webhooks of Knative Serving");
+          });
+        },
         log: log.child({ room: "serving" }),
         signal: running.signal,
       }),
@@ -333,6 +375,24 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       startPushServer({ client: controllerClient, host, port, log: log.child({ room: "git" }) }),
     );
     teardown.push(() => pushes.close());
+    const dashboard = await occupying(
+      "dashboard",
+      options.dashboardPort ?? defaultDashboardPort,
+      "--dashboard-port",
+      (port) =>
+        openDashboard({
+          dataDir: dataDir.root,
+          host,
+          port,
+          orFree: options.dashboardPort === undefined,
+          apiServer: { server: apiServer, certificateAuthority: certificates.ca },
+          asOwner: api.transport({ name: subjects.admin.commonName, groups: ownerGroups }),
+          gateway: new URL(`http://localhost:${gateway.port}`),
+          gatewayMetrics: () => `http://${host}:${gateway.adminPort}/metrics`,
+          log: log.child({ room: "dashboard" }),
+        }),
+    );
+    teardown.push(() => dashboard.close());
     await nodeReady(client);
     isReady = true;
     const endpoints: Endpoints = {
@@ -340,10 +400,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       gateway: `http://localhost:${gateway.port}`,
       gatewayTls: `https://localhost:${gateway.httpsPort}`,
       registry: registryUrl,
+      publisher: `http://${host}:${gateway.publisherPort}`,
+      events: `https://${host}:${gateway.eventsPort}`,
       webhooks: `http://${host}:${pushes.port}`,
       metrics: `http://${host}:${status.port}`,
       gatewayMetrics: `http://${host}:${gateway.adminPort}`,
-      dashboard: null,
+      dashboard: dashboard.url,
       pid: process.pid,
     };
     writeAtomically(
@@ -355,10 +417,18 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         gateway: endpoints.gateway,
         gatewayTls: endpoints.gatewayTls,
         registry: endpoints.registry,
+        publisher: endpoints.publisher,
+        events: endpoints.events,
       }),
       0o600,
     );
-    return { endpoints, client, sandbox: sentence, stop };
+    return {
+      endpoints,
+      client,
+      sandbox: sentence,
+      dashboardLogin: () => dashboard.loginUrl(),
+      stop,
+    };
   } catch (error) {
     running.abort();
     await stop();
@@ -371,7 +441,7 @@ async function openApiServer(
   dataDir: DataDir,
   options: Omit<ApiServerOptions, "dataDir">,
 ): Promise<ApiServer> {
-  const wayOut = `put a backup in its place with \`npx spry restore --force --data-dir ${dataDir.root} FILE\`, or start with another directory`;
+  const wayOut = `put a backup in its place with \`${spryCommand(`restore --force --data-dir ${dataDir.root} FILE`)}\`, or start with another directory`;
   const isLost = existsSync(dataDir.kubeconfig) && !existsSync(path.join(dataDir.api, "state.db"));
   if (isLost) throw new UserError(`the store ${dataDir.api}/state.db is missing`, wayOut);
   try {
@@ -406,7 +476,7 @@ async function occupying<T>(
     if (code === "EADDRINUSE" || /EADDRINUSE/.test(String(error))) {
       throw new UserError(
         `port ${port} for the ${what} is in use by another program`,
-        `stop that program, or choose another port: npm start -- ${flag} ${port + 1} (0 takes any free one)`,
+        `stop that program, or choose another port: ${startCommand(`${flag} ${port + 1}`)} (0 takes any free one)`,
       );
     }
     if (code === "EACCES") {
