@@ -2,7 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { request } from "node:https";
 import { type AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { functionManifest, Platform } from "../support/platform.ts";
@@ -125,6 +127,27 @@ describe("kubectl proxy", () => {
     expect(message.toString()).toBe("got hello");
     socket.close();
   });
+});
+
+test("a body that comes with the wish for another protocol is passed on as any other", async () => {
+  await platform.k("create serviceaccount caller");
+  await platform.k("create rolebinding caller --clusterrole=edit --serviceaccount=default:caller");
+  const token = (await platform.k("create token caller")).trim();
+  const answer = await new Promise<string>((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      connection: "upgrade",
+      upgrade: "websocket",
+      "content-type": "text/plain",
+    };
+    const url = `${platform.endpoints.apiServer}${service}/`;
+    const sent = request(url, { method: "POST", headers, rejectUnauthorized: false });
+    sent.on("response", (response) =>
+      text(response).then((body) => resolve(`${response.statusCode} ${body}`), reject),
+    );
+    sent.on("error", reject).end("hello");
+  });
+  expect(answer).toBe('200 {"size":5}');
 });
 
 describe("a tenant", () => {

@@ -63,7 +63,8 @@ export async function listen(
       requestTimeout: requestTimeoutMs,
       headersTimeout: 30_000,
       keepAliveTimeout: 120_000,
-      shouldUpgradeCallback: ({ url = "" }) => podStreamPath.test(url) || isProxyPath(url),
+      shouldUpgradeCallback: (incoming) =>
+        podStreamPath.test(incoming.url ?? "") || isProxiedUpgrade(incoming),
     },
     (incoming, outgoing) => {
       serve(serving, incoming, outgoing).catch((error: unknown) => {
@@ -176,6 +177,13 @@ async function respond(
   }
   const request = new IncomingRequest(incoming, body, outgoing);
   return serving.dispatcher.handle(request, user, impersonationHeaders(incoming));
+}
+
+/** A request with a body cannot change the protocol: it is passed on like any other. */
+function isProxiedUpgrade({ url = "", method, headers }: IncomingMessage): boolean {
+  const hasBody =
+    headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  return isProxyPath(url) && method === "GET" && !hasBody;
 }
 
 /** Passed on as it comes, however long it is: a Pod has limits of its own. */

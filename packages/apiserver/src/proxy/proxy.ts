@@ -23,6 +23,8 @@ export interface Passage {
 
 /** Until there is a response; from then on it may take as long as it likes. */
 const headTimeoutMs = 600_000;
+/** The same until the protocol is another one. */
+const upgradeTimeoutMs = 20_000;
 
 /** Between two hops only (RFC 9110 section 7.6.1), and what the API server alone is told. */
 const notPassedOn = new Set([
@@ -93,7 +95,7 @@ export async function passUpgradeOn(passage: Passage, socket: Duplex, head: Buff
   const changed = new Promise<[IncomingMessage, Duplex, Buffer]>((resolve) =>
     sent.once("upgrade", (...all) => resolve(all)),
   );
-  const outcome = await Promise.race([changed, responseTo(sent)]);
+  const outcome = await Promise.race([changed, responseTo(sent, upgradeTimeoutMs)]);
   if (!Array.isArray(outcome)) {
     const headers = { ...headersBack(outcome, passage), connection: "close" };
     socket.write(headText(outcome.statusCode ?? 502, headers));
@@ -148,17 +150,14 @@ async function connectionTo({ open, scheme }: PodPort, signal: AbortSignal): Pro
   return secure;
 }
 
-function responseTo(sent: ClientRequest): Promise<IncomingMessage> {
+function responseTo(sent: ClientRequest, withinMs = headTimeoutMs): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const fail = (why: string) => {
       const message = `error trying to reach service: ${why}`;
       reject(new StatusError({ code: 503, reason: "ServiceUnavailable", message }));
       sent.destroy();
     };
-    const timer = setTimeout(
-      () => fail(`no response within ${headTimeoutMs / 1000} s`),
-      headTimeoutMs,
-    );
+    const timer = setTimeout(() => fail(`no response within ${withinMs / 1000} s`), withinMs);
     for (const event of ["response", "upgrade", "close"])
       sent.once(event, () => clearTimeout(timer));
     sent.once("response", resolve);
