@@ -142,9 +142,9 @@ test("a body that comes with the wish for another protocol is passed on as any o
     };
     const url = `${platform.endpoints.apiServer}${service}/`;
     const sent = request(url, { method: "POST", headers, rejectUnauthorized: false });
-    sent.on("response", (response) =>
-      text(response).then((body) => resolve(`${response.statusCode} ${body}`), reject),
-    );
+    sent.on("response", (response) => {
+      text(response).then((body) => resolve(`${response.statusCode} ${body}`), reject);
+    });
     sent.on("error", reject).end("hello");
   });
   expect(answer).toBe('200 {"size":5}');
