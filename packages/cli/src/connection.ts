@@ -29,16 +29,7 @@ export interface Connection {
 }
 
 export async function connect(options: GlobalOptions): Promise<Connection> {
-  let config: ClusterConfig;
-  try {
-    config = loadKubeconfig(options.kubeconfig ?? defaultKubeconfig());
-  } catch (error) {
-    throw new UserError(
-      `no cluster to talk to: ${messageOf(error)}`,
-      `start one with \`${startCommand()}\`, or name a kubeconfig with --kubeconfig`,
-      { cause: undefined },
-    );
-  }
+  const config = loadConfig(options);
   const urlIn = (name: string): URL | undefined => {
     const { url } = (config.extensions?.[name] ?? {}) as { url?: string };
     return url ? new URL(url) : undefined;
@@ -50,6 +41,19 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
     gatewayTls: urlIn(gatewayTlsExtension),
     registry: urlIn(registryExtension),
   };
+}
+
+/** The cluster of the options, or of this directory's platform; a UserError where none is known. */
+export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
+  try {
+    return loadKubeconfig(kubeconfig ?? defaultKubeconfig());
+  } catch (error) {
+    throw new UserError(
+      `no cluster to talk to: ${messageOf(error)}`,
+      `start one with \`${startCommand()}\`, or name a kubeconfig with --kubeconfig`,
+      { cause: undefined },
+    );
+  }
 }
 
 /** `$KUBECONFIG` or `~/.kube/config` (both the loader's own rule), but a platform of this directory first. */

@@ -26,6 +26,8 @@ export function addPlatformCommands(program: Command): void {
         .choices(sandboxKinds)
         .default("auto"),
     )
+    .option("--dashboard-port <port>", "port of the dashboard (default: 8081, or a free one)", port)
+    .option("--open", "open the dashboard in the browser")
     .option("--verify", "check everything in the data directory first (see spry doctor)")
     .option("--no-example", "do not apply examples/hello at the first start")
     .action(async (options) => (await import("../commands/up.ts")).up(options));
@@ -35,6 +37,16 @@ export function addPlatformCommands(program: Command): void {
     .description("stop the platform of a data directory, or end what it left running after a crash")
     .option("--data-dir <dir>", "the data directory", ".spry")
     .action(async (options) => (await import("../commands/down.ts")).down(options));
+
+  program
+    .command("dashboard")
+    .description("open the dashboard: the running platform's, or one for the kubeconfig's cluster")
+    .option("--data-dir <dir>", "the data directory of the platform", ".spry")
+    .option("--port <port>", "port for a cluster's dashboard (default: 8081, or a free one)", port)
+    .option("--no-open", "print the address and do not start a browser")
+    .action(async (_options, command) =>
+      (await import("../commands/dashboard.ts")).dashboard(command.optsWithGlobals()),
+    );
 
   program
     .command("trust")

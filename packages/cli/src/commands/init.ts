@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { defaultRuntime } from "@spry/function";
+import { defaultRuntime, type Template, templates } from "@spry/function";
 import { filesOf } from "../init/files-of.ts";
-import { type Template, templates } from "../init/templates.ts";
 import { nameFrom, runtimeNamed, shownPath } from "../project/project.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";

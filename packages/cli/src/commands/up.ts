@@ -6,6 +6,7 @@ import { isNotFound, quantityValue } from "@spry/kube";
 import { urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { createLogger } from "../logger.ts";
+import { openBrowser } from "../open-browser.ts";
 import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
@@ -25,8 +26,11 @@ export interface UpOptions {
   registryPort: number;
   /** What the registry may hold: a Kubernetes quantity. */
   registryQuota: string;
+  dashboardPort?: number;
   sandbox: SandboxKind;
   example: boolean;
+  /** Open the dashboard in the browser. */
+  open?: boolean;
   /** Check the whole data directory before anything is started. */
   verify?: boolean;
 }
@@ -65,6 +69,10 @@ export async function up(options: UpOptions): Promise<void> {
     line("Sandbox", platform.sandbox);
     const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
+    const login = platform.dashboardLogin();
+    line("Dashboard", login);
+    if (options.open)
+      openBrowser(login, () => line("Browser", "none could be started: open the link above", "✘"));
     const seconds = ((performance.now() - begin) / 1000).toFixed(1);
     console.log(
       `\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`,

@@ -1,6 +1,5 @@
-import { type Runtime } from "@spry/function";
+import { type Runtime, type Template } from "@spry/function";
 import { configName, configSchema, schemaName } from "../project/schema.ts";
-import { type Template } from "./templates.ts";
 import { spryCommand } from "../shown-command.ts";
 
 /** The files of a new directory, by their paths. */

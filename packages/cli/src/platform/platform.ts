@@ -23,6 +23,7 @@ import { RegistryClient } from "@spry/image";
 import {
   KubeClient,
   measuredTransport,
+  messageOf,
   prometheusMetrics,
   resources,
   type Transport,
@@ -33,8 +34,10 @@ import { type LeveledLogger } from "../logger.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 import { version } from "../version.ts";
+import { subjects } from "./certificate-subjects.ts";
 import { ensureCertificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
+import { defaultDashboardPort, openDashboard } from "./dashboard.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
 import { ensureCountsToken } from "./counts-token.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
@@ -74,6 +77,8 @@ export interface PlatformOptions {
   httpsPort?: number | undefined;
   webhookPort: number;
   registryPort: number;
+  /** Undefined: 8081, or a free one if that is taken. */
+  dashboardPort?: number | undefined;
   /** What the registry may hold, in bytes. */
   registryQuota: number;
   sandbox: SandboxKind;
@@ -92,7 +97,7 @@ export interface Endpoints {
   /** `<URL>/metrics` of the controllers, `/healthz`, `/readyz`; and the same of the gateway. */
   metrics: string;
   gatewayMetrics: string;
-  dashboard: string | null;
+  dashboard: string;
   pid: number;
 }
 
@@ -101,11 +106,15 @@ export interface Platform {
   readonly client: KubeClient;
   /** Which sandbox has been chosen, what it keeps apart, and why there is no stronger one: a sentence. */
   readonly sandbox: string;
+  /** A link that logs its first visitor in to the dashboard. */
+  dashboardLogin(): string;
   /** Ends everything in good order, Functions included. */
   stop(): Promise<void>;
 }
 
 const host = "127.0.0.1";
+/** As the kubeconfig's certificate says, and what authentication adds. */
+const ownerGroups = [...subjects.admin.organisations, "system:authenticated"];
 const defaultHttpsPort = 8443;
 /** The host in image names: it stays the same when the registry's port changes. */
 const pullAddress = "registry.spry.localhost";
@@ -304,7 +313,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
-        onOwnership: (ownership) => remarkOwnership(remarks, ownership),
+        onOwnership(ownership) {
+          remarkOwnership(remarks, ownership);
+          webhook.configureServing().catch((error: unknown) => {
+            log.error({ error: messageOf(error) }, "configuring the webhooks of Knative Serving");
+          });
+        },
         log: log.child({ room: "serving" }),
         signal: running.signal,
       }),
@@ -334,6 +348,24 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       startPushServer({ client: controllerClient, host, port, log: log.child({ room: "git" }) }),
     );
     teardown.push(() => pushes.close());
+    const dashboard = await occupying(
+      "dashboard",
+      options.dashboardPort ?? defaultDashboardPort,
+      "--dashboard-port",
+      (port) =>
+        openDashboard({
+          dataDir: dataDir.root,
+          host,
+          port,
+          orFree: options.dashboardPort === undefined,
+          apiServer: { server: apiServer, certificateAuthority: certificates.ca },
+          asOwner: api.transport({ name: subjects.admin.commonName, groups: ownerGroups }),
+          gateway: new URL(`http://localhost:${gateway.port}`),
+          gatewayMetrics: () => `http://${host}:${gateway.adminPort}/metrics`,
+          log: log.child({ room: "dashboard" }),
+        }),
+    );
+    teardown.push(() => dashboard.close());
     await nodeReady(client);
     isReady = true;
     const endpoints: Endpoints = {
@@ -344,7 +376,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       webhooks: `http://${host}:${pushes.port}`,
       metrics: `http://${host}:${status.port}`,
       gatewayMetrics: `http://${host}:${gateway.adminPort}`,
-      dashboard: null,
+      dashboard: dashboard.url,
       pid: process.pid,
     };
     writeAtomically(
@@ -359,7 +391,13 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       }),
       0o600,
     );
-    return { endpoints, client, sandbox: sentence, stop };
+    return {
+      endpoints,
+      client,
+      sandbox: sentence,
+      dashboardLogin: () => dashboard.loginUrl(),
+      stop,
+    };
   } catch (error) {
     running.abort();
     await stop();

@@ -1,6 +1,6 @@
-import { type IncomingMessage, type ServerResponse } from "node:http";
 import { errorPage } from "../pages/error-page.ts";
 import { pageHeaders, wantsPage } from "../pages/html.ts";
+import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 
 /** A response of the gateway's own, in place of the Function's. */
 export interface ErrorResponse {
@@ -15,8 +15,8 @@ export interface ErrorResponse {
 
 /** A page for browsers, JSON for clients that accept it, a line of text for all others. `isPublic`: others than this machine's programs read it. */
 export function sendErrorResponse(
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: ClientRequest,
+  response: ClientResponse,
   error: ErrorResponse,
   isPublic: boolean,
 ): void {
@@ -89,6 +89,12 @@ export const forbidden: ErrorResponse = {
   reason: "Forbidden",
   message: "access is denied",
 };
+
+/** Its callers need tokens, which its own host does not ask for. */
+export const guarded = (service: string, apiRule: string): ErrorResponse => ({
+  ...forbidden,
+  localMessage: `APIRule ${apiRule} demands tokens of the callers of ${service}: call it by the host of the APIRule`,
+});
 
 export const serviceMissing: ErrorResponse = {
   status: 503,
@@ -166,7 +172,7 @@ export const backendHeadTooLarge = (name: string, limit: number): ErrorResponse 
 export const backendFailed = (name: string): ErrorResponse => ({
   status: 502,
   reason: "UpstreamFailed",
-  message: `${name} closed the connection before it responded`,
+  message: `${name} closed the connection before it responded; it may have handled the request`,
 });
 
 export const backendUnreachable = (name: string): ErrorResponse => ({

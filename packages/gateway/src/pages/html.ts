@@ -1,5 +1,5 @@
 /** Pages of the gateway's own, for browsers: no scripts, nothing from elsewhere. */
-import { type IncomingMessage } from "node:http";
+import { type IncomingHttpHeaders } from "node:http";
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -11,8 +11,12 @@ const entities: Readonly<Record<string, string>> = {
 export const escaped = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (each) => entities[each] ?? each);
 
+interface Asking {
+  headers: IncomingHttpHeaders;
+}
+
 /** Browsers ask for pages; programs for JSON, or for anything. */
-export function wantsPage({ headers: { accept = "" } }: IncomingMessage): boolean {
+export function wantsPage({ headers: { accept = "" } }: Asking): boolean {
   const page = accept.indexOf("text/html");
   const json = accept.indexOf("json");
   return page >= 0 && (json < 0 || page < json);
