@@ -58,6 +58,11 @@ const table: Record<string, Room> = {
         "paths and origins may be regular expressions of users: the original's syntax, and linear time",
     },
   },
+  // Delivery is the gateway's attempt: docs/adr/0022.
+  "packages/eventing": {
+    rooms: ["@spry/kube", "@spry/function", "@spry/gateway", "@spry/queue"],
+    dependencies: {},
+  },
   // Loggers and clocks. What keeps messages knows nothing of events.
   "packages/queue": { rooms: ["@spry/kube"], dependencies: {} },
   "packages/serving": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
@@ -95,6 +100,7 @@ const table: Record<string, Room> = {
       "@spry/controller",
       "@spry/dashboard",
       "@spry/exposure",
+      "@spry/eventing",
       "@spry/gateway",
       "@spry/queue",
       "@spry/serving",

@@ -52,6 +52,7 @@ export class Platform {
         "--api-port=0",
         "--gateway-port=0",
         "--https-port=0",
+        "--publisher-port=0",
         "--registry-port=0",
         ...(checkout === root ? ["--dashboard-port=0"] : []),
         ...sandboxArguments(),
@@ -92,6 +93,8 @@ export class Platform {
     gateway: string;
     gatewayTls: string;
     registry: string;
+    publisher: string;
+    events: string;
     webhooks: string;
     metrics: string;
     gatewayMetrics: string;

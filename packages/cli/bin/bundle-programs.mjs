@@ -11,6 +11,7 @@ const source = path.join(root, "packages", "cli", "src");
 const entryPoints = {
   main: path.join(source, "main.ts"),
   gateway: path.join(source, "gateway-main.ts"),
+  queue: path.join(root, "packages", "queue", "src", "sqlite", "worker.ts"),
   "issue-certificates": path.join(source, "platform", "issue-certificates.ts"),
   "issue-host-certificate": path.join(source, "platform", "issue-host-certificate.ts"),
 };

@@ -27,6 +27,9 @@ export const certificatesProgram = (): string =>
   programFile("issue-certificates", "platform/issue-certificates.ts");
 export const hostCertificateProgram = (): string =>
   programFile("issue-host-certificate", "platform/issue-host-certificate.ts");
+/** The thread of the events' queue; undefined: its room's own source. */
+export const queueProgram = (): string | undefined =>
+  typeof SPRY_PROGRAM_URL === "string" ? programFile("queue", "") : undefined;
 
 /** What the processes of the platform are started with: little garbage is kept for long. */
 export const nodeOptions = ["--max-semi-space-size=2"];

@@ -123,6 +123,8 @@ export interface Queue {
   append(messages: readonly NewMessage[], records?: readonly StoredRecord[]): Promise<Appended[]>;
   /** The consumer of this name, which is created where it is new, and otherwise changed. */
   consumer(name: string, options: ConsumerOptions): Promise<Consumer>;
+  /** The consumer of this name, if there is one. */
+  find(name: string): Promise<Consumer | undefined>;
   /** With everything that it has not been given yet; its dead letters as well. */
   removeConsumer(name: string): Promise<void>;
   consumerNames(): Promise<string[]>;

@@ -15,6 +15,11 @@ export function addPlatformCommands(program: Command): void {
       "port of HTTPS, for APIRules (default: 8443, or a free one)",
       port,
     )
+    .option(
+      "--publisher-port <port>",
+      "port at which events are published (default: 8082, or a free one)",
+      port,
+    )
     .option("--webhook-port <port>", "port for webhooks of Git servers, 0: any free one", port, 0)
     .option("--registry-port <port>", "port of the image registry", port, 5000)
     .option("--registry-quota <size>", "size limit of the image registry", "20Gi")

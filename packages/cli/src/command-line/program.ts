@@ -4,6 +4,7 @@ import { version } from "../version.ts";
 import { addClusterCommands } from "./cluster-commands.ts";
 import { addConfigurationCommands } from "./configuration-commands.ts";
 import { addDirectoryCommands } from "./directory-commands.ts";
+import { addEventCommands } from "./event-commands.ts";
 import { addFunctionCommands } from "./function-commands.ts";
 import { addOtherCommands } from "./other-commands.ts";
 import { addPlatformCommands } from "./platform-commands.ts";
@@ -21,6 +22,7 @@ export function createProgram(): Command {
   addDirectoryCommands(program);
   addFunctionCommands(program);
   addConfigurationCommands(program);
+  addEventCommands(program);
   addPlatformCommands(program);
   addClusterCommands(program);
   addOtherCommands(program);

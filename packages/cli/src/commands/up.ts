@@ -22,6 +22,7 @@ export interface UpOptions {
   apiPort: number;
   gatewayPort: number;
   httpsPort?: number;
+  publisherPort?: number;
   webhookPort: number;
   registryPort: number;
   /** What the registry may hold: a Kubernetes quantity. */
@@ -61,11 +62,12 @@ export async function up(options: UpOptions): Promise<void> {
       interrupted,
     ]);
     if (!platform) process.exit(130);
-    const { apiServer, registry, gateway, gatewayTls } = platform.endpoints;
+    const { apiServer, registry, gateway, gatewayTls, publisher } = platform.endpoints;
     line("Kubernetes API", apiServer);
     line("Image registry", registry);
     line("Gateway", gateway);
     line("Exposed hosts", gatewayTls);
+    line("Events", `${publisher}/publish`);
     line("Sandbox", platform.sandbox);
     const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);

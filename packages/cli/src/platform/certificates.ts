@@ -26,6 +26,8 @@ export interface Certificates {
   ca: string;
   apiServer: KeyPair;
   webhook: KeyPair;
+  /** Of the administration of events. */
+  events: KeyPair;
   /** A member of `system:masters`: what `kubeconfig` holds. */
   admin: KeyPair;
   /** Of nobody's group but its own: see identities.ts. */
@@ -55,6 +57,7 @@ export async function ensureCertificates(dir: string): Promise<Certificates> {
     ca: readFileSync(path.join(dir, "ca.crt"), "utf8"),
     apiServer: pair("apiServer"),
     webhook: pair("webhook"),
+    events: pair("events"),
     admin: pair("admin"),
     gateway: pair("gateway"),
   };

@@ -5,7 +5,9 @@ import {
   type ControllerConfig,
   conversionConfiguration,
   createAdmission,
+  webhookClientConfig,
 } from "@spry/controller";
+import { ensureEventingDefinitions, eventingWebhooks } from "@spry/eventing";
 import { ensureDefinitions, exposureWebhooks } from "@spry/exposure";
 import { type KubeClient, resources } from "@spry/kube";
 import { listening } from "../listening.ts";
@@ -37,6 +39,7 @@ export async function startWebhookServer(options: {
       (request) =>
         options.serving.answers(request) ??
         exposureWebhooks.answers(request) ??
+        eventingWebhooks.answers(request) ??
         admission.fetch(request),
     ),
   );
@@ -70,4 +73,5 @@ async function configure(client: KubeClient, url: string, ca: string): Promise<v
     fieldManager: "spry-webhooks",
   });
   await ensureDefinitions(client, { caBundle, url });
+  await ensureEventingDefinitions(client, (path) => webhookClientConfig({ caBundle, url }, path));
 }

@@ -156,6 +156,8 @@ export class Engine {
         this.#index();
         return reply(undefined);
       }
+      case "find":
+        return reply([...store.consumers.values()].find(({ name }) => name === request.name)?.id);
       case "consumerNames":
         return reply([...store.consumers.values()].map(({ name }) => name));
       case "next":

@@ -4,6 +4,7 @@ import { type Verdict } from "../queue.ts";
 export type Operation =
   | { op: "append"; messages: WireMessage[]; records: WireRecord[] }
   | { op: "consumer"; name: string; options: WireOptions }
+  | { op: "find"; name: string }
   | { op: "removeConsumer"; name: string }
   | { op: "consumerNames" }
   | { op: "next"; consumer: number; max: number }

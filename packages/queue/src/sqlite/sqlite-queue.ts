@@ -63,6 +63,11 @@ export class SqliteQueue implements Queue {
     return new SqliteConsumer(name, id, this.#ask, this.#say);
   }
 
+  async find(name: string): Promise<Consumer | undefined> {
+    const id = (await this.#ask({ op: "find", name })) as number | undefined;
+    return id === undefined ? undefined : new SqliteConsumer(name, id, this.#ask, this.#say);
+  }
+
   async removeConsumer(name: string): Promise<void> {
     await this.#ask({ op: "removeConsumer", name });
   }

@@ -15,12 +15,17 @@ const { waiting, leased, held } = pendingState;
 /** Messages that one look of a consumer may pass over. */
 const maxScanned = 2_000;
 const maxWhyBytes = 4_096;
+/** What is handed out at a time: messages may be large. */
+const maxLeased = 64;
+const maxLeasedBytes = 2 * 1024 ** 2;
 /** More waiting messages are not counted. */
 const maxCounted = 1_000_000;
 
 export interface StoredConsumer {
   id: number;
   name: string;
+  /** Its options, as they are stored. */
+  text: string;
   subjects: ReadonlySet<string> | "all";
   hashes: readonly number[];
   filter: Filter | undefined;
@@ -66,7 +71,7 @@ export class Store {
         id,
         held,
       ) as { n: number };
-      const known = consumerOf(id, name, JSON.parse(options) as WireOptions);
+      const known = consumerOf(id, name, options);
       this.consumers.set(id, { ...known, cursor, held: n });
     }
   }
@@ -124,8 +129,10 @@ export class Store {
     const known = [...this.consumers.values()].find((consumer) => consumer.name === name);
     const text = JSON.stringify(options);
     if (known) {
+      const isSame = known.text === text;
+      if (isSame) return known;
       this.#run("UPDATE consumers SET options = ? WHERE id = ?", text, known.id);
-      const changed = { ...known, ...consumerOf(known.id, name, options) };
+      const changed = { ...known, ...consumerOf(known.id, name, text) };
       this.consumers.set(known.id, changed);
       return changed;
     }
@@ -134,7 +141,7 @@ export class Store {
       "INSERT INTO consumers (name, cursor, options) VALUES (?, ?, ?)",
     ).run(name, cursor, text);
     const id = Number(lastInsertRowid);
-    const created = { ...consumerOf(id, name, options), cursor, held: 0 };
+    const created = { ...consumerOf(id, name, text), cursor, held: 0 };
     this.consumers.set(id, created);
     return created;
   }
@@ -152,10 +159,11 @@ export class Store {
    */
   lease(
     consumer: StoredConsumer,
-    max: number,
+    wish: number,
     now: number,
     maxHeld: number,
   ): { deliveries: WireDelivery[]; hasMore: boolean } {
+    const max = Math.min(wish, maxLeased);
     const due = this.#all(
       `SELECT m.*, p.attempts, p.first_at FROM pending p JOIN messages m ON m.position = p.position
        WHERE p.consumer = ? AND p.state = ${waiting} AND p.due <= ? ORDER BY p.due, p.position LIMIT ?`,
@@ -163,7 +171,11 @@ export class Store {
       now,
       max,
     ) as (Row & { attempts: number; first_at: number })[];
-    const deliveries = due.map((row) => {
+    let bytes = 0;
+    const fitting = due.filter(
+      ({ body }, at) => (bytes += body.length) <= maxLeasedBytes || at === 0,
+    );
+    const deliveries = fitting.map((row) => {
       const firstAt = row.first_at || now;
       this.#run(
         `UPDATE pending SET state = ${leased}, attempts = attempts + 1, first_at = ? WHERE consumer = ? AND position = ?`,
@@ -175,14 +187,17 @@ export class Store {
     });
     const before = consumer.cursor;
     let scanned = 0;
-    while (deliveries.length < max && consumer.held < maxHeld && scanned < maxScanned) {
+    const hasRoom = () =>
+      deliveries.length < max && bytes < maxLeasedBytes && consumer.held < maxHeld;
+    while (hasRoom() && scanned < maxScanned) {
       const wanted = Math.min(max - deliveries.length + 8, 256);
       const rows = this.#after(consumer, wanted);
       for (const row of rows) {
-        if (deliveries.length >= max || consumer.held >= maxHeld) break;
+        if (!hasRoom()) break;
         consumer.cursor = row.position;
         const delivery = this.#take(consumer, row, now);
         if (delivery) deliveries.push(delivery);
+        if (delivery) bytes += row.body.length;
       }
       scanned += rows.length;
       if (rows.length < wanted) {
@@ -569,10 +584,12 @@ export class Store {
   }
 }
 
-function consumerOf(id: number, name: string, { subjects, filter, orderBy }: WireOptions) {
+function consumerOf(id: number, name: string, text: string) {
+  const { subjects, filter, orderBy } = JSON.parse(text) as WireOptions;
   return {
     id,
     name,
+    text,
     subjects: subjects === "all" ? subjects : new Set(subjects),
     hashes: subjects === "all" ? [] : [...new Set(subjects.map(hashOf))],
     filter: filter === undefined ? undefined : (JSON.parse(filter) as Filter),

@@ -221,8 +221,10 @@ export function conformance(driver: Driver): void {
       const { queue, consumer } = await withConsumer();
       await queue.append([message("a", "1")]);
       await take(consumer, 1);
+      expect((await (await queue.find("c"))?.state())?.inFlight).toBe(1);
       await queue.removeConsumer("c");
       expect(await queue.consumerNames()).toEqual([]);
+      expect(await queue.find("c")).toBeUndefined();
       const again = await queue.consumer("c", { subjects: ["a"] });
       expect(await isIdle(again)).toBe(true);
       await queue.close();
