@@ -2,7 +2,15 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { buildWeb, type Dashboard, type DashboardOptions, startDashboard } from "@spry/dashboard";
+import {
+  buildWeb,
+  type Dashboard,
+  type DashboardOptions,
+  readWeb,
+  startDashboard,
+  type WebFiles,
+} from "@spry/dashboard";
+import { packagedProgram } from "../programs.ts";
 import { type ClusterConfig, httpsTransport, type Logger, type Transport } from "@spry/kube";
 import { version } from "../version.ts";
 import { writeAtomically } from "./data-dir.ts";
@@ -32,6 +40,12 @@ const keyName = "dashboard-key";
 /** Next to the bundles of the programs (bin/programs.mjs). */
 const webCache = path.resolve(import.meta.dirname, "../../../../node_modules/.cache/spry");
 
+/** Of a package, those that were made with it. */
+function webFiles(): Promise<WebFiles> {
+  const made = packagedProgram("web");
+  return made === undefined ? buildWeb(webCache) : Promise.resolve(readWeb(made));
+}
+
 export async function openDashboard(options: OpenDashboardOptions): Promise<Dashboard> {
   const { dataDir, port, orFree, apiServer, asOwner, ...rest } = options;
   const start = (port: number) =>
@@ -43,7 +57,7 @@ export async function openDashboard(options: OpenDashboardOptions): Promise<Dash
         withToken: lazily(() => httpsTransport({ ...apiServer, namespace: "default" })),
         asOwner,
       },
-      web: () => buildWeb(webCache),
+      web: webFiles,
       version,
     } satisfies DashboardOptions);
   return start(port).catch((error: unknown) => {

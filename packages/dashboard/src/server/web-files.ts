@@ -43,7 +43,8 @@ export async function buildWeb(cache: string): Promise<WebFiles> {
   }
 }
 
-function filesIn(folder: string): WebFiles {
+/** The same of a folder in which they have been bundled before. */
+export function filesIn(folder: string): WebFiles {
   const files = readdirSync(folder).map((name): [string, WebFile] => [
     name.replace(/\.gz$/, ""),
     {
