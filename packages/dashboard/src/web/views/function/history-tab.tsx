@@ -19,7 +19,7 @@ import { yamlOf } from "../../state/yaml.ts";
 import { Age, Dialog, Empty, State } from "../../ui/basics.tsx";
 import { Diff } from "../../ui/diff.tsx";
 import { toast } from "../../ui/toasts.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** What was deployed, the way back to it, and which version gets which share of the requests. */
 export function HistoryTab({ fn }: TabProps) {
@@ -62,7 +62,7 @@ export function HistoryTab({ fn }: TabProps) {
   };
   return (
     <div class="stack loose">
-      <div class="panel scroll-x">
+      <div class="panel scroll-x" tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -71,7 +71,7 @@ export function HistoryTab({ fn }: TabProps) {
               <th>Who</th>
               <th>Source</th>
               <th>Serves</th>
-              <th />
+              <td />
             </tr>
           </thead>
           <tbody>
