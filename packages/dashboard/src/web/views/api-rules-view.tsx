@@ -29,7 +29,7 @@ export function ApiRulesView() {
   const expose = may(namespace ?? "default", "create", "apirules", "gateway.kyma-project.io") && (
     <button type="button" class="primary" onClick={() => setExposing(true)}>
       <Icon name="plus" />
-      Expose a Function
+      Expose<span class="not-phone"> a Function</span>
     </button>
   );
   const remove = async (rule: ApiRule) => {
