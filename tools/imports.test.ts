@@ -58,6 +58,13 @@ const table: Record<string, Room> = {
         "paths and origins may be regular expressions of users: the original's syntax, and linear time",
     },
   },
+  // Delivery is the gateway's attempt: docs/adr/0022.
+  "packages/eventing": {
+    rooms: ["@spry/kube", "@spry/function", "@spry/gateway", "@spry/queue"],
+    dependencies: {},
+  },
+  // Loggers and clocks. What keeps messages knows nothing of events.
+  "packages/queue": { rooms: ["@spry/kube"], dependencies: {} },
   "packages/serving": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
   "packages/dashboard": {
     rooms: ["@spry/kube", "@spry/function"],
@@ -93,7 +100,9 @@ const table: Record<string, Room> = {
       "@spry/controller",
       "@spry/dashboard",
       "@spry/exposure",
+      "@spry/eventing",
       "@spry/gateway",
+      "@spry/queue",
       "@spry/serving",
       "@spry/source",
       "@spry/runtime-nodejs",

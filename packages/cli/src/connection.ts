@@ -6,9 +6,17 @@ import {
   type ClusterConfig,
   loadKubeconfig,
   messageOf,
+  type Transport,
 } from "@spry/kube";
-import { gatewayExtension, gatewayTlsExtension, registryExtension } from "./platform/kubeconfig.ts";
+import {
+  eventsExtension,
+  gatewayExtension,
+  gatewayTlsExtension,
+  publisherExtension,
+  registryExtension,
+} from "./platform/kubeconfig.ts";
 import { UserError } from "./user-error.ts";
+import { startCommand } from "./shown-command.ts";
 
 export interface GlobalOptions {
   kubeconfig?: string;
@@ -25,6 +33,10 @@ export interface Connection {
   gatewayTls: URL | undefined;
   /** The same of the platform's own registry. */
   registry: URL | undefined;
+  /** Where events are published. */
+  publisher: URL | undefined;
+  /** Requests to the administration of events; undefined where it cannot be reached. */
+  events: Transport | undefined;
 }
 
 export async function connect(options: GlobalOptions): Promise<Connection> {
@@ -33,12 +45,16 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
     const { url } = (config.extensions?.[name] ?? {}) as { url?: string };
     return url ? new URL(url) : undefined;
   };
+  // With the same credentials: it asks the API server who they are.
+  const events = urlIn(eventsExtension);
   return {
     client: new KubeClient(reachable(httpsTransport(config), config.server)),
     namespace: options.namespace ?? config.namespace,
     gateway: urlIn(gatewayExtension),
     gatewayTls: urlIn(gatewayTlsExtension),
     registry: urlIn(registryExtension),
+    publisher: urlIn(publisherExtension),
+    events: events && httpsTransport({ ...config, server: events.origin }),
   };
 }
 
@@ -49,7 +65,7 @@ export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
   } catch (error) {
     throw new UserError(
       `no cluster to talk to: ${messageOf(error)}`,
-      "start one with `npm start`, or name a kubeconfig with --kubeconfig",
+      `start one with \`${startCommand()}\`, or name a kubeconfig with --kubeconfig`,
       { cause: undefined },
     );
   }
@@ -71,7 +87,7 @@ function reachable(transport: KubeClient["transport"], server: string): KubeClie
       if (request.signal.aborted) throw error;
       throw new UserError(
         `the API server ${server} cannot be reached: ${messageOf(error)}`,
-        "is the platform running? `npm start` starts it",
+        `is the platform running? \`${startCommand()}\` starts it`,
       );
     }
   };

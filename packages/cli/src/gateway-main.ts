@@ -2,6 +2,7 @@
 import { closeSync, writeSync } from "node:fs";
 import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
+import { eventingVariable, startGatewayEventing } from "./gateway-eventing.ts";
 import { createLogger } from "./logger.ts";
 import { countsTokenVariable, readCountsToken } from "./platform/counts-token.ts";
 import { systemNamespace } from "./platform/system-objects.ts";
@@ -38,14 +39,25 @@ try {
     ...(https === "" ? {} : { https: { port: Number(https), orFree: orFree !== undefined } }),
   });
   const admin = await gateway.listenAdmin({ host, port: 0 });
+  const eventingSettings = process.env[eventingVariable];
+  const eventing = eventingSettings
+    ? await startGatewayEventing(eventingSettings, client, log)
+    : undefined;
   await gateway.ready;
-  report(`ready ${server.port} ${admin.port} ${server.httpsPort ?? 0}`);
+  const ports = [
+    server.port,
+    admin.port,
+    server.httpsPort ?? 0,
+    eventing?.publisherPort ?? 0,
+    eventing?.adminPort ?? 0,
+  ];
+  report(`ready ${ports.join(" ")}`);
   let stopping = false;
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     process.on(name, () => {
       if (stopping) process.exit(1);
       stopping = true;
-      void server.close().then(() => process.exit(0));
+      void Promise.all([server.close(), eventing?.close()]).then(() => process.exit(0));
     });
   }
 } catch (error) {

@@ -100,3 +100,5 @@ export {
 export * from "./knative/browser.ts";
 /** Exposure: APIRules and Gateways, and the routes that follow from them. */
 export * from "./exposure/browser.ts";
+/** Which events a Service gets. */
+export * from "./eventing/browser.ts";

@@ -15,6 +15,7 @@ import {
 } from "./core-schemas.ts";
 import { conditionTypes, healthConditionTypes } from "./conditions.ts";
 import { reservedEnvNames } from "./environment.ts";
+import { described } from "./field-descriptions.ts";
 import { labelPrefix } from "./labels.ts";
 import { presets, type PresetKind } from "./presets.ts";
 import { retiredRuntimes, runtimes } from "./runtimes.ts";
@@ -60,7 +61,7 @@ export function functionCrd(): CustomResourceDefinition {
             },
           },
           additionalPrinterColumns: [...printerColumns(), coldStartColumn],
-          schema: { openAPIV3Schema: functionSchema() } as VersionSchema,
+          schema: { openAPIV3Schema: described(functionSchema()) } as VersionSchema,
         },
         {
           name: functionsV1alpha1.version,

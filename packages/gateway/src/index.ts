@@ -3,3 +3,11 @@ export { createGateway, type Gateway, type GatewayOptions, type ListenOptions } 
 export { type ExposureOptions } from "./exposure/exposure.ts";
 export { type InsideOptions } from "./inside/entrances.ts";
 export { type Listening } from "./http/listening.ts";
+export {
+  Deliverer,
+  type DelivererOptions,
+  type DeliveryFailure,
+  type DeliveryRequest,
+  type DeliveryResponse,
+  type DeliveryResult,
+} from "./delivery/deliverer.ts";

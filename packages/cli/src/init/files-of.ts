@@ -1,5 +1,6 @@
 import { type Runtime, type Template } from "@spry/function";
 import { configName, configSchema, schemaName } from "../project/schema.ts";
+import { spryCommand } from "../shown-command.ts";
 
 /** The files of a new directory, by their paths. */
 export function filesOf(
@@ -90,7 +91,7 @@ function launch({ language }: Runtime): string {
     name: "spry dev",
     type: "node-terminal",
     request: "launch",
-    command: "npx spry dev --inspect",
+    command: spryCommand("dev --inspect"),
     cwd: "${workspaceFolder}",
   };
   return `${JSON.stringify({ version: "0.2.0", configurations: [connect, start] }, null, 2)}\n`;

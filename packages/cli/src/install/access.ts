@@ -3,7 +3,11 @@ import { validatingConfigurationName } from "@spry/exposure";
 import { apiRules, functions, istioGateways, knative } from "@spry/function";
 import { serverlesses } from "@spry/controller";
 import { servingCrds, servingWebhookNames } from "@spry/serving";
+import { eventingRoles, subscriptionRules } from "./eventing.ts";
 import { type InstalledObject, object } from "./parts.ts";
+import { rule, type Rule } from "./rule.ts";
+
+export { rule, type Rule } from "./rule.ts";
 
 const rbac = "rbac.authorization.k8s.io/v1";
 const group = "rbac.authorization.k8s.io";
@@ -12,19 +16,6 @@ export const controllerAccount = "serverless-controller";
 
 const reading = ["get", "list", "watch"];
 const writing = ["create", "delete", "deletecollection", "patch", "update"];
-
-export interface Rule {
-  apiGroups: string[];
-  resources: string[];
-  verbs: string[];
-  resourceNames?: string[];
-}
-
-export const rule = (apiGroup: string, resources: string[], ...verbs: string[]): Rule => ({
-  apiGroups: [apiGroup],
-  resources,
-  verbs,
-});
 
 const servingKinds = Object.values(knative).map(({ plural }) => plural);
 const webhookKinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
@@ -52,9 +43,8 @@ export const onDemandRules: Rule[] = [
     ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get", "patch"),
     resourceNames: servingCrds().map(({ metadata }) => metadata.name ?? ""),
   },
-  rule("admissionregistration.k8s.io", webhookKinds, "create"),
   {
-    ...rule("admissionregistration.k8s.io", webhookKinds, "patch", "delete"),
+    ...rule("admissionregistration.k8s.io", webhookKinds, "patch"),
     resourceNames: Object.values(servingWebhookNames),
   },
 ];
@@ -112,6 +102,7 @@ export const clusterRules: Rule[] = [
     ],
   },
   ...onDemandRules,
+  ...subscriptionRules,
 ];
 
 /** In Spry's own namespace. */
@@ -178,6 +169,7 @@ export function aggregatedRoles(): InstalledObject[] {
     ),
     role("kyma-apirules-view", all, [rule(apiRules.group, ruleParts, ...reading)]),
     role("kyma-apirules-edit", [toEdit, toAdmin], [rule(apiRules.group, ["apirules"], ...writing)]),
+    ...eventingRoles(),
     role("kyma-serverless-view", all, [rule(serverlesses.group, serverlessParts, ...reading)]),
     // It configures the platform for everybody: administrators bind it, in the platform's namespace.
     role("kyma-serverless-edit", [], [rule(serverlesses.group, ["serverlesses"], ...writing)]),

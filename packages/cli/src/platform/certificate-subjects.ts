@@ -3,6 +3,7 @@ export const subjects = {
   apiServer: { commonName: "kube-apiserver", organisations: [] },
   webhook: { commonName: "serverless-webhook.kyma-system.svc", organisations: [] },
   admin: { commonName: "admin", organisations: ["system:masters"] },
+  events: { commonName: "eventing-publisher-proxy.kyma-system.svc", organisations: [] },
   gateway: { commonName: "spry:gateway", organisations: ["spry:system"] },
 } satisfies Record<string, Subject>;
 

@@ -11,6 +11,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
+import { certificatesProgram } from "../programs.ts";
 import { certificateNames, type CertificateName, subjects } from "./certificate-subjects.ts";
 
 export interface KeyPair {
@@ -25,6 +26,8 @@ export interface Certificates {
   ca: string;
   apiServer: KeyPair;
   webhook: KeyPair;
+  /** Of the administration of events. */
+  events: KeyPair;
   /** A member of `system:masters`: what `kubeconfig` holds. */
   admin: KeyPair;
   /** Of nobody's group but its own: see identities.ts. */
@@ -39,9 +42,9 @@ const maxAttempts = 3;
 export async function ensureCertificates(dir: string): Promise<Certificates> {
   for (let attempt = 1; !isComplete(dir); attempt++) {
     if (attempt > maxAttempts) throw new Error(`the certificates in ${dir} do not fit together`);
-    const issuer = path.join(import.meta.dirname, "issue-certificates.ts");
+    const args = [certificatesProgram(), dir];
     try {
-      await promisify(execFile)(process.execPath, [issuer, dir], { timeout: 60_000 });
+      await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
     } catch (error) {
       throw new Error(`issuing certificates in ${dir}`, { cause: error });
     }
@@ -54,6 +57,7 @@ export async function ensureCertificates(dir: string): Promise<Certificates> {
     ca: readFileSync(path.join(dir, "ca.crt"), "utf8"),
     apiServer: pair("apiServer"),
     webhook: pair("webhook"),
+    events: pair("events"),
     admin: pair("admin"),
     gateway: pair("gateway"),
   };

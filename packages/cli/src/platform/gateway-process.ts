@@ -11,6 +11,7 @@ import { closeSync, openSync } from "node:fs";
 import path from "node:path";
 import { type Readable } from "node:stream";
 import { type Logger } from "@spry/kube";
+import { type EventingSettings, eventingVariable } from "../gateway-eventing.ts";
 import { gatewayProgram, nodeOptions } from "../programs.ts";
 import { UserError } from "../user-error.ts";
 import { countsTokenVariable } from "./counts-token.ts";
@@ -28,6 +29,8 @@ export interface GatewayOptions {
   port: number;
   /** The same for HTTPS; `orFree`: another one will do if it is taken. */
   https?: { port: number; orFree: boolean };
+  /** Events, in the same process. */
+  eventing?: EventingSettings;
   /** Addresses and blocks at which it listens for callers among the Pods (ADR 0018). */
   callerAddresses: readonly string[];
   /** Changes whenever a running gateway no longer fits: version, API server's address. */
@@ -38,6 +41,10 @@ export interface GatewayOptions {
 export interface GatewayProcess {
   readonly port: number;
   readonly httpsPort: number;
+  /** At which events are published. */
+  readonly publisherPort: number;
+  /** Of the administration of events. */
+  readonly eventsPort: number;
   /** Of `/metrics`, `/healthz` and `/readyz`; another one after the gateway ended unexpectedly. */
   readonly adminPort: number;
   /** Ends the gateway after the requests under way, or after a few seconds. */
@@ -47,6 +54,8 @@ export interface GatewayProcess {
 interface Ports {
   port: number;
   httpsPort: number;
+  publisherPort: number;
+  eventsPort: number;
   adminPort: number;
 }
 
@@ -65,15 +74,15 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   const stateFile = path.join(options.dataDir, stateName);
   let stopping = false;
   let running = (await adopt(stateFile, options)) ?? (await start(stateFile, options));
-  const { port, httpsPort } = running;
-  const https = { port: httpsPort, orFree: false };
+  const { port, httpsPort, publisherPort, eventsPort } = running;
+  const same = samePorts(options, running);
   // A gateway that was adopted is nobody's child: looking is the only way to learn of its end.
   const watch = setInterval(() => {
     if (stopping || isAlive(running)) return;
     options.log.error({ pid: running.pid }, "the gateway ended unexpectedly, starting it again");
     stopping = true;
     setTimeout(() => {
-      start(stateFile, { ...options, port, https })
+      start(stateFile, { ...options, ...same })
         .then((next) => (running = next))
         .catch((error: unknown) => options.log.error({ error }, "starting the gateway again"))
         .finally(() => (stopping = false));
@@ -83,6 +92,8 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   return {
     port,
     httpsPort,
+    publisherPort,
+    eventsPort,
     get adminPort() {
       return running.adminPort;
     },
@@ -94,15 +105,30 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   };
 }
 
+/** One that is started again is found where the one before it was. */
+function samePorts({ eventing }: GatewayOptions, ports: Ports) {
+  const { port, httpsPort, publisherPort, eventsPort } = ports;
+  return {
+    port,
+    https: { port: httpsPort, orFree: false },
+    ...(eventing && {
+      eventing: { ...eventing, port: publisherPort, orFree: false, adminPort: eventsPort },
+    }),
+  };
+}
+
 async function adopt(stateFile: string, options: GatewayOptions): Promise<Running | undefined> {
   const running = readJson<Running>(stateFile);
   if (!running || !isAlive(running)) return undefined;
   const fits = running.fingerprint === options.fingerprint && running.adminPort > 0;
-  const { port, https } = options;
+  const { port, https, eventing } = options;
   const isPort = port === 0 || port === running.port;
   const isHttpsPort =
     !https || https.orFree || https.port === 0 || https.port === running.httpsPort;
-  if (fits && isPort && isHttpsPort && running.httpsPort > 0) return running;
+  const isPublisherPort =
+    !eventing || eventing.orFree || [0, running.publisherPort].includes(eventing.port);
+  const hasAll = running.httpsPort > 0 && (!eventing || running.publisherPort > 0);
+  if (fits && isPort && isHttpsPort && isPublisherPort && hasAll) return running;
   await end(running);
   return undefined;
 }
@@ -125,6 +151,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
       PATH: process.env["PATH"],
       NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
       [countsTokenVariable]: options.countsTokenFile,
+      ...(options.eventing && { [eventingVariable]: JSON.stringify(options.eventing) }),
     },
   });
   closeSync(log);
@@ -135,7 +162,14 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
     writeAtomically(stateFile, JSON.stringify(running), 0o600);
     return running;
   };
-  const starting = write({ ...record, port: 0, httpsPort: 0, adminPort: 0 });
+  const starting = write({
+    ...record,
+    port: 0,
+    httpsPort: 0,
+    publisherPort: 0,
+    eventsPort: 0,
+    adminPort: 0,
+  });
   try {
     return write({ ...record, ...(await reportedPorts(child.stdio[3] as Readable, options)) });
   } catch (error) {
@@ -144,7 +178,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
   }
 }
 
-/** The child says `ready <port> <admin port> <port of HTTPS>` or `error <message>` on descriptor 3. */
+/** The child says `ready <port> <admin port> <port of HTTPS> <publisher's> <port of its administration>` or `error <message>` on descriptor 3. */
 function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -157,8 +191,9 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
       if (!text.includes("\n")) return;
       clearTimeout(timer);
       const [word, ...rest] = text.trim().split(" ");
-      const [port = 0, adminPort = 0, httpsPort = 0] = rest.map(Number);
-      if (word === "ready") resolve({ port, adminPort, httpsPort });
+      const [port = 0, adminPort = 0, httpsPort = 0, ...events] = rest.map(Number);
+      const [publisherPort = 0, eventsPort = 0] = events;
+      if (word === "ready") resolve({ port, adminPort, httpsPort, publisherPort, eventsPort });
       else fail(rest.join(" "));
       pipe.destroy();
     });

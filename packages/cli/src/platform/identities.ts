@@ -4,6 +4,7 @@
  * what kube-controller-manager is on a cluster.
  */
 import { clusterRules, namespaceRules, rule, type Rule } from "../install/access.ts";
+import { eventingRules } from "../install/eventing.ts";
 import { gatewayExposureRules, gatewayNamespaceRules, gatewayRules } from "../install/gateway.ts";
 import { type InstalledObject, object } from "../install/parts.ts";
 import { registryRules } from "../install/registry.ts";
@@ -28,7 +29,7 @@ export const nodeName = "spry";
 export const gatewayIdentity: Identity = {
   name: subjects.gateway.commonName,
   groups: subjects.gateway.organisations,
-  rules: [...gatewayRules, ...gatewayExposureRules],
+  rules: [...gatewayRules, ...gatewayExposureRules, ...eventingRules],
   ownRules: gatewayNamespaceRules,
 };
 

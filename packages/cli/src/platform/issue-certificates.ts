@@ -27,6 +27,7 @@ const serverNames: Partial<Record<CertificateName, Names>> = {
     { type: "dns", value: "kubernetes.default.svc.cluster.local" },
     { type: "ip", value: "10.96.0.1" },
   ],
+  events: [...loopback, { type: "dns", value: subjects.events.commonName }],
   webhook: [...loopback, { type: "dns", value: subjects.webhook.commonName }],
 };
 

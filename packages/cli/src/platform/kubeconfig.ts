@@ -15,11 +15,15 @@ export function kubeconfigFor(options: {
   gateway?: string;
   gatewayTls?: string;
   registry?: string;
+  publisher?: string;
+  events?: string;
 }): string {
   const extensions = [
     { name: gatewayExtension, url: options.gateway },
     { name: gatewayTlsExtension, url: options.gatewayTls },
     { name: registryExtension, url: options.registry },
+    { name: publisherExtension, url: options.publisher },
+    { name: eventsExtension, url: options.events },
   ].flatMap(({ name, url }) => (url === undefined ? [] : [{ name, extension: { url } }]));
   const cluster = {
     server: options.server,
@@ -45,5 +49,8 @@ export function kubeconfigFor(options: {
 export const gatewayExtension = "spry.io/gateway";
 /** The URL of its port for HTTPS. */
 export const gatewayTlsExtension = "spry.io/gateway-tls";
+/** Where events are published, and the administration of events. */
+export const publisherExtension = "spry.io/publisher";
+export const eventsExtension = "spry.io/events";
 /** The URL at which this machine reaches the platform's registry. */
 export const registryExtension = "spry.io/registry";

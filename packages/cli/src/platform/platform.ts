@@ -18,11 +18,13 @@ import {
   startServerlessController,
   watchConfiguration,
 } from "@spry/controller";
+import { startSubscriptions } from "@spry/eventing";
 import { startExposure } from "@spry/exposure";
 import { RegistryClient } from "@spry/image";
 import {
   KubeClient,
   measuredTransport,
+  messageOf,
   prometheusMetrics,
   resources,
   type Transport,
@@ -62,10 +64,13 @@ import { createServingWebhooks } from "../serving-webhooks.ts";
 import { ensureSystemImages } from "./system-images.ts";
 import { applySystemObjects, systemNamespace } from "./system-objects.ts";
 import { ensureDefaultGateway } from "./default-gateway.ts";
+import { remarkEventingOwner } from "../eventing-remark.ts";
 import { remarkDefinitionOwner } from "../exposure-remark.ts";
+import { announcePublisher } from "./publisher-service.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
 import { startWebhookServer } from "./webhook-server.ts";
+import { spryCommand, startCommand } from "../shown-command.ts";
 
 export interface PlatformOptions {
   dataDir: DataDir;
@@ -73,6 +78,8 @@ export interface PlatformOptions {
   gatewayPort: number;
   /** Undefined: 8443, or a free one if that is taken. */
   httpsPort?: number | undefined;
+  /** Undefined: 8082, or a free one if that is taken. */
+  publisherPort?: number | undefined;
   webhookPort: number;
   registryPort: number;
   /** Undefined: 8081, or a free one if that is taken. */
@@ -90,6 +97,10 @@ export interface Endpoints {
   /** HTTPS, of hosts of APIRules. */
   gatewayTls: string;
   registry: string;
+  /** CloudEvents are published by `POST <URL>/publish`. */
+  publisher: string;
+  /** Dead letters, calls and replay: docs/rooms/eventing.md. */
+  events: string;
   /** Git servers send pushes to `<URL>/git/<namespace>`. */
   webhooks: string;
   /** `<URL>/metrics` of the controllers, `/healthz`, `/readyz`; and the same of the gateway. */
@@ -114,6 +125,7 @@ const host = "127.0.0.1";
 /** As the kubeconfig's certificate says, and what authentication adds. */
 const ownerGroups = [...subjects.admin.organisations, "system:authenticated"];
 const defaultHttpsPort = 8443;
+const defaultPublisherPort = 8082;
 /** The host in image names: it stays the same when the registry's port changes. */
 const pullAddress = "registry.spry.localhost";
 
@@ -200,7 +212,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       0o600,
     );
     const counts = ensureCountsToken(dataDir.root);
-    const { httpsPort } = options;
+    const { httpsPort, publisherPort } = options;
     const startGateway = async () => {
       await applySystemObjects(client);
       const process = await occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
@@ -212,12 +224,21 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
           host,
           port,
           https: { port: httpsPort ?? defaultHttpsPort, orFree: httpsPort === undefined },
+          eventing: {
+            directory: path.join(dataDir.root, "events"),
+            host,
+            port: publisherPort ?? defaultPublisherPort,
+            orFree: publisherPort === undefined,
+            adminPort: 0,
+            pki: dataDir.pki,
+          },
           callerAddresses: callerAddresses(sandbox),
           fingerprint: [
             version,
             apiServer,
             hashOf(certificates.gateway.cert),
             hashOf(counts.token),
+            hashOf(certificates.events.cert),
             sandbox.hostAddress,
           ].join(" "),
           log,
@@ -236,6 +257,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       },
     );
     const [gateway, images] = await settled(startGateway(), imagesMade);
+    await sandbox.offer(gateway.publisherPort);
+    await announcePublisher(client, { address: sandbox.hostAddress, port: gateway.publisherPort });
 
     const metrics = prometheusMetrics();
     let isReady = false;
@@ -305,13 +328,24 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log: log.child({ room: "exposure" }),
         signal: running.signal,
       }),
+      startSubscriptions({
+        client: controllerClient,
+        onOwner: (owner) => remarkEventingOwner(remarks, owner),
+        log: log.child({ room: "eventing" }),
+        signal: running.signal,
+      }),
       keepServing({
         client: controllerClient,
         gateways: () => [`http://${host}:${gateway.adminPort}`],
         countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
-        onOwnership: (ownership) => remarkOwnership(remarks, ownership),
+        onOwnership(ownership) {
+          remarkOwnership(remarks, ownership);
+          webhook.configureServing().catch((error: unknown) => {
+            log.error({ error: messageOf(error) }, "configuring the webhooks of Knative Serving");
+          });
+        },
         log: log.child({ room: "serving" }),
         signal: running.signal,
       }),
@@ -366,6 +400,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       gateway: `http://localhost:${gateway.port}`,
       gatewayTls: `https://localhost:${gateway.httpsPort}`,
       registry: registryUrl,
+      publisher: `http://${host}:${gateway.publisherPort}`,
+      events: `https://${host}:${gateway.eventsPort}`,
       webhooks: `http://${host}:${pushes.port}`,
       metrics: `http://${host}:${status.port}`,
       gatewayMetrics: `http://${host}:${gateway.adminPort}`,
@@ -381,6 +417,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         gateway: endpoints.gateway,
         gatewayTls: endpoints.gatewayTls,
         registry: endpoints.registry,
+        publisher: endpoints.publisher,
+        events: endpoints.events,
       }),
       0o600,
     );
@@ -403,7 +441,7 @@ async function openApiServer(
   dataDir: DataDir,
   options: Omit<ApiServerOptions, "dataDir">,
 ): Promise<ApiServer> {
-  const wayOut = `put a backup in its place with \`npx spry restore --force --data-dir ${dataDir.root} FILE\`, or start with another directory`;
+  const wayOut = `put a backup in its place with \`${spryCommand(`restore --force --data-dir ${dataDir.root} FILE`)}\`, or start with another directory`;
   const isLost = existsSync(dataDir.kubeconfig) && !existsSync(path.join(dataDir.api, "state.db"));
   if (isLost) throw new UserError(`the store ${dataDir.api}/state.db is missing`, wayOut);
   try {
@@ -438,7 +476,7 @@ async function occupying<T>(
     if (code === "EADDRINUSE" || /EADDRINUSE/.test(String(error))) {
       throw new UserError(
         `port ${port} for the ${what} is in use by another program`,
-        `stop that program, or choose another port: npm start -- ${flag} ${port + 1} (0 takes any free one)`,
+        `stop that program, or choose another port: ${startCommand(`${flag} ${port + 1}`)} (0 takes any free one)`,
       );
     }
     if (code === "EACCES") {

@@ -5,7 +5,9 @@ import {
   type ControllerConfig,
   conversionConfiguration,
   createAdmission,
+  webhookClientConfig,
 } from "@spry/controller";
+import { ensureEventingDefinitions, eventingWebhooks } from "@spry/eventing";
 import { ensureDefinitions, exposureWebhooks } from "@spry/exposure";
 import { type KubeClient, resources } from "@spry/kube";
 import { listening } from "../listening.ts";
@@ -24,7 +26,12 @@ export async function startWebhookServer(options: {
   certificate: KeyPair;
   /** PEM of the authority that signed the certificate. */
   ca: string;
-}): Promise<{ use(config: ControllerConfig): void; close(): Promise<void> }> {
+}): Promise<{
+  use(config: ControllerConfig): void;
+  /** Whose Knative Serving is has changed. */
+  configureServing(): Promise<void>;
+  close(): Promise<void>;
+}> {
   let admission = createAdmission(options.config, options.client);
   const server = createServer(
     options.certificate,
@@ -32,14 +39,21 @@ export async function startWebhookServer(options: {
       (request) =>
         options.serving.answers(request) ??
         exposureWebhooks.answers(request) ??
+        eventingWebhooks.answers(request) ??
         admission.fetch(request),
     ),
   );
   server.keepAliveTimeout = 120_000;
   const listener = await listening(server, { host: options.host, port: 0 });
-  await configure(options.administrator, `https://${options.host}:${listener.port}`, options.ca);
+  const url = `https://${options.host}:${listener.port}`;
+  await configure(options.administrator, url, options.ca);
   return {
     use: (config) => (admission = createAdmission(config, options.client)),
+    configureServing: () =>
+      configureServingWebhooks(options.administrator, {
+        caBundle: Buffer.from(options.ca).toString("base64"),
+        url,
+      }),
     close: () => listener.close(),
   };
 }
@@ -59,4 +73,5 @@ async function configure(client: KubeClient, url: string, ca: string): Promise<v
     fieldManager: "spry-webhooks",
   });
   await ensureDefinitions(client, { caBundle, url });
+  await ensureEventingDefinitions(client, (path) => webhookClientConfig({ caBundle, url }, path));
 }

@@ -25,15 +25,21 @@ interface Target extends Route {
 export class ServiceTargets {
   readonly #slices: Informer<EndpointSlice>;
   readonly #options: ServiceTargetsOptions;
+  readonly #serviceOf: (slice: EndpointSlice) => ObjectKey[];
   /** By the Service's key, and then by port. */
   readonly #targets = new Map<ObjectKey, Map<number, Target>>();
   #services: Informer<Service> | undefined;
   #unlisten = () => {};
 
-  /** `slices` is indexed by `service`. */
-  constructor(slices: Informer<EndpointSlice>, options: ServiceTargetsOptions) {
+  /** `slices` is indexed by `service`, which `serviceOf` says. */
+  constructor(
+    slices: Informer<EndpointSlice>,
+    options: ServiceTargetsOptions,
+    serviceOf = serviceOfSlice,
+  ) {
     this.#slices = slices;
     this.#options = options;
+    this.#serviceOf = serviceOf;
     slices.onChange((change) => this.#slicesChanged(change));
   }
 
@@ -50,6 +56,11 @@ export class ServiceTargets {
     const known = this.#targets.get(key)?.get(port);
     if (known || !this.#services?.get(key)) return known;
     return this.#create(key, port);
+  }
+
+  /** Whether something leads to a port of the Service. */
+  has(service: ObjectKey): boolean {
+    return this.#targets.has(service);
   }
 
   close(): void {
@@ -85,8 +96,9 @@ export class ServiceTargets {
   }
 
   #slicesChanged(change: Change<EndpointSlice>): void {
-    const before = change.type === "updated" ? serviceOfSlice(change.previous) : [];
-    for (const key of new Set([...before, ...serviceOfSlice(change.object)])) this.#refresh(key);
+    const serviceOf = this.#serviceOf;
+    const before = change.type === "updated" ? serviceOf(change.previous) : [];
+    for (const key of new Set([...before, ...serviceOf(change.object)])) this.#refresh(key);
   }
 
   #refresh(key: ObjectKey): void {

@@ -6,7 +6,11 @@ const managedByLabel = "endpointslice.kubernetes.io/managed-by";
 
 /** The Service of a slice that leads to Pods, as `namespace/service`, for an informer's index. */
 export function serviceOfSlice(slice: EndpointSlice): ObjectKey[] {
-  if (isGatewaySlice(slice)) return [];
+  return isGatewaySlice(slice) ? [] : serviceOfAnySlice(slice);
+}
+
+/** The same for callers inside, whom slices may lead to gateways, too. */
+export function serviceOfAnySlice(slice: EndpointSlice): ObjectKey[] {
   const name = slice.metadata.labels?.[serviceNameLabel];
   return name ? [`${slice.metadata.namespace}/${name}`] : [];
 }

@@ -1,0 +1,71 @@
+import { type GlobalOptions } from "../connection.ts";
+import { connectAdmin } from "../events/admin-client.ts";
+import { printable } from "../printable.ts";
+import { tableLines } from "../table.ts";
+import { UserError } from "../user-error.ts";
+
+interface Letter {
+  id: number;
+  buriedAt: string;
+  attempts: number;
+  reason: string;
+  message: string;
+  event: Record<string, unknown>;
+}
+
+const pathOf = (namespace: string, name: string) =>
+  `/v1/namespaces/${namespace}/subscriptions/${encodeURIComponent(name)}/deadletters`;
+
+export async function list(
+  name: string,
+  options: GlobalOptions & { output?: string },
+): Promise<void> {
+  const { ask, namespace } = await connectAdmin(options);
+  const letters: Letter[] = [];
+  let after: number | undefined = 0;
+  while (after !== undefined) {
+    const page: { items: Letter[]; next?: number } = await ask(
+      "GET",
+      `${pathOf(namespace, name)}?limit=500&after=${after}`,
+    );
+    letters.push(...page.items);
+    after = page.next;
+  }
+  if (options.output === "json") return console.log(JSON.stringify(letters, null, 2));
+  if (letters.length === 0) return console.log(`no dead letters of Subscription ${name}`);
+  const rows = letters.map(({ id, buriedAt, attempts, reason, message, event }) => [
+    String(id),
+    buriedAt,
+    String(attempts),
+    printable(String(event["type"])),
+    printable(String(event["id"])),
+    printable(`${reason}: ${message}`).slice(0, 120),
+  ]);
+  const head = ["ID", "SINCE", "ATTEMPTS", "TYPE", "EVENT", "WHY"];
+  for (const line of tableLines(head, rows)) console.log(line);
+}
+
+export async function show(name: string, id: string, options: GlobalOptions): Promise<void> {
+  if (!/^\d{1,15}$/.test(id)) throw new UserError(`${id} is not the id of a dead letter`);
+  const { ask, namespace } = await connectAdmin(options);
+  const letter = await ask<Letter>("GET", `${pathOf(namespace, name)}/${id}`);
+  console.log(JSON.stringify(letter, null, 2));
+}
+
+export async function move(
+  verb: "redrive" | "discard",
+  name: string,
+  ids: string[],
+  options: GlobalOptions & { all?: boolean },
+): Promise<void> {
+  if (ids.length > 0 === (options.all === true))
+    throw new UserError("say which dead letters", `spry dlq ${verb} ${name} 1 2, or --all`);
+  const { ask, namespace } = await connectAdmin(options);
+  const body = options.all ? { all: true } : { ids: ids.map(Number) };
+  const { count } = await ask<{ count: number }>(
+    "POST",
+    `${pathOf(namespace, name)}/${verb}`,
+    body,
+  );
+  console.log(`${count} ${verb === "redrive" ? "delivered again" : "discarded"}`);
+}

@@ -1,0 +1,79 @@
+/** Events in the gateway's process, on one machine. */
+import { readFileSync } from "node:fs";
+import { type Server } from "node:http";
+import { createServer } from "node:https";
+import path from "node:path";
+import { startEventing } from "@spry/eventing";
+import { type KubeClient, type Logger } from "@spry/kube";
+import { openSqliteQueue } from "@spry/queue";
+import { listening } from "./listening.ts";
+import { queueProgram } from "./programs.ts";
+
+/** What the platform passes on, as JSON in the environment. */
+export interface EventingSettings {
+  /** Where the queue is. */
+  directory: string;
+  host: string;
+  /** Of the publisher. */
+  port: number;
+  /** Another one will do if it is taken. */
+  orFree: boolean;
+  /** Of the administration; 0 is any. */
+  adminPort: number;
+  /** Where its certificate is, and the authority of its clients'. */
+  pki: string;
+}
+
+export const eventingVariable = "SPRY_EVENTING";
+
+export interface GatewayEventing {
+  readonly publisherPort: number;
+  readonly adminPort: number;
+  close(): Promise<void>;
+}
+
+export async function startGatewayEventing(
+  text: string,
+  client: KubeClient,
+  log: Logger,
+): Promise<GatewayEventing> {
+  const settings = JSON.parse(text) as EventingSettings;
+  const workerFile = queueProgram();
+  const eventing = startEventing({
+    client,
+    openQueue: () =>
+      openSqliteQueue({
+        directory: settings.directory,
+        log,
+        ...(workerFile === undefined ? {} : { workerFile }),
+      }),
+    log: log.child({ room: "eventing" }),
+  });
+  const publisher = await listenOrFree(eventing.publisher, settings);
+  const pem = (name: string) => readFileSync(path.join(settings.pki, name), "utf8");
+  const tls = { cert: pem("events.crt"), key: pem("events.key"), ca: pem("ca.crt") };
+  const adminServer = createServer(
+    { ...tls, minVersion: "TLSv1.2", requestCert: true, rejectUnauthorized: false },
+    eventing.admin,
+  );
+  const admin = await listening(adminServer, { host: settings.host, port: settings.adminPort });
+  return {
+    publisherPort: publisher.port,
+    adminPort: admin.port,
+    async close() {
+      await admin.close();
+      await publisher.close();
+      await eventing.close();
+    },
+  };
+}
+
+async function listenOrFree(server: Server, { host, port, orFree }: EventingSettings) {
+  try {
+    return await listening(server, { host, port });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (!orFree || code !== "EADDRINUSE") throw error;
+    return listening(server, { host, port: 0 });
+  }
+}

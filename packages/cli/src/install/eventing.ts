@@ -1,0 +1,64 @@
+/** Who may do what with Subscriptions and their events. */
+import { subscriptionsDefinition } from "@spry/eventing";
+import { subscriptions } from "@spry/function";
+import { type InstalledObject, object } from "./parts.ts";
+import { rule, type Rule } from "./rule.ts";
+
+const { group } = subscriptions;
+const rbac = "rbac.authorization.k8s.io/v1";
+
+/** The controller: definition and status. */
+export const subscriptionRules: Rule[] = [
+  {
+    ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get", "patch"),
+    resourceNames: [subscriptionsDefinition],
+  },
+  rule(group, ["subscriptions"], "list", "watch"),
+  rule(group, ["subscriptions/status"], "patch"),
+];
+
+/** What accepts and delivers events: on one machine the gateway. Whose the definition is decides whether it delivers. */
+export const eventingRules: Rule[] = [
+  {
+    ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get"),
+    resourceNames: [subscriptionsDefinition],
+  },
+  rule("", ["services"], "list", "watch"),
+  rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
+  rule(group, ["subscriptions"], "list", "watch"),
+  rule("", ["events"], "create", "patch"),
+  // Who asks for dead letters and calls, and whether they may have them.
+  rule("authentication.k8s.io", ["tokenreviews"], "create"),
+  rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
+];
+
+/** Users who may view or edit a namespace may view or edit its Subscriptions, dead letters and calls. */
+export function eventingRoles(): InstalledObject[] {
+  const targets = (...names: string[]) =>
+    Object.fromEntries(
+      names.map((name) => [`rbac.authorization.k8s.io/aggregate-to-${name}`, "true"]),
+    );
+  const reading = ["get", "list", "watch"];
+  const writing = ["create", "delete", "deletecollection", "patch", "update"];
+  return [
+    object(
+      rbac,
+      "ClusterRole",
+      { name: "kyma-subscriptions-view", labels: targets("view", "edit", "admin") },
+      { rules: [rule(group, ["subscriptions", "subscriptions/status"], ...reading)] },
+    ),
+    object(
+      rbac,
+      "ClusterRole",
+      { name: "kyma-subscriptions-edit", labels: targets("edit", "admin") },
+      {
+        rules: [
+          rule(group, ["subscriptions"], ...writing),
+          // Contents of events: not for those who may only look.
+          rule(group, ["subscriptions/deadletters", "calls"], "get", "list", "update", "delete"),
+          rule(group, ["subscriptions/replay"], "update"),
+        ],
+      },
+    ),
+  ];
+}

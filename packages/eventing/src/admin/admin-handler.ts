@@ -1,0 +1,130 @@
+import { type IncomingMessage, type RequestListener } from "node:http";
+import { type KubeClient, type Logger, messageOf } from "@spry/kube";
+import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
+import { type Access, callerOf, isAllowed } from "./caller.ts";
+import { Problem } from "./problem.ts";
+import { routes } from "./routes.ts";
+
+export interface AdminDeps {
+  client: KubeClient;
+  /** Undefined while there is none. */
+  queue: () => Queue | undefined;
+  log: Logger;
+}
+
+/** A request that has been routed, and is allowed. */
+export interface AdminRequest {
+  queue: Queue;
+  namespace: string;
+  name: string;
+  id: string;
+  query: URLSearchParams;
+  /** Of JSON; an empty object without one. */
+  body: Record<string, unknown>;
+  signal: AbortSignal;
+}
+
+export interface AdminRoute {
+  method: "GET" | "POST";
+  /** Groups `namespace`, `name` and `id`. */
+  path: RegExp;
+  verb: string;
+  resource: string;
+  /** Undefined is 204. */
+  handle(request: AdminRequest): Promise<unknown>;
+}
+
+const maxBodyBytes = 1024 * 1024;
+
+/** Administration of events over HTTPS: docs/rooms/eventing.md says what there is. */
+export function createAdminHandler(deps: AdminDeps): RequestListener {
+  return (request, response) => {
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    const send = (status: number, value?: unknown) => {
+      if (response.destroyed) return;
+      const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
+      response.writeHead(status, {
+        "content-type": "application/json",
+        "cache-control": "no-store",
+        ...challenge,
+      });
+      response.end(value === undefined ? undefined : `${JSON.stringify(value)}\n`);
+    };
+    answer(deps, request, gone.signal)
+      .then((value) => (value === undefined ? send(204) : send(200, value)))
+      .catch((error: unknown) => {
+        const status = statusOf(error);
+        if (status === 500) deps.log.error({ error: messageOf(error) }, "administration of events");
+        send(status, { message: status === 500 ? "internal error" : messageOf(error) });
+      });
+  };
+}
+
+function statusOf(error: unknown): number {
+  if (error instanceof Problem) return error.status;
+  if (error instanceof QueueFullError) return 507;
+  return error instanceof QueueUnavailableError ? 503 : 500;
+}
+
+async function answer(
+  { client, queue: current }: AdminDeps,
+  request: IncomingMessage,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { method = "GET", url = "/" } = request;
+  const { pathname, searchParams: query } = new URL(url, "http://admin");
+  const user = await callerOf(client, request);
+  if (!user)
+    throw new Problem(401, "who you are is not known: send a client certificate or a token");
+  const matching = routes.filter(({ path }) => path.test(pathname));
+  const route = matching.find((each) => each.method === method);
+  if (!route) {
+    if (matching.length > 0) throw new Problem(405, `${method} is not supported here`);
+    throw new Problem(404, "not found: docs/rooms/eventing.md lists the paths");
+  }
+  const { namespace, name, id = "" } = route.path.exec(pathname)?.groups ?? {};
+  const { verb, resource } = route;
+  const access: Access = {
+    verb,
+    resource,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(name === undefined ? {} : { name }),
+  };
+  if (!(await isAllowed(client, user, access))) {
+    const where = namespace === undefined ? "in the cluster" : `in namespace ${namespace}`;
+    throw new Problem(403, `${user.username} may not ${verb} ${resource} ${where}`);
+  }
+  const body = method === "POST" ? await bodyOf(request) : {};
+  const queue = current();
+  if (!queue) throw new Problem(503, "the queue is not open yet: retry later");
+  return route.handle({
+    queue,
+    namespace: namespace ?? "",
+    name: name ?? "",
+    id,
+    query,
+    body,
+    signal,
+  });
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBodyBytes)
+      throw new Problem(413, `the body has more than ${maxBodyBytes} bytes`);
+    chunks.push(chunk);
+  }
+  if (length === 0) return {};
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+  } catch {
+    // Said below.
+  }
+  throw new Problem(400, "the body is not a JSON object");
+}

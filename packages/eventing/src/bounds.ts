@@ -1,0 +1,18 @@
+/** What one request, event or Subscription may contain: generous for people, and a limit for what others have to keep. */
+export const bounds = {
+  /** As the original's `MAX_REQUEST_SIZE`; JetStream's messages have the same limit. */
+  eventBytes: 1024 ** 2,
+  batchBytes: 8 * 1024 ** 2,
+  batchEvents: 1_000,
+  /** Context attributes of one event, and what they come to. */
+  attributes: 64,
+  attributeBytes: 2_048,
+  allAttributeBytes: 24 * 1024,
+  /** Of id, source and type: they are parts of keys. */
+  nameLength: 500,
+  types: 1_000,
+  sinkLength: 2_048,
+  filters: 32,
+  inFlight: 1_000,
+  connections: 2_000,
+} as const;

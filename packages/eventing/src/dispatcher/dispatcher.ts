@@ -1,0 +1,180 @@
+import { type Subscription, subscriptions } from "@spry/function";
+import {
+  type Clock,
+  deepEqual,
+  EventRecorder,
+  type Informer,
+  type KubeClient,
+  keyOf,
+  type Logger,
+  messageOf,
+  type ObjectKey,
+  type Service,
+  sleep,
+} from "@spry/kube";
+import { type Queue } from "@spry/queue";
+import { type EventingMetrics } from "../metrics.ts";
+import { assess } from "../validation/assess.ts";
+import { type Plan } from "../validation/plan.ts";
+import {
+  consumerName,
+  consumerPrefix,
+  type Deliver,
+  SubscriptionWorker,
+  type Trouble,
+} from "./subscription-worker.ts";
+
+export interface DispatcherOptions {
+  client: KubeClient;
+  queue: Queue;
+  deliver: Deliver;
+  subscriptions: Informer<Subscription>;
+  services: Informer<Service>;
+  metrics: EventingMetrics;
+  clock: Clock;
+  log: Logger;
+}
+
+const measureMs = 30_000;
+const retryMs = 1_000;
+
+interface Running {
+  plan: Plan;
+  worker: SubscriptionWorker;
+}
+
+/** One worker for each Subscription that can be served, kept current by informers. */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #running = new Map<ObjectKey, Running>();
+  /** Changes of one Subscription happen one after the other. */
+  readonly #turns = new Map<ObjectKey, Promise<void>>();
+  readonly #recorder: EventRecorder;
+  readonly #unlisten: (() => void)[];
+  #isClosed = false;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    const { client, clock, log } = options;
+    this.#recorder = new EventRecorder({ client, component: "eventing", clock, log });
+    this.#unlisten = [
+      options.subscriptions.onChange(({ object }) => this.#refresh(keyOf(object))),
+      options.services.onChange(({ object }) => this.#serviceChanged(object)),
+    ];
+  }
+
+  /** Until the signal is aborted; then it waits for deliveries under way. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { subscriptions: cache, services, clock, log } = this.#options;
+    await Promise.race([
+      Promise.all([cache.synced, services.synced]),
+      new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true })),
+    ]);
+    while (!signal.aborted) {
+      try {
+        await this.#removeOrphans();
+        break;
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, "looking for what deleted Subscriptions have left");
+        await sleep(clock, retryMs, signal);
+      }
+    }
+    for (const subscription of cache.list()) this.#refresh(keyOf(subscription));
+    while (!signal.aborted) {
+      await this.#measure().catch(() => {});
+      await sleep(clock, measureMs, signal);
+    }
+    this.#isClosed = true;
+    for (const unlisten of this.#unlisten) unlisten();
+    await Promise.allSettled(this.#turns.values());
+    await Promise.all([...this.#running.values()].map(({ worker }) => worker.stop()));
+  }
+
+  /** A Subscription that was deleted while this did not run. */
+  async #removeOrphans(): Promise<void> {
+    const { queue, subscriptions: cache } = this.#options;
+    for (const name of await queue.consumerNames()) {
+      if (!name.startsWith(consumerPrefix)) continue;
+      const key = name.slice(consumerPrefix.length);
+      if (!cache.get(key)) await queue.removeConsumer(name);
+    }
+  }
+
+  #serviceChanged({ metadata }: Service): void {
+    const { namespace, name } = metadata;
+    for (const subscription of this.#options.subscriptions.list()) {
+      const isSink =
+        subscription.metadata.namespace === namespace &&
+        (subscription.spec.sink ?? "").includes(`//${name}.`);
+      if (isSink) this.#refresh(keyOf(subscription));
+    }
+  }
+
+  #refresh(key: ObjectKey): void {
+    const { subscriptions: cache, services, log } = this.#options;
+    // Without all of them, one would be taken for deleted.
+    if (this.#isClosed || !cache.hasSynced || !services.hasSynced) return;
+    const before = this.#turns.get(key) ?? Promise.resolve();
+    const turn = before
+      .then(() => this.#settle(key))
+      .catch((error: unknown) => {
+        log.warn(
+          { subscription: key, error: messageOf(error) },
+          "changing a Subscription, trying again",
+        );
+        this.#options.clock.after(retryMs, () => this.#refresh(key));
+      })
+      .finally(() => {
+        if (this.#turns.get(key) === turn) this.#turns.delete(key);
+      });
+    this.#turns.set(key, turn);
+  }
+
+  async #settle(key: ObjectKey): Promise<void> {
+    const { subscriptions: cache, services, queue, metrics } = this.#options;
+    if (this.#isClosed) return;
+    const subscription = cache.get(key);
+    const assessment = subscription && assess(subscription, (name) => services.get(name));
+    const plan = assessment && "plan" in assessment ? assessment.plan : undefined;
+    const running = this.#running.get(key);
+    if (plan && running && deepEqual(running.plan.consumer, plan.consumer)) {
+      running.plan = plan;
+      running.worker.use(plan);
+      return;
+    }
+    if (running) {
+      this.#running.delete(key);
+      await running.worker.stop();
+    }
+    if (plan) {
+      // Events from here on are its own, also while its sink does not work.
+      await queue.consumer(consumerName(key), plan.consumer);
+      const worker = new SubscriptionWorker(key, plan, {
+        ...this.#options,
+        onTrouble: (at, trouble) => this.#trouble(at, trouble),
+      });
+      this.#running.set(key, { plan, worker });
+    } else if (!subscription) {
+      await queue.removeConsumer(consumerName(key));
+      metrics.forget(key);
+    }
+  }
+
+  #trouble(key: ObjectKey, { reason, message }: Trouble): void {
+    const subscription = this.#options.subscriptions.get(key);
+    if (subscription)
+      this.#recorder.record(subscriptions, subscription, { type: "Warning", reason, message });
+  }
+
+  async #measure(): Promise<void> {
+    const { queue, metrics, clock } = this.#options;
+    metrics.bytes((await queue.state()).bytes);
+    for (const key of this.#running.keys()) {
+      const consumer = await queue.find(consumerName(key));
+      if (!consumer) continue;
+      const { waiting, dead, oldestAt } = await consumer.state();
+      const oldestSeconds = oldestAt === undefined ? 0 : (clock.now() - oldestAt) / 1000;
+      metrics.state(key, { waiting, dead, oldestSeconds });
+    }
+  }
+}

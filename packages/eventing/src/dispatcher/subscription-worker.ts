@@ -1,0 +1,195 @@
+import { type DeliveryRequest, type DeliveryResult } from "@spry/gateway";
+import { type Clock, type Logger, messageOf, type ObjectKey, sleep } from "@spry/kube";
+import { type Consumer, type Delivery, type Queue } from "@spry/queue";
+import { bounds } from "../bounds.ts";
+import { binaryHeaders } from "../events/http.ts";
+import { eventOf } from "../events/message.ts";
+import { type EventingMetrics } from "../metrics.ts";
+import { type Plan } from "../validation/plan.ts";
+
+export type Deliver = (request: DeliveryRequest) => Promise<DeliveryResult>;
+
+export interface WorkerDeps {
+  queue: Queue;
+  deliver: Deliver;
+  metrics: EventingMetrics;
+  clock: Clock;
+  log: Logger;
+  /** A delivery failed, or an event became a dead letter. */
+  onTrouble: (key: ObjectKey, trouble: Trouble) => void;
+}
+
+export interface Trouble {
+  reason: "DeliveryFailed" | "DeadLetter";
+  message: string;
+}
+
+/** What is read, and kept with a dead letter, of a sink's response. */
+const maxResponseBytes = 4 * 1024;
+const shownBytes = 500;
+const queueRetryMs = 1_000;
+/** Handed out to one Subscription at a time; more are taken when they have been handled. */
+const maxHeldBytes = 4 * bounds.eventBytes;
+
+/** Takes the events of one Subscription and sends them to its sink; what it waits for holds up no other one. */
+export class SubscriptionWorker {
+  readonly key: ObjectKey;
+  readonly #deps: WorkerDeps;
+  readonly #stop = new AbortController();
+  #plan: Plan;
+  #inFlight = 0;
+  #heldBytes = 0;
+  #freed = () => {};
+  readonly #ended: Promise<void>;
+
+  constructor(key: ObjectKey, plan: Plan, deps: WorkerDeps) {
+    this.key = key;
+    this.#plan = plan;
+    this.#deps = deps;
+    this.#ended = this.#run();
+  }
+
+  /** From the next event on; another choice of events needs another worker. */
+  use(plan: Plan): void {
+    this.#plan = plan;
+    this.#freed();
+  }
+
+  /** Takes nothing more; what is on its way ends, and is noted. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#freed();
+    await this.#ended;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { signal } = this.#stop;
+    const deliveries = new Set<Promise<void>>();
+    let consumer: Consumer | undefined;
+    while (!signal.aborted) {
+      try {
+        consumer ??= await this.#deps.queue.consumer(consumerName(this.key), this.#plan.consumer);
+        const free = this.#plan.maxInFlight - this.#inFlight;
+        if (free <= 0 || this.#heldBytes >= maxHeldBytes) {
+          await new Promise<void>((resolve) => (this.#freed = resolve));
+          continue;
+        }
+        for (const delivery of await consumer.next(free, signal)) {
+          this.#inFlight++;
+          this.#heldBytes += delivery.message.body.length;
+          const handled = this.#handle(delivery).finally(() => {
+            this.#inFlight--;
+            this.#heldBytes -= delivery.message.body.length;
+            deliveries.delete(handled);
+            this.#freed();
+          });
+          deliveries.add(handled);
+        }
+      } catch (error) {
+        if (signal.aborted) break;
+        log.warn(
+          { subscription: this.key, error: messageOf(error) },
+          "taking events failed, trying again",
+        );
+        await sleep(clock, queueRetryMs, signal);
+      }
+    }
+    await Promise.allSettled(deliveries);
+  }
+
+  /** Never rejects. */
+  async #handle(delivery: Delivery): Promise<void> {
+    const { clock, metrics } = this.#deps;
+    const { message, attempt } = delivery;
+    const { deadlineMs, maxAttempts } = this.#plan;
+    const isLate = deadlineMs !== undefined && clock.now() - message.at > deadlineMs;
+    if (isLate) {
+      const seconds = deadlineMs / 1000;
+      return this.#bury(delivery, "DeadlineExceeded", `not delivered within ${seconds} s`);
+    }
+    const result = await this.#send(delivery).catch((error: unknown) => ({
+      reason: "Unsendable",
+      message: messageOf(error),
+    }));
+    if ("status" in result && result.status >= 200 && result.status < 300) {
+      delivery.ack();
+      metrics.attempted(this.key, "delivered");
+      metrics.delivered(this.key, (clock.now() - message.at) / 1000);
+      return undefined;
+    }
+    const why = describe(result);
+    if (attempt >= maxAttempts)
+      return this.#bury(
+        delivery,
+        "AttemptsExhausted",
+        `attempt ${attempt} of ${maxAttempts}: ${why}`,
+      );
+    metrics.attempted(this.key, "failed");
+    delivery.retry(this.#pauseAfter(attempt, result));
+    const { id = "", type = "" } = message.attributes;
+    this.#deps.onTrouble(this.key, {
+      reason: "DeliveryFailed",
+      message: `delivering to ${this.#sinkName}: ${why}; the last event was ${type}, id ${id}`,
+    });
+    return undefined;
+  }
+
+  get #sinkName(): string {
+    const { name, namespace } = this.#plan.sink;
+    return `Service ${namespace}/${name}`;
+  }
+
+  #bury(delivery: Delivery, reason: string, message: string): void {
+    this.#deps.metrics.attempted(this.key, "dead");
+    if (!this.#plan.keepsDeadLetters) return delivery.ack();
+    delivery.bury({ reason, message });
+    const { id = "", type = "" } = delivery.message.attributes;
+    this.#deps.onTrouble(this.key, {
+      reason: "DeadLetter",
+      message: `event ${type}, id ${id}, became a dead letter: ${message.slice(0, shownBytes)}`,
+    });
+  }
+
+  #send({ message }: Delivery): Promise<DeliveryResult> {
+    const { sink, timeoutMs } = this.#plan;
+    const { namespace, name, port, path } = sink;
+    return this.#deps.deliver({
+      namespace,
+      name,
+      port,
+      path,
+      method: "POST",
+      headers: [...binaryHeaders(eventOf(message)), "user-agent", "spry-eventing"],
+      body: Buffer.from(message.body),
+      timeoutMs,
+      maxResponseBytes,
+    });
+  }
+
+  /** Doubled each time, up to a limit, and spread; a sink may ask for a longer pause, within that limit. */
+  #pauseAfter(attempt: number, result: DeliveryResult): number {
+    const { backoffMs, maxBackoffMs, jitter } = this.#plan;
+    const grown = Math.min(backoffMs * 2 ** Math.min(attempt - 1, 30), maxBackoffMs);
+    const spread = grown * (1 + jitter * (2 * Math.random() - 1));
+    const wished = "status" in result ? Number(result.headers["retry-after"]) * 1_000 : 0;
+    return Math.round(Math.max(spread, Math.min(wished || 0, maxBackoffMs)));
+  }
+}
+
+export const consumerPrefix = "subscription/";
+export const consumerName = (key: ObjectKey): string => `${consumerPrefix}${key}`;
+
+/** What a sink did, for its owner: `HTTP 500: …` or why there was no response. */
+function describe(result: DeliveryResult): string {
+  if (!("status" in result)) return `${result.reason}: ${result.message}`;
+  const { status, body, headers } = result;
+  if (status >= 300 && status < 400) return `HTTP ${status}: redirects are not followed`;
+  const isText = /^(?:text\/|application\/(?:[\w.-]+\+)?json)/.test(
+    headers["content-type"] ?? "text/",
+  );
+  const text = isText ? body.toString("utf8").trim() : "";
+  // oxlint-disable-next-line no-control-regex -- they would be commands to a terminal
+  const shown = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").slice(0, shownBytes);
+  return shown === "" ? `HTTP ${status}` : `HTTP ${status}: ${shown}`;
+}

@@ -1,0 +1,123 @@
+import { bounds } from "../bounds.ts";
+
+/** An event, whatever format it came in: context attributes as strings, data as bytes (CloudEvents 1.0.2). */
+export interface CloudEvent {
+  /** `specversion`, `id`, `source` and `type` among them; `datacontenttype` says what the data is. */
+  attributes: Readonly<Record<string, string>>;
+  /** Empty: without data. */
+  data: Uint8Array;
+}
+
+/** What was sent is not an event; the message is for the client. */
+export class NotAnEventError extends Error {
+  override readonly name = "NotAnEventError";
+  readonly status: number;
+  constructor(message: string, status = 400) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const attributeName = /^[a-z0-9]{1,64}$/;
+/** RFC 3986, as far as it excludes what is no reference: spaces, quotes and brackets. */
+const uriReference = /^[^\s"<>\\^`{|}]+$/;
+/** RFC 3339. */
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
+
+/**
+ * Checks what the specification requires of every event.
+ * @throws NotAnEventError in the words of the CloudEvents SDK for Go, which the original answers with
+ */
+export function checked(event: CloudEvent): CloudEvent {
+  const { attributes, data } = event;
+  const { specversion, id = "", source = "", type = "", time: at } = attributes;
+  const problems: string[] = [];
+  if (specversion !== "1.0") problems.push(`specversion: unknown : "${short(specversion ?? "")}"`);
+  if (id.trim() === "") problems.push("id: MUST be a non-empty string");
+  if (source.trim() === "") problems.push("source: REQUIRED");
+  else if (!uriReference.test(source)) problems.push("source: MUST be a URI-reference");
+  if (type.trim() === "") problems.push("type: MUST be a non-empty string");
+  if (at !== undefined && (!time.test(at) || Number.isNaN(Date.parse(at))))
+    problems.push("time: MUST be a timestamp of RFC 3339");
+  for (const [name, value] of Object.entries({ id, source, type }))
+    if (value.length > bounds.nameLength)
+      problems.push(`${name}: has more than ${bounds.nameLength} characters`);
+  let bytes = 0;
+  const entries = Object.entries(attributes);
+  for (const [name, value] of entries) {
+    if (!attributeName.test(name))
+      problems.push(`${short(name)}: attribute names are lower-case letters and digits`);
+    // Controls are not part of the type String (CloudEvents, section 3.3).
+    // oxlint-disable-next-line no-control-regex -- they are what is looked for
+    if (/[\u0000-\u001f\u007f-\u009f]/.test(value))
+      problems.push(`${short(name)}: contains control characters`);
+    const length = Buffer.byteLength(value);
+    if (length > bounds.attributeBytes)
+      problems.push(`${short(name)}: has more than ${bounds.attributeBytes} bytes`);
+    bytes += name.length + length;
+  }
+  if (entries.length > bounds.attributes)
+    problems.push(`attributes: more than ${bounds.attributes}`);
+  if (bytes > bounds.allAttributeBytes)
+    problems.push(`attributes: more than ${bounds.allAttributeBytes} bytes`);
+  if (problems.length > 0) throw new NotAnEventError(problems.slice(0, 10).join("\n"));
+  if (data.length > bounds.eventBytes)
+    throw new NotAnEventError(`the event has more than ${bounds.eventBytes} bytes`, 413);
+  return event;
+}
+
+const short = (text: string) => text.slice(0, 100);
+
+/** The JSON format (CloudEvents JSON Event Format 1.0.2). */
+export function toJson({ attributes, data }: CloudEvent): Record<string, unknown> {
+  if (data.length === 0) return { ...attributes };
+  const text = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  if (isJson(attributes["datacontenttype"])) {
+    try {
+      return { ...attributes, data: JSON.parse(text.toString("utf8")) as unknown };
+    } catch {
+      // It is not what it says: passed on as bytes.
+    }
+  } else if (/^text\//i.test(attributes["datacontenttype"] ?? "")) {
+    return { ...attributes, data: text.toString("utf8") };
+  }
+  return { ...attributes, data_base64: text.toString("base64") };
+}
+
+/** Also without a type of its own: JSON is the default then. */
+export function isJson(contentType: string | undefined): boolean {
+  return contentType === undefined || /^[^;]*[/+]json\s*(?:;|$)/i.test(contentType);
+}
+
+/**
+ * An event of the JSON format.
+ * @throws NotAnEventError
+ */
+export function fromJson(value: unknown): CloudEvent {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new NotAnEventError("the event is not a JSON object");
+  const { data, data_base64: base64, ...context } = value as Record<string, unknown>;
+  const attributes: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const [name, each] of Object.entries(context)) {
+    // A member that is null is one that is missing (section 2.2).
+    if (each === null) continue;
+    if (!["string", "number", "boolean"].includes(typeof each))
+      throw new NotAnEventError(`${short(name)}: attributes are strings, numbers or booleans`);
+    attributes[name] = String(each);
+  }
+  const bytes = dataOf(data, base64, attributes);
+  return checked({ attributes: { ...attributes }, data: bytes });
+}
+
+function dataOf(data: unknown, base64: unknown, attributes: Record<string, string>): Uint8Array {
+  if (base64 !== undefined && base64 !== null) {
+    if (typeof base64 !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64))
+      throw new NotAnEventError("data_base64: not valid base64");
+    if (data !== undefined) throw new NotAnEventError("data and data_base64 exclude each other");
+    return Buffer.from(base64, "base64");
+  }
+  if (data === undefined) return new Uint8Array();
+  if (typeof data === "string" && !isJson(attributes["datacontenttype"])) return Buffer.from(data);
+  attributes["datacontenttype"] ??= "application/json";
+  return Buffer.from(JSON.stringify(data));
+}

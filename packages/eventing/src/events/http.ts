@@ -1,0 +1,118 @@
+import { type IncomingHttpHeaders } from "node:http";
+import { bounds } from "../bounds.ts";
+import { checked, type CloudEvent, fromJson, NotAnEventError } from "./cloud-event.ts";
+
+/** What encodes an event in a request (HTTP Protocol Binding 1.0.2, section 3). */
+type Mode = "structured" | "batch" | "binary";
+
+function modeOf(headers: IncomingHttpHeaders): Mode {
+  const type = headers["content-type"] ?? "";
+  const [media = ""] = type.toLowerCase().split(";");
+  const format = media.trim();
+  if (format.startsWith("application/cloudevents-batch")) {
+    if (format !== "application/cloudevents-batch+json") throw unsupported(format);
+    return "batch";
+  }
+  if (format.startsWith("application/cloudevents")) {
+    if (format !== "application/cloudevents+json") throw unsupported(format);
+    return "structured";
+  }
+  if (headers["ce-specversion"] !== undefined) return "binary";
+  throw new NotAnEventError(
+    "unknown Message encoding: send a CloudEvent, with the header ce-specversion or the content type application/cloudevents+json",
+  );
+}
+
+const unsupported = (format: string) =>
+  new NotAnEventError(
+    `unknown Message encoding: the event format ${format.slice(0, 100)} is not supported; send JSON`,
+  );
+
+/** How many bytes the body of such a request may have; decided before it is read. */
+export function maxBodyBytes(headers: IncomingHttpHeaders): number {
+  return modeOf(headers) === "batch" ? bounds.batchBytes : 2 * bounds.eventBytes;
+}
+
+/**
+ * The events of a request.
+ * @throws NotAnEventError
+ */
+export function eventsOf(headers: IncomingHttpHeaders, body: Buffer): CloudEvent[] {
+  const mode = modeOf(headers);
+  const trace = headers["traceparent"];
+  const traced = (event: CloudEvent): CloudEvent =>
+    typeof trace !== "string" || "traceparent" in event.attributes || trace.length > 200
+      ? event
+      : { ...event, attributes: { ...event.attributes, traceparent: trace } };
+  if (mode === "binary") return [traced(binaryEvent(headers, body))];
+  const value = parse(body);
+  if (mode === "structured") return [traced(fromJson(value))];
+  if (!Array.isArray(value)) throw new NotAnEventError("a batch is a JSON array of events");
+  if (value.length > bounds.batchEvents)
+    throw new NotAnEventError(`a batch has at most ${bounds.batchEvents} events`, 413);
+  return value.map((each, index) => {
+    try {
+      return traced(fromJson(each));
+    } catch (error) {
+      if (!(error instanceof NotAnEventError)) throw error;
+      throw new NotAnEventError(`event ${index} of the batch: ${error.message}`, error.status);
+    }
+  });
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as unknown;
+  } catch {
+    throw new NotAnEventError("the body is not valid JSON in UTF-8");
+  }
+}
+
+function binaryEvent(headers: IncomingHttpHeaders, body: Buffer): CloudEvent {
+  const attributes: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith("ce-") || typeof value !== "string") continue;
+    attributes[name.slice("ce-".length)] = decoded(value);
+  }
+  const type = headers["content-type"];
+  if (type !== undefined) attributes["datacontenttype"] = type;
+  return checked({ attributes, data: body });
+}
+
+/** Values are percent-encoded UTF-8 (section 3.1.3.2). */
+function decoded(value: string): string {
+  const text = value.replace(/^"((?:[^"\\]|\\.)*)"$/, (_, inner: string) =>
+    inner.replace(/\\(.)/g, "$1"),
+  );
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) => {
+    try {
+      return decodeURIComponent(encoded);
+    } catch {
+      throw new NotAnEventError("a header's percent-encoding is not valid UTF-8");
+    }
+  });
+}
+
+/** Headers, names and values by turns, of a request in binary mode. */
+export function binaryHeaders({ attributes }: CloudEvent): string[] {
+  const headers: string[] = [];
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "datacontenttype") headers.push("content-type", headerSafe(value));
+    else headers.push(`ce-${name}`, encoded(value));
+  }
+  const { traceparent, tracestate } = attributes;
+  if (traceparent !== undefined) headers.push("traceparent", headerSafe(traceparent));
+  if (tracestate !== undefined) headers.push("tracestate", headerSafe(tracestate));
+  return headers;
+}
+
+/** What is not printable ASCII, and space, quote and percent (section 3.1.3.2). */
+function encoded(value: string): string {
+  return value.replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) =>
+    [...Buffer.from(character)]
+      .map((byte) => `%${byte.toString(16).padStart(2, "0").toUpperCase()}`)
+      .join(""),
+  );
+}
+
+const headerSafe = (value: string) => value.replace(/[^\x20-\x7e]/g, "");

@@ -1,0 +1,10 @@
+/** CloudEvents: from the publisher through a queue to the sinks of Subscriptions. */
+export { subscriptionCrd } from "./definitions/subscription-crd.ts";
+export {
+  type DefinitionOwner,
+  definitionName as subscriptionsDefinition,
+  ensureDefinitions as ensureEventingDefinitions,
+} from "./definitions/ensure-definitions.ts";
+export { eventingWebhooks } from "./conversion/review.ts";
+export { startSubscriptions, type SubscriptionsOptions } from "./status/start.ts";
+export { type Eventing, type EventingOptions, startEventing } from "./start.ts";

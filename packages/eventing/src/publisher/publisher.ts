@@ -1,0 +1,166 @@
+import * as http from "node:http";
+import { type Logger, messageOf } from "@spry/kube";
+import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
+import { bounds } from "../bounds.ts";
+import { type CloudEvent, NotAnEventError } from "../events/cloud-event.ts";
+import { eventsOf, maxBodyBytes } from "../events/http.ts";
+import { legacyApplication, legacyEvent, tooLarge } from "../events/legacy.ts";
+import { toMessage } from "../events/message.ts";
+import { fullName, hasEmptySegment } from "../events/names.ts";
+import { type EventingMetrics } from "../metrics.ts";
+
+export interface PublisherDeps {
+  /** Undefined while there is none. */
+  queue: () => Queue | undefined;
+  metrics: EventingMetrics;
+  log: Logger;
+}
+
+const headTimeoutMs = 10_000;
+const requestTimeoutMs = 60_000;
+const keepAliveMs = 65_000;
+
+/** Accepts events: 204 says that they are durable, each other status that they are not. */
+export function createPublisher(deps: PublisherDeps): http.Server {
+  const server = http.createServer(
+    {
+      headersTimeout: headTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: headTimeoutMs,
+      keepAliveTimeout: keepAliveMs,
+      maxHeaderSize: 32 * 1024,
+    },
+    (request, response) => {
+      answer(deps, request, response).catch((error: unknown) => {
+        deps.log.error({ error: messageOf(error) }, "accepting an event");
+        response.destroy();
+      });
+    },
+  );
+  server.maxConnections = bounds.connections;
+  return server;
+}
+
+async function answer(
+  deps: PublisherDeps,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
+  const { method, url = "/" } = request;
+  const [path = "/"] = url.split("?");
+  const send = (status: number, body = "", type = "text/plain; charset=utf-8") => {
+    if (response.headersSent || response.destroyed) return;
+    // The rest of a body that is refused is not worth reading.
+    if (!request.complete) response.setHeader("connection", "close");
+    if (status === 503) response.setHeader("retry-after", "1");
+    response.writeHead(status, body === "" ? {} : { "content-type": type });
+    response.end(body);
+  };
+  if (path === "/healthz") return send(200, "ok\n");
+  if (path === "/readyz") return deps.queue() ? send(200, "ok\n") : send(503, "waiting\n");
+  const legacy = legacyOf(path);
+  if (path !== "/publish" && legacy === undefined)
+    return send(404, "events are published by POST /publish\n");
+  if (method !== "POST") {
+    response.setHeader("allow", "POST");
+    return send(405, "events are published with POST\n");
+  }
+  // Pages of any site may have a browser send requests here; browsers name the site.
+  if (request.headers.origin !== undefined)
+    return send(403, "events are not accepted from web pages\n");
+  const publish = legacy === undefined ? publishEvents : publishLegacy(legacy);
+  const { status, body = "", type } = await publish(deps, request);
+  send(status, body, type);
+}
+
+function legacyOf(path: string): string | undefined {
+  try {
+    return legacyApplication(path);
+  } catch {
+    return undefined;
+  }
+}
+
+interface Answer {
+  status: number;
+  body?: string;
+  type?: string;
+}
+
+async function publishEvents(
+  { queue, metrics }: PublisherDeps,
+  request: http.IncomingMessage,
+): Promise<Answer> {
+  try {
+    const limit = maxBodyBytes(request.headers);
+    const body = await bodyOf(request, limit);
+    if (!body) throw new NotAnEventError(`the body has more than ${limit} bytes`, 413);
+    const events = eventsOf(request.headers, body);
+    await accept(queue(), events);
+    metrics.accepted(events.length);
+    return { status: 204 };
+  } catch (error) {
+    const refusal = refusalOf(error);
+    metrics.refused(refusal.status);
+    return { status: refusal.status, body: `${refusal.message}\n` };
+  }
+}
+
+/** As the original answers: 200 with the id, or an error object. */
+const publishLegacy =
+  (application: string) =>
+  async ({ queue, metrics }: PublisherDeps, request: http.IncomingMessage): Promise<Answer> => {
+    const json = (status: number, value: unknown): Answer => ({
+      status,
+      body: `${JSON.stringify(value)}\n`,
+      type: "application/json",
+    });
+    const body = await bodyOf(request, bounds.eventBytes);
+    const event = body ? legacyEvent(application, body) : tooLarge;
+    if ("status" in event) {
+      metrics.refused(event.status);
+      return json(event.status, event);
+    }
+    try {
+      await accept(queue(), [event]);
+      metrics.accepted(1);
+      return json(200, { "event-id": event.attributes["id"] });
+    } catch (error) {
+      const { status, message } = refusalOf(error);
+      metrics.refused(status);
+      return json(status, { status, message, moreInfo: "", details: [] });
+    }
+  };
+
+async function accept(queue: Queue | undefined, events: readonly CloudEvent[]): Promise<void> {
+  for (const { attributes } of events) {
+    const { source = "", type = "" } = attributes;
+    const name = fullName(source, type);
+    if (hasEmptySegment(name))
+      throw new NotAnEventError(`event type cannot have empty segments after cleaning: ${name}`);
+  }
+  if (!queue) throw new QueueUnavailableError("events cannot be accepted at present: retry later");
+  if (events.length > 0) await queue.append(events.map(toMessage));
+}
+
+function refusalOf(error: unknown): { status: number; message: string } {
+  const message = messageOf(error);
+  if (error instanceof NotAnEventError) return { status: error.status, message };
+  if (error instanceof QueueFullError) return { status: 507, message };
+  if (error instanceof QueueUnavailableError)
+    return { status: 503, message: "events cannot be accepted at present: retry later" };
+  throw error;
+}
+
+/** Undefined: it is larger than that. Rejects when the client leaves. */
+async function bodyOf(request: http.IncomingMessage, limit: number): Promise<Buffer | undefined> {
+  if (Number(request.headers["content-length"] ?? 0) > limit) return undefined;
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > limit) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,9 @@
+export {
+  type DeliverySpec,
+  type Subscription,
+  type SubscriptionCondition,
+  type SubscriptionFilter,
+  subscriptions,
+  type SubscriptionSpec,
+  type SubscriptionStatus,
+} from "./subscription.ts";

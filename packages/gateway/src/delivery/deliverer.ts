@@ -1,0 +1,159 @@
+import { isIP } from "node:net";
+import { refusedAddress, withPorts } from "@spry/exposure";
+import {
+  type Clock,
+  type EndpointSlice,
+  Informer,
+  type KubeClient,
+  type Logger,
+  resources,
+  type Service,
+  silentLogger,
+  systemClock,
+} from "@spry/kube";
+import { Destination } from "../activation/destination.ts";
+import { type Seeker } from "../activation/waiting-line.ts";
+import { Backend } from "../attempt/backend.ts";
+import { ServiceTargets } from "../exposure/service-targets.ts";
+import { serviceOfAnySlice } from "../routing/endpoints.ts";
+import { defaultSettings } from "../settings.ts";
+import { attemptOnce, type Outcome } from "./attempt-once.ts";
+
+/** What is to be sent to one port of a Service. */
+export interface DeliveryRequest {
+  namespace: string;
+  name: string;
+  port: number;
+  method: string;
+  /** Path and query. */
+  path: string;
+  /** Names and values by turns; `host` and `content-length` are added. */
+  headers: readonly string[];
+  body: Buffer;
+  /** For everything: a place at a Pod, and the response. */
+  timeoutMs: number;
+  /** The rest of a response is cut off. */
+  maxResponseBytes: number;
+  signal?: AbortSignal | undefined;
+}
+
+export interface DeliveryResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+  /** It was longer. */
+  isCut: boolean;
+}
+
+/** No response; the message is a sentence for the owner of the Service. */
+export interface DeliveryFailure {
+  /** UpperCamelCase. */
+  reason: string;
+  message: string;
+}
+
+export type DeliveryResult = DeliveryResponse | DeliveryFailure;
+
+export interface DelivererOptions {
+  client: KubeClient;
+  /** Kept current by the caller, instead of by an informer of its own. */
+  services?: Informer<Service>;
+  clock?: Clock;
+  log?: Logger;
+  signal: AbortSignal;
+}
+
+/** Pods that refuse connections are tried this often, before that is the result. */
+const maxTries = 5;
+
+/**
+ * Sends requests to Services, as a caller inside the cluster would: to a Pod, or to the gateway of what is served on demand,
+ * which starts one. Names are looked up in EndpointSlices and nowhere else, and addresses of the machine's link (a
+ * cloud's metadata) are never called, whatever a slice says.
+ */
+export class Deliverer {
+  readonly ready: Promise<void>;
+  readonly services: Informer<Service>;
+  readonly #targets: ServiceTargets;
+  readonly #clock: Clock;
+
+  constructor({
+    client,
+    clock = systemClock,
+    log = silentLogger,
+    signal,
+    services,
+  }: DelivererOptions) {
+    this.#clock = clock;
+    const watching = { clock, log, maxRetryMs: 1_000 };
+    const own =
+      services ?? new Informer(client, resources.services, { ...watching, transform: withPorts });
+    this.services = own;
+    const slices = new Informer(client, resources.endpointSlices, {
+      ...watching,
+      indexes: { service: serviceOfAnySlice },
+      transform: withoutRefused,
+    });
+    if (!services) void own.run(signal);
+    void slices.run(signal);
+    this.#targets = new ServiceTargets(
+      slices,
+      {
+        createDestination: (key, policy) => new Destination(key, policy, defaultSettings, clock),
+      },
+      serviceOfAnySlice,
+    );
+    this.#targets.use(own);
+    this.ready = (async () => {
+      await own.synced;
+      await slices.synced;
+    })();
+    signal.addEventListener("abort", () => this.#targets.close(), { once: true });
+  }
+
+  async deliver(request: DeliveryRequest): Promise<DeliveryResult> {
+    const { namespace, name, port, timeoutMs } = request;
+    const destination = this.#targets.find({ namespace, name, port, exists: true })?.choose();
+    if (!destination)
+      return {
+        reason: "ServiceNotFound",
+        message: `Service ${namespace}/${name} does not exist, or has no port ${port}`,
+      };
+    const seeker: Seeker = { arrivedAt: this.#clock.now(), firstFailureAt: 0 };
+    const until = seeker.arrivedAt + timeoutMs;
+    for (let tries = 1; ; tries++) {
+      const place = destination.take() ?? (await this.#waitFor(destination, seeker));
+      if (!(place instanceof Backend)) return place;
+      const leftMs = until - this.#clock.now();
+      if (leftMs <= 0 || request.signal?.aborted === true) {
+        destination.release(place);
+        return { reason: "Timeout", message: `no response within ${timeoutMs / 1000} s` };
+      }
+      const outcome: Outcome = await attemptOnce(place, request, leftMs, this.#clock).finally(() =>
+        destination.release(place),
+      );
+      if (!("mayRetry" in outcome)) return outcome;
+      seeker.firstFailureAt ||= this.#clock.now();
+      place.suspect();
+      if (!outcome.mayRetry || tries >= maxTries) return outcome;
+    }
+  }
+
+  async #waitFor(destination: Destination, seeker: Seeker): Promise<Backend | DeliveryFailure> {
+    const full = destination.enter(seeker, 0);
+    if (full) return full;
+    const place = await destination.wait(seeker);
+    if (place instanceof Backend) return place;
+    if (place && place !== "moved") return place;
+    return { reason: "NoReadyEndpoint", message: `${destination.policy.name} has changed` };
+  }
+}
+
+function withoutRefused(slice: EndpointSlice): EndpointSlice {
+  const endpoints = (slice.endpoints ?? []).filter(({ addresses }) =>
+    addresses.every(
+      (address) => isIP(address) !== 0 && refusedAddress(address, true) === undefined,
+    ),
+  );
+  return { ...slice, endpoints };
+}

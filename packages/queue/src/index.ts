@@ -1,0 +1,21 @@
+/** A durable queue: one interface, and what keeps it. */
+export {
+  type Appended,
+  type Consumer,
+  type ConsumerOptions,
+  type ConsumerState,
+  type DeadLetter,
+  defaultLimits,
+  type Delivery,
+  type Message,
+  type NewMessage,
+  type Queue,
+  type QueueLimits,
+  type QueueState,
+  type ReplayFrom,
+  type StoredRecord,
+  type Verdict,
+} from "./queue.ts";
+export { QueueFullError, QueueUnavailableError } from "./errors.ts";
+export { type Condition, type Filter, matches } from "./filter.ts";
+export { openSqliteQueue, type SqliteQueueOptions } from "./sqlite/open-sqlite-queue.ts";

@@ -1,0 +1,161 @@
+import { type Filter } from "./filter.ts";
+
+/** What is to be kept until every consumer whose subjects name it has acknowledged it. */
+export interface NewMessage {
+  /** What consumers choose by: up to 1,024 characters. */
+  subject: string;
+  /** A second message with this key, within the queue's window, is the first one again. Up to 1,024 characters. */
+  key: string;
+  /** Small texts that filters and orders look at. */
+  attributes: Readonly<Record<string, string>>;
+  body: Uint8Array;
+  /** Milliseconds since the epoch; no consumer gets it before. */
+  notBefore?: number | undefined;
+}
+
+export interface Message extends NewMessage {
+  /** Grows with each message; never 0. */
+  readonly position: number;
+  /** When it was accepted, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export interface Appended {
+  position: number;
+  /** It was there already: nothing has been added. */
+  isDuplicate: boolean;
+}
+
+export interface ConsumerOptions {
+  /** Exact subjects, at most 1,000; `all`: every message. */
+  subjects: readonly string[] | "all";
+  filter?: Filter | undefined;
+  /** Messages with the same value of this attribute are handed out one after the other, in the order of their acceptance. */
+  orderBy?: string | undefined;
+  /** Where a consumer that is new begins; what it has begun, it continues. */
+  from?: "now" | "start";
+}
+
+/** One message, given to one consumer. Exactly one of `ack`, `retry` and `bury` is called. */
+export interface Delivery {
+  readonly message: Message;
+  /** 1 at the first time. It counts those that a crash has cut off, too. */
+  readonly attempt: number;
+  /** When this consumer was first given it, milliseconds since the epoch. */
+  readonly firstAt: number;
+  /** It has been handled: this consumer never gets it again, except after a crash before the queue has noted that. */
+  ack(): void;
+  retry(afterMs: number): void;
+  /** To the consumer's dead letters. */
+  bury(why: Verdict): void;
+}
+
+/** Why a message became a dead letter. */
+export interface Verdict {
+  /** UpperCamelCase, for machines. */
+  reason: string;
+  /** A sentence; at most 4 KiB are kept. */
+  message: string;
+}
+
+export interface DeadLetter extends Verdict {
+  /** Of this dead letter. */
+  id: number;
+  attempts: number;
+  /** When it became one. */
+  buriedAt: number;
+  event: Message;
+}
+
+/** A place from which messages are read again. */
+export type ReplayFrom = { position: number } | { time: number };
+
+export interface ConsumerState {
+  /** Neither acknowledged nor dead; counted up to a million. */
+  waiting: number;
+  /** Of these, handed out at present. */
+  inFlight: number;
+  /** Of these, those that wait for their next attempt. */
+  retrying: number;
+  dead: number;
+  /** When the oldest of those waiting was accepted. */
+  oldestAt?: number | undefined;
+}
+
+export interface Consumer {
+  readonly name: string;
+  /** Resolves with 1 to `max` messages, when there are any; with none after `signal`. One call at a time. */
+  next(max: number, signal: AbortSignal): Promise<Delivery[]>;
+  state(): Promise<ConsumerState>;
+  /** Hands out again, in order, what is still kept from that place on. */
+  replay(from: ReplayFrom): Promise<void>;
+  /** In the order of their ids, after `after`. */
+  deadLetters(page: { after?: number; limit: number }): Promise<DeadLetter[]>;
+  deadLetter(id: number): Promise<DeadLetter | undefined>;
+  /** Dead letters become messages of this consumer again, with no attempts; returns how many there were. */
+  redrive(ids: readonly number[] | "all"): Promise<number>;
+  discard(ids: readonly number[] | "all"): Promise<number>;
+}
+
+/** A small text of the queue's user, kept with the same durability as messages. */
+export interface StoredRecord {
+  bucket: string;
+  key: string;
+  value: string;
+  /** Milliseconds since the epoch; then it is removed. */
+  expiresAt?: number | undefined;
+}
+
+export interface QueueState {
+  /** Kept, delivered ones included. */
+  messages: number;
+  bytes: number;
+  maxBytes: number;
+}
+
+/** Messages on disk, or in a cluster of servers, until they have been handled. */
+export interface Queue {
+  /**
+   * Resolves when they are durable, all or none, together with the records.
+   * @throws QueueFullError when it may not hold more
+   * @throws QueueUnavailableError when that cannot be known at present
+   */
+  append(messages: readonly NewMessage[], records?: readonly StoredRecord[]): Promise<Appended[]>;
+  /** The consumer of this name, which is created where it is new, and otherwise changed. */
+  consumer(name: string, options: ConsumerOptions): Promise<Consumer>;
+  /** The consumer of this name, if there is one. */
+  find(name: string): Promise<Consumer | undefined>;
+  /** With everything that it has not been given yet; its dead letters as well. */
+  removeConsumer(name: string): Promise<void>;
+  consumerNames(): Promise<string[]>;
+  /** Messages after that position, at most so many, oldest first. */
+  read(page: { after: number; limit: number }): Promise<Message[]>;
+  /** The last position so far; 0 without any. */
+  head(): Promise<number>;
+  state(): Promise<QueueState>;
+  put(record: StoredRecord): Promise<void>;
+  get(bucket: string, key: string): Promise<string | undefined>;
+  remove(bucket: string, key: string): Promise<void>;
+  /** By key, after `after`. */
+  list(bucket: string, page: { after?: string; limit: number }): Promise<StoredRecord[]>;
+  /** What was acknowledged is noted; messages that are handed out become those of the next start. */
+  close(): Promise<void>;
+}
+
+export interface QueueLimits {
+  /** Of everything on disk. */
+  maxBytes: number;
+  /** Messages older than this are removed; those that a consumer has not handled become its dead letters. */
+  maxAgeMs: number;
+  /** Within which a key is known. */
+  duplicatesMs: number;
+  /** Messages that may wait for earlier ones of their order, per consumer; then it gets nothing new. */
+  maxHeld: number;
+}
+
+export const defaultLimits: QueueLimits = {
+  maxBytes: 1024 ** 3,
+  maxAgeMs: 7 * 24 * 3_600_000,
+  duplicatesMs: 120_000,
+  maxHeld: 10_000,
+};

@@ -1,0 +1,132 @@
+import { cpSync, mkdtempSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { ManualClock } from "@spry/kube";
+import {
+  openSqliteQueue,
+  type Queue,
+  QueueFullError,
+  type QueueLimits,
+  QueueUnavailableError,
+} from "./index.ts";
+import { conformance, message, take } from "./testing/conformance.ts";
+
+const fresh = () => mkdtempSync(path.join(tmpdir(), "queue-"));
+const directories = new WeakMap<Queue, string>();
+
+async function open(limits: Partial<QueueLimits> = {}, directory = fresh()): Promise<Queue> {
+  const queue = await openSqliteQueue({ directory, limits });
+  directories.set(queue, directory);
+  return queue;
+}
+
+conformance({
+  open,
+  async reopen(queue) {
+    // What a process has written by the time it is killed is what its files have then.
+    await queue.head();
+    const copy = fresh();
+    cpSync(directories.get(queue) ?? "", copy, { recursive: true });
+    await queue.close();
+    return open({}, copy);
+  },
+});
+
+describe("what is too old", () => {
+  const limits = { maxAgeMs: 60_000, duplicatesMs: 10_000 };
+
+  test("becomes a dead letter of those who have not handled it, and is removed", async () => {
+    const clock = new ManualClock();
+    const queue = await openSqliteQueue({ directory: fresh(), limits, clock });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    const done = await queue.consumer("done", { subjects: ["a"] });
+    await queue.append([message("a", "1"), message("a", "2"), message("b", "nobody's")]);
+    const [first] = await take(consumer, 1);
+    first?.retry(3_600_000);
+    for (const delivery of await take(done, 2)) delivery.ack();
+    await queue.head();
+    await clock.advance(90_000);
+    const letters = await consumer.deadLetters({ limit: 5 });
+    expect(letters.map(({ event, reason, attempts }) => [event.key, reason, attempts])).toEqual([
+      ["1", "Expired", 1],
+      ["2", "Expired", 1],
+    ]);
+    expect(letters[0]?.message).toBe("not delivered within 60 s");
+    expect(await done.deadLetters({ limit: 5 })).toEqual([]);
+    expect((await queue.state()).messages).toBe(0);
+    await queue.close();
+  });
+
+  test("is a new message under a key that was used before", async () => {
+    const clock = new ManualClock();
+    const queue = await openSqliteQueue({ directory: fresh(), limits, clock });
+    await queue.append([message("a", "key")]);
+    await clock.advance(9_000);
+    const [known] = await queue.append([message("a", "key")]);
+    await clock.advance(2_000);
+    const [again] = await queue.append([message("a", "key")]);
+    expect([known?.isDuplicate, again?.isDuplicate]).toEqual([true, false]);
+    await queue.close();
+  });
+});
+
+describe("a queue that is full", () => {
+  const body = Buffer.alloc(64 * 1024);
+
+  test("refuses, and takes again once something has been delivered", async () => {
+    const clock = new ManualClock();
+    const limits = { maxBytes: 1024 ** 2 };
+    const queue = await openSqliteQueue({ directory: fresh(), limits, clock });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    let accepted = 0;
+    const fill = async () => {
+      for (;;) await queue.append([message("a", String(accepted++), { body })]);
+    };
+    await expect(fill()).rejects.toThrow(QueueFullError);
+    await expect(fill()).rejects.toThrow("it has reached its limit of 1048576 bytes");
+    await queue.put({ bucket: "b", key: "x", value: "records are small, and are still taken" });
+    for (const delivery of await take(consumer, 10)) delivery.ack();
+    await queue.head();
+    await clock.advance(10_000);
+    expect(await queue.append([message("a", "more", { body })])).toHaveLength(1);
+    await queue.close();
+  });
+});
+
+describe("a queue's file", () => {
+  test("that is another process's is not opened", async () => {
+    const directory = fresh();
+    const queue = await open({}, directory);
+    const second = openSqliteQueue({ directory });
+    await expect(second).rejects.toThrow(QueueUnavailableError);
+    await expect(second).rejects.toThrow(/queue\.db cannot be used: database is locked/);
+    await queue.close();
+  });
+
+  test("that is no database, or was cut short, is reported and left as it is", async () => {
+    const garbage = fresh();
+    writeFileSync(path.join(garbage, "queue.db"), "x".repeat(10_000));
+    await expect(openSqliteQueue({ directory: garbage })).rejects.toThrow(QueueUnavailableError);
+    expect(readFileSync(path.join(garbage, "queue.db"), "utf8")).toBe("x".repeat(10_000));
+
+    const cut = fresh();
+    const queue = await open({}, cut);
+    await queue.append(
+      Array.from({ length: 500 }, (_, at) =>
+        message("a", String(at), { body: Buffer.alloc(1_000) }),
+      ),
+    );
+    await queue.close();
+    const file = path.join(cut, "queue.db");
+    truncateSync(file, Math.floor(statSync(file).size / 2));
+    await expect(openSqliteQueue({ directory: cut })).rejects.toThrow(QueueUnavailableError);
+  });
+
+  test("is for its owner alone", async () => {
+    const directory = path.join(fresh(), "new");
+    const queue = await open({}, directory);
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    await queue.close();
+  });
+});
