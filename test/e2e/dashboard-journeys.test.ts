@@ -240,6 +240,47 @@ test("an APIRule exposes a Function", async () => {
   expect(complaints).toEqual([]);
 });
 
+test("a Function subscribes to events, and what it could not handle is sent again", async () => {
+  const handler = (whenEvent: string) =>
+    `const seen = []; module.exports = { main(event) { if (event["ce-type"]) { ${whenEvent} } return seen.join(); } };`;
+  await apply("orders", handler("throw new Error('not yet')"));
+  await running("orders");
+  const { page, complaints } = await user.open("/events");
+  await page.getByRole("button", { name: "Subscribe" }).first().click();
+  await page.getByLabel("Function", { exact: true }).selectOption("default/orders");
+  await page.getByLabel("Types of events").fill("order.created.v1");
+  await page.getByLabel("Source").fill("shop");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  const row = page.getByRole("row").filter({ hasText: "order.created.v1" });
+  await row.getByText("ready", { exact: true }).waitFor();
+  const subscription = (await platform.k("get subscriptions -o name")).trim();
+  await platform.k(`patch ${subscription} --type=merge -p {"spec":{"delivery":{"maxAttempts":1}}}`);
+  const { status } = await fetch(`${platform.endpoints.publisher}/publish`, {
+    method: "POST",
+    headers: { "content-type": "application/cloudevents+json" },
+    body: JSON.stringify({
+      specversion: "1.0",
+      id: "A-1",
+      source: "shop",
+      type: "order.created.v1",
+      data: {},
+    }),
+  });
+  expect(status).toBe(204);
+  await row.getByRole("button", { name: "1 dead letter" }).click();
+  const dialog = page.getByRole("dialog", { name: /^Dead letters of/ });
+  await dialog.getByText("Event", { exact: true }).click();
+  await dialog.getByText('"id": "A-1"').waitFor();
+  await user.shot(page, "dead-letters");
+  await apply("orders", handler(`seen.push(event["ce-id"])`));
+  await platform.callUntil("orders.default", ({ body, status }) => status === 200 && body === "");
+  await running("orders");
+  await dialog.getByRole("button", { name: "Redrive all" }).click();
+  await platform.callUntil("orders.default", ({ body }) => body === "A-1");
+  await expect.poll(() => row.getByRole("button", { name: /dead letter/ }).count()).toBe(0);
+  expect(complaints).toEqual([]);
+});
+
 test("everything can be reached by the keyboard", async () => {
   await apply("keys", answering("keys"));
   const { page } = await user.open("/functions");
@@ -278,6 +319,7 @@ describe("WCAG 2.2 AA", () => {
     "/functions",
     "/new",
     "/apirules",
+    "/events",
     "/builds",
     "/nodes",
     "/settings",

@@ -7,6 +7,7 @@ import { functionCrd, functions } from "@spry/function";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { codeProof, type Dashboard, startDashboard, type WebFiles } from "../index.ts";
+import { isEventsPath } from "./proxy.ts";
 import { Sessions } from "./sessions.ts";
 
 const key = Buffer.alloc(32, 7);
@@ -261,6 +262,20 @@ describe("the way to the API server", () => {
     expect(status).toBe(401);
     expect(passed.length).toBe(before);
   });
+});
+
+test.each<[string, boolean]>([
+  ["/v1/events?after=1&wait=5", true],
+  ["/v1/queue", true],
+  ["/v1/namespaces/shop/subscriptions", true],
+  ["/v1/namespaces/shop/subscriptions/orders/deadletters/redrive", true],
+  ["/v1/namespaces/../queue", false],
+  ["/v1/namespaces/a%2f..%2fb/subscriptions", false],
+  ["/healthz", false],
+  ["//evil.example/v1/queue", false],
+  ["/v1/namespaces/a/b/c/d/e/f", false],
+])("a path of the events' administration: %s is %s", (path, is) => {
+  expect(isEventsPath(path)).toBe(is);
 });
 
 describe("a call of a Function", () => {
