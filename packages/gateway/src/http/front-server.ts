@@ -17,6 +17,7 @@ import {
 } from "./error-response.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import { isModern } from "./request-head.ts";
+import { type CallAcceptor, isOwnHost, isWaitingCall, passOn } from "./waiting-calls.ts";
 
 export interface FrontServerOptions {
   /** Resolves when the routes are known. */
@@ -31,6 +32,8 @@ export interface FrontServerOptions {
   maxConnectionsOfAddress: number;
   /** One line for each request. */
   accessLog: boolean;
+  /** Accepts requests that may wait; undefined: they are requests like others. */
+  calls: CallAcceptor | undefined;
   /** Whether others than this machine's programs reach it. */
   isPublic: boolean;
 }
@@ -111,11 +114,17 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
     let error: Outcome = isReady ? undefined : routesUnknown;
-    if (!error && !entrance) {
+    const { calls } = options;
+    const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);
+    if (!error && !entrance && !(mayWait && isOwnHost(passage))) {
       error = exposedHost(passage, deps);
       // Others go on at once.
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
+    }
+    if (!error && mayWait) {
+      error = await passOn(passage, deps, calls);
+      if (!error) return;
     }
     error ??= pass(routeFilters, passage, deps);
     if (error === "handled") return;
