@@ -23,6 +23,14 @@ const setupFiles = [new URL("./test/kit/scratch-folder.ts", import.meta.url).pat
 const inFull = "**/*.full.test.ts";
 const exclude = process.env["SPRY_TEST_FULL"] ? [] : [inFull];
 
+/** Files of rooms whose rows each start package installers, containers, whole machines or crashing processes. */
+const processes = [
+  "packages/image/src/builder/**/*.test.ts",
+  "packages/machine/src/machine*.test.ts",
+  "packages/machine/src/sandbox/**/*.test.ts",
+  "packages/apiserver/src/store/{crash,power-loss}.test.ts",
+];
+
 export default defineConfig({
   test: {
     // Most files wait for processes, and one in three of them keeps a processor busy.
@@ -32,6 +40,16 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"],
+          exclude: [...exclude, ...processes],
+          setupFiles,
+          ...inProcess,
+        },
+      },
+      {
+        // With `npm test`, not with each check.
+        test: {
+          name: "processes",
+          include: processes,
           exclude,
           setupFiles,
           ...inProcess,

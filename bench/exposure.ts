@@ -62,7 +62,7 @@ async function tokens(algorithm: string): Promise<void> {
   };
   const ask = async (n: number) => {
     const header = () => `Bearer ${made[n % made.length]}`;
-    const { kind } = await check.check({ header, query: "" }, authentication);
+    const { kind } = await check.check({ header, query: "" }, authentication, "shop");
     if (kind !== "allowed") throw new Error("a good token was refused");
   };
   line(`token, ${algorithm}, first time`, await cost(200, ask));

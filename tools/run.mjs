@@ -45,6 +45,8 @@ const steps = {
   bench: [[node, path.join(root, "bench", "main.ts"), ...rest]],
   chart: [[node, path.join(root, "tools", "helm", "main.ts")]],
   images: [[node, path.join(root, "tools", "images", "main.ts"), ...rest]],
+  reference: [[node, path.join(root, "tools", "reference", "main.ts")]],
+  package: [[node, path.join(root, "tools", "package", "main.ts"), ...rest]],
   "foreign-tools": [[node, path.join(root, "tools", "foreign-tools", "main.ts")]],
   "real-apiserver": [[node, path.join(root, "tools", "real-apiserver", "main.ts"), ...rest]],
 }[command];

@@ -114,7 +114,7 @@ test("ten objects of 150,000 fields at once are refused in words; others wait fo
   const outcomes = await Promise.all(bodies.map((body) => server.ask("POST", configMaps, body)));
   expect(outcomes.map(({ code }) => code)).toEqual(bodies.map(() => 413));
   expect(outcomes[0]?.body).toContain("more than 100000 fields");
-  expect(await others.stop()).toBeLessThan(200 * slowness());
+  expect(await others.stop()).toBeLessThan(200);
 }, 60_000);
 
 test("five objects of nearly as many fields as there may be are written and changed; others wait for less than 200 ms", async () => {
@@ -133,7 +133,7 @@ test("five objects of nearly as many fields as there may be are written and chan
     );
     expect(outcomes.filter(({ code }) => code >= 300)).toEqual([]);
   }
-  expect(await others.stop()).toBeLessThan(200 * slowness());
+  expect(await others.stop()).toBeLessThan(200);
 }, 90_000);
 
 test("rules over literal lists are refused when they are written; others wait for less than 200 ms", async () => {
@@ -159,7 +159,7 @@ test("rules over literal lists are refused when they are written; others wait fo
   );
   expect(code).toBe(422);
   expect(body).toContain("exceeds budget by factor of");
-  expect(await others.stop()).toBeLessThan(200 * slowness());
+  expect(await others.stop()).toBeLessThan(200);
 });
 
 test("1,000 objects that come, change and go leave disk and memory as they were", async () => {
@@ -184,8 +184,8 @@ test("1,000 objects that come, change and go leave disk and memory as they were"
   };
   await rounds(100);
   const { disk } = server;
-  // Until the heap has the size that this work needs.
-  await rounds(500);
+  // V8 collects old garbage for the first time at some 250 MB, and glibc keeps that for the next objects.
+  for (let warm = 0; warm < 4; warm++) await rounds(1000);
   const { memory } = server;
   await rounds(1000);
   // In moments when nobody writes; a write now and then brings what the log holds into the file.
@@ -196,14 +196,4 @@ test("1,000 objects that come, change and go leave disk and memory as they were"
   };
   await expect.poll(written, { timeout: 30_000, interval: 200 }).toBeLessThan(disk * 1.5);
   expect(server.memory).toBeLessThan(memory * 1.2);
-}, 90_000);
-
-/** How much slower than a quiet machine this one is now, with what else runs on it: at least 1. */
-function slowness(): number {
-  const text = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => ({ index })));
-  const start = performance.now();
-  for (let time = 0; time < 10; time++) JSON.parse(text);
-  return Math.max(1, (performance.now() - start) / quietMs);
-}
-
-const quietMs = 15;
+}, 400_000);

@@ -109,7 +109,7 @@ describe("spry deploy", () => {
     expect(performance.now() - begin).toBeLessThan(30_000);
     expect(code).toBe(1);
     expect(stderr).toContain(
-      "error: the new version of shop failed: lib/end.js:1: ReferenceError: missing is not defined; version 1 still serves",
+      "error: version 2 of shop failed: lib/end.js:1: ReferenceError: missing is not defined; version 1 still serves",
     );
     expect(await platform.call("shop.default")).toMatchObject({ status: 200, body: "one!yes" });
     const running = `{.status.conditions[?(@.type=="Running")].status}`;
@@ -209,10 +209,10 @@ describe("spry deploy", () => {
     });
     const { code, stdout, stderr } = await platform.spry(["apply", "-R", "-f", dir]);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/function\/bad +failed +the new version of bad failed: handler\.js:1: /);
+    expect(stdout).toMatch(/function\/bad +failed +version 1 of bad failed: handler\.js:1: /);
     expect(stdout).toMatch(/function\/good +running +http:/);
     expect(stderr).toContain("ReferenceError: nope is not defined");
-    const deleted = await platform.spry(["delete", "good", "nope", "bad"]);
+    const deleted = await platform.spry(["delete", "good", "nope", "bad", "--yes"]);
     expect(deleted.code).toBe(1);
     expect(deleted.stderr).toContain("function/good deleted");
     expect(deleted.stderr).toContain("function/bad deleted");

@@ -242,6 +242,42 @@ describe("spry dev", () => {
     expect(urls()).toHaveLength(2);
   });
 
+  test("--inspect-brk stops at the first line of the Function's code, not of the runtime's", async () => {
+    await command("init", directory("stop"), "--template", "js");
+    edit("stop", "handler.js", "export default", "const begun = Date.now();\nexport default");
+    const port = await freePort();
+    const starting = startDev("stop", `--inspect-brk=${port}`);
+    let place: string | undefined;
+    const target = async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/json/list`).catch(() => undefined);
+      const [first] = ((await response?.json()) ?? []) as { webSocketDebuggerUrl: string }[];
+      return first?.webSocketDebuggerUrl;
+    };
+    while (!(place = await target())) await pause(10);
+    const socket = new WebSocket(place);
+    await new Promise((resolve) => socket.addEventListener("open", resolve));
+    const scripts = new Map<string, string>();
+    interface Place {
+      scriptId: string;
+      lineNumber: number;
+    }
+    const paused = new Promise<Place>((resolve) => {
+      socket.addEventListener("message", ({ data }) => {
+        const { method, params } = JSON.parse(String(data));
+        if (method === "Debugger.scriptParsed") scripts.set(params.scriptId, params.url);
+        if (method === "Debugger.paused") resolve(params.callFrames[0].location);
+      });
+    });
+    const methods = ["Debugger.enable", "Runtime.runIfWaitingForDebugger"];
+    for (const [id, method] of methods.entries()) socket.send(JSON.stringify({ id, method }));
+    const { scriptId, lineNumber } = await paused;
+    expect(scripts.get(scriptId)).toMatch(/stop\/handler\.js$/);
+    expect(lineNumber).toBe(0);
+    socket.send(JSON.stringify({ id: 9, method: "Debugger.resume" }));
+    expect((await ask((await starting).url)).status).toBe(200);
+    socket.close();
+  });
+
   const mistakes: [string, () => string[], string][] = [
     ["a directory that does not exist", () => ["nope"], "nope is not a directory"],
     ["a directory without a handler", () => [home], "has no handler for the runtime"],

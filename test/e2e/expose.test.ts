@@ -1,11 +1,16 @@
 /** APIRules on a whole platform: `spry expose`, kubectl's view, and a certificate that a Gateway names. */
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startIssuer } from "../support/issuer.ts";
 import { Platform, root } from "../support/platform.ts";
 
+const chromium = "/usr/bin/chromium";
 const platform = new Platform();
 beforeAll(async () => {
   await platform.start();
@@ -79,12 +84,61 @@ test("over HTTPS, a token decides who may call", async () => {
   expect(await bearer("shop")).toMatch(/ 200$/);
   expect(await bearer("other")).toBe("access is denied\n 403");
   expect(await curl("-H", "authorization: Bearer x")).toBe("the request has no valid token\n 401");
+  expect(await curl("--http2", "-w", " %{http_version}")).toBe("access is denied\n 2");
   // Plain HTTP leads there.
   const answer = await platform.call("dice", { path: "/a?b" });
   expect(answer).toMatchObject({ status: 301, headers: { location: `${url}a?b` } });
   const trusted = await platform.spry(["trust", "--data-dir", platform.dataDir]);
   expect(trusted).toMatchObject({ code: 0, stdout: `${ca}\n` });
   await issuer.close();
+});
+
+const page = `
+apiVersion: serverless.kyma-project.io/v1alpha2
+kind: Function
+metadata: { name: page }
+spec:
+  runtime: nodejs24
+  source:
+    inline:
+      source: |
+        const script = "document.title = performance.getEntriesByType('navigation')[0].nextHopProtocol";
+        module.exports = { main: (event) => {
+          event.extensions.response.setHeader("content-type", "text/html");
+          return "<title>?</title><script>" + script + "</script>";
+        } };
+`;
+
+/** Of a host's certificate, which our authority has issued: for browsers, that do not know the authority. */
+async function keyDigest(url: string): Promise<string> {
+  const { hostname: servername, port } = new URL(url);
+  const ca = readFileSync(path.join(platform.dataDir, "pki/hosts-ca.crt"));
+  const socket = connect({ host: "127.0.0.1", port: Number(port), servername, ca });
+  await once(socket, "secureConnect");
+  const certificate = socket.getPeerX509Certificate();
+  socket.destroy();
+  const key = certificate?.publicKey.export({ type: "spki", format: "der" }) ?? "";
+  return createHash("sha256").update(key).digest("base64");
+}
+
+test.skipIf(!existsSync(chromium))("a browser opens *.localhost, over HTTP/2", async () => {
+  await platform.k("apply -f -", page);
+  await platform.k("wait --for=condition=Running function/page --timeout=100s");
+  const { stdout } = await platform.spry(["expose", "page"]);
+  const [url = ""] = stdout.split(" ");
+  let pin = "";
+  // It follows within moments.
+  await expect.poll(async () => (pin = await keyDigest(url).catch(() => ""))).not.toBe("");
+  const open = async () => {
+    const profile = `--user-data-dir=${path.join(platform.dataDir, "browser")}`;
+    const trust = `--ignore-certificate-errors-spki-list=${pin}`;
+    const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", profile, trust];
+    const command = [...flags, "--timeout=20000", "--dump-dom", url];
+    const opened = await promisify(execFile)(chromium, command, { timeout: 60_000 });
+    return opened.stdout;
+  };
+  await expect.poll(open).toContain("<title>h2</title>");
+  await platform.spry(["delete", "page", "--yes"]);
 });
 
 test("what cannot be exposed is a sentence", async () => {
@@ -99,7 +153,7 @@ test("what cannot be exposed is a sentence", async () => {
 });
 
 test("a host is free again when its Function is deleted", async () => {
-  const { code, stderr } = await platform.spry(["delete", "hello"]);
+  const { code, stderr } = await platform.spry(["delete", "hello", "--yes"]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
   await expect.poll(() => platform.k("get apirules -o name")).toBe("");
 });

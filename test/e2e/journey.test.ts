@@ -177,7 +177,7 @@ describe("spry", () => {
     expect((await platform.spry(["get"])).stdout).toMatch(/default\s+cli\s+Running\s+nodejs24\s+1/);
     expect((await platform.spry(["invoke", "cli"])).stdout).toContain("from the cli");
     expect((await platform.spry(["logs", "cli"])).code).toBe(0);
-    expect((await platform.spry(["delete", "cli"])).code).toBe(0);
+    expect((await platform.spry(["delete", "cli", "--yes"])).code).toBe(0);
     expect(await platform.spry(["get", "cli"])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("Function cli not found in namespace default"),

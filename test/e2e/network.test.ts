@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findPython } from "@spry/machine";
 import { functionManifest, Platform } from "../support/platform.ts";
-import { testedSandbox } from "../support/host-address.ts";
 
 const platform = new Platform();
 const python = (await findPython("3.12")) ? "3.12" : undefined;
@@ -205,58 +204,64 @@ describe.skipIf(!python)(python ? "Python" : "skipped: Python 3.12 is not on thi
   });
 });
 
-const isOci = testedSandbox() === "oci";
-
-describe.skipIf(!isOci)(
-  isOci ? "NetworkPolicies" : "skipped: only oci keeps NetworkPolicies",
-  () => {
-    const policy = (name: string, namespace: string, spec: object) =>
-      JSON.stringify({
-        apiVersion: "networking.k8s.io/v1",
-        kind: "NetworkPolicy",
-        metadata: { name, namespace },
-        spec: { podSelector: {}, ...spec },
-      });
-    /** What is dropped is noticed by nobody but the one who waits. */
-    const isHeard = async (url: string) =>
-      (
-        await platform.call("caller.default", {
-          path: `/?${new URLSearchParams({ url, how: "brief" }).toString()}`,
-        })
-      ).body === "far";
-    const eventually = (heard: boolean) =>
-      expect.poll(() => isHeard("http://far.shop/")).toBe(heard);
-
-    test("nobody is let in, then one namespace, then one port; the gateway always is", async () => {
-      await eventually(true);
-      await platform.k("apply -f -", policy("deny", "shop", {}));
-      await eventually(false);
-      expect(await platform.call("far.shop")).toMatchObject({ status: 200, body: "far" });
-      const from = [
-        { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } } },
-      ];
-      await platform.k(
-        "apply -f -",
-        policy("allow", "shop", { ingress: [{ from, ports: [{ port: 9 }] }] }),
-      );
-      expect(await isHeard("http://far.shop/")).toBe(false);
-      await platform.k(
-        "apply -f -",
-        policy("allow", "shop", { ingress: [{ from, ports: [{ port: 8080 }] }] }),
-      );
-      await eventually(true);
-      await platform.k("delete networkpolicy deny allow -n shop");
+describe("NetworkPolicies", () => {
+  const policy = (name: string, namespace: string, spec: object) =>
+    JSON.stringify({
+      apiVersion: "networking.k8s.io/v1",
+      kind: "NetworkPolicy",
+      metadata: { name, namespace },
+      spec: { podSelector: {}, ...spec },
     });
+  /** What is dropped is noticed by nobody but the one who waits. */
+  const isHeard = async (url: string) =>
+    (
+      await platform.call("caller.default", {
+        path: `/?${new URLSearchParams({ url, how: "brief" }).toString()}`,
+      })
+    ).body === "far";
+  const eventually = (heard: boolean) => expect.poll(() => isHeard("http://far.shop/")).toBe(heard);
 
-    test("nobody is let out, but to the name server", async () => {
-      await platform.k("apply -f -", policy("closed", "default", { policyTypes: ["Egress"] }));
-      await eventually(false);
-      expect(JSON.parse(await called("http://far.shop/", "lookup"))).toMatchObject({ family: 4 });
-      await platform.k("delete networkpolicy closed");
-      await eventually(true);
-    });
-  },
-);
+  test("nobody is let in, then one namespace, then one port; the gateway always is", async () => {
+    await eventually(true);
+    await platform.k("apply -f -", policy("deny", "shop", {}));
+    await eventually(false);
+    expect(await platform.call("far.shop")).toMatchObject({ status: 200, body: "far" });
+    const from = [
+      { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } } },
+    ];
+    await platform.k(
+      "apply -f -",
+      policy("allow", "shop", { ingress: [{ from, ports: [{ port: 9 }] }] }),
+    );
+    expect(await isHeard("http://far.shop/")).toBe(false);
+    await platform.k(
+      "apply -f -",
+      policy("allow", "shop", { ingress: [{ from, ports: [{ port: 8080 }] }] }),
+    );
+    await eventually(true);
+    await platform.k("delete networkpolicy deny allow -n shop");
+  });
+
+  test("a caller whose namespace is not let in is told so by name, from Python, too", async () => {
+    await platform.k("apply -f -", policy("deny", "shop", {}));
+    await eventually(false);
+    if (python) {
+      const url = encodeURIComponent("http://far.shop/");
+      const { body } = await platform.call("snake.default", { path: `/?url=${url}` });
+      expect(body).toMatch(/^failed/);
+    }
+    await platform.k("delete networkpolicy deny -n shop");
+    await eventually(true);
+  });
+
+  test("nobody is let out, but to the name server", async () => {
+    await platform.k("apply -f -", policy("closed", "default", { policyTypes: ["Egress"] }));
+    await eventually(false);
+    expect(JSON.parse(await called("http://far.shop/", "lookup"))).toMatchObject({ family: 4 });
+    await platform.k("delete networkpolicy closed");
+    await eventually(true);
+  });
+});
 
 /** Who runs an image shows the login of its namespace. */
 const imagePullSecrets = [{ name: "serverless-registry-config-default" }];

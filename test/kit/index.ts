@@ -1,4 +1,5 @@
-/** What the tests of every room share: ports, how long a condition may take on a busy machine, how often a row repeats. */
+/** What the tests of every room share: certificates, ports, how long a condition may take on a busy machine, how often a row repeats. */
+export { certificateFor, type KeyPair } from "./certificate.ts";
 export { freePort } from "./free-port.ts";
 export { patience } from "./patience.ts";
 export { isFullSuite, rounds } from "./suite.ts";

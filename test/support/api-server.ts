@@ -27,7 +27,8 @@ export class ApiServerProcess {
     issueCertificate(this.directory, "server", "/CN=server", "ca");
     issueCertificate(this.directory, "admin", "/O=system:masters/CN=admin", "ca");
     const program = path.join(import.meta.dirname, "api-server-process.ts");
-    const args = [program, this.directory];
+    // As `npm start` runs it.
+    const args = ["--max-semi-space-size=16", program, this.directory];
     if (dataDir) args.push(path.join(this.directory, dataDir));
     this.#child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
   }
@@ -95,7 +96,7 @@ export class ApiServerProcess {
   /** How long requests of another client take while something is under way: the slowest, in milliseconds. */
   probe(): { stop(): Promise<number> } {
     const worker = new Worker(new URL("api-probe.ts", import.meta.url), {
-      workerData: { port: this.#port, ...this.credentials },
+      workerData: { port: this.#port, pid: this.pid, ...this.credentials },
     });
     const ended = once(worker, "message") as Promise<[number]>;
     return {

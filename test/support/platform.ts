@@ -19,6 +19,8 @@ export interface StartOptions {
   env?: NodeJS.ProcessEnv;
   /** Of the user and the group that it runs as; its data directory must be theirs. */
   uid?: number;
+  /** A program, with arguments, that becomes the platform with other rights (`setpriv …`). */
+  prefix?: [program: string, ...args: string[]];
 }
 
 export class Platform {
@@ -38,9 +40,11 @@ export class Platform {
     const begin = performance.now();
     rmSync(path.join(this.dataDir, "endpoints.json"), { force: true });
     const { args = ["--no-example"], uid, checkout = root } = this.#options;
+    const [program = "", ...before] = [...(this.#options.prefix ?? []), process.execPath];
     const child = spawn(
-      process.execPath,
+      program,
       [
+        ...before,
         path.join(checkout, "packages/cli/bin/spry.mjs"),
         "up",
         "--data-dir",
@@ -50,6 +54,7 @@ export class Platform {
         "--https-port=0",
         "--publisher-port=0",
         "--registry-port=0",
+        ...(checkout === root ? ["--dashboard-port=0"] : []),
         ...sandboxArguments(),
         ...args,
       ],
@@ -93,6 +98,7 @@ export class Platform {
     webhooks: string;
     metrics: string;
     gatewayMetrics: string;
+    dashboard: string;
     pid: number;
   } {
     return JSON.parse(readFileSync(path.join(this.dataDir, "endpoints.json"), "utf8"));
@@ -100,6 +106,10 @@ export class Platform {
 
   get gateway(): URL {
     return new URL(this.endpoints.gateway);
+  }
+
+  get dashboard(): string {
+    return this.endpoints.dashboard;
   }
 
   get webhooks(): string {

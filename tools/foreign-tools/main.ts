@@ -1,10 +1,12 @@
 /** Program: `npm run foreign-tools`. Builds the tools that test/conformance/tools runs, where they are not cached yet. */
 import { buildMissing } from "../real-apiserver/binaries.ts";
 import { downloadSources } from "./definitions.ts";
+import { buildKnative } from "./knative.ts";
 import { buildOperatorTests } from "./operator.ts";
 import { installPythonClient } from "./python-client.ts";
 
 await buildMissing(new AbortController().signal, ["kubectl"]);
 buildOperatorTests();
 downloadSources();
+buildKnative();
 installPythonClient();

@@ -51,6 +51,18 @@ describe("a request that makes no sense is told so", () => {
       400,
       "cannot be handled as a ConfigMap",
     ],
+    [
+      "an apiVersion that is a list",
+      { body: '{"apiVersion":["v1"],"kind":"ConfigMap"}' },
+      400,
+      "unmarshal array into Go struct field .apiVersion",
+    ],
+    [
+      "a kind that is a number",
+      { body: '{"apiVersion":"v1","kind":1}' },
+      400,
+      "unmarshal number into Go struct field .kind",
+    ],
     ["metadata of a wrong type", { body: '{"metadata":"a"}' }, 400, "of type v1.ObjectMeta"],
     [
       "labels of a wrong type",
@@ -159,3 +171,24 @@ test("a patch cannot reach an object's prototype", async () => {
   }
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
 });
+
+test.each(["constructor", "__proto__", "toString", "hasOwnProperty"])(
+  "%s is a word like any other",
+  async (word) => {
+    const ask = (path: string, object?: object) =>
+      server.transport()(
+        new Request(`http://x/api/v1/namespaces/default/${path}`, {
+          method: object ? "POST" : "GET",
+          headers: json,
+          ...(object && { body: JSON.stringify(object) }),
+        }),
+      );
+    const metadata = { generateName: "word-" };
+    const secret = { apiVersion: "v1", kind: "Secret", metadata, type: word };
+    expect((await ask("secrets", secret)).status).toBe(201);
+    expect((await ask(`secrets?fieldSelector=type%3D${word}`)).status).toBe(200);
+    expect((await ask(`secrets?fieldSelector=${word}%3Da`)).status).toBe(400);
+    expect((await ask(`events?fieldSelector=${word}%3Da`)).status).toBe(400);
+    expect((await ask(word)).status).toBe(404);
+  },
+);

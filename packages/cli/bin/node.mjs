@@ -1,15 +1,24 @@
-// Plain JavaScript for any Node from 20: everything else runs on the Node 24 that npm brings.
+// Plain JavaScript for any Node from 20: everything else runs on Node 24.
 import { spawnSync } from "node:child_process";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
+import { homedir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../..");
+/** The programs of an installed package, bundled when it was made. A checkout has none. */
+export const packagedPrograms = path.join(root, "dist");
+export const isPackage = existsSync(path.join(packagedPrograms, "main.js"));
 /** When npm last brought node_modules in line with package-lock.json. */
 const installedFile = path.join(root, "node_modules", ".package-lock.json");
+/** What a package fetches when the running Node.js is older than 24; a checkout has its own in package-lock.json. */
+const fetchedNode = "24.21.0";
+const isWindows = process.platform === "win32";
+const flags = ["--no-audit", "--no-fund", "--loglevel=error"];
 
 function isInstalled() {
+  if (isPackage) return true;
   if (!existsSync(installedFile)) return false;
   return statSync(installedFile).mtimeMs >= statSync(path.join(root, "package-lock.json")).mtimeMs;
 }
@@ -18,42 +27,81 @@ function isInstalled() {
 export function ensureInstalled() {
   if (isInstalled()) return;
   console.error("Installing what Spry needs (npm ci, once) ...");
-  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  const result = spawnSync(npm, ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-    cwd: root,
-    stdio: ["ignore", process.stderr, process.stderr],
-    shell: process.platform === "win32",
-  });
-  if (result.error || result.status !== 0) {
-    const why = result.error
-      ? `npm could not be started: ${result.error.message}`
-      : "npm ci failed";
-    console.error(
-      `${why}. Check that npm is installed and its registry can be reached, then try again.`,
-    );
-    process.exit(1);
-  }
+  npm(["ci", ...flags], root);
 }
 
-/** The Node 24 binary: from its npm package, or the running one where no package exists. */
+function npm(args, cwd) {
+  const result = spawnSync(isWindows ? "npm.cmd" : "npm", args, {
+    cwd,
+    stdio: ["ignore", process.stderr, process.stderr],
+    shell: isWindows,
+  });
+  if (!result.error && result.status === 0) return;
+  const why = result.error
+    ? `npm could not be started: ${result.error.message}`
+    : `npm ${args[0]} failed`;
+  console.error(
+    `${why}. Check that npm is installed and its registry can be reached, then try again.`,
+  );
+  process.exit(1);
+}
+
+const runningMajor = Number(process.versions.node.split(".")[0]);
+
+/** Whether commands can run in this process: `up` has options of Node.js that others do without. */
+export const isOwnNode = runningMajor === 24;
+
+/** The Node 24 binary: from its npm package, or the running one. */
 export function node24() {
+  if (isPackage && runningMajor >= 24) return process.execPath;
+  const name = `node-${isWindows ? "win" : process.platform}-${process.arch}`;
+  const inPackage = path.join("bin", isWindows ? "node.exe" : "node");
   const require = createRequire(path.join(root, "package.json"));
-  const os = process.platform === "win32" ? "win" : process.platform;
   try {
-    const manifest = require.resolve(`node-${os}-${process.arch}/package.json`);
-    return path.join(
-      path.dirname(manifest),
-      "bin",
-      process.platform === "win32" ? "node.exe" : "node",
-    );
+    return path.join(path.dirname(require.resolve(`${name}/package.json`)), inPackage);
   } catch {
-    if (Number(process.versions.node.split(".")[0]) >= 24) return process.execPath;
-    console.error(
-      `Spry needs Node.js 24 and npm carries none for ${process.platform}-${process.arch}. ` +
-        "Install Node.js 24 from nodejs.org and try again.",
-    );
-    process.exit(1);
+    if (runningMajor >= 24) return process.execPath;
   }
+  if (isPackage) return path.join(fetched(name), inPackage);
+  console.error(
+    `Spry needs Node.js 24 and npm carries none for ${process.platform}-${process.arch}. ` +
+      "Install Node.js 24 from nodejs.org and try again.",
+  );
+  process.exit(1);
+}
+
+/** The directory of the npm package with the official binary, in the user's cache. */
+function fetched(name) {
+  const dir = path.join(cacheDir(), `${name}-${fetchedNode}`);
+  const found = path.join(dir, "node_modules", name);
+  if (existsSync(found)) return found;
+  console.error(
+    `Fetching Node.js ${fetchedNode} (once; the running one is ${process.version}) ...`,
+  );
+  const partial = `${dir}.partial-${process.pid}`;
+  mkdirSync(partial, { recursive: true });
+  npm(
+    [
+      "install",
+      "--no-save",
+      "--ignore-scripts",
+      ...flags,
+      "--prefix",
+      partial,
+      `${name}@${fetchedNode}`,
+    ],
+    partial,
+  );
+  // Another process may have been faster; its files are the same.
+  if (existsSync(dir)) rmSync(partial, { recursive: true, force: true });
+  else renameSync(partial, dir);
+  return found;
+}
+
+/** `$XDG_CACHE_HOME/spry` or `~/.cache/spry`. Safe to delete. */
+function cacheDir() {
+  const base = process.env.XDG_CACHE_HOME;
+  return path.join(base && path.isAbsolute(base) ? base : path.join(homedir(), ".cache"), "spry");
 }
 
 /**
@@ -62,7 +110,9 @@ export function node24() {
  */
 export function environment() {
   const env = { ...process.env };
-  env.NODE_COMPILE_CACHE ??= path.join(root, "node_modules", ".cache", "node");
+  env.NODE_COMPILE_CACHE ??= isPackage
+    ? path.join(cacheDir(), "compiled")
+    : path.join(root, "node_modules", ".cache", "node");
   delete env.NODE_OPTIONS;
   delete env.npm_config_ignore_scripts;
   delete env.npm_config_omit_lockfile_registry_resolved;

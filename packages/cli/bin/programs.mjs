@@ -1,58 +1,22 @@
-// The programs of a checkout, bundled: one JavaScript file each, made again whenever a source has
-// changed. Node.js would run the TypeScript as it is, but keep its compiler in memory (25 MB a process)
-// and look for 300 files at every start. Locations (`import.meta`) stay those of the sources.
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+// Where the bundled programs are: in a package as they were made with it, in a checkout made again whenever a source has changed.
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
-import { root } from "./node.mjs";
+import { isPackage, packagedPrograms, root } from "./node.mjs";
 
+export const helpFile = "help.txt";
 const outdir = path.join(root, "node_modules", ".cache", "spry");
-const source = path.join(root, "packages", "cli", "src");
-const entryPoints = {
-  main: path.join(source, "main.ts"),
-  gateway: path.join(source, "gateway-main.ts"),
-  queue: path.join(root, "packages", "queue", "src", "sqlite", "worker.ts"),
-};
-
 const keptMs = 30 * 24 * 3600 * 1000;
 
-/** The directory with `main.js`, `gateway.js` and `queue.js`. */
+/** The directory with `main.js`, `gateway.js` and the text of the help. */
 export async function ensurePrograms() {
+  if (isPackage) return packagedPrograms;
   const dir = path.join(outdir, `programs-${newestChange()}`);
   if (existsSync(dir)) return dir;
   const partial = `${dir}.${process.pid}`;
   mkdirSync(outdir, { recursive: true });
   removeOld();
-  const { build, stop } = await import("esbuild");
-  try {
-    await build({
-      entryPoints,
-      outdir: partial,
-      bundle: true,
-      splitting: true,
-      platform: "node",
-      target: "node24",
-      format: "esm",
-      legalComments: "none",
-      logLevel: "error",
-      // Found by their place in node_modules, at run time.
-      external: ["esbuild", "npm", "@peculiar/x509", "re2js", "reflect-metadata"],
-      banner: {
-        js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-      },
-      plugins: [keepLocations],
-    });
-  } finally {
-    await stop();
-  }
+  const { bundlePrograms } = await import("./bundle-programs.mjs");
+  await bundlePrograms(partial);
   try {
     renameSync(partial, dir);
   } catch (error) {
@@ -70,21 +34,6 @@ function removeOld() {
     if (Date.now() - statSync(old).mtimeMs > keptMs) rmSync(old, { recursive: true, force: true });
   }
 }
-
-/** `import.meta.url` and its relatives mean the source file, not the bundle. */
-const keepLocations = {
-  name: "keep-locations",
-  setup(build) {
-    build.onLoad({ filter: /\/(packages|runtimes)\/[^/]+\/src\/.*\.ts$/ }, ({ path: file }) => {
-      const text = readFileSync(file, "utf8");
-      if (!text.includes("import.meta.")) return undefined;
-      const contents = text
-        .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(file).href))
-        .replaceAll("import.meta.dirname", JSON.stringify(path.dirname(file)));
-      return { contents, loader: "ts" };
-    });
-  },
-};
 
 /** When any source or the lock file changed last, and how many files there are: in base 36. */
 function newestChange() {
@@ -106,5 +55,6 @@ function newestChange() {
       if (existsSync(sources)) visit(sources);
     }
   }
-  return `${Math.floor(newest).toString(36)}-${count}`;
+  const bundler = statSync(path.join(root, "packages/cli/bin/bundle-programs.mjs")).mtimeMs;
+  return `${Math.floor(Math.max(newest, bundler)).toString(36)}-${count}`;
 }

@@ -1,31 +1,48 @@
 #!/usr/bin/env node
-// `spry` from a checkout: makes sure that Node 24 and the dependencies are there, then becomes the CLI.
+// `spry`: makes sure that Node 24 and the dependencies are there, then becomes the CLI.
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import module from "node:module";
 import path from "node:path";
-import { ensureInstalled, environment, node24 } from "./node.mjs";
-import { ensurePrograms } from "./programs.mjs";
+import { pathToFileURL } from "node:url";
+import { ensureInstalled, environment, isOwnNode, node24 } from "./node.mjs";
+import { ensurePrograms, helpFile } from "./programs.mjs";
 
+const given = process.argv.slice(2);
 ensureInstalled();
-const node = node24();
 const programs = await ensurePrograms();
-const args = ["--max-semi-space-size=16", path.join(programs, "main.js"), ...process.argv.slice(2)];
-const env = environment();
+const main = path.join(programs, "main.js");
 
-// Where a process can become another one, none is left behind that only waits.
-if (typeof process.execve === "function") {
-  process.removeAllListeners("warning");
-  process.on("warning", () => {});
-  process.execve(node, [node, ...args], env);
+if (given.length === 0 || (given.length === 1 && /^(?:-h|--help|help)$/.test(given[0]))) {
+  // The commonest question of all costs no second process.
+  process.stdout.write(readFileSync(path.join(programs, helpFile), "utf8"));
+} else if (isOwnNode && !given.includes("up")) {
+  const env = environment();
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  process.env.NODE_COMPILE_CACHE = env.NODE_COMPILE_CACHE;
+  module.enableCompileCache(env.NODE_COMPILE_CACHE);
+  await import(pathToFileURL(main).href);
+} else {
+  become(node24(), ["--max-semi-space-size=16", main, ...given], environment());
 }
-const child = spawn(node, args, { stdio: "inherit", env });
-// The terminal sends its signals to the whole group; those sent to us alone are passed on.
-for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-process.on("SIGINT", () => {});
-child.on("error", (error) => {
-  console.error(`starting spry: ${error.message}`);
-  process.exit(1);
-});
-child.on("exit", (code, signal) => {
-  if (signal) process.kill(process.pid, signal);
-  else process.exit(code ?? 1);
-});
+
+function become(node, args, env) {
+  // Where a process can become another one, none is left behind that only waits.
+  if (typeof process.execve === "function") {
+    process.removeAllListeners("warning");
+    process.on("warning", () => {});
+    process.execve(node, [node, ...args], env);
+  }
+  const child = spawn(node, args, { stdio: "inherit", env });
+  // The terminal sends its signals to the whole group; those sent to us alone are passed on.
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  process.on("SIGINT", () => {});
+  child.on("error", (error) => {
+    console.error(`starting spry: ${error.message}`);
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => {
+    if (signal) process.kill(process.pid, signal);
+    else process.exit(code ?? 1);
+  });
+}

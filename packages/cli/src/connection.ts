@@ -16,6 +16,7 @@ import {
   registryExtension,
 } from "./platform/kubeconfig.ts";
 import { UserError } from "./user-error.ts";
+import { startCommand } from "./shown-command.ts";
 
 export interface GlobalOptions {
   kubeconfig?: string;
@@ -39,16 +40,7 @@ export interface Connection {
 }
 
 export async function connect(options: GlobalOptions): Promise<Connection> {
-  let config: ClusterConfig;
-  try {
-    config = loadKubeconfig(options.kubeconfig ?? defaultKubeconfig());
-  } catch (error) {
-    throw new UserError(
-      `no cluster to talk to: ${messageOf(error)}`,
-      "start one with `npm start`, or name a kubeconfig with --kubeconfig",
-      { cause: undefined },
-    );
-  }
+  const config = loadConfig(options);
   const urlIn = (name: string): URL | undefined => {
     const { url } = (config.extensions?.[name] ?? {}) as { url?: string };
     return url ? new URL(url) : undefined;
@@ -64,6 +56,19 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
     publisher: urlIn(publisherExtension),
     events: events && httpsTransport({ ...config, server: events.origin }),
   };
+}
+
+/** The cluster of the options, or of this directory's platform; a UserError where none is known. */
+export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
+  try {
+    return loadKubeconfig(kubeconfig ?? defaultKubeconfig());
+  } catch (error) {
+    throw new UserError(
+      `no cluster to talk to: ${messageOf(error)}`,
+      `start one with \`${startCommand()}\`, or name a kubeconfig with --kubeconfig`,
+      { cause: undefined },
+    );
+  }
 }
 
 /** `$KUBECONFIG` or `~/.kube/config` (both the loader's own rule), but a platform of this directory first. */
@@ -82,7 +87,7 @@ function reachable(transport: KubeClient["transport"], server: string): KubeClie
       if (request.signal.aborted) throw error;
       throw new UserError(
         `the API server ${server} cannot be reached: ${messageOf(error)}`,
-        "is the platform running? `npm start` starts it",
+        `is the platform running? \`${startCommand()}\` starts it`,
       );
     }
   };

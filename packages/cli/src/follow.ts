@@ -1,5 +1,12 @@
 /** Follows a Function from its conditions until it runs or cannot. */
-import { type Function, type FunctionCondition, functions } from "@spry/function";
+import {
+  type Function,
+  type FunctionCondition,
+  functionRevisions,
+  functions,
+  labels,
+  revisionsOf,
+} from "@spry/function";
 import { isGone, isNotFound, type KubeClient } from "@spry/kube";
 import { failureIn } from "./load-failure.ts";
 import { UserError } from "./user-error.ts";
@@ -47,7 +54,7 @@ export async function followUntilRunning(
       const failed = conditionsOf(current).find(
         (condition) => condition.status === "False" && !isRetried(condition.type, current),
       );
-      if (failed) throw failureOf(current, failed);
+      if (failed) throw failureOf(current, failed, await newestVersion(client, current));
       const conditions = conditionsOf(current);
       if (conditions.length >= order.length && conditions.every(({ status }) => status === "True"))
         return;
@@ -63,10 +70,23 @@ export async function followUntilRunning(
   );
 }
 
+/** The number of the version that is being rolled out; undefined where it has none, or the user may not read it. */
+async function newestVersion(client: KubeClient, fn: Function): Promise<number | undefined> {
+  const { namespace, name = "" } = fn.metadata;
+  const labelSelector = `${labels.functionName}=${name}`;
+  try {
+    const { items } = await client.list(functionRevisions, { namespace, labelSelector });
+    return revisionsOf(fn, items)[0]?.revision;
+  } catch {
+    return undefined;
+  }
+}
+
 /** What a user reads of a failure: the place in the code first, then what still works, and where to look further. */
 export function failureOf(
   { metadata: { name = "", namespace = "" }, status }: Function,
   { type, reason, message }: Pick<FunctionCondition, "type" | "reason" | "message">,
+  version?: number,
 ): UserError {
   const serving = status?.revision;
   const still = serving ? `; version ${serving} still serves` : "";
@@ -77,7 +97,8 @@ export function failureOf(
     return new UserError(`${name} failed: ${message || reason}${still}`, wayOut);
   const { summary, details } = failureIn(words);
   const more = details.includes("\n") ? `\n${details.replaceAll(/^(?=.)/gm, "  ")}` : "";
-  return new UserError(`the new version of ${name} failed: ${summary}${still}${more}`, wayOut);
+  const which = version === undefined ? "the new version" : `version ${version}`;
+  return new UserError(`${which} of ${name} failed: ${summary}${still}${more}`, wayOut);
 }
 
 /** A build that failed because of the infrastructure is run again by itself: worth waiting for. */

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { loadAll } from "js-yaml";
 import { isNotFound, type KubeClient, type Resource, type UnknownObject } from "@spry/kube";
+import { isKymaConfig, objectsOfKymaConfig } from "./kyma/config-yaml.ts";
 import { UserError } from "./user-error.ts";
 
 export interface Manifest {
@@ -61,6 +62,9 @@ function parse(file: string, text: string): Manifest[] {
       const items = (document as { kind?: string; items?: unknown[] }).items;
       return Array.isArray(items) ? items : [document];
     })
+    .flatMap((document) =>
+      isKymaConfig(document) ? objectsOfKymaConfig(document, file) : [document],
+    )
     .map((document, index) => check(document, index === 0 ? file : `${file}, object ${index + 1}`));
 }
 

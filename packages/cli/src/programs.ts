@@ -1,22 +1,35 @@
 import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Location of the running bundle (bin/bundle-programs.mjs); the sources themselves have no such name. */
+declare const SPRY_PROGRAM_URL: string;
+
+/** Whether this is an installed package, whose programs were made with it. */
+export const isPackage =
+  typeof SPRY_PROGRAM_URL === "string" && !SPRY_PROGRAM_URL.includes("/node_modules/.cache/");
 
 /**
- * The file of a program of ours that runs as a process of its own: beside the running one when that is a bundle
- * (see bin/programs.mjs), and the source otherwise.
+ * The file of a program of ours that runs as a process of its own: next to the running one when that is a bundle,
+ * and the source otherwise. `source` is relative to this folder.
  */
-export function gatewayProgram(): string {
-  const running = process.argv[1] ?? "";
-  if (path.basename(running) === "main.js") return path.join(path.dirname(running), "gateway.js");
-  return path.join(import.meta.dirname, "gateway-main.ts");
+function programFile(name: string, source: string): string {
+  if (typeof SPRY_PROGRAM_URL === "string")
+    return path.join(path.dirname(fileURLToPath(SPRY_PROGRAM_URL)), `${name}.js`);
+  return path.join(import.meta.dirname, source);
 }
 
-/** The same of the thread of the events' queue; undefined: its room's own source. */
-export function queueProgram(): string | undefined {
-  const running = process.argv[1] ?? "";
-  return path.basename(running) === "gateway.js"
-    ? path.join(path.dirname(running), "queue.js")
-    : undefined;
-}
+/** A file that has been made with the package, next to its programs; undefined in a checkout. */
+export const packagedProgram = (file: string): string | undefined =>
+  isPackage ? path.join(path.dirname(fileURLToPath(SPRY_PROGRAM_URL)), file) : undefined;
+
+export const gatewayProgram = (): string => programFile("gateway", "gateway-main.ts");
+export const certificatesProgram = (): string =>
+  programFile("issue-certificates", "platform/issue-certificates.ts");
+export const hostCertificateProgram = (): string =>
+  programFile("issue-host-certificate", "platform/issue-host-certificate.ts");
+/** The thread of the events' queue; undefined: its room's own source. */
+export const queueProgram = (): string | undefined =>
+  typeof SPRY_PROGRAM_URL === "string" ? programFile("queue", "") : undefined;
 
 /** What the processes of the platform are started with: little garbage is kept for long. */
 export const nodeOptions = ["--max-semi-space-size=2"];

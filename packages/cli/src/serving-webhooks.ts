@@ -1,6 +1,14 @@
 /** The webhooks of Knative Serving: part of the same server as those of Functions, as long as no other installation serves them. */
 import { type WebhookLocation, webhookClientConfig } from "@spry/controller";
-import { isNotFound, type KubeClient, type Logger, resources, systemClock } from "@spry/kube";
+import {
+  isNotFound,
+  type KubeClient,
+  type KubeObject,
+  type Logger,
+  type Resource,
+  resources,
+  systemClock,
+} from "@spry/kube";
 import {
   createServingAdmission,
   installServing,
@@ -34,7 +42,8 @@ export function createServingWebhooks(
 
 /**
  * Tells the API server of them once the definitions are there. Where Knative Serving is another installation's, its own
- * webhooks are asked, and ours are taken away.
+ * webhooks are asked, and ours are emptied. On a cluster the objects are part of the installation: the controller may not
+ * create any.
  */
 export async function configureServingWebhooks(
   client: KubeClient,
@@ -50,14 +59,18 @@ export async function configureServingWebhooks(
     return;
   }
   const { mutating, validating } = servingWebhookNames;
-  for (const [resource, name] of [
-    [mutatingWebhookConfigurations, mutating],
-    [validatingWebhookConfigurations, validating],
-  ] as const) {
-    try {
-      await client.delete(resource, { name });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+  await empty(client, mutatingWebhookConfigurations, mutating);
+  await empty(client, validatingWebhookConfigurations, validating);
+}
+
+async function empty<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource<T>,
+  name: string,
+): Promise<void> {
+  try {
+    await client.patch(resource, { name }, { webhooks: null });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
   }
 }

@@ -1,4 +1,9 @@
-import { type BuildPreset, type FunctionPreset, historyLimits } from "@spry/function";
+import {
+  type BuildPreset,
+  type FunctionPreset,
+  historyLimits,
+  type ScaleConfig,
+} from "@spry/function";
 
 /** What an operator may set. Everything with a default may be left out. */
 export interface ControllerConfig {
@@ -50,6 +55,8 @@ export interface ControllerConfig {
   historyLimit?: number;
   /** Functions worked on at a time. Default 4. */
   workers?: number;
+  /** Bounds of new Functions that have none; with a minimum of 0 they are served on demand. Default none. */
+  defaultScaleConfig?: ScaleConfig | undefined;
   /** CPU utilisation that autoscaling aims at, in percent of the request. Default 50. */
   targetCpuUtilization?: number;
   /** OTLP/HTTP address that Functions send traces to. Default none. */
@@ -58,7 +65,8 @@ export interface ControllerConfig {
   publisherProxyAddress?: string;
 }
 
-export type Settings = Required<ControllerConfig>;
+export type Settings = Required<Omit<ControllerConfig, "defaultScaleConfig">> &
+  Pick<ControllerConfig, "defaultScaleConfig">;
 
 const excludedByDefault = ["istio-system", "kube-node-lease", "kube-public", "kube-system"];
 

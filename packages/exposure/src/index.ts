@@ -29,7 +29,7 @@ export {
   type RuleMatcher,
 } from "./routes/rule-matcher.ts";
 export { fullHost } from "./routes/gateway-hosts.ts";
-export { requestPath } from "./routes/request-path.ts";
+export { otherReadings, requestPath } from "./routes/request-path.ts";
 export { requestChanges } from "./access/request-changes.ts";
 export {
   type CorsDecider,
@@ -40,7 +40,8 @@ export {
 } from "./access/cors.ts";
 export { type Claims, isAuthorized } from "./access/authorize.ts";
 export { createJwtCheck, type JwtCheck, type JwtDecision } from "./access/jwt-check.ts";
-export { JwksCache, type JwksCacheOptions } from "./access/jwks-cache.ts";
+export { JwksCache, type JwksCacheOptions, type KeySource } from "./access/jwks-cache.ts";
+export { exposableFrom, permits } from "./routes/service-address.ts";
 export { fetchKeys, type KeyFetchOptions } from "./access/fetch-keys.ts";
 export { type TokenRequest } from "./access/token-source.ts";
 export { refusedAddress } from "./access/key-address.ts";

@@ -4,9 +4,10 @@ import path from "node:path";
 import { type ApiRule, apiRules } from "@spry/function";
 import { type KubeObject } from "@spry/kube";
 import { loadAll } from "js-yaml";
+import { certificateFor } from "@spry/test-kit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiRulesV1beta1 } from "./conversion/v1beta1.ts";
-import { certificateFor, TestPlatform } from "./testing/platform.ts";
+import { TestPlatform } from "./testing/platform.ts";
 
 const folder = path.join(import.meta.dirname, "testdata");
 
@@ -40,6 +41,7 @@ const variables: Record<string, string> = {
   PARENT_DOMAIN: "local.kyma.dev",
   WORKLOAD_DOMAIN: "httpbin.my.example",
   GATEWAY_DOMAIN: "*.my.example",
+  DOMAIN_TO_EXPOSE_WORKLOADS: "my.example",
   GATEWAY: "test/custom-tls-gateway",
   NAMESPACE: "test",
   ISSUER: "https://issuer.example",
@@ -65,7 +67,7 @@ function read(file: string): KubeObject[] {
         .join(""),
     )
     .replace(/\{\{ ?\.(\w+) ?\}\}/g, (_, name: keyof typeof values) => values[name] ?? "?")
-    .replace(/\$\{(\w+)\}/g, (_, name: string) => variables[name] ?? "?");
+    .replace(/\$\{?([A-Z_]+)\}?/g, (_, name: string) => variables[name] ?? "?");
   return (loadAll(text) as (KubeObject | undefined)[]).filter((each) => each !== undefined);
 }
 

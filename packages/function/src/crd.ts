@@ -15,6 +15,7 @@ import {
 } from "./core-schemas.ts";
 import { conditionTypes, healthConditionTypes } from "./conditions.ts";
 import { reservedEnvNames } from "./environment.ts";
+import { described } from "./field-descriptions.ts";
 import { labelPrefix } from "./labels.ts";
 import { presets, type PresetKind } from "./presets.ts";
 import { retiredRuntimes, runtimes } from "./runtimes.ts";
@@ -60,7 +61,7 @@ export function functionCrd(): CustomResourceDefinition {
             },
           },
           additionalPrinterColumns: [...printerColumns(), coldStartColumn],
-          schema: { openAPIV3Schema: functionSchema() } as VersionSchema,
+          schema: { openAPIV3Schema: described(functionSchema()) } as VersionSchema,
         },
         {
           name: functionsV1alpha1.version,
@@ -295,7 +296,13 @@ function sourceSchema(): Schema {
 function schedulesSchema(): Schema {
   const schedule = object(
     {
-      name: { ...string, maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
+      name: {
+        ...string,
+        maxLength: 63,
+        pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        description:
+          "Name of the schedule, for the header x-schedule-name and for spry schedule run.",
+      },
       cron: {
         ...string,
         minLength: 2,
@@ -308,7 +315,7 @@ function schedulesSchema(): Schema {
         pattern: "^[A-Za-z][A-Za-z0-9_+/-]*$",
         description: "Name of the IANA database, such as Europe/Berlin; UTC by default.",
       },
-      suspend: boolean,
+      suspend: { ...boolean, description: "Whether no run is begun." },
       overlap: {
         ...string,
         enum: ["Allow", "Skip"],
@@ -319,8 +326,18 @@ function schedulesSchema(): Schema {
         description: "A run that is later than this is missed; 300 by default.",
       },
       payload: { ...string, maxLength: 65_536, description: "Body of the request." },
-      contentType: { ...string, maxLength: 256, pattern: "^[ -~]*$" },
-      path: { ...string, maxLength: 1_024, pattern: "^/[!-~]*$" },
+      contentType: {
+        ...string,
+        maxLength: 256,
+        pattern: "^[ -~]*$",
+        description: "Content-Type of the request; application/json by default.",
+      },
+      path: {
+        ...string,
+        maxLength: 1_024,
+        pattern: "^/[!-~]*$",
+        description: "Path and query of the request; / by default.",
+      },
       retries: { ...between([0, 100]), description: "After a run that has failed; 0 by default." },
     },
     ["name", "cron"],

@@ -84,6 +84,16 @@ describe("names", () => {
     expect(job).toMatch(/^[a-z]([-a-z0-9]*[a-z0-9])?-build-0123456789$/);
   });
 
+  test.each([
+    ["shop", "api", "shop-api"],
+    // `a-b-c` would be both.
+    ["a", "b-c", "a.b-c"],
+    ["a-b", "c", "a-b.c"],
+  ])("of repositories in an external registry are of one Function only: %s/%s", (...of) => {
+    const [namespace, functionName, repository] = of;
+    expect(names.externalRepository(namespace, functionName)).toBe(repository);
+  });
+
   test("that are cut stay apart", () => {
     const long = "f".repeat(60);
     expect(boundedName(`${long}-a`, "-build-1")).not.toBe(boundedName(`${long}-b`, "-build-1"));

@@ -18,3 +18,4 @@ export {
 export { buildKey } from "./build-key.ts";
 export { knativeChildName, knativeNames } from "./knative/names.ts";
 export { boundedName, names, platformRepositories } from "./names.ts";
+export { type Language, type Template, templates } from "./templates.ts";

@@ -1,4 +1,5 @@
 /** Hosts of APIRules through the front door: which rule, which Service, and what is changed on the way. */
+import { apiRules } from "@spry/function";
 import { resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bodyOf, type TestPod } from "./testing/bench.ts";
@@ -143,6 +144,39 @@ describe("a request to the host of an APIRule", () => {
     await bench.apiRule("dice", {});
     const location = `https://${host}:${bench.gateway.httpsPort}/a?b`;
     expect(await get("/a?b")).toMatchObject({ status: 301, headers: { location } });
+  });
+});
+
+describe("a Function's own host", () => {
+  const authentications = [{ issuer: "https://i.example", jwksUri: "https://i.example/keys" }];
+  const jwt = { path: "/a", methods: ["GET"], jwt: { authentications } };
+
+  test("is closed while an APIRule demands tokens of its callers, on whatever path", async () => {
+    await bench.apiRule("dice", { rules: [{ path: "/b", methods: ["GET"], noAuth: true }, jwt] });
+    const refused = { status: 403, body: expect.stringContaining("default/dice") as string };
+    expect(await bench.call({ path: "/b" })).toMatchObject(refused);
+    expect(await get("/b")).toMatchObject({ status: 200 });
+    expect(pod.seen).toHaveLength(1);
+    await bench.client.delete(apiRules, { namespace: "default", name: "dice" });
+    await bench.heard();
+    expect(await bench.call({ path: "/b" })).toMatchObject({ status: 200 });
+  });
+
+  test("is not closed by another namespace, which it does not permit", async () => {
+    await bench.client.create(resources.namespaces, { metadata: { name: "apps" } });
+    await bench.apiRule("dice", { rules: [jwt] }, "apps");
+    expect(await bench.call()).toMatchObject({ status: 200 });
+  });
+
+  test("is not there for clients outside when the Function is cluster-local", async () => {
+    const target = { namespace: "default", name: "hello" };
+    const labels = { "networking.knative.dev/visibility": "cluster-local" };
+    await bench.client.patch(resources.services, target, { metadata: { labels } });
+    await bench.heard();
+    expect(await bench.call()).toMatchObject({ status: 404 });
+    // What an APIRule exposes is open by that.
+    await bench.apiRule("dice", {});
+    expect(await get("/")).toMatchObject({ status: 200 });
   });
 });
 

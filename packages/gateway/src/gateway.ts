@@ -108,7 +108,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { exposure } = options;
   const exposed =
     exposure &&
-    startExposed(exposure, { client: options.client, targets, clock, log, signal: stop.signal });
+    startExposed(exposure, {
+      client: options.client,
+      targets,
+      slices: sources.slices,
+      clock,
+      log,
+      signal: stop.signal,
+    });
   const ready = allOf(sources.ready, exposed?.ready);
   const memory = new MemoryBudget(settings.maxHeldBytes);
   let isListening = false;
@@ -153,7 +160,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     async listenAdmin(address) {
       const access = new CountsAccess(options.countsToken, clock, log);
-      const deps = { metrics, counts, access, ready };
+      const existing = {
+        hasRoute: (key: ObjectKey) => routes.has(key),
+        hasRevision: (key: ObjectKey) => sources.revisions.get(key) !== undefined,
+      };
+      const deps = { metrics, existing, counts, access, ready };
       const server = createAdminServer(deps, isLoopback(address.host));
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };

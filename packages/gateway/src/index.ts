@@ -13,3 +13,4 @@ export {
   type DeliveryResponse,
   type DeliveryResult,
 } from "./delivery/deliverer.ts";
+export { type ClientRequest, type ClientResponse } from "./http/client-side.ts";

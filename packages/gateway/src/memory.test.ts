@@ -31,6 +31,28 @@ test("small bodies on their way have a bound for all, and leave some of it to ot
   expect(await bench.exchange(post(5_000) + "a".repeat(5_000))).toMatch(/^HTTP\/1.1 200 /);
 });
 
+test("so have streamed bodies, which go on without a copy for another attempt", async () => {
+  bench = await startBench({ maxHeldBytes: 30_000 });
+  const pod = await bench.pod(async (request, response) => {
+    response.end(String((await bodyOf(request)).length));
+  });
+  await bench.service();
+  await bench.endpoints([pod]);
+  const head = `POST / HTTP/1.1\r\nhost: hello.default.localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n`;
+  const chunk = `${(4_900).toString(16)}\r\n${"a".repeat(4_900)}\r\n`;
+  const streams = await Promise.all(Array.from({ length: 6 }, () => bench.raw()));
+  for (const socket of streams) socket.write(head + chunk);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const small = () => bench.exchange(post(5_000) + "a".repeat(5_000));
+  expect(await small()).toContain("x-spry-reason: GatewayOverloaded");
+  for (const socket of streams) {
+    const answer = bodyOf(socket);
+    socket.write(`${chunk}0\r\n\r\n`);
+    expect((await answer).toString()).toMatch(/^HTTP\/1.1 200 [^]*9800/);
+  }
+  expect(await small()).toMatch(/^HTTP\/1.1 200 /);
+});
+
 test("lines of several destinations have one bound together", async () => {
   bench = await startBench({ maxHeldBytes: 2_000 });
   await bench.fn();

@@ -9,6 +9,7 @@ import {
   sleep,
   StatusError,
 } from "@spry/kube";
+import { addressesOfSlice } from "./exposure/key-reach.ts";
 import { serviceOfSlice } from "./routing/endpoints.ts";
 
 /** Routes must be current soon after the API server is back. */
@@ -28,7 +29,7 @@ export function startSources(client: KubeClient, clock: Clock, log: Logger, sign
     }),
     slices: new Informer(client, resources.endpointSlices, {
       ...watching,
-      indexes: { service: serviceOfSlice },
+      indexes: { service: serviceOfSlice, address: addressesOfSlice },
     }),
     functions: new Informer(client, functions, {
       ...optional,

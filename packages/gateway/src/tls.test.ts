@@ -2,7 +2,7 @@
 import { request as httpsRequest } from "node:https";
 import { connect as connectTcp } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
-import { certificateFor } from "./testing/certificate.ts";
+import { certificateFor } from "@spry/test-kit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Answered, bodyOf, type TestPod } from "./testing/bench.ts";
 import {

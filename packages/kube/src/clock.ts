@@ -10,7 +10,8 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, Math.min(ms, 0x7fff_ffff));
-    timer.unref();
+    // A browser's timers are numbers, and keep nothing alive.
+    if (typeof timer === "object") timer.unref();
     return () => clearTimeout(timer);
   },
 };

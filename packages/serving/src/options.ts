@@ -8,6 +8,8 @@ export interface ServingOptions {
   countsToken?: () => string | Promise<string>;
   /** Where callers inside the cluster reach gateways; undefined leaves Services without endpoints. */
   callers?: GatewayAddressing | undefined;
+  /** How many Services may have an address or port at the gateway; all that there are unless it is said. */
+  maxPlaces?: number;
   /** What the URLs of Routes end in, as `localhost`, and the port that they name if it is not 80. */
   domain: { name: string; port?: number };
   /**

@@ -147,6 +147,25 @@ describe("the Service of a Route", () => {
     });
   });
 
+  test("without a place is told by its Route, and gets one that becomes free", async () => {
+    const callers: GatewayAddressing = { kind: "port", addresses: () => ["10.0.0.1"] };
+    await using platform = await ServingPlatform.start({ callers, maxPlaces: 3 });
+    await platform.running(kservice("first"));
+    await platform.running(kservice("second"));
+    await platform.apply(kservice("third"));
+    await platform.rollOut("third-00001");
+    const ingress = "IngressReady=False NoAddressLeft";
+    const route = await platform.condition(knative.routes, "third", ingress);
+    expect(getCondition(route.status?.conditions, "IngressReady")?.message).toBe(
+      'Callers inside the cluster cannot reach Service "third": namespace "shop" has as many addresses at the gateway as it may have. Delete Routes or tags that are not needed.',
+    );
+    expect(route.status?.traffic).toMatchObject([{ revisionName: "third-00001", percent: 100 }]);
+    // The embedded API server collects no garbage: what belongs to the Service goes by hand.
+    await platform.client.delete(knative.services, { namespace, name: "first" });
+    await platform.client.delete(knative.routes, { namespace, name: "first" });
+    await platform.condition(knative.routes, "third", "IngressReady=True");
+  });
+
   test("that belongs to another owner is not touched", async () => {
     await using platform = await ServingPlatform.start({ callers: address });
     const foreign: Service = {

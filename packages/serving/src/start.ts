@@ -16,6 +16,7 @@ import { type GatewayAddressing, type ServingOptions } from "./options.ts";
 import { configurationReconciler } from "./reconcile/configuration.ts";
 import { type Context } from "./reconcile/context.ts";
 import { gatewaySliceReconciler, serviceKeyOf } from "./reconcile/gateway-slice.ts";
+import { Places } from "./reconcile/places.ts";
 import { isInitialized, revisionReconciler } from "./reconcile/revision.ts";
 import { routeReconciler } from "./reconcile/route.ts";
 import { serviceReconciler } from "./reconcile/service.ts";
@@ -58,9 +59,12 @@ export async function startServing(options: ServingOptions): Promise<void> {
     log,
     domain,
     resolveDigest,
+    places: options.callers && new Places(options.callers.kind, options.maxPlaces),
   };
   const controllers = createControllers(context);
-  const slices = options.callers ? startSlices(context, options.callers, signal) : [];
+  const slices = options.callers
+    ? startSlices(context, options.callers, controllers.routes, signal)
+    : [];
   const scaling = startScaler({ ...options, client, clock, log }, caches, settings);
   settings.onChange(() => {
     for (const revision of caches.revisions.list()) controllers.revisions.enqueue(keyOf(revision));
@@ -116,13 +120,23 @@ function createControllers(context: Context) {
 function startSlices(
   context: Context,
   addressing: GatewayAddressing,
+  routes: Controller,
   signal: AbortSignal,
 ): Promise<void>[] {
-  const { caches, clock, log } = context;
-  const slices = gatewaySliceReconciler(context, addressing);
+  const { caches, clock, log, places = new Places(addressing.kind) } = context;
+  const slices = gatewaySliceReconciler(context, addressing, places, {
+    service: (key) => controller.enqueue(key),
+    route: (key) => routes.enqueue(key),
+  });
   slices.restore();
   const reconcile = (key: ObjectKey) => slices.reconcile(key);
-  const controller = new Controller({ name: "gateway-slices", workers: 1, reconcile, clock, log })
+  const controller: Controller = new Controller({
+    name: "gateway-slices",
+    workers: 1,
+    reconcile,
+    clock,
+    log,
+  })
     .watch(caches.coreServices)
     .watch(caches.slices, (slice) => serviceKeyOf(slice) ?? [])
     .watch(caches.routes);

@@ -43,7 +43,7 @@ async function main(): Promise<void> {
     const { superviseReloads } = await import("./development/hot-reload.ts");
     return await superviseReloads(directory, () => sayReady(settings));
   }
-  const openInspector = await inspecting(settings);
+  const openInspector = await inspecting(settings, directory);
   openInspector?.();
   const publisher = new Publisher(settings.publisherAddress);
   provideWebClasses();
@@ -102,10 +102,22 @@ async function functionDirectory(): Promise<string> {
 }
 
 /** What opens the inspector, if it is asked for: more than once, as its port may be another version's. */
-async function inspecting({ inspect }: Settings): Promise<(() => void) | undefined> {
+async function inspecting(
+  { inspect, moduleName }: Settings,
+  directory: string,
+): Promise<(() => void) | undefined> {
   if (!inspect) return undefined;
   const { openInspector } = await import("./development/inspector.ts");
-  return () => openInspector(inspect);
+  const { findModule } = await import("./find-module.ts");
+  const fileOf = () => {
+    try {
+      return findModule(directory, moduleName).path;
+    } catch {
+      // Loading it says so.
+      return undefined;
+    }
+  };
+  return () => openInspector(inspect, fileOf());
 }
 
 async function runStart({ start }: FunctionHandler): Promise<void> {

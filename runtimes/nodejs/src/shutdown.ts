@@ -31,7 +31,8 @@ export function endOnSignal(): void {
 
 /** What says itself what signals do begins with this. */
 export function takeSignals(listener: NodeJS.SignalsListener): void {
-  for (const signal of names) process.off(signal, endAtOnce).on(signal, listener);
+  // In this order: without any listener, a signal to the first process of a container would be lost.
+  for (const signal of names) process.on(signal, listener).off(signal, endAtOnce);
 }
 
 /** For the rest of a request's head, once nobody is to send requests any more. */

@@ -40,6 +40,16 @@ export async function bodyObject(
   return typed;
 }
 
+/** In the words of Go's `encoding/json`. */
+function notText(object: UnknownObject, field: "kind" | "apiVersion"): [string, string] {
+  const value: unknown = object[field];
+  const found = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  return [
+    `json: cannot unmarshal ${found} into Go struct field .${field} of type string`,
+    JSON.stringify(object),
+  ];
+}
+
 /** What is said of a body that is not recognised as an object of any kind. */
 function unrecognized({ kind }: ResourceType): Wording {
   return (problem, text) => {
@@ -70,6 +80,9 @@ function unhandled(type: ResourceType, object: UnknownObject, problem: string): 
 function checkType(type: ResourceType, object: UnknownObject): void {
   const wanted = groupVersionOf(type);
   for (const field of ["kind", "apiVersion"] as const) {
+    if (object[field] === null) delete object[field];
+    if (!["undefined", "string"].includes(typeof object[field]))
+      throw badRequest(unrecognized(type)(...notText(object, field)));
     if (type.custom && !object[field]) throw typeMissing(type, object, field);
     object[field] ??= field === "kind" ? type.kind : wanted;
   }

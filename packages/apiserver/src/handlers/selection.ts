@@ -73,28 +73,28 @@ function checkField(type: ResourceType, field: string): void {
 }
 
 /** Fields whose name in a selector is not their path. */
-const aliases: Record<string, string> = {
-  source: "source.component",
-  reportingController: "reportingComponent",
-};
+const aliases = new Map([
+  ["source", "source.component"],
+  ["reportingController", "reportingComponent"],
+]);
 
 function fieldText(object: unknown, field: string): string {
   let value = object;
-  for (const part of (aliases[field] ?? field).split(".")) {
+  for (const part of (aliases.get(field) ?? field).split(".")) {
     if (typeof value !== "object" || value === null) return "";
     value = (value as Record<string, unknown>)[part];
   }
   if (value === undefined || value === null) {
     // Numbers and booleans that are left out of JSON are zero.
-    return zeroFields[field] ?? "";
+    return zeroFields.get(field) ?? "";
   }
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-const zeroFields: Record<string, string> = {
-  "spec.hostNetwork": "false",
-  "spec.unschedulable": "false",
-  "status.successful": "0",
-  "status.succeeded": "0",
-  "status.replicas": "0",
-};
+const zeroFields = new Map([
+  ["spec.hostNetwork", "false"],
+  ["spec.unschedulable", "false"],
+  ["status.successful", "0"],
+  ["status.succeeded", "0"],
+  ["status.replicas", "0"],
+]);

@@ -1,12 +1,16 @@
 import { functions } from "@spry/function";
 import { isNotFound, type KubeClient, type Resource, StatusError, type Target } from "@spry/kube";
+import { confirm } from "../confirm.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { readManifests, resourceOf } from "../manifests.ts";
 import { UserError } from "../user-error.ts";
 
 export interface DeleteOptions extends GlobalOptions {
   filename?: string[];
+  recursive?: boolean;
   wait: boolean;
+  /** Without a question. */
+  yes?: boolean;
 }
 
 interface Doomed {
@@ -22,8 +26,16 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
     throw new UserError("nothing to delete", "name Functions, or manifests with -f FILE");
   }
   const { client, namespace } = await connect(options);
+  const count = names.length + (options.filename?.length ?? 0);
+  const what =
+    names.length === count
+      ? `Function${count === 1 ? "" : "s"} ${names.join(", ")} in namespace ${namespace}`
+      : `what ${[...names, ...(options.filename ?? [])].join(", ")} describe`;
+  await confirm(`Delete ${what}, with everything that belongs to it?`, options.yes);
   const doomed: Doomed[] = names.map((name) => ({ resource: functions, name, namespace }));
-  for (const manifest of options.filename ? readManifests(options.filename) : []) {
+  for (const manifest of options.filename
+    ? readManifests(options.filename, { isRecursive: options.recursive ?? false })
+    : []) {
     const resource = await resourceOf(client, manifest);
     const { name = "", namespace: own } = manifest.object.metadata;
     doomed.push({

@@ -33,7 +33,7 @@ export async function describe(name: string, options: GlobalOptions): Promise<vo
   ]);
   const lines = [
     ...summary(fn, connection),
-    ...problem(fn),
+    ...problem(fn, revisionsOf(fn, versions)[0]?.revision),
     ...section("Instances", podLines(pods)),
     ...section(
       "Versions",
@@ -77,7 +77,7 @@ function summary(fn: Function, { gateway }: Connection): string[] {
   const { profile, resources: amounts } = resolveResources(
     "function",
     spec.resourceConfiguration?.function,
-    defaultProfile,
+    status?.functionResourceProfile ?? defaultProfile,
   );
   const { cpu = "none", memory = "none" } = amounts.limits ?? {};
   const scale = spec.scaleConfig;
@@ -104,13 +104,13 @@ function summary(fn: Function, { gateway }: Connection): string[] {
 }
 
 /** The first condition that is False, in words. */
-function problem(fn: Function): string[] {
+function problem(fn: Function, version: number | undefined): string[] {
   const conditions = fn.status?.conditions ?? [];
   const failed = ["ConfigurationReady", "BuildReady", "Running"]
     .map((type) => conditions.find((each) => each.type === type))
     .find((each) => each?.status === "False");
   if (failed) {
-    const { message, wayOut = "" } = failureOf(fn, failed);
+    const { message, wayOut = "" } = failureOf(fn, failed, version);
     return ["", "Problem:", ...message.split("\n").map((line) => `  ${line}`), `  ${wayOut}`];
   }
   const waiting = conditions.find(({ status }) => status === "Unknown");

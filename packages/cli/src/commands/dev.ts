@@ -6,7 +6,7 @@ import { type KubeClient } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { AllowedHosts } from "../dev/allowed-hosts.ts";
 import { DevRunner, limitationOf } from "../dev/dev-runner.ts";
-import { emit, eventFile, exampleEvent, startCollector } from "../dev/events.ts";
+import { callOnSchedule, emit, eventFile, exampleEvent, startCollector } from "../dev/events.ts";
 import { createFrontServer } from "../dev/front-server.ts";
 import { openNeighbours } from "../dev/neighbours.ts";
 import { DevTerminal, listenToKeys } from "../dev/terminal.ts";
@@ -160,7 +160,7 @@ function killAtExit(kill: () => void): void {
 }
 
 async function untilEnd(terminal: DevTerminal, runner: DevRunner, url: string): Promise<void> {
-  const help = "keys: o open, e emit an event, l clear, r restart, q quit";
+  const help = "keys: o open, e emit an event, c run a cron, l clear, r restart, q quit";
   if (process.stdin.isTTY) terminal.line(help);
   else terminal.line(`Ctrl-C ends it; SIGUSR2 sends the event of ${eventFile}`);
   let release = () => {};
@@ -171,6 +171,7 @@ async function untilEnd(terminal: DevTerminal, runner: DevRunner, url: string): 
     release = listenToKeys({
       o: () => openBrowser(url, () => terminal.line(`a browser could not be started: open ${url}`)),
       e: sendEvent,
+      c: () => void callAndReport(terminal, url),
       l: () => terminal.clear(),
       r: () => runner.restart(),
       h: () => terminal.line(help),
@@ -182,6 +183,14 @@ async function untilEnd(terminal: DevTerminal, runner: DevRunner, url: string): 
     process.on("SIGUSR2", sendEvent);
   });
   release();
+}
+
+async function callAndReport(terminal: DevTerminal, url: string): Promise<void> {
+  try {
+    terminal.line(`called as on a schedule: ${await callOnSchedule(url)}`);
+  } catch (error) {
+    terminal.bad(error instanceof Error ? error.message : String(error));
+  }
 }
 
 async function sendExample(terminal: DevTerminal, runner: DevRunner, url: string): Promise<void> {

@@ -4,6 +4,7 @@ import { isRunning, openDataDir } from "../platform/data-dir.ts";
 import { type Finding } from "../platform/verify/finding.ts";
 import { verify } from "../platform/verify/verify.ts";
 import { UserError } from "../user-error.ts";
+import { spryCommand } from "../shown-command.ts";
 
 /** Checks a data directory that no platform uses. Throws when anything is wrong with it. */
 export async function doctor(options: { dataDir: string }): Promise<void> {
@@ -14,7 +15,7 @@ export async function doctor(options: { dataDir: string }): Promise<void> {
   if (isRunning(root)) {
     throw new UserError(
       `a platform is running with the data directory ${root}`,
-      "stop it first (npx spry down): what is being written cannot be checked",
+      `stop it first (${spryCommand("down")}): what is being written cannot be checked`,
     );
   }
   const dataDir = openDataDir(root);

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { defaultRuntime } from "@spry/function";
+import { defaultRuntime, type Template, templates } from "@spry/function";
 import { filesOf } from "../init/files-of.ts";
-import { type Template, templates } from "../init/templates.ts";
 import { nameFrom, runtimeNamed, shownPath } from "../project/project.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
+import { spryCommand } from "../shown-command.ts";
 
 export interface InitOptions {
   runtime?: string;
@@ -46,8 +46,8 @@ export function init(directory: string, options: InitOptions): void {
   );
   const place = root === process.cwd() ? "" : ` ${shellWord(shownPath(root))}`;
   console.log("Next:\n");
-  console.log(explained(`npx spry dev${place}`, "run it here; a saved file answers at once"));
-  console.log(explained(`npx spry deploy${place}`, "run it on the platform"));
+  console.log(explained(spryCommand(`dev${place}`), "run it here; a saved file answers at once"));
+  console.log(explained(spryCommand(`deploy${place}`), "run it on the platform"));
 }
 
 /** A command with what it does, where a terminal of 80 columns has room for that. */

@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { UserError } from "../user-error.ts";
+import { startCommand } from "../shown-command.ts";
 
 export interface InvokeOptions extends GlobalOptions {
   data?: string;
@@ -18,7 +19,7 @@ export async function invoke(name: string, options: InvokeOptions): Promise<void
   if (!gateway) {
     throw new UserError(
       "the kubeconfig does not name a gateway through which Functions can be reached",
-      "use the kubeconfig that `npm start` wrote, or kubectl port-forward to the Function's Service",
+      `use the kubeconfig that \`${startCommand()}\` wrote, or kubectl port-forward to the Function's Service`,
     );
   }
   const body = options.data === undefined ? undefined : readBody(options.data);
@@ -96,7 +97,7 @@ function send(
       reject(
         new UserError(
           `the gateway ${gateway.href} cannot be reached: ${error.message}`,
-          "is the platform running? `npm start` starts it",
+          `is the platform running? \`${startCommand()}\` starts it`,
         ),
       );
     });

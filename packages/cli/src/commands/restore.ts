@@ -6,6 +6,7 @@ import { readArchive } from "../backup/archive.ts";
 import { isRunning } from "../platform/data-dir.ts";
 import { UserError } from "../user-error.ts";
 import { down } from "./down.ts";
+import { spryCommand, startCommand } from "../shown-command.ts";
 
 export interface RestoreOptions {
   dataDir: string;
@@ -29,7 +30,7 @@ export async function restore(file: string, options: RestoreOptions): Promise<vo
     await rename(restoring, root);
     console.error(`restored ${objects} objects of ${createdAt} (Spry ${version}) to ${root}`);
     if (aside) console.error(`the previous content is in ${aside}`);
-    console.error(`start it with: npm start -- --data-dir ${path.relative("", root) || "."}`);
+    console.error(`start it with: ${startCommand(`--data-dir ${path.relative("", root) || "."}`)}`);
   } finally {
     await rm(restoring, { recursive: true, force: true });
   }
@@ -40,7 +41,7 @@ async function makeRoom(root: string, force: boolean): Promise<void> {
   if (isRunning(root)) {
     throw new UserError(
       `a platform is running with the data directory ${root}`,
-      `stop it first: npx spry down --data-dir ${root}`,
+      `stop it first: ${spryCommand(`down --data-dir ${root}`)}`,
     );
   }
   const isUsed = existsSync(root) && (await readdir(root)).length > 0;

@@ -18,6 +18,7 @@ import { webhookSecretName } from "../in-cluster/webhook-certificate.ts";
 import { registryObjects } from "../install/registry.ts";
 import { resourceOf } from "../manifests.ts";
 import { untilTrue } from "../until-true.ts";
+import { spryCommand, startCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 
 export interface UninstallOptions extends GlobalOptions {
@@ -31,7 +32,12 @@ export interface UninstallOptions extends GlobalOptions {
  * with all that belongs to them, or keep them running without a controller.
  */
 export async function uninstall(options: UninstallOptions): Promise<void> {
-  const { client } = await connect(options);
+  const { client, gateway } = await connect(options);
+  if (gateway)
+    throw new UserError(
+      `this is a platform of \`${startCommand()}\`, not an installation on a cluster`,
+      `\`${spryCommand("down")}\` stops it, and its data is in its data directory`,
+    );
   const namespace = options.namespace ?? defaultValues.namespace;
   const timeoutMs = options.timeout * 1000;
   const present = await functionsIn(client);

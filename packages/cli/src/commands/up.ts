@@ -2,10 +2,11 @@ import { readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { load } from "js-yaml";
 import { type Function, functions } from "@spry/function";
-import { isNotFound } from "@spry/kube";
+import { isNotFound, quantityValue } from "@spry/kube";
 import { urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { createLogger } from "../logger.ts";
+import { openBrowser } from "../open-browser.ts";
 import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
@@ -14,6 +15,7 @@ import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 import { shellWord } from "../shell-word.ts";
 import { version } from "../version.ts";
+import { spryCommand } from "../shown-command.ts";
 
 export interface UpOptions {
   dataDir: string;
@@ -23,10 +25,13 @@ export interface UpOptions {
   publisherPort?: number;
   webhookPort: number;
   registryPort: number;
-  /** What the registry may hold, in bytes. */
-  registryQuota: number;
+  /** What the registry may hold: a Kubernetes quantity. */
+  registryQuota: string;
+  dashboardPort?: number;
   sandbox: SandboxKind;
   example: boolean;
+  /** Open the dashboard in the browser. */
+  open?: boolean;
   /** Check the whole data directory before anything is started. */
   verify?: boolean;
 }
@@ -37,6 +42,7 @@ const exampleTimeoutMs = 120_000;
 /** Runs the platform until SIGINT or SIGTERM. */
 export async function up(options: UpOptions): Promise<void> {
   const begin = performance.now();
+  const registryQuota = bytesOf(options.registryQuota);
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   console.log(`Spry ${version}: Functions on one machine\n`);
@@ -51,7 +57,10 @@ export async function up(options: UpOptions): Promise<void> {
   try {
     const log = createLogger({ name: "spry", file: path.join(dataDir.logs, "spry.log") });
     dieLoudly(log);
-    platform = await Promise.race([startPlatform({ ...options, dataDir, log }), interrupted]);
+    platform = await Promise.race([
+      startPlatform({ ...options, registryQuota, dataDir, log }),
+      interrupted,
+    ]);
     if (!platform) process.exit(130);
     const { apiServer, registry, gateway, gatewayTls, publisher } = platform.endpoints;
     line("Kubernetes API", apiServer);
@@ -62,6 +71,10 @@ export async function up(options: UpOptions): Promise<void> {
     line("Sandbox", platform.sandbox);
     const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
+    const login = platform.dashboardLogin();
+    line("Dashboard", login);
+    if (options.open)
+      openBrowser(login, () => line("Browser", "none could be started: open the link above", "✘"));
     const seconds = ((performance.now() - begin) / 1000).toFixed(1);
     console.log(
       `\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`,
@@ -78,6 +91,19 @@ export async function up(options: UpOptions): Promise<void> {
   }
   // Whatever a library keeps open must not hold a platform that has ended in good order.
   process.exit(0);
+}
+
+function bytesOf(text: string): number {
+  try {
+    const value = quantityValue(text);
+    if (value > 0) return value;
+  } catch {
+    // Said below.
+  }
+  throw new UserError(
+    `${text} is not a valid size`,
+    "use a Kubernetes quantity, such as 500Mi or 20Gi",
+  );
 }
 
 /** A supervisor signals all processes of a group, and npm among them passes the signal on: it arrives twice. */
@@ -179,6 +205,6 @@ function whatNext(kubeconfig: string, example: string | undefined): string {
     ...(example
       ? ["  kubectl edit function hello        # change the code, save, and curl again"]
       : []),
-    "  npx spry --help                    # apply, get, logs -f, invoke, delete",
+    `  ${spryCommand("--help").padEnd(33)}  # init, dev, deploy, get, logs -f, invoke, delete`,
   ].join("\n");
 }

@@ -29,6 +29,13 @@ export function exampleEvent(root: string): Record<string, unknown> {
   return { specversion: "1.0", ...given, id: randomUUID(), time: new Date().toISOString() };
 }
 
+/** Calls the Function as the Job of a CronJob would: a POST without a body. Returns the response's status. */
+export async function callOnSchedule(url: string): Promise<number> {
+  const response = await fetch(url, { method: "POST" });
+  await response.body?.cancel();
+  return response.status;
+}
+
 /** Sends an event, in structured mode, to an address; returns the response's status. */
 export async function emit(url: string, event: Record<string, unknown>): Promise<number> {
   const response = await fetch(url, {

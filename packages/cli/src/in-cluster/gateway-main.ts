@@ -23,7 +23,7 @@ void runProgram(log, async (signal) => {
     ownCertificates: false,
     allowLoopback: false,
     // What is open to strangers is what APIRules open.
-    functionHosts: process.env["SPRY_SERVICE_TYPE"] !== "LoadBalancer",
+    functionHosts: (process.env["SPRY_SERVICE_TYPE"] ?? "ClusterIP") === "ClusterIP",
     publicHttpsPort: 443,
   };
   const gateway = createGateway({

@@ -1,4 +1,5 @@
 /** What the leader does for the webhooks: certificate and configuration are put right again whenever something takes them away. */
+import { knative } from "@spry/function";
 import { type KubeClient, Controller, Informer, type Logger, resources } from "@spry/kube";
 import { ensureWebhookCertificate, webhookSecretName } from "./webhook-certificate.ts";
 import { configureWebhooks, webhookNames } from "./webhook-configuration.ts";
@@ -27,6 +28,10 @@ export async function keepWebhooks(options: {
   const { mutatingWebhookConfigurations, validatingWebhookConfigurations } = resources;
   const mutating = new Informer(client, mutatingWebhookConfigurations, named(names.mutating));
   const validating = new Informer(client, validatingWebhookConfigurations, named(names.validating));
+  // Whose Knative Serving is decides about the webhooks of ours.
+  const { plural, group } = knative.services;
+  const { customResourceDefinitions } = resources;
+  const serving = new Informer(client, customResourceDefinitions, named(`${plural}.${group}`));
   let trusted = "";
   const controller = new Controller({
     name: key,
@@ -46,7 +51,10 @@ export async function keepWebhooks(options: {
   };
   mutating.onChange(onChange);
   validating.onChange(onChange);
+  serving.onChange(({ type }) => {
+    if (type !== "deleted") controller.enqueue(key);
+  });
   controller.enqueue(key);
-  const watching = [secrets, mutating, validating].map((informer) => informer.run(signal));
+  const watching = [secrets, mutating, validating, serving].map((informer) => informer.run(signal));
   await Promise.all([controller.run(signal), ...watching]);
 }

@@ -1,6 +1,6 @@
-import { type Runtime } from "@spry/function";
+import { type Runtime, type Template } from "@spry/function";
 import { configName, configSchema, schemaName } from "../project/schema.ts";
-import { type Template } from "./templates.ts";
+import { spryCommand } from "../shown-command.ts";
 
 /** The files of a new directory, by their paths. */
 export function filesOf(
@@ -91,7 +91,7 @@ function launch({ language }: Runtime): string {
     name: "spry dev",
     type: "node-terminal",
     request: "launch",
-    command: "npx spry dev --inspect",
+    command: spryCommand("dev --inspect"),
     cwd: "${workspaceFolder}",
   };
   return `${JSON.stringify({ version: "0.2.0", configurations: [connect, start] }, null, 2)}\n`;

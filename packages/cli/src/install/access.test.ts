@@ -1,6 +1,7 @@
-/** What people get with the usual roles. */
+/** What people get with the usual roles, and what the controller may do. */
 import { describe, expect, test } from "vitest";
-import { aggregatedRoles, type Rule } from "./access.ts";
+import { aggregatedRoles, clusterRules, type Rule } from "./access.ts";
+import { webhookObjects } from "./controller.ts";
 
 const aggregated = (role: string) =>
   aggregatedRoles()
@@ -31,4 +32,15 @@ describe("a user with a usual role in a namespace may", () => {
   ])("as %s do with %s: %s", (role, resource, verbs) =>
     expect(verbsOn(role, resource)).toBe(verbs),
   );
+});
+
+test("the controller creates no webhooks, and changes those of its installation only", () => {
+  const webhooks = clusterRules.filter(({ resources }) =>
+    resources.some((resource) => resource.endsWith("webhookconfigurations")),
+  );
+  expect(new Set(webhooks.flatMap(({ verbs }) => verbs))).toEqual(
+    new Set(["list", "watch", "patch"]),
+  );
+  const names = new Set(webhookObjects("kyma-system").map(({ metadata }) => metadata.name));
+  expect(new Set(webhooks.flatMap(({ resourceNames = [""] }) => resourceNames))).toEqual(names);
 });

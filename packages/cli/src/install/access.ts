@@ -43,9 +43,8 @@ export const onDemandRules: Rule[] = [
     ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get", "patch"),
     resourceNames: servingCrds().map(({ metadata }) => metadata.name ?? ""),
   },
-  rule("admissionregistration.k8s.io", webhookKinds, "create"),
   {
-    ...rule("admissionregistration.k8s.io", webhookKinds, "patch", "delete"),
+    ...rule("admissionregistration.k8s.io", webhookKinds, "patch"),
     resourceNames: Object.values(servingWebhookNames),
   },
 ];

@@ -1,6 +1,7 @@
 /** The controller: its Deployment, Services, priority and webhooks. */
 import { admissionConfigurations } from "@spry/controller";
 import { validatingConfigurationName } from "@spry/exposure";
+import { servingWebhookNames } from "@spry/serving";
 import { webhookServiceName } from "../in-cluster/webhook-certificate.ts";
 import { controllerAccount } from "./access.ts";
 import {
@@ -63,11 +64,15 @@ export function webhookObjects(namespace: string): InstalledObject[] {
     }));
     return object(apiVersion, kind, metadata, { webhooks: withoutBundle });
   });
-  // Empty: the controller fills it when the definition of APIRules is ours.
-  const validating = "ValidatingWebhookConfiguration";
-  const name = validatingConfigurationName;
-  const apiRules = object("admissionregistration.k8s.io/v1", validating, { name }, {});
-  return [...functions, apiRules];
+  // The controller fills these when the definitions of APIRules and of Knative Serving are ours.
+  const empty = (kind: "Mutating" | "Validating", name: string) =>
+    object("admissionregistration.k8s.io/v1", `${kind}WebhookConfiguration`, { name }, {});
+  return [
+    ...functions,
+    empty("Validating", validatingConfigurationName),
+    empty("Mutating", servingWebhookNames.mutating),
+    empty("Validating", servingWebhookNames.validating),
+  ];
 }
 
 function deployment(values: InstallValues) {

@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { packagedProgram } from "../programs.ts";
 import { sourceDigest } from "./source-digest.ts";
 
 /** A program bundled to one CommonJS file, which is what starts fastest; made only when it is read. */
@@ -25,6 +27,8 @@ export class Bundle {
   }
 
   async #build(): Promise<Buffer> {
+    const made = packagedProgram(`${path.basename(this.#file, ".cjs")}-${this.digest}.cjs`);
+    if (made !== undefined && existsSync(made)) return readFile(made);
     const { build } = await import("esbuild");
     try {
       await build({

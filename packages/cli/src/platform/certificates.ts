@@ -11,6 +11,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
+import { certificatesProgram } from "../programs.ts";
 import { certificateNames, type CertificateName, subjects } from "./certificate-subjects.ts";
 
 export interface KeyPair {
@@ -41,9 +42,9 @@ const maxAttempts = 3;
 export async function ensureCertificates(dir: string): Promise<Certificates> {
   for (let attempt = 1; !isComplete(dir); attempt++) {
     if (attempt > maxAttempts) throw new Error(`the certificates in ${dir} do not fit together`);
-    const issuer = path.join(import.meta.dirname, "issue-certificates.ts");
+    const args = [certificatesProgram(), dir];
     try {
-      await promisify(execFile)(process.execPath, [issuer, dir], { timeout: 60_000 });
+      await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
     } catch (error) {
       throw new Error(`issuing certificates in ${dir}`, { cause: error });
     }

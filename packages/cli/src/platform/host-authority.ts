@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
+import { hostCertificateProgram } from "../programs.ts";
 
 /** PEM. */
 export interface IssuedPair {
@@ -31,8 +32,7 @@ export function openHostAuthority(dir: string): HostAuthority {
     certificate: () => (existsSync(file) ? readFileSync(file, "utf8") : undefined),
     async issue(hosts) {
       // The X.509 library is heavy, and needed seldom.
-      const issuer = path.join(import.meta.dirname, "issue-host-certificate.ts");
-      const args = [issuer, dir, ...hosts];
+      const args = [hostCertificateProgram(), dir, ...hosts];
       const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: timeoutMs });
       return JSON.parse(stdout) as IssuedPair;
     },

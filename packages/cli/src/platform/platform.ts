@@ -24,6 +24,7 @@ import { RegistryClient } from "@spry/image";
 import {
   KubeClient,
   measuredTransport,
+  messageOf,
   prometheusMetrics,
   resources,
   type Transport,
@@ -34,8 +35,10 @@ import { type LeveledLogger } from "../logger.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 import { version } from "../version.ts";
+import { subjects } from "./certificate-subjects.ts";
 import { ensureCertificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
+import { defaultDashboardPort, openDashboard } from "./dashboard.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
 import { ensureCountsToken } from "./counts-token.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
@@ -67,6 +70,7 @@ import { announcePublisher } from "./publisher-service.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
 import { startWebhookServer } from "./webhook-server.ts";
+import { spryCommand, startCommand } from "../shown-command.ts";
 
 export interface PlatformOptions {
   dataDir: DataDir;
@@ -78,6 +82,8 @@ export interface PlatformOptions {
   publisherPort?: number | undefined;
   webhookPort: number;
   registryPort: number;
+  /** Undefined: 8081, or a free one if that is taken. */
+  dashboardPort?: number | undefined;
   /** What the registry may hold, in bytes. */
   registryQuota: number;
   sandbox: SandboxKind;
@@ -100,7 +106,7 @@ export interface Endpoints {
   /** `<URL>/metrics` of the controllers, `/healthz`, `/readyz`; and the same of the gateway. */
   metrics: string;
   gatewayMetrics: string;
-  dashboard: string | null;
+  dashboard: string;
   pid: number;
 }
 
@@ -109,11 +115,15 @@ export interface Platform {
   readonly client: KubeClient;
   /** Which sandbox has been chosen, what it keeps apart, and why there is no stronger one: a sentence. */
   readonly sandbox: string;
+  /** A link that logs its first visitor in to the dashboard. */
+  dashboardLogin(): string;
   /** Ends everything in good order, Functions included. */
   stop(): Promise<void>;
 }
 
 const host = "127.0.0.1";
+/** As the kubeconfig's certificate says, and what authentication adds. */
+const ownerGroups = [...subjects.admin.organisations, "system:authenticated"];
 const defaultHttpsPort = 8443;
 const defaultPublisherPort = 8082;
 /** The host in image names: it stays the same when the registry's port changes. */
@@ -330,7 +340,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
-        onOwnership: (ownership) => remarkOwnership(remarks, ownership),
+        onOwnership(ownership) {
+          remarkOwnership(remarks, ownership);
+          webhook.configureServing().catch((error: unknown) => {
+            log.error({ error: messageOf(error) }, "configuring the webhooks of Knative Serving");
+          });
+        },
         log: log.child({ room: "serving" }),
         signal: running.signal,
       }),
@@ -360,6 +375,24 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       startPushServer({ client: controllerClient, host, port, log: log.child({ room: "git" }) }),
     );
     teardown.push(() => pushes.close());
+    const dashboard = await occupying(
+      "dashboard",
+      options.dashboardPort ?? defaultDashboardPort,
+      "--dashboard-port",
+      (port) =>
+        openDashboard({
+          dataDir: dataDir.root,
+          host,
+          port,
+          orFree: options.dashboardPort === undefined,
+          apiServer: { server: apiServer, certificateAuthority: certificates.ca },
+          asOwner: api.transport({ name: subjects.admin.commonName, groups: ownerGroups }),
+          gateway: new URL(`http://localhost:${gateway.port}`),
+          gatewayMetrics: () => `http://${host}:${gateway.adminPort}/metrics`,
+          log: log.child({ room: "dashboard" }),
+        }),
+    );
+    teardown.push(() => dashboard.close());
     await nodeReady(client);
     isReady = true;
     const endpoints: Endpoints = {
@@ -372,7 +405,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       webhooks: `http://${host}:${pushes.port}`,
       metrics: `http://${host}:${status.port}`,
       gatewayMetrics: `http://${host}:${gateway.adminPort}`,
-      dashboard: null,
+      dashboard: dashboard.url,
       pid: process.pid,
     };
     writeAtomically(
@@ -389,7 +422,13 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       }),
       0o600,
     );
-    return { endpoints, client, sandbox: sentence, stop };
+    return {
+      endpoints,
+      client,
+      sandbox: sentence,
+      dashboardLogin: () => dashboard.loginUrl(),
+      stop,
+    };
   } catch (error) {
     running.abort();
     await stop();
@@ -402,7 +441,7 @@ async function openApiServer(
   dataDir: DataDir,
   options: Omit<ApiServerOptions, "dataDir">,
 ): Promise<ApiServer> {
-  const wayOut = `put a backup in its place with \`npx spry restore --force --data-dir ${dataDir.root} FILE\`, or start with another directory`;
+  const wayOut = `put a backup in its place with \`${spryCommand(`restore --force --data-dir ${dataDir.root} FILE`)}\`, or start with another directory`;
   const isLost = existsSync(dataDir.kubeconfig) && !existsSync(path.join(dataDir.api, "state.db"));
   if (isLost) throw new UserError(`the store ${dataDir.api}/state.db is missing`, wayOut);
   try {
@@ -437,7 +476,7 @@ async function occupying<T>(
     if (code === "EADDRINUSE" || /EADDRINUSE/.test(String(error))) {
       throw new UserError(
         `port ${port} for the ${what} is in use by another program`,
-        `stop that program, or choose another port: npm start -- ${flag} ${port + 1} (0 takes any free one)`,
+        `stop that program, or choose another port: ${startCommand(`${flag} ${port + 1}`)} (0 takes any free one)`,
       );
     }
     if (code === "EACCES") {

@@ -26,7 +26,12 @@ export async function startWebhookServer(options: {
   certificate: KeyPair;
   /** PEM of the authority that signed the certificate. */
   ca: string;
-}): Promise<{ use(config: ControllerConfig): void; close(): Promise<void> }> {
+}): Promise<{
+  use(config: ControllerConfig): void;
+  /** Whose Knative Serving is has changed. */
+  configureServing(): Promise<void>;
+  close(): Promise<void>;
+}> {
   let admission = createAdmission(options.config, options.client);
   const server = createServer(
     options.certificate,
@@ -40,9 +45,15 @@ export async function startWebhookServer(options: {
   );
   server.keepAliveTimeout = 120_000;
   const listener = await listening(server, { host: options.host, port: 0 });
-  await configure(options.administrator, `https://${options.host}:${listener.port}`, options.ca);
+  const url = `https://${options.host}:${listener.port}`;
+  await configure(options.administrator, url, options.ca);
   return {
     use: (config) => (admission = createAdmission(config, options.client)),
+    configureServing: () =>
+      configureServingWebhooks(options.administrator, {
+        caBundle: Buffer.from(options.ca).toString("base64"),
+        url,
+      }),
     close: () => listener.close(),
   };
 }

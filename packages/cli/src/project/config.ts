@@ -2,6 +2,8 @@
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { loadAll, YAMLException } from "js-yaml";
+import { ofKyma } from "../import/import-file.ts";
+import { checkKymaConfig, isKymaConfig, kymaConfigName } from "../kyma/config-yaml.ts";
 import { UserError } from "../user-error.ts";
 import { checkValue } from "./check-value.ts";
 import { configName, configSchema } from "./schema.ts";
@@ -33,9 +35,26 @@ const maxBytes = 1024 * 1024;
 export function readConfig(directory: string): ProjectConfig {
   const file = path.join(directory, configName);
   const found = statSync(file, { throwIfNoEntry: false });
-  if (!found) return {};
+  if (!found) return kymaConfigOf(directory);
   if (found.size > maxBytes) throw new UserError(`${configName} is larger than 1 MiB`);
   return parseConfig(readFileSync(file, "utf8"));
+}
+
+/** A directory of the original's CLI needs no second file. */
+function kymaConfigOf(directory: string): ProjectConfig {
+  const file = path.join(directory, kymaConfigName);
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size > maxBytes) return {};
+  let value: unknown;
+  try {
+    [value] = loadAll(readFileSync(file, "utf8"));
+  } catch {
+    // It may be another program's.
+    return {};
+  }
+  if (!isKymaConfig(value)) return {};
+  checkKymaConfig(value, kymaConfigName);
+  return ofKyma(value, directory).config;
 }
 
 /** Exported for its test. */

@@ -11,13 +11,14 @@ const kind = { group: "serverless.kyma-project.io", version: "v1alpha2", kind: "
 async function ask(
   path: string,
   request: Partial<AdmissionRequest>,
+  asked = admission,
 ): Promise<AdmissionResponse & { uid: string; status?: Status }> {
   const review = {
     apiVersion: "admission.k8s.io/v1",
     kind: "AdmissionReview",
     request: { uid: "u", operation: "CREATE", kind, name: "hello", ...request },
   };
-  const answer = await admission.fetch(
+  const answer = await asked.fetch(
     new Request(`https://x${path}`, { method: "POST", body: JSON.stringify(review) }),
   );
   expect(answer.status).toBe(200);
@@ -25,8 +26,12 @@ async function ask(
 }
 
 const validate = (request: Partial<AdmissionRequest>) => ask("/validation/function", request);
-const patchOf = async (object: unknown, more: Partial<AdmissionRequest> = {}) => {
-  const { patch } = await ask("/defaulting/functions?timeout=10s", { object, ...more });
+const patchOf = async (
+  object: unknown,
+  more: Partial<AdmissionRequest> = {},
+  asked = admission,
+) => {
+  const { patch } = await ask("/defaulting/functions?timeout=10s", { object, ...more }, asked);
   return patch === undefined
     ? undefined
     : (JSON.parse(Buffer.from(patch, "base64").toString()) as unknown);
@@ -48,6 +53,23 @@ describe("defaulting", () => {
     expect(
       await patchOf(functionOf({ runtime: "nodejs22", replicas: 3, scaleConfig })),
     ).toBeUndefined();
+  });
+
+  describe("with bounds that the operator has chosen", () => {
+    const defaultScaleConfig = { minReplicas: 0, maxReplicas: 5 };
+    const chosen = createAdmission({ ...settings, defaultScaleConfig });
+    const onDemand = [{ op: "add", path: "/spec/scaleConfig", value: defaultScaleConfig }];
+    const own = { minReplicas: 1, maxReplicas: 1 };
+    test.each<[string, object, "CREATE" | "UPDATE", object[] | undefined]>([
+      ["a new Function gets them", { replicas: 1 }, "CREATE", onDemand],
+      ["one that has its own keeps them", { replicas: 1, scaleConfig: own }, "CREATE", undefined],
+      ["one with several replicas keeps these", { replicas: 3 }, "CREATE", undefined],
+      ["one that has been stopped stays so", { replicas: 0 }, "CREATE", undefined],
+      ["one that exists is left as it is", { replicas: 1 }, "UPDATE", undefined],
+    ])("%s", async (_, spec, operation, expected) => {
+      const object = functionOf({ runtime: "nodejs24", ...spec });
+      expect(await patchOf(object, { operation }, chosen)).toEqual(expected);
+    });
   });
 
   test.each([

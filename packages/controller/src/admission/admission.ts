@@ -3,6 +3,7 @@ import {
   deprecationOf,
   findRuntime,
   type Function,
+  type ScaleConfig,
   validateFunction,
 } from "@spry/function";
 import {
@@ -43,7 +44,7 @@ export function createAdmission(
 } {
   type Review = (request: AdmissionRequest) => AdmissionResponse | Promise<AdmissionResponse>;
   const reviews: Record<string, Review> = {
-    [defaultingPath]: setDefaults,
+    [defaultingPath]: (request) => setDefaults(request, config),
     [validationPath]: (request) => check(request, config),
     [registrySecretPath]: completeRegistrySecret,
     [serverlessDeletionPath]: (request) => (client ? warnOfFunctions(request, client) : allow()),
@@ -78,19 +79,32 @@ function parseJson(text: string): unknown {
 }
 
 /** Runs before the schema is checked: the object may be anything. */
-function setDefaults(request: AdmissionRequest): AdmissionResponse {
+function setDefaults(request: AdmissionRequest, config: ControllerConfig): AdmissionResponse {
   const { object } = request;
   if (!isWrite(request) || !isFunction(object)) return allow();
-  const { runtime, replicas } = defaultFunction(object).spec;
-  const operations = Object.entries({ runtime, replicas }).flatMap(
-    ([field, value]): PatchOperation[] => {
-      const present = object.spec[field as keyof typeof object.spec];
-      if (present === value) return [];
-      const op = present === undefined ? "add" : "replace";
-      return [{ op, path: `/spec/${field}`, value }];
-    },
-  );
+  const scaleConfig = object.spec.scaleConfig ?? defaultScaleOf(request, object, config);
+  const scaled = scaleConfig ? { ...object, spec: { ...object.spec, scaleConfig } } : object;
+  const { runtime, replicas } = defaultFunction(scaled).spec;
+  const desired = { runtime, replicas, ...(scaleConfig && { scaleConfig }) };
+  const operations = Object.entries(desired).flatMap(([field, value]): PatchOperation[] => {
+    const present = object.spec[field as keyof typeof object.spec];
+    if (present === value) return [];
+    const op = present === undefined ? "add" : "replace";
+    return [{ op, path: `/spec/${field}`, value }];
+  });
   return allowPatched([...operations, ...lastModifierPatch(request, object)]);
+}
+
+/**
+ * What the operator has chosen for new Functions that say nothing. By now `replicas` is 1 also where it was left out: the
+ * schema has a default. Those that exist are left as they are.
+ */
+function defaultScaleOf(
+  { operation }: AdmissionRequest,
+  { spec: { replicas = 1 } }: Function,
+  { defaultScaleConfig }: ControllerConfig,
+): ScaleConfig | undefined {
+  return operation === "CREATE" && replicas === 1 ? defaultScaleConfig : undefined;
 }
 
 function check(request: AdmissionRequest, config: ControllerConfig): AdmissionResponse {

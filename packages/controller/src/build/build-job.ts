@@ -140,6 +140,12 @@ function builderArguments(fn: Function, settings: Settings, inputs: BuildJobInpu
   return flags.flatMap(([flag, value]) => [`--${flag}`, value]);
 }
 
+/** Whether what the Job makes is pushed to a name with this ending: its registry's address may have changed since. */
+export function isDestination(job: Job, ending: string): boolean {
+  const { args = [] } = job.spec?.template.spec?.containers[0] ?? {};
+  return args[args.indexOf("--destination") + 1]?.endsWith(ending) ?? false;
+}
+
 function previousImageArguments({ previousImage }: BuildJobInputs): [BuilderFlag, string][] {
   return previousImage ? [["previous-image", previousImage]] : [];
 }

@@ -1,4 +1,4 @@
-import { names } from "@spry/function";
+import { functionRevisions, functions, names } from "@spry/function";
 import { type Job, resources, type Secret } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { namespace, TestPlatform } from "../testing/platform.ts";
@@ -74,6 +74,89 @@ describe("a Function", () => {
     await unchoose();
     await imageFrom("pull.example");
     expect(await imageOf()).toBe(before);
+  });
+
+  test("with a hyphen has an external repository of its own, and runs on with what was built before it had", async () => {
+    const destination = async (name: string) =>
+      argumentOf(await platform.buildJob(name), "--destination");
+    const imageAt = (name: string, repository: string) =>
+      platform.until(`an image from ${repository}`, async () => {
+        const { spec } = await platform.deployment(name);
+        return spec?.template.spec?.containers[0]?.image?.startsWith(
+          `other.example/${repository}@`,
+        );
+      });
+    await choose("other.example");
+    await platform.apply("say-hello");
+    expect(await destination("say-hello")).toMatch(`other.example/${namespace}.say-hello:`);
+    await platform.finishBuild("say-hello");
+    await imageAt("say-hello", `${namespace}.say-hello`);
+
+    // As an earlier version of Spry has left it.
+    const former = `other.example/${namespace}-say-hello@sha256:${"3".repeat(64)}`;
+    await platform.rollOut("say-hello");
+    await platform.settle();
+    await platform.stopController();
+    const { build } = (await platform.get("say-hello")).status ?? {};
+    await platform.client.patch(
+      functions,
+      { namespace, name: "say-hello" },
+      { status: { build: { ...build, image: former } } },
+      { subresource: "status" },
+    );
+    const deployment = await platform.deployment("say-hello");
+    const template = { spec: { containers: [{ name: names.container, image: former }] } };
+    const target = { namespace, name: deployment.metadata.name! };
+    await platform.client.patch(
+      resources.deployments,
+      target,
+      { spec: { template } },
+      { type: "strategic" },
+    );
+    for (const { metadata } of (await platform.client.list(functionRevisions, { namespace })).items)
+      await platform.client.delete(functionRevisions, { namespace, name: metadata.name! });
+    platform.startController();
+    await platform.settle();
+    await imageAt("say-hello", `${namespace}-say-hello`);
+    const jobs = await platform.children(resources.jobs, "say-hello");
+    expect(jobs).toHaveLength(1);
+  });
+
+  test("builds again what an earlier version of Spry began to push to a name that others have, too", async () => {
+    await choose("other.example");
+    await platform.apply("say-hello");
+    const job = await platform.buildJob("say-hello");
+    await platform.stopController();
+    await platform.client.delete(
+      resources.jobs,
+      { namespace, name: job.metadata.name! },
+      { propagationPolicy: "Background" },
+    );
+    const { name, annotations, ownerReferences } = job.metadata;
+    const { template } = job.spec!;
+    const isJobs = /(job-name|controller-uid)$/;
+    const labels = Object.fromEntries(
+      Object.entries(template.metadata?.labels ?? {}).filter(([label]) => !isJobs.test(label)),
+    );
+    const container = template.spec!.containers[0]!;
+    container.args = container.args!.map((each) =>
+      each.replace(`/${namespace}.say-hello:`, `/${namespace}-say-hello:`),
+    );
+    await platform.client.create(resources.jobs, {
+      metadata: {
+        name: name!,
+        namespace,
+        labels,
+        annotations: annotations!,
+        ownerReferences: ownerReferences!,
+      },
+      spec: { template: { ...template, metadata: { labels } }, backoffLimit: 0 },
+    });
+    platform.startController();
+    await platform.until("a build for the new name", async () => {
+      const again = await platform.buildJob("say-hello").catch(() => undefined);
+      return argumentOf(again!, "--destination")?.includes(`/${namespace}.say-hello:`);
+    });
   });
 
   test("leaves a build that is under way when the registry changes, for one that goes there", async () => {

@@ -76,6 +76,16 @@ export function repositoryIn(
   return isInternal ? names.repository(namespace, name) : names.externalRepository(namespace, name);
 }
 
+/** Where a Function's images may be that an earlier version of Spry has built, too: they run on by these names. */
+export function repositoriesIn(
+  registry: RegistryAddresses,
+  namespace: string,
+  name: string,
+): string[] {
+  const today = repositoryIn(registry, namespace, name);
+  return [...new Set([today, names.formerRepository(namespace, name)])];
+}
+
 /** The repository of a namespace's dependency layers for a runtime, below the registry's address. */
 export function dependencyCacheIn(
   { isInternal }: RegistryAddresses,

@@ -1,4 +1,4 @@
-import { historyLimits, presets } from "@spry/function";
+import { historyLimits, presets, type ScaleConfig } from "@spry/function";
 import { allowedAddressProblem } from "@spry/source";
 import { type ControllerConfig, settingsOf } from "../config.ts";
 import { readExecutorArguments } from "./executor-arguments.ts";
@@ -96,6 +96,9 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
     const problem = allowedAddressProblem(entry);
     if (problem) errors.push(`spec.gitAllowedAddresses[${i}]: ${JSON.stringify(entry)} ${problem}`);
   }
+  const { defaultScaleConfig } = spec;
+  const scaleProblem = defaultScaleConfig && scaleConfigProblem(defaultScaleConfig);
+  if (scaleProblem) errors.push(`spec.defaultScaleConfig: ${scaleProblem}`);
   if (errors.length > 0 || "error" in builder) return { errors };
   const { plainRegistries, withoutEffect } = builder;
   const config: ControllerConfig = {
@@ -103,6 +106,7 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
     ...(cpu === undefined ? {} : { targetCpuUtilization: cpu }),
     ...(builds === undefined ? {} : { maxSimultaneousBuilds: builds }),
     ...(history === undefined ? {} : { historyLimit: history }),
+    ...(defaultScaleConfig === undefined ? {} : { defaultScaleConfig }),
     ...(requeueMs === undefined ? {} : { gitCheckIntervalSeconds: requeueMs / 1000 }),
     ...(gitAllowedAddresses.length === 0 ? {} : { gitAllowedAddresses }),
     ...(pod === undefined ? {} : { defaultFunctionPreset: pod }),
@@ -137,9 +141,19 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
         logLevel: level ?? "info",
         logFormat: format ?? "json",
         networkPoliciesEnabled: "True",
+        ...(settings.defaultScaleConfig ? { defaultScaleConfig: settings.defaultScaleConfig } : {}),
       },
     },
   };
+}
+
+function scaleConfigProblem({ minReplicas, maxReplicas }: ScaleConfig): string | undefined {
+  if (!Number.isInteger(minReplicas) || minReplicas < 0)
+    return `minReplicas must be a whole number, at least 0`;
+  if (!Number.isInteger(maxReplicas) || maxReplicas < 1)
+    return `maxReplicas must be a whole number, at least 1`;
+  if (minReplicas > maxReplicas) return "minReplicas must not be greater than maxReplicas";
+  return undefined;
 }
 
 function remarksOn({ enableNetworkPolicies }: ServerlessSpec, withoutEffect: string[]): string[] {

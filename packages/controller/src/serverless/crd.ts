@@ -3,6 +3,14 @@ import { serverlesses } from "./types.ts";
 
 const text = { type: "string" };
 const endpoint = { type: "object", properties: { endpoint: text } };
+const scaleConfig = {
+  type: "object",
+  required: ["minReplicas", "maxReplicas"],
+  properties: {
+    minReplicas: { type: "integer", format: "int32", minimum: 0 },
+    maxReplicas: { type: "integer", format: "int32", minimum: 1 },
+  },
+};
 const texts = [
   "targetCPUUtilizationPercentage",
   "functionRequeueDuration",
@@ -78,6 +86,11 @@ function schema() {
             description:
               "Host names, IP addresses and networks (CIDR) of Git servers on loopback, link-local or the platform's own addresses that Functions may be fetched from.",
           },
+          defaultScaleConfig: {
+            ...scaleConfig,
+            description:
+              "The scaleConfig that a new Function gets which has none and leaves its replicas at 1; with minReplicas 0 it is served on demand.",
+          },
           ...sameTexts,
         },
       },
@@ -90,6 +103,7 @@ function schema() {
           tracingEndpoint: text,
           eventingEndpoint: text,
           networkPoliciesEnabled: text,
+          defaultScaleConfig: scaleConfig,
           ...sameTexts,
           conditions: {
             type: "array",

@@ -1,3 +1,4 @@
+import { type ScaleConfig } from "@spry/function";
 import { type Condition, type KubeObject, type Resource } from "@spry/kube";
 
 /** An operator's settings for the cluster (docs/compatibility.md#serverless-object). Numbers and durations are strings. */
@@ -19,6 +20,8 @@ export interface ServerlessSpec {
   gitAllowedAddresses?: string[];
   /** Ours: how many revisions of each Function are kept. */
   functionHistoryLimit?: string;
+  /** Ours: the `scaleConfig` of new Functions that have none, with `minReplicas: 0` to serve them on demand. */
+  defaultScaleConfig?: ScaleConfig;
 }
 
 export type ServerlessState = "Ready" | "Processing" | "Warning" | "Error" | "Deleting";
@@ -43,6 +46,8 @@ export interface ServerlessStatus {
   logFormat?: string;
   networkPoliciesEnabled?: string;
   functionHistoryLimit?: string;
+  /** As in the spec; not there where there is none. */
+  defaultScaleConfig?: ScaleConfig;
 }
 
 export interface Serverless extends KubeObject {

@@ -1,5 +1,10 @@
-import { type IncomingMessage, type ServerResponse } from "node:http";
-import { type CallAcceptor, callsPath, type WaitingCall } from "@spry/gateway";
+import {
+  type CallAcceptor,
+  callsPath,
+  type ClientRequest,
+  type ClientResponse,
+  type WaitingCall,
+} from "@spry/gateway";
 import { type Logger, messageOf } from "@spry/kube";
 import { type Queue, QueueFullError } from "@spry/queue";
 import { Problem } from "../admin/problem.ts";
@@ -24,7 +29,7 @@ const publicIdPattern = /^([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\.([0-9a-z]{9,12
 export function createCallAcceptor(deps: AcceptorDeps): CallAcceptor {
   return {
     async accept(call) {
-      await respond(call.response, deps.log, async () => {
+      await respond(call, deps.log, async () => {
         const queue = deps.queue();
         const runner = deps.runner();
         if (!queue || !runner)
@@ -32,18 +37,19 @@ export function createCallAcceptor(deps: AcceptorDeps): CallAcceptor {
         const submission = await readCall(call);
         await runner.ensure(call.key);
         const id = publicId(submission.namespace, await deps.submitter.submit(queue, submission));
-        call.response.writeHead(202, {
-          location: locationOf(call, id),
-          "preference-applied": "respond-async",
-          "x-call-id": id,
-          "content-type": "application/json",
-          "cache-control": "no-store",
-        });
-        call.response.end(`${JSON.stringify({ id, state: "waiting" })}\n`);
+        call.response
+          .writeHead(202, {
+            location: locationOf(call, id),
+            "preference-applied": "respond-async",
+            "x-call-id": id,
+            "content-type": "application/json",
+            "cache-control": "no-store",
+          })
+          .end(`${JSON.stringify({ id, state: "waiting" })}\n`);
       });
     },
     async report(id, request, response) {
-      await respond(response, deps.log, async () => {
+      await respond({ request, response }, deps.log, async () => {
         const queue = deps.queue();
         if (!queue) throw new Problem(503, "calls cannot be looked up at present: retry later");
         await report(queue, id, request, response);
@@ -63,8 +69,8 @@ function locationOf({ request }: WaitingCall, id: string): string {
 async function report(
   queue: Queue,
   text: string,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: ClientRequest,
+  response: ClientResponse,
 ): Promise<void> {
   if (request.method !== "GET" && request.method !== "HEAD")
     throw new Problem(405, "a call is looked up with GET");
@@ -99,7 +105,7 @@ async function report(
 }
 
 async function respond(
-  response: ServerResponse,
+  { request, response }: { request: ClientRequest; response: ClientResponse },
   log: Logger,
   work: () => Promise<void>,
 ): Promise<void> {
@@ -114,7 +120,7 @@ async function respond(
       error instanceof Problem || isFull ? messageOf(error) : "calls cannot be accepted at present";
     response.writeHead(status, {
       "content-type": "text/plain; charset=utf-8",
-      ...(response.req.complete ? {} : { connection: "close" }),
+      ...(request.complete ? {} : { connection: "close" }),
     });
     response.end(`${message}\n`);
   }

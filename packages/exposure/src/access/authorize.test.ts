@@ -25,6 +25,12 @@ test.each<[what: string, claims: object, authorizations: JwtAuthorization[], isE
   ["an audience", { aud: "a" }, [{ audiences: ["a"] }], true],
   ["an audience of several", { aud: ["a", "b"] }, [{ audiences: ["b"] }], true],
   ["all audiences", { aud: ["a", "b"] }, [{ audiences: ["a", "b"] }], true],
+  [
+    "a name with spaces, one of which is an audience",
+    { aud: "x a" },
+    [{ audiences: ["a"] }],
+    false,
+  ],
   ["one of two audiences", { aud: "a" }, [{ audiences: ["a", "b"] }], false],
   ["scope and audience", { aud: "a", scope: "read" }, [{ ...read, audiences: ["a"] }], true],
   ["scope without audience", { scope: "read" }, [{ ...read, audiences: ["a"] }], false],

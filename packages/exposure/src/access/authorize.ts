@@ -13,10 +13,10 @@ const scopeClaims = ["scp", "scope", "scopes"];
 export function isAuthorized(claims: Claims, authorizations: readonly JwtAuthorization[]): boolean {
   if (authorizations.length === 0) return true;
   return authorizations.some(({ requiredScopes = [], audiences = [] }) => {
-    const scopes = scopeClaims.map((name) => valuesOf(claims[name]));
+    const scopes = scopeClaims.map((name) => scopesOf(claims[name]));
     const hasScopes =
       requiredScopes.length === 0 || scopes.some((values) => hasAll(values, requiredScopes));
-    return hasScopes && hasAll(valuesOf(claims["aud"]), audiences);
+    return hasScopes && hasAll(textsOf(claims["aud"]), audiences);
   });
 }
 
@@ -33,8 +33,12 @@ function matches(value: string, required: string): boolean {
 }
 
 /** A list of texts, or a text with spaces between (RFC 8693, section 4.2). */
-function valuesOf(claim: unknown): string[] {
-  if (typeof claim === "string") return claim.split(" ").filter(Boolean);
-  if (!Array.isArray(claim)) return [];
-  return claim.filter((each): each is string => typeof each === "string");
+function scopesOf(claim: unknown): string[] {
+  return typeof claim === "string" ? claim.split(" ").filter(Boolean) : textsOf(claim);
+}
+
+/** A text, or a list of texts. Spaces are part of an audience (RFC 7519, section 4.1.3). */
+function textsOf(claim: unknown): string[] {
+  const values: unknown[] = Array.isArray(claim) ? claim : [claim];
+  return values.filter((each): each is string => typeof each === "string");
 }

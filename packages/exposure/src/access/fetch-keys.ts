@@ -2,11 +2,13 @@ import { lookup as systemLookup } from "node:dns";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
-import { refusedAddress } from "./key-address.ts";
+import { plainAddress, refusedAddress } from "./key-address.ts";
 
 export interface KeyFetchOptions {
   /** Whether issuers may run on this machine: on one machine, not in a cluster. */
   allowLoopback: boolean;
+  /** Why an address that would be allowed is not for who asks, in the end as a sentence; undefined if it is. */
+  mayReach?: (address: string, port: number) => string | undefined;
   /** How names are resolved; the system's way by default. */
   lookup?: LookupFunction;
   timeoutMs?: number;
@@ -23,18 +25,19 @@ const defaultTimeoutMs = 5_000;
  * @throws Error with a sentence that has no content of the answer
  */
 export function fetchKeys(uri: string, options: KeyFetchOptions): Promise<string> {
-  const { allowLoopback, timeoutMs = defaultTimeoutMs } = options;
+  const { timeoutMs = defaultTimeoutMs } = options;
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const url = new URL(uri);
   const address = url.hostname.replace(/^\[|\]$/g, "");
+  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
   // A name is checked when it has been resolved; an address never is.
-  const refused = isIP(address) ? refusedAddress(address, allowLoopback) : undefined;
+  const refused = isIP(address) ? refusal(address, port, options) : undefined;
   if (refused) return Promise.reject(new Error(refused));
   const send = url.protocol === "https:" ? httpsRequest : httpRequest;
   const request = send(url, {
     agent: false,
     headers: { accept: "application/json, application/jwk-set+json" },
-    lookup: guarded(options),
+    lookup: guarded(port, options),
     maxHeaderSize: 16 * 1024,
     ...(options.ca ? { ca: options.ca } : {}),
     signal: AbortSignal.timeout(timeoutMs),
@@ -67,16 +70,23 @@ export function fetchKeys(uri: string, options: KeyFetchOptions): Promise<string
   return promise;
 }
 
+function refusal(
+  address: string,
+  port: number,
+  { allowLoopback, mayReach }: KeyFetchOptions,
+): string | undefined {
+  return refusedAddress(address, allowLoopback) ?? mayReach?.(plainAddress(address), port);
+}
+
 /** A look-up whose result is checked, so that the address that is checked is the one that is connected to. */
-function guarded({ allowLoopback, lookup = systemLookup }: KeyFetchOptions): LookupFunction {
+function guarded(port: number, fetching: KeyFetchOptions): LookupFunction {
+  const { lookup = systemLookup } = fetching;
   return (name, options, callback) => {
     lookup(name, options, (error, found, family) => {
       if (error) return callback(error, found, family);
       const addresses =
         typeof found === "string" ? [{ address: found, family: family ?? 0 }] : found;
-      const [refused] = addresses.flatMap(
-        ({ address }) => refusedAddress(address, allowLoopback) ?? [],
-      );
+      const [refused] = addresses.flatMap(({ address }) => refusal(address, port, fetching) ?? []);
       if (refused) return callback(new Error(refused), found, family);
       return callback(null, found, family);
     });

@@ -16,40 +16,57 @@ export class KeysUnavailableError extends Error {
   override name = "KeysUnavailableError";
 }
 
+/** A set of keys, for one tenant: what another has fetched, or made fail, is not to be found out. */
+export interface KeySource {
+  uri: string;
+  /** The namespace of the APIRule. */
+  tenant: string;
+}
+
 export interface JwksCacheOptions {
   /** Resolves with the text of a set, limited in size and time (`fetchKeys`). */
-  fetch: (uri: string) => Promise<string>;
+  fetch: (source: KeySource) => Promise<string>;
   clock?: Clock;
 }
 
-/** Sets that are kept; the one that was not used for longest makes room. */
-const maxSets = 500;
+/** Sets that are kept, of all tenants and of one; of the tenant's own, the one that was not used for longest makes room. */
+const maxSets = 2_000;
+const maxSetsOfTenant = 50;
 const maxKeys = 100;
 /** A set is fetched again after this time, in the background. */
 const freshMs = 300_000;
 /** While an issuer is unreachable, its last keys are good for this long. */
 const staleMs = 3_600_000;
-/** A failure is remembered, and so is that a key was not in a set: no client can make us fetch more often. */
+/** A failure is remembered: no client can make us fetch more often. */
 const retryMs = 10_000;
+/** A key that is not in a set makes it fetched again, so often at once, and each time one more after this time. */
+const maxRotations = 3;
 const rotationMs = 30_000;
 
 interface Entry {
+  source: KeySource;
   keys: VerificationKey[] | undefined;
+  /** The number of the set, of all that were ever fetched. */
+  version: number;
   fetchedAt: number;
   /** When a fetch was last begun. */
   triedAt: number;
+  /** How many more times it may be fetched for unknown keys, and since when. */
+  rotations: number;
+  rotationsAt: number;
   problem: string | undefined;
   fetching: Promise<void> | undefined;
 }
 
 /**
- * The keys of issuers by the URL of their set (RFC 7517). A set is fetched once, however many requests wait for it; a
- * token with an unknown `kid` makes it fetched again, at most every 30 s.
+ * The keys of issuers by tenant and URL of their set (RFC 7517). A set is fetched once, however many requests wait for it; a
+ * token with an unknown `kid` makes it fetched again, three times at once and then at most every 30 s.
  */
 export class JwksCache {
   readonly #entries = new Map<string, Entry>();
-  readonly #fetch: (uri: string) => Promise<string>;
+  readonly #fetch: (source: KeySource) => Promise<string>;
   readonly #clock: Clock;
+  #sets = 0;
 
   constructor({ fetch, clock = systemClock }: JwksCacheOptions) {
     this.#fetch = fetch;
@@ -60,18 +77,20 @@ export class JwksCache {
    * The keys that may have signed a token with this header.
    * @throws KeysUnavailableError if there are none to decide with
    */
-  async keysFor(uri: string, header: { kid?: string; alg: string }): Promise<VerificationKey[]> {
-    const entry = this.#use(uri);
+  async keysFor(
+    source: KeySource,
+    header: { kid?: string; alg: string },
+  ): Promise<VerificationKey[]> {
+    const entry = this.#use(source);
     const age = () => this.#clock.now() - entry.fetchedAt;
     if (!entry.keys || age() > staleMs) {
-      if (this.#mayTry(entry, retryMs)) await this.#refresh(uri, entry);
+      if (this.#mayTry(entry)) await this.#refresh(entry);
       else await entry.fetching;
-    } else if (age() > freshMs && this.#mayTry(entry, retryMs)) void this.#refresh(uri, entry);
+    } else if (age() > freshMs && this.#mayTry(entry)) void this.#refresh(entry);
     if (!entry.keys || age() > staleMs) throw new KeysUnavailableError(entry.problem);
     const found = matching(entry.keys, header);
     if (found.length > 0) return found;
-    if (this.#mayTry(entry, rotationMs)) await this.#refresh(uri, entry);
-    else await entry.fetching;
+    if (entry.fetching || this.#mayRotate(entry)) await this.#refresh(entry);
     return matching(entry.keys, header);
   }
 
@@ -79,50 +98,74 @@ export class JwksCache {
    * A number that changes when the set is replaced: what was verified with the one before has to be verified again.
    * Undefined without a set that is good. Begins to fetch the set in the background when it is time.
    */
-  version(uri: string): number | undefined {
-    const entry = this.#entries.get(uri);
+  version(source: KeySource): number | undefined {
+    const entry = this.#entries.get(keyOf(source));
     if (!entry?.keys) return undefined;
     const age = this.#clock.now() - entry.fetchedAt;
-    if (age > freshMs && this.#mayTry(entry, retryMs)) void this.#refresh(uri, entry);
-    return age > staleMs ? undefined : entry.fetchedAt;
+    if (age > freshMs && this.#mayTry(entry)) void this.#refresh(entry);
+    return age > staleMs ? undefined : entry.version;
   }
 
-  /** Which sets could not be fetched when it was last tried, and why: for the status of who asked for them. */
-  problems(): ReadonlyMap<string, string> {
-    const found = [...this.#entries].filter(([, { problem }]) => problem !== undefined);
-    return new Map(found.map(([uri, { problem = "" }]) => [uri, problem]));
+  /** Why a set could not be fetched when it was last tried, undefined if it could: for who has asked for it. */
+  problem(source: KeySource): string | undefined {
+    return this.#entries.get(keyOf(source))?.problem;
   }
 
-  #use(uri: string): Entry {
-    const known = this.#entries.get(uri);
+  #use(source: KeySource): Entry {
+    const key = keyOf(source);
+    const known = this.#entries.get(key);
     const never = Number.NEGATIVE_INFINITY;
-    const entry = known ?? {
+    const entry: Entry = known ?? {
+      source,
       keys: undefined,
+      version: 0,
       fetchedAt: never,
       triedAt: never,
+      rotations: maxRotations,
+      rotationsAt: this.#clock.now(),
       problem: undefined,
       fetching: undefined,
     };
     // The order of a Map is that of insertion: the first was not used for longest.
-    this.#entries.delete(uri);
-    this.#entries.set(uri, entry);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > maxSets && oldest !== undefined) this.#entries.delete(oldest);
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    if (!known) this.#makeRoom(source.tenant);
     return entry;
   }
 
-  #mayTry({ fetching, triedAt }: Entry, intervalMs: number): boolean {
-    return fetching !== undefined || this.#clock.now() - triedAt >= intervalMs;
+  #makeRoom(tenant: string): void {
+    const own = [...this.#entries].filter(([, { source }]) => source.tenant === tenant);
+    if (own.length > maxSetsOfTenant) this.#entries.delete(own[0]?.[0] ?? "");
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > maxSets && oldest !== undefined) this.#entries.delete(oldest);
   }
 
-  #refresh(uri: string, entry: Entry): Promise<void> {
-    return (entry.fetching ??= this.#load(uri, entry).finally(() => (entry.fetching = undefined)));
+  #mayTry({ fetching, triedAt }: Entry): boolean {
+    return fetching !== undefined || this.#clock.now() - triedAt >= retryMs;
   }
 
-  async #load(uri: string, entry: Entry): Promise<void> {
+  /** Takes one of the times that a set may be fetched for keys that are not in it. */
+  #mayRotate(entry: Entry): boolean {
+    const now = this.#clock.now();
+    const earned = Math.floor((now - entry.rotationsAt) / rotationMs);
+    entry.rotations = Math.min(maxRotations, entry.rotations + earned);
+    entry.rotationsAt =
+      entry.rotations === maxRotations ? now : entry.rotationsAt + earned * rotationMs;
+    if (entry.rotations === 0) return false;
+    entry.rotations--;
+    return true;
+  }
+
+  #refresh(entry: Entry): Promise<void> {
+    return (entry.fetching ??= this.#load(entry).finally(() => (entry.fetching = undefined)));
+  }
+
+  async #load(entry: Entry): Promise<void> {
     entry.triedAt = this.#clock.now();
+    const { uri } = entry.source;
     try {
-      entry.keys = parseKeys(await this.#fetch(uri));
+      entry.keys = parseKeys(await this.#fetch(entry.source));
+      entry.version = ++this.#sets;
       entry.fetchedAt = this.#clock.now();
       entry.problem = undefined;
     } catch (error) {
@@ -130,6 +173,9 @@ export class JwksCache {
     }
   }
 }
+
+/** Names of namespaces have no space. */
+const keyOf = ({ tenant, uri }: KeySource) => `${tenant} ${uri}`;
 
 function parseKeys(text: string): VerificationKey[] {
   let set: unknown;

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { type Authentication, type JwtAuthentication } from "@spry/function";
+import { type Authentication } from "@spry/function";
 import { type Clock, systemClock } from "@spry/kube";
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { type Claims, isAuthorized } from "./authorize.ts";
-import { type JwksCache, KeysUnavailableError } from "./jwks-cache.ts";
+import { type JwksCache, type KeySource, KeysUnavailableError } from "./jwks-cache.ts";
 import { tokenFor, type TokenRequest } from "./token-source.ts";
 
 export type JwtDecision =
@@ -35,9 +35,11 @@ interface Verified {
 }
 
 export interface JwtCheck {
+  /** @param tenant the namespace of the APIRule */
   check(
     request: TokenRequest,
     authentication: Extract<Authentication, { kind: "jwt" }>,
+    tenant: string,
   ): Promise<JwtDecision>;
 }
 
@@ -52,26 +54,31 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
   const { keys, clock = systemClock } = options;
   const verified = new Map<string, Verified>();
 
-  async function verify(token: string, by: JwtAuthentication): Promise<Claims | string> {
-    const { jwksUri, issuer } = by;
-    const digest = createHash("sha256").update(`${jwksUri} ${issuer} ${token}`).digest("base64");
+  async function verify(
+    token: string,
+    issuer: string | undefined,
+    source: KeySource,
+  ): Promise<Claims | string> {
+    const { tenant, uri } = source;
+    const what = JSON.stringify([tenant, uri, issuer, token]);
+    const digest = createHash("sha256").update(what).digest("base64");
     const known = verified.get(digest);
-    const version = keys.version(jwksUri);
+    const version = keys.version(source);
     if (known && version !== undefined && known.version === version)
       return timeProblem(known.claims) ?? known.claims;
     verified.delete(digest);
-    const claims = await verifySignature(token, by);
+    const claims = await verifySignature(token, issuer, source);
     if (typeof claims === "string") return claims;
-    verified.set(digest, { claims, version: keys.version(jwksUri) });
+    verified.set(digest, { claims, version: keys.version(source) });
     const [oldest] = verified.keys();
     if (verified.size > maxVerified && oldest !== undefined) verified.delete(oldest);
     return claims;
   }
 
-  async function verifySignature(token: string, { jwksUri, issuer }: JwtAuthentication) {
+  async function verifySignature(token: string, issuer: string | undefined, source: KeySource) {
     const { alg = "", kid } = decodeProtectedHeader(token);
     if (!algorithms.includes(alg)) return "the token's algorithm is not accepted";
-    const candidates = await keys.keysFor(jwksUri, {
+    const candidates = await keys.keysFor(source, {
       alg,
       ...(typeof kid === "string" ? { kid } : {}),
     });
@@ -80,7 +87,7 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
       try {
         const { payload } = await jwtVerify(token, await candidate.keyFor(alg), {
           algorithms: [alg],
-          issuer,
+          ...(issuer === undefined ? {} : { issuer }),
           clockTolerance: clockSkewSeconds,
           currentDate: new Date(clock.now()),
         });
@@ -105,20 +112,21 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
   }
 
   return {
-    async check(request, { authentications, authorizations }) {
+    async check(request, { authentications, authorizations, withoutToken = 403 }, tenant) {
       let reason: string | undefined;
       for (const authentication of authentications) {
         const token = tokenFor(authentication, request);
         if (token === undefined) continue;
-        const issuer = issuerOf(token);
-        if (issuer !== authentication.issuer) {
+        const { issuer, jwksUri: uri } = authentication;
+        const named = issuerOf(token);
+        if (issuer !== undefined && named !== issuer) {
           reason ??=
-            issuer === undefined
+            named === undefined
               ? "the token is malformed, or names no issuer"
               : "the token's issuer is not configured";
           continue;
         }
-        const claims = await verify(token, authentication).catch((error: unknown) => {
+        const claims = await verify(token, issuer, { tenant, uri }).catch((error: unknown) => {
           if (error instanceof KeysUnavailableError) return "the issuer's keys are not available";
           return "the token is malformed";
         });
@@ -129,7 +137,9 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
         if (isAuthorized(claims, authorizations)) return { kind: "allowed", claims };
         return refused(403, "the token lacks a scope or an audience");
       }
-      return reason === undefined ? refused(403, "the request has no token") : refused(401, reason);
+      return reason === undefined
+        ? refused(withoutToken, "the request has no token")
+        : refused(401, reason);
     },
   };
 }

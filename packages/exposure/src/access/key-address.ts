@@ -10,6 +10,10 @@ const never = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
   ["169.254.0.0", 16],
+  // Metadata of clouds that is not at a link-local address: Oracle's and other protocols', Alibaba's, Azure's.
+  ["192.0.0.0", 24],
+  ["100.100.100.200", 32],
+  ["168.63.129.16", 32],
   ["224.0.0.0", 4],
   ["240.0.0.0", 4],
 ] as const)
@@ -17,23 +21,35 @@ for (const [network, prefix] of [
 never.addAddress("::", "ipv6");
 for (const [network, prefix] of [
   ["fe80::", 10],
+  ["fec0::", 10],
   ["ff00::", 8],
-  // A cloud's metadata by its IPv6 address.
+  // Metadata of clouds by its IPv6 address: Amazon's, Google's.
   ["fd00:ec2::254", 128],
+  ["fd20:ce::254", 128],
+  // What an IPv4 address can hide in: Teredo, translators of a network's own, and SIIT.
+  ["2001::", 32],
+  ["64:ff9b:1::", 48],
+  ["::ffff:0:0:0", 96],
 ] as const)
   never.addSubnet(network, prefix, "ipv6");
 
 /**
- * Why keys cannot be fetched from this address, undefined if they can. Private networks are allowed: issuers run there.
+ * Why keys cannot be fetched from this address, undefined if they can. Private networks are allowed: issuers run there; what
+ * there belongs to other tenants is for `KeyFetchOptions.mayReach` to say.
  * IPv4 addresses inside of IPv6 (mapped, NAT64, 6to4) count as what they contain.
  */
 export function refusedAddress(address: string, allowLoopback: boolean): string | undefined {
-  const plain = embeddedIpv4(address) ?? address;
+  const plain = plainAddress(address);
   const family = isIP(plain) === 6 ? "ipv6" : "ipv4";
   if (isIP(plain) === 0) return `${address} is not an IP address`;
   if (never.check(plain, family)) return `address ${address} is link-local or reserved`;
   if (!allowLoopback && loopback.check(plain, family)) return `address ${address} is loopback`;
   return undefined;
+}
+
+/** The IPv4 address that an IPv6 address contains, or the address itself. */
+export function plainAddress(address: string): string {
+  return embeddedIpv4(address) ?? address;
 }
 
 const embeddings = [

@@ -1,4 +1,4 @@
-import { type JwtAuthentication } from "@spry/function";
+import { type TokenAuthentication } from "@spry/function";
 
 /** What is read of a request to find its token. */
 export interface TokenRequest {
@@ -16,7 +16,7 @@ const maxTokenLength = 16 * 1024;
  * `Authorization: Bearer` and `access_token` (Istio's RequestAuthentication). Undefined if there is none.
  */
 export function tokenFor(
-  { fromHeaders = [], fromParams = [] }: JwtAuthentication,
+  { fromHeaders = [], fromParams = [] }: TokenAuthentication,
   request: TokenRequest,
 ): string | undefined {
   const isDefault = fromHeaders.length === 0 && fromParams.length === 0;

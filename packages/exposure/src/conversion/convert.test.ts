@@ -66,6 +66,34 @@ describe("access strategies of v1beta1", () => {
     [
       "two issuers",
       [{ handler: "jwt", config: { ...ory, trusted_issuers: ["a", "b"] } }],
+      {
+        kind: "jwt",
+        authentications: ["a", "b"].map((issuer) => ({ issuer, jwksUri: "https://i/k" })),
+        withoutToken: 401,
+      },
+    ],
+    [
+      "keys without an issuer",
+      [{ handler: "jwt", config: { jwks_urls: ory.jwks_urls } }],
+      {
+        kind: "jwt",
+        authentications: [{ issuer: undefined, jwksUri: "https://i/k" }],
+        withoutToken: 401,
+      },
+    ],
+    [
+      "Istio's jwt without an issuer",
+      [{ handler: "jwt", config: { authentications: [{ jwksUri: "https://i/k" }] } }],
+      { kind: "refused" },
+    ],
+    [
+      "Istio's jwt with a text for a list",
+      [{ handler: "jwt", config: { authentications: "https://i" } }],
+      { kind: "refused" },
+    ],
+    [
+      "keys that are a text",
+      [{ handler: "jwt", config: { jwks_urls: "https://i/k" } }],
       { kind: "refused" },
     ],
     ["jwt without configuration", [{ handler: "jwt" }], { kind: "refused" }],

@@ -11,7 +11,12 @@ import {
 import { apiVersionOf, deepEqual, type KubeObject } from "@spry/kube";
 import { gatewayName } from "./gateway-name.ts";
 import { isV1beta1Spec } from "./v1beta1-shape.ts";
-import { authenticationOfV1beta1, pathOfV1beta1, requestOfV1beta1 } from "./v1beta1-rule.ts";
+import {
+  authenticationOfV1beta1,
+  isConvertible,
+  pathOfV1beta1,
+  requestOfV1beta1,
+} from "./v1beta1-rule.ts";
 import {
   type ApiRuleV1beta1,
   type ApiRuleV1beta1Spec,
@@ -149,7 +154,8 @@ export function specOf(spec: ApiRuleV1beta1Spec, namespace: string): ApiRuleSpec
 function ruleOf(rule: RuleV1beta1): ApiRuleRule | undefined {
   const path = pathOfV1beta1(rule.path);
   const authentication = authenticationOfV1beta1(rule);
-  if (path.kind !== "template" || authentication.kind === "refused") return undefined;
+  if (path.kind !== "template" || authentication.kind === "refused" || !isConvertible(rule))
+    return undefined;
   const { methods, service, timeout } = rule;
   const request = requestOfV1beta1(rule.mutators);
   const { authentications, authorizations } =
@@ -162,7 +168,11 @@ function ruleOf(rule: RuleV1beta1): ApiRuleRule | undefined {
       ? { noAuth: true }
       : {
           jwt: {
-            authentications: [...authentications],
+            // Each has an issuer: otherwise the rule would not be convertible.
+            authentications: authentications.map((each) => ({
+              ...each,
+              issuer: each.issuer ?? "",
+            })),
             ...(authorizations.length > 0 ? { authorizations: [...authorizations] } : {}),
           },
         }),

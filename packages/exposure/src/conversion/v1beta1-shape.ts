@@ -1,3 +1,4 @@
+import { type JwtConfig } from "@spry/function";
 import { type ApiRuleV1beta1Spec } from "./v1beta1.ts";
 
 type Check = (value: unknown) => boolean;
@@ -53,4 +54,25 @@ const spec = shape({
 /** Whether a value has the types of the schema of v1beta1, for texts that no API server has checked: annotations. */
 export function isV1beta1Spec(value: unknown): value is ApiRuleV1beta1Spec {
   return spec(value);
+}
+
+const jwtConfig = shape({
+  authentications: optional(
+    listOf(
+      shape({
+        issuer: text,
+        jwksUri: text,
+        fromHeaders: optional(listOf(shape({ name: text, prefix: optional(text) }))),
+        fromParams: optional(listOf(text)),
+      }),
+    ),
+  ),
+  authorizations: optional(
+    listOf(shape({ requiredScopes: optional(listOf(text)), audiences: optional(listOf(text)) })),
+  ),
+});
+
+/** The same for the configuration of a jwt strategy, which the schema leaves open. */
+export function isJwtConfig(value: unknown): value is JwtConfig {
+  return jwtConfig(value);
 }

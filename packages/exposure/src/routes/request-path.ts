@@ -8,8 +8,9 @@ const invalidEncoding = /%(?![0-9a-fA-F]{2})/;
  * encodings stay as they are: `%2F` does not separate segments.
  *
  * @param target the request's target in origin form; a query is left out
- * @returns undefined for what readers understand differently: backslashes, control characters, `%00`, incomplete
- *   encodings, and no leading slash. Such a request gets 400.
+ * @returns undefined for what readers understand differently: backslashes, control characters, `%00`, incomplete or
+ *   overlong encodings, `..` with a parameter (`..;`) or behind `%2F` or an empty segment, and no leading slash. Such a
+ *   request gets 400.
  */
 export function requestPath(target: string): string | undefined {
   const end = target.search(/[?#]/);
@@ -18,12 +19,34 @@ export function requestPath(target: string): string | undefined {
   // oxlint-disable-next-line no-control-regex
   if (/[\\\u0000-\u0020\u007f]/.test(path)) return undefined;
   if (!path.includes("%") && !path.includes("/.")) return path;
-  if (invalidEncoding.test(path) || /%00|%5c/i.test(path)) return undefined;
+  if (invalidEncoding.test(path) || /%00|%5c|%c[01]%[89ab]/i.test(path)) return undefined;
   const decoded = path.replace(unreserved, (encoded) =>
     String.fromCharCode(Number.parseInt(encoded.slice(1), 16)),
   );
-  return withoutDots(decoded);
+  const plain = withoutDots(decoded);
+  if (decoded !== plain && decoded.includes("//")) return undefined;
+  return hiddenDots.test(plain) ? undefined : plain;
 }
+
+/** `.` and `..` for readers that decode `%2F`, or that take what follows a semicolon for a segment's parameter. */
+const hiddenDots = /(?:\/|%2f)\.{1,2}(?:;|%2f|\/|$)/i;
+
+/**
+ * Other paths that a Service may understand by a path that `requestPath` has returned: with `%2F` as a slash, without
+ * parameters behind semicolons, with one slash instead of several.
+ */
+export function otherReadings(path: string): string[] {
+  if (!/\/\/|%2f|;/i.test(path)) return [];
+  const readings = new Set([path]);
+  for (const read of [decodedSlashes, withoutParameters, mergedSlashes])
+    for (const each of readings) readings.add(read(each));
+  readings.delete(path);
+  return [...readings];
+}
+
+const decodedSlashes = (path: string) => path.replace(/%2f/gi, "/");
+const withoutParameters = (path: string) => path.replace(/;[^/]*/g, "");
+const mergedSlashes = (path: string) => path.replace(/\/{2,}/g, "/");
 
 function withoutDots(path: string): string {
   if (!path.includes("/.")) return path;

@@ -39,7 +39,8 @@ export function serviceProblem(
   return `${what} does not have port ${port}${known ? ` (it has ${known})` : ""}`;
 }
 
-function permits(service: Service | undefined, namespace: string): boolean {
+/** Whether a Service allows what APIRules of another namespace ask for: to be exposed, or that keys are fetched from it. */
+export function permits(service: Service | undefined, namespace: string): boolean {
   const permitted = service?.metadata.annotations?.[exposableFrom] ?? "";
   return permitted.split(",").some((each) => each.trim() === namespace || each.trim() === "*");
 }

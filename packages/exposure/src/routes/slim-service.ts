@@ -1,7 +1,7 @@
 import { type Service } from "@spry/kube";
 import { exposableFrom } from "./service-address.ts";
 
-/** Of a Service, what `routesOf` looks at: a cluster has many. */
+/** Of a Service, what `routesOf` looks at, and its addresses: a cluster has many. */
 export function withPorts({ metadata, spec }: Service): Service {
   const { name, namespace = "", uid, resourceVersion } = metadata;
   const permitted = metadata.annotations?.[exposableFrom];
@@ -12,9 +12,13 @@ export function withPorts({ metadata, spec }: Service): Service {
     ...(uid ? { uid } : {}),
     ...(resourceVersion ? { resourceVersion } : {}),
   };
-  const { type, ports } = spec ?? {};
+  const { type, ports, clusterIPs } = spec ?? {};
   return {
     metadata: kept,
-    spec: { ...(type ? { type } : {}), ...(ports ? { ports } : {}) },
+    spec: {
+      ...(type ? { type } : {}),
+      ...(ports ? { ports } : {}),
+      ...(clusterIPs ? { clusterIPs } : {}),
+    },
   } as Service;
 }

@@ -1,8 +1,9 @@
 /** What the status says, on a real API server with our webhooks and the reconciler. */
 import { certificatesSecretName, type ApiRule, apiRules } from "@spry/function";
 import { resources } from "@spry/kube";
+import { certificateFor } from "@spry/test-kit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { certificateFor, systemNamespace, TestPlatform } from "../testing/platform.ts";
+import { systemNamespace, TestPlatform } from "../testing/platform.ts";
 
 let platform: TestPlatform;
 beforeAll(async () => {

@@ -1,8 +1,6 @@
 /** A platform for tests: a real API server in memory, our webhooks over HTTPS, and the reconciler on it. */
-import "reflect-metadata";
 import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
-import * as x509 from "@peculiar/x509";
 import { createApiServer } from "@spry/apiserver";
 import { type ApiRule, apiRules, type IstioGateway, istioGateways } from "@spry/function";
 import {
@@ -15,34 +13,11 @@ import {
   silentLogger,
   type Transport,
 } from "@spry/kube";
+import { certificateFor, type KeyPair } from "@spry/test-kit";
 import { exposableFrom } from "../routes/service-address.ts";
 import { ensureDefinitions, exposureWebhooks, startExposure } from "../index.ts";
 
 export const systemNamespace = "kyma-system";
-
-export interface KeyPair {
-  crt: string;
-  key: string;
-}
-
-const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-const dayMs = 86_400_000;
-
-/** PEM, valid from a week ago until `days` from now, which may be past. */
-export async function certificateFor(host: string, days = 2): Promise<KeyPair> {
-  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
-  const type = /^[\d.]+$/.test(host) ? "ip" : "dns";
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    name: "CN=test",
-    notBefore: new Date(Date.now() - 7 * dayMs),
-    notAfter: new Date(Date.now() + days * dayMs),
-    keys,
-    signingAlgorithm: algorithm,
-    extensions: [new x509.SubjectAlternativeNameExtension([{ type, value: host }])],
-  });
-  const key = await crypto.subtle.exportKey("pkcs8", keys.privateKey);
-  return { crt: certificate.toString("pem"), key: x509.PemConverter.encode(key, "PRIVATE KEY") };
-}
 
 /** The embedded one; or a real one that this variable has a kubeconfig of (docs/real-apiserver.md), which keeps what is made. */
 async function openApiServer(): Promise<{ transport: Transport; close: () => Promise<void> }> {

@@ -1,17 +1,27 @@
-import { type ApiRuleRule, type JwtAuthentication, type JwtConfig } from "@spry/function";
+import {
+  type ApiRuleRule,
+  type JwtAuthentication,
+  type JwtConfig,
+  type TokenAuthentication,
+} from "@spry/function";
 import { deepEqual } from "@spry/kube";
 import { type Failure, failure } from "./failure.ts";
 import { headerName } from "./request.ts";
 
+/** An issuer is undefined where v1beta1 trusts whoever has the keys. */
+type AnyJwtConfig = Omit<JwtConfig, "authentications"> & {
+  authentications?: readonly TokenAuthentication[];
+};
+
 /** Messages as in the original's `internal/validation/v2alpha1/jwt.go`. */
-export function validateJwt(path: string, jwt: JwtConfig): Failure[] {
+export function validateJwt(path: string, jwt: AnyJwtConfig): Failure[] {
   return [
     ...validateAuthorizations(`${path}.authorizations`, jwt),
     ...validateAuthentications(`${path}.authentications`, jwt.authentications ?? []),
   ];
 }
 
-function validateAuthorizations(path: string, { authorizations }: JwtConfig): Failure[] {
+function validateAuthorizations(path: string, { authorizations }: AnyJwtConfig): Failure[] {
   if (!authorizations) return [];
   if (authorizations.length === 0)
     return [failure(path, "authorizations defined, but no configuration exists")];
@@ -30,7 +40,10 @@ function validateClaims(path: string, what: string, values: string[] | undefined
   return values.includes("") ? [failure(path, `${what} value is empty`)] : [];
 }
 
-function validateAuthentications(path: string, authentications: JwtAuthentication[]): Failure[] {
+function validateAuthentications(
+  path: string,
+  authentications: readonly TokenAuthentication[],
+): Failure[] {
   if (authentications.length === 0)
     return [failure(path, "A JWT config must have at least one authentication")];
   const failures: Failure[] = [];
@@ -41,7 +54,8 @@ function validateAuthentications(path: string, authentications: JwtAuthenticatio
     const add = (field: string, message: string) =>
       failures.push(failure(`${at}.${field}`, message));
     const { fromHeaders: headers = [], fromParams: params = [] } = authentication;
-    const issuer = problemOfIssuer(authentication.issuer);
+    const issuer =
+      authentication.issuer === undefined ? undefined : problemOfIssuer(authentication.issuer);
     if (issuer) add("issuer", `value is empty or not a valid uri err=${issuer}`);
     const jwksUri = problemOfKeysUri(authentication.jwksUri);
     if (jwksUri) add("jwksUri", `value is empty or not a valid uri err=${jwksUri}`);

@@ -64,7 +64,7 @@ function validateRule(path: string, rule: RuleV1beta1, spec: ApiRuleV1beta1Spec)
   if (authentication.kind === "jwt") {
     const { authentications, authorizations } = authentication;
     const jwt = {
-      authentications: [...authentications],
+      authentications,
       ...(authorizations.length > 0 ? { authorizations: [...authorizations] } : {}),
     };
     failures.push(...validateJwt(`${path}.accessStrategies[0].config`, jwt));

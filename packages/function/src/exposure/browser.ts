@@ -23,6 +23,7 @@ export {
   ownCertificatePrefix,
   type PathPattern,
   type RouteTarget,
+  type TokenAuthentication,
 } from "./exposed-host.ts";
 export {
   type GatewayServer,

@@ -45,12 +45,19 @@ export type PathPattern =
   /** RE2, for the whole path (v1beta1). */
   | { kind: "regex"; regex: string };
 
+/** `issuer` is undefined where v1beta1 trusts whoever has the keys. */
+export type TokenAuthentication = Omit<JwtAuthentication, "issuer"> & {
+  issuer: string | undefined;
+};
+
 export type Authentication =
   | { kind: "none" }
   | {
       kind: "jwt";
-      authentications: readonly JwtAuthentication[];
+      authentications: readonly TokenAuthentication[];
       authorizations: readonly JwtAuthorization[];
+      /** What a request without a token gets: 403 as with Istio, or 401 as with Ory; 403 by default. */
+      withoutToken?: 401 | 403;
     }
   /** The rule asks for something that is not served: no request passes. */
   | { kind: "refused"; reason: string };

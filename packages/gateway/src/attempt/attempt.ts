@@ -61,7 +61,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #connection: Connection | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #sentAt = 0;
-  #wasReused = false;
   #hasResponded = false;
   #isAborted = false;
   #cancelLimit: (() => void) | undefined;
@@ -111,7 +110,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
       return;
     }
     this.#sentAt = this.#clock.now();
-    this.#wasReused = connection.carried++ > 0;
     const { limits } = this.#request;
     if (limits) this.#limit(limits.startMs ?? limits.totalMs);
   }
@@ -164,7 +162,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
       message: error.message,
       method: this.#request.method,
       wasSent,
-      wasReused: this.#wasReused,
       sinceSentMs: this.#clock.now() - this.#sentAt,
       hasResponded: this.#hasResponded,
       isRetired: this.backend.retired,

@@ -22,8 +22,6 @@ export interface BackendSettings {
 /** One connection to a Pod; it carries one request at a time and is opened again when needed. */
 export class Connection {
   readonly client: InstanceType<typeof Client>;
-  /** Requests that the present socket has carried; a socket that has carried some may be stale. */
-  carried = 0;
 
   constructor(origin: string, settings: BackendSettings, onDisconnect: (self: Connection) => void) {
     this.client = new Client(origin, {
@@ -37,7 +35,6 @@ export class Connection {
       // Tunnels end in one direction at a time.
       connect: { allowHalfOpen: true },
     });
-    this.client.on("connect", () => (this.carried = 0));
     this.client.on("disconnect", () => onDisconnect(this));
   }
 }

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
 import { type FailedAttempt, mayRetry } from "./retry.ts";
 
-/** A POST whose kept-alive connection broke at once. */
+/** A POST whose connection broke at once. */
 const stale: FailedAttempt = {
   code: "UND_ERR_SOCKET",
   method: "POST",
   wasSent: true,
-  wasReused: true,
   sinceSentMs: 1,
   hasResponded: false,
   isRetired: false,
@@ -23,9 +22,7 @@ test.each<[string, Partial<FailedAttempt>, boolean]>([
   ["that may have done something", {}, false],
   ["that may be done twice", { method: "PUT" }, true],
   ["that may be done twice, reset by the system", { method: "GET", code: "ECONNRESET" }, true],
-  ["on a fresh connection", { method: "GET", wasReused: false }, false],
   ["to a Pod being removed", { isRetired: true }, true],
-  ["to a Pod being removed, on a fresh connection", { isRetired: true, wasReused: false }, true],
   ["that a removed Pod worked on for long", { isRetired: true, sinceSentMs: 1_000 }, false],
   ["that broke before", { method: "GET", earlierBreaks: 1 }, false],
   ["responded to in part", { method: "GET", hasResponded: true }, false],

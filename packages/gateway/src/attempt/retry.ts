@@ -5,8 +5,6 @@ export interface FailedAttempt {
   method: string;
   /** Whether the request was written to a connection at all. */
   wasSent: boolean;
-  /** Whether that connection had carried a request before, and may have been closed already. */
-  wasReused: boolean;
   sinceSentMs: number;
   /** Whether a byte of a response has been received. */
   hasResponded: boolean;
@@ -40,13 +38,15 @@ export function isUnsendable(code: string): boolean {
  * Whether a request may be sent again because that cannot do anything twice:
  *
  * - the connection was never made: always;
- * - the connection broke: an idempotent request on a connection that had been kept alive, or any
- *   request to a Pod that was being removed, if it broke at once.
+ * - the connection broke: an idempotent request, or any request to a Pod that was being removed, if it broke at once.
+ *
+ * Whether a handler had begun with it cannot be seen from here: a Pod that dies closes what it has read and what it has not in
+ * the same way. All others get a 502 that says so, and whoever sent them decides.
  */
 export function mayRetry(attempt: FailedAttempt): boolean {
   if (attempt.hasResponded || !attempt.isBodyReplayable || isUnsendable(attempt.code)) return false;
   if (!attempt.wasSent) return true;
   if (!brokenConnection.has(attempt.code) || attempt.earlierBreaks >= maxBreaks) return false;
   if (attempt.isRetired) return attempt.sinceSentMs < staleWithinMs;
-  return attempt.wasReused && idempotent.has(attempt.method);
+  return idempotent.has(attempt.method);
 }

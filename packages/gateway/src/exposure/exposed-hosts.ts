@@ -1,5 +1,6 @@
 import { type HostRoutes, HostTable, routesOf } from "@spry/exposure";
-import { type Change, type Service } from "@spry/kube";
+import { type ExposedHost } from "@spry/function";
+import { type Change, type ObjectKey, type Service } from "@spry/kube";
 import { type ExposureSources } from "./exposure-sources.ts";
 
 export interface ExposedHostsOptions {
@@ -12,6 +13,8 @@ export class ExposedHosts {
   readonly #options: ExposedHostsOptions;
   #sources: ExposureSources | undefined;
   #table = new HostTable([]);
+  /** The APIRule that demands tokens of a Service's callers. */
+  #guards = new Map<ObjectKey, ObjectKey>();
   #isPending = false;
   #unlisten: (() => void)[] = [];
 
@@ -22,6 +25,14 @@ export class ExposedHosts {
   /** @param name in lower case, without a port */
   find(name: string): HostRoutes | undefined {
     return this.#table.find(name);
+  }
+
+  /**
+   * The APIRule by which a Service's callers need a token on some path; undefined if none does. Then the Service is not
+   * called from outside by another host.
+   */
+  guardOf(service: ObjectKey): ObjectKey | undefined {
+    return this.#guards.get(service);
   }
 
   /** From now on, the hosts of these; undefined: none. */
@@ -61,7 +72,19 @@ export class ExposedHosts {
         )
       : [];
     this.#table = new HostTable(hosts);
+    this.#guards = guardsOf(hosts);
   }
+}
+
+function guardsOf(hosts: readonly ExposedHost[]): Map<ObjectKey, ObjectKey> {
+  const guards = new Map<ObjectKey, ObjectKey>();
+  for (const { rules, apiRule } of hosts) {
+    for (const { authentication, target } of rules) {
+      if (authentication.kind === "none" || !target.exists) continue;
+      guards.set(`${target.namespace}/${target.name}`, apiRule);
+    }
+  }
+  return guards;
 }
 
 /** Services change often, most of them in ways that concern no host. */

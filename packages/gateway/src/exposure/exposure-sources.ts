@@ -17,6 +17,7 @@ import {
   type Service,
   sleep,
 } from "@spry/kube";
+import { addressesOfService } from "./key-reach.ts";
 
 const missingPauseMs = 1_000;
 const ownerPauseMs = 60_000;
@@ -84,7 +85,11 @@ async function serve(
   const sources: ExposureSources = {
     apiRules: new Informer(client, apiRules, { ...watching, mayBeMissing: true }),
     gateways: new Informer(client, istioGateways, { ...watching, mayBeMissing: true }),
-    services: new Informer(client, resources.services, { ...watching, transform: withPorts }),
+    services: new Informer(client, resources.services, {
+      ...watching,
+      transform: withPorts,
+      indexes: { address: addressesOfService },
+    }),
     certificates: new Informer(client, resources.secrets, {
       ...watching,
       namespace,

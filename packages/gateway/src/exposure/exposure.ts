@@ -4,9 +4,11 @@ import {
   fetchKeys,
   type HostRoutes,
   JwksCache,
+  type KeySource,
 } from "@spry/exposure";
 import { type ExposedHost, type ExposedRule } from "@spry/function";
 import { type Clock, type Logger } from "@spry/kube";
+import { type KeyReachSources, reachProblem } from "./key-reach.ts";
 
 export interface ExposureOptions {
   /** The platform's own, where the Secret of certificates is. */
@@ -48,8 +50,18 @@ export class AccessChecks {
   readonly jwt: ReturnType<typeof createJwtCheck>;
   readonly #cors = new WeakMap<ExposedHost, ReturnType<typeof createCorsDecider>>();
 
-  constructor({ allowLoopback, issuerCa: ca }: ExposureOptions, clock: Clock) {
-    const fetch = (uri: string) => fetchKeys(uri, { allowLoopback, ...(ca ? { ca } : {}) });
+  /** `reach` has what belongs to tenants. */
+  constructor(
+    { allowLoopback, issuerCa: ca }: ExposureOptions,
+    reach: () => KeyReachSources,
+    clock: Clock,
+  ) {
+    const fetch = ({ uri, tenant }: KeySource) =>
+      fetchKeys(uri, {
+        allowLoopback,
+        mayReach: (address, port) => reachProblem(reach(), tenant, address, port),
+        ...(ca ? { ca } : {}),
+      });
     this.keys = new JwksCache({ fetch, clock });
     this.jwt = createJwtCheck({ keys: this.keys, clock });
   }

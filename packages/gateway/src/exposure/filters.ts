@@ -2,11 +2,11 @@
  * What a request to the host of an APIRule passes before it gets a destination, in the order of the original
  * (docs/rooms/exposure.md). Requests to hosts of Functions are not concerned.
  */
-import { type IncomingMessage } from "node:http";
 import { type TLSSocket } from "node:tls";
-import { matchStatus, requestChanges, requestPath } from "@spry/exposure";
+import { matchStatus, otherReadings, requestChanges, requestPath } from "@spry/exposure";
 import {
   forbidden,
+  guarded,
   malformedRequest,
   misdirected,
   notExposed,
@@ -14,18 +14,25 @@ import {
   serviceMissing,
   unknownHost,
 } from "../http/error-response.ts";
+import { type ClientRequest } from "../http/client-side.ts";
 import { type Filter, type Outcome } from "../request/filters.ts";
 import { type Passage, type RequestDeps } from "../request/passage.ts";
+import { type Exposed } from "./exposure.ts";
 
 /**
- * Its host: a Function's on plain connections, or else an APIRule's. Over TLS there are the hosts of APIRules alone, so
- * that no request bypasses what they demand.
+ * Its host: a Function's on plain connections, or else an APIRule's. Over TLS there are the hosts of APIRules alone, and a
+ * Function whose callers need tokens is called by such a host only: no request bypasses what they demand.
  */
 export const exposedHost: Filter = (passage, deps) => {
   const { routes, exposure } = deps;
   const mayBeFunction =
     passage.key !== "" && !passage.isSecure && exposure?.functionHosts !== false;
-  if (mayBeFunction && routes.find(passage.key)) return undefined;
+  const route = mayBeFunction ? routes.find(passage.key) : undefined;
+  if (route) {
+    // Also for the hosts of its tags, whose route it is as well.
+    const guard = exposure?.hosts.guardOf(route.key);
+    return guard === undefined ? undefined : guarded(route.key, guard);
+  }
   const name = hostName(passage.host);
   const found = exposure?.hosts.find(name);
   if (!found) return mayBeFunction ? undefined : unknownHost(passage.host);
@@ -67,11 +74,13 @@ export const plainHttp: Filter = (passage, { exposure, settings }) => {
 export const path: Filter = (passage) => {
   if (!passage.exposed) return undefined;
   const normal = requestPath(passage.path);
-  if (normal === undefined) return malformedRequest("its path can be understood in several ways");
+  if (normal === undefined) return severalReadings;
   const query = passage.path.indexOf("?");
   passage.path = query < 0 ? normal : normal + passage.path.slice(query);
   return undefined;
 };
+
+const severalReadings = malformedRequest("its path can be understood in several ways");
 
 export const cors: Filter = ({ exposed, request, response }, { exposure }) => {
   if (!exposed || !exposure) return undefined;
@@ -91,10 +100,15 @@ export const cors: Filter = ({ exposed, request, response }, { exposure }) => {
 export const rule: Filter = ({ exposed, request, path: target }) => {
   if (!exposed) return undefined;
   const query = target.indexOf("?");
-  const match = exposed.routes.match(
-    request.method ?? "",
-    query < 0 ? target : target.slice(0, query),
-  );
+  const asked = query < 0 ? target : target.slice(0, query);
+  const matchOf = (each: string) => exposed.routes.match(request.method ?? "", each);
+  const match = matchOf(asked);
+  const isOther = (each: string) => {
+    const other = matchOf(each);
+    return other.kind === "rule" && (match.kind !== "rule" || other.rule !== match.rule);
+  };
+  // What one rule opens must not be what another one protects for a Service that reads the path in its own way.
+  if (otherReadings(asked).some(isOther)) return severalReadings;
   if (match.kind === "rule") {
     exposed.rule = match.rule;
     return undefined;
@@ -122,7 +136,7 @@ export const caller: Filter<Outcome | Promise<Outcome>> = (passage, { exposure }
     header: (name: string) => headerOf(request.rawHeaders, name),
     query: query < 0 ? "" : passage.path.slice(query + 1),
   };
-  return exposure.checks.jwt.check(asked, authentication).then((decision) => {
+  return exposure.checks.jwt.check(asked, authentication, tenantOf(exposed)).then((decision) => {
     if (decision.kind === "allowed") {
       const { sub } = decision.claims;
       if (typeof sub === "string") exposed.caller = sub.slice(0, maxCallerLength);
@@ -161,6 +175,11 @@ export async function passExposed(passage: Passage, deps: RequestDeps): Promise<
   return undefined;
 }
 
+/** Whose keys are asked for. */
+export function tenantOf({ host }: Exposed): string {
+  return host.apiRule.slice(0, host.apiRule.indexOf("/"));
+}
+
 /** What the log keeps of a token's subject. */
 const maxCallerLength = 200;
 
@@ -192,6 +211,6 @@ function unauthorized(host: string, isSecure: boolean): ErrorResponse {
   };
 }
 
-export function isSecure({ socket }: IncomingMessage): boolean {
+export function isSecure({ socket }: ClientRequest): boolean {
   return "encrypted" in socket;
 }

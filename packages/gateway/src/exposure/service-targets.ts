@@ -58,6 +58,11 @@ export class ServiceTargets {
     return this.#create(key, port);
   }
 
+  /** Whether something leads to a port of the Service. */
+  has(service: ObjectKey): boolean {
+    return this.#targets.has(service);
+  }
+
   close(): void {
     for (const ports of this.#targets.values())
       for (const { destination } of ports.values()) destination.close();

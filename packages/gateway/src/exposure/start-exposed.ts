@@ -1,4 +1,11 @@
-import { type Clock, type KubeClient, type Logger } from "@spry/kube";
+import {
+  type Clock,
+  type EndpointSlice,
+  type Informer,
+  type KubeClient,
+  type Logger,
+  type Service,
+} from "@spry/kube";
 import { type FrontServer } from "../http/front-server.ts";
 import { listen } from "../http/listening.ts";
 import { type RequestDeps } from "../request/passage.ts";
@@ -12,6 +19,8 @@ import { type ServiceTargets } from "./service-targets.ts";
 export interface ExposedDeps {
   client: KubeClient;
   targets: ServiceTargets;
+  /** Indexed by `address`. */
+  slices: Informer<EndpointSlice>;
   clock: Clock;
   log: Logger;
   signal: AbortSignal;
@@ -32,7 +41,9 @@ export function startExposed(options: ExposureOptions, deps: ExposedDeps) {
   const certificates = new Certificates(log);
   const { ownCertificates, namespace } = options;
   const hosts = new ExposedHosts({ ownCertificates });
+  let services: Informer<Service> | undefined;
   const ready = watchExposure({ ...deps, namespace }, (sources) => {
+    services = sources?.services;
     targets.use(sources?.services);
     hosts.use(sources);
     const [secret] = sources?.certificates.list() ?? [];
@@ -43,7 +54,7 @@ export function startExposed(options: ExposureOptions, deps: ExposedDeps) {
   });
   const serving: NonNullable<RequestDeps["exposure"]> = {
     hosts,
-    checks: new AccessChecks(options, clock),
+    checks: new AccessChecks(options, () => ({ services, slices: deps.slices }), clock),
     refusals: new RefusalLog(log, clock),
     functionHosts: options.functionHosts ?? true,
     httpsPort: undefined,

@@ -1,4 +1,5 @@
 import { type Passage, type RequestDeps } from "../request/passage.ts";
+import { tenantOf } from "../exposure/filters.ts";
 import { clientAddress } from "./forwarded-headers.ts";
 
 /** One line when a request has ended: who, what, and with which result. */
@@ -44,9 +45,9 @@ function issuerProblems(
 ): string[] | undefined {
   const authentication = exposed?.rule?.authentication;
   if (authentication?.kind !== "jwt") return undefined;
-  const problems = checks.keys.problems();
+  const tenant = exposed ? tenantOf(exposed) : "";
   const found = authentication.authentications.flatMap(
-    ({ jwksUri }) => problems.get(jwksUri) ?? [],
+    ({ jwksUri }) => checks.keys.problem({ uri: jwksUri, tenant }) ?? [],
   );
   return found.length > 0 ? found : undefined;
 }

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse } from "node:http";
+import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 
 /** A response of the gateway's own, in place of the Function's. */
 export interface ErrorResponse {
@@ -13,8 +13,8 @@ export interface ErrorResponse {
 
 /** JSON for clients that accept it, a line of text for all others. `isPublic`: others than this machine's programs read it. */
 export function sendErrorResponse(
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: ClientRequest,
+  response: ClientResponse,
   error: ErrorResponse,
   isPublic: boolean,
 ): void {
@@ -80,6 +80,12 @@ export const forbidden: ErrorResponse = {
   reason: "Forbidden",
   message: "access is denied",
 };
+
+/** Its callers need tokens, which its own host does not ask for. */
+export const guarded = (service: string, apiRule: string): ErrorResponse => ({
+  ...forbidden,
+  localMessage: `APIRule ${apiRule} demands tokens of the callers of ${service}: call it by the host of the APIRule`,
+});
 
 export const serviceMissing: ErrorResponse = {
   status: 503,
@@ -157,7 +163,7 @@ export const backendHeadTooLarge = (name: string, limit: number): ErrorResponse 
 export const backendFailed = (name: string): ErrorResponse => ({
   status: 502,
   reason: "UpstreamFailed",
-  message: `${name} closed the connection before it responded`,
+  message: `${name} closed the connection before it responded; it may have handled the request`,
 });
 
 export const backendUnreachable = (name: string): ErrorResponse => ({

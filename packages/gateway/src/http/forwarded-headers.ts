@@ -1,5 +1,5 @@
-import { type IncomingMessage } from "node:http";
 import { type ResponseHeaders } from "../attempt/attempt.ts";
+import { type ClientRequest } from "./client-side.ts";
 
 /** Headers that concern one connection only (RFC 9110 section 7.6.1), never passed on. */
 const hopByHop = new Set([
@@ -40,7 +40,7 @@ export interface Forwarding {
 
 /** The request's headers as the Pod gets them, names and values by turns, in their order. */
 export function requestHeaders(
-  request: IncomingMessage,
+  request: ClientRequest,
   { host, trust, isSecure = false, changes }: Forwarding,
 ): string[] {
   const proto = isSecure ? "https" : "http";

@@ -1,5 +1,6 @@
 import * as http from "node:http";
 import { type Socket } from "node:net";
+import { type TLSSocket } from "node:tls";
 import { messageOf, sleep } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
 import { type Entrance } from "../inside/entrance.ts";
@@ -16,7 +17,9 @@ import {
   sendErrorResponse,
 } from "./error-response.ts";
 import { ConnectionShares } from "./connection-shares.ts";
-import { isModern } from "./request-head.ts";
+import { type ClientRequest, type ClientResponse } from "./client-side.ts";
+import { createHttp2Server } from "./http2-server.ts";
+import { headTooLarge, isModern } from "./request-head.ts";
 import { type CallAcceptor, isOwnHost, isWaitingCall, passOn } from "./waiting-calls.ts";
 
 export interface FrontServerOptions {
@@ -43,7 +46,7 @@ export interface FrontServer {
   /** Takes a connection that was opened to an address of a Service's own. */
   accept(socket: Socket, entrance: Entrance): void;
   /** Takes a connection whose TLS handshake is done. */
-  acceptSecure(socket: Socket): void;
+  acceptSecure(socket: TLSSocket): void;
   /** Sockets of upgraded connections, which the server no longer knows. */
   tunnels: ReadonlySet<Socket>;
   /** From now on each response is the last of its connection. */
@@ -66,6 +69,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   const tunnels = new Set<Socket>();
   /** Connections whose last request has been refused: what else is received on them is ignored. */
   const refused = new WeakSet<Socket>();
+  /** Connections that have had their last request: no other begins on them. */
+  const finished = new WeakSet<Socket>();
   const entrances = new WeakMap<Socket, Entrance>();
   let insideConnections = 0;
   let isReady = false;
@@ -79,16 +84,16 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     sendErrorResponse(request, response, answer, isPublic || exposed !== undefined);
   };
   const handle = async (
-    request: http.IncomingMessage,
-    response: http.ServerResponse,
+    request: ClientRequest,
+    response: ClientResponse,
     upgrade?: UpgradeSocket,
   ) => {
+    if (finished.has(request.socket) || refused.has(request.socket)) return;
     metrics.active++;
     (upgrade?.socket ?? response).once("close", () => metrics.active--);
     const entrance = insideConnections > 0 ? entrances.get(request.socket) : undefined;
     if (isLeaving || entrance?.isLeaving) response.shouldKeepAlive = false;
-    // Node.js would, for a client that sends `TE: chunked`.
-    if (!isModern(request)) response.useChunkedEncodingByDefault = false;
+    if (!response.shouldKeepAlive) finished.add(request.socket);
     const passage: Passage = {
       request,
       response,
@@ -155,29 +160,50 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   server.maxConnections = maxConnections;
   // Neither side reads or writes.
   server.timeout = idleTimeoutMs;
+  const second = createHttp2Server({
+    handle: guarded,
+    clock,
+    quietMs: headTimeoutMs,
+    idleTimeoutMs,
+  });
   const shares = new ConnectionShares(options.maxConnectionsOfAddress);
   server.on("connection", (socket) => {
     if (!entrances.has(socket) && !shares.admit(socket)) socket.destroy();
   });
-  server.on("request", (request, response) => guarded(request, response));
+  const plainly = (request: http.IncomingMessage, response: http.ServerResponse) => {
+    // Node.js would, for a client that sends `TE: chunked`.
+    if (!isModern(request)) response.useChunkedEncodingByDefault = false;
+    guarded(request, response);
+  };
+  server.on("request", plainly);
   // Expect: 100-continue is answered once it is certain that the body will be read.
-  server.on("checkContinue", (request, response) => guarded(request, response));
+  server.on("checkContinue", plainly);
   server.on("upgrade", (request: http.IncomingMessage, socket: Socket, head: Buffer) => {
-    guarded(request, responseOn(socket, request), { socket, head });
+    const response = responseOn(socket, request);
+    guarded(request, response, { socket, head, detach: () => response.detachSocket(socket) });
     tunnels.add(socket);
     socket.once("close", () => tunnels.delete(socket));
   });
   server.on("connect", (_request, socket: Socket) => refuse(socket, noConnect));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (refused.has(socket)) return;
+    // Data behind the last request: its response ends the connection.
+    if (error.code === "HPE_CLOSED_CONNECTION") return;
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();
     refuse(socket, malformed[error.code ?? ""] ?? badRequest);
   });
   return {
     server,
     tunnels,
-    leave: () => void (isLeaving = true),
-    acceptSecure: (socket) => void server.emit("connection", socket),
+    leave() {
+      isLeaving = true;
+      second.leave();
+    },
+    acceptSecure(socket) {
+      if (socket.alpnProtocol !== "h2") server.emit("connection", socket);
+      else if (shares.admit(socket)) second.accept(socket);
+      else socket.destroy();
+    },
     accept(socket, entrance) {
       if (insideConnections >= maxConnections) {
         socket.destroy();
@@ -222,11 +248,7 @@ const badRequest: ErrorResponse = {
   message: "malformed request: not HTTP/1.1 as specified in RFC 9112",
 };
 const malformed: Record<string, ErrorResponse> = {
-  HPE_HEADER_OVERFLOW: {
-    status: 431,
-    reason: "HeadersTooLarge",
-    message: "request headers are larger than 32 KiB",
-  },
+  HPE_HEADER_OVERFLOW: headTooLarge,
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
     reason: "RequestTimeout",

@@ -1,4 +1,5 @@
-import { type IncomingMessage } from "node:http";
+import { maxHeadBytes } from "../attempt/backend.ts";
+import { type ClientRequest } from "./client-side.ts";
 import { type ErrorResponse, malformedHead } from "./error-response.ts";
 
 /** What a request is for, once its head has been found to be sound. */
@@ -16,9 +17,10 @@ const absoluteForm = /^https?:\/\/([^/?#]*)([^#]*)/i;
  * understand different requests (RFC 9112 section 11.2), nothing is passed on. The authority of a target in absolute
  * form wins over `Host` (section 3.2.2).
  */
-export function readHead(request: IncomingMessage): Target | ErrorResponse {
+export function readHead(request: ClientRequest): Target | ErrorResponse {
   const { headers, httpVersionMajor, httpVersionMinor, url = "/" } = request;
-  if (httpVersionMajor !== 1) return unsupportedVersion(request.httpVersion);
+  if (httpVersionMajor !== 1 && !request.stream) return unsupportedVersion(request.httpVersion);
+  if (request.stream && sizeOf(request.rawHeaders) > maxHeadBytes) return headTooLarge;
   const coding = headers["transfer-encoding"];
   if (coding !== undefined) {
     // Section 6.1: its framing must be treated as faulty.
@@ -27,7 +29,7 @@ export function readHead(request: IncomingMessage): Target | ErrorResponse {
   }
   const hosts = countOf(request.rawHeaders, "host");
   if (hosts > 1) return malformedHead("more than one Host header");
-  if (hosts === 0 && httpVersionMinor > 0) return malformedHead("no Host header");
+  if (hosts === 0 && isModern(request)) return malformedHead("no Host header");
   if (url.startsWith("/") || url === "*") return { host: headers.host ?? "", path: url };
   const absolute = absoluteForm.exec(url);
   if (!absolute) return malformedHead("the target is neither a path nor an http URL");
@@ -38,7 +40,7 @@ export function readHead(request: IncomingMessage): Target | ErrorResponse {
 }
 
 /** Whether the client understands chunks, interim responses and upgrades (RFC 9110 sections 7.8 and 15.2, RFC 9112 section 7). */
-export function isModern({ httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
+export function isModern({ httpVersionMajor, httpVersionMinor }: ClientRequest): boolean {
   return httpVersionMajor > 1 || httpVersionMinor > 0;
 }
 
@@ -50,6 +52,18 @@ function countOf(rawHeaders: readonly string[], name: string): number {
   }
   return count;
 }
+
+function sizeOf(rawHeaders: readonly string[]): number {
+  let bytes = 0;
+  for (const each of rawHeaders) bytes += each.length;
+  return bytes;
+}
+
+export const headTooLarge: ErrorResponse = {
+  status: 431,
+  reason: "HeadersTooLarge",
+  message: `request headers are larger than ${maxHeadBytes / 1024} KiB`,
+};
 
 const unsupportedVersion = (version: string): ErrorResponse => ({
   status: 505,

@@ -1,14 +1,14 @@
-import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type ObjectKey } from "@spry/kube";
 import { route } from "../request/filters.ts";
 import { type Passage, type RequestDeps } from "../request/passage.ts";
+import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { requestHeaders } from "./forwarded-headers.ts";
 import { type ErrorResponse, unknownHost } from "./error-response.ts";
 
 /** A request to a Function whose client does not wait for the result (RFC 7240, `Prefer: respond-async`). */
 export interface WaitingCall {
-  request: IncomingMessage;
-  response: ServerResponse;
+  request: ClientRequest;
+  response: ClientResponse;
   /** `namespace/name` of the Function. */
   key: ObjectKey;
   /** Path and query, as the Function gets them. */
@@ -22,7 +22,7 @@ export interface CallAcceptor {
   /** Responds with 202, or with why not. */
   accept(call: WaitingCall): Promise<void>;
   /** Responds with state and result of the call with this id, at a path below `callsPath`. */
-  report(id: string, request: IncomingMessage, response: ServerResponse): Promise<void>;
+  report(id: string, request: ClientRequest, response: ClientResponse): Promise<void>;
 }
 
 /** On each host of a Function, and on the gateway's own. */

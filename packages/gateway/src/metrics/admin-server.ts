@@ -2,7 +2,7 @@ import * as http from "node:http";
 import { countsPath } from "@spry/function";
 import { type Counts, type CountsWriter } from "./counts.ts";
 import { type CountsAccess } from "./counts-access.ts";
-import { type GatewayMetrics } from "./gateway-metrics.ts";
+import { type Existing, type GatewayMetrics } from "./gateway-metrics.ts";
 
 /** A scaler that reads so slowly is disconnected. */
 const maxUnreadBytes = 4 * 1024 ** 2;
@@ -18,6 +18,7 @@ interface Page {
 
 export interface AdminServerDeps {
   metrics: GatewayMetrics;
+  existing: Existing;
   counts: Counts;
   access: CountsAccess;
   ready: Promise<void>;
@@ -28,7 +29,7 @@ export interface AdminServerDeps {
  * address, and other names than that one's are refused: a page could have them in a browser of this machine (DNS rebinding).
  */
 export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): http.Server {
-  const { metrics, counts, access, ready } = deps;
+  const { counts, access, ready } = deps;
   let isReady = false;
   void ready.then(() => (isReady = true));
   const options = {
@@ -44,7 +45,7 @@ export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): h
       response.end(body);
     };
     if (isLoopback && !loopbackHost.test(headers.host ?? "")) return send(misdirected);
-    if (url !== countsPath) return send(pageOf(url, metrics, isReady));
+    if (url !== countsPath) return send(pageOf(url, deps, isReady));
     const answer = async () => {
       const isAllowed = await access.allows(headers.authorization);
       if (response.destroyed) return;
@@ -64,8 +65,12 @@ const unauthorized: Page = {
   body: `${countsPath} needs the header Authorization: Bearer, with the token that the platform gives its scaler\n`,
 };
 
-function pageOf(url: string, metrics: GatewayMetrics, isReady: boolean): Page {
-  if (url === "/metrics") return { status: 200, body: metrics.render() };
+function pageOf(
+  url: string,
+  { metrics, existing }: Pick<AdminServerDeps, "metrics" | "existing">,
+  isReady: boolean,
+): Page {
+  if (url === "/metrics") return { status: 200, body: metrics.render(existing) };
   if (url === "/healthz") return { status: 200, body: "ok\n" };
   if (url === "/readyz") {
     return { status: isReady ? 200 : 503, body: isReady ? "ok\n" : "waiting\n" };

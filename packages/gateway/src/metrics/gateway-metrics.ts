@@ -6,6 +6,12 @@ const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 /** Beyond so many rows of a Function and a status, requests are counted under no Function's name. */
 const maxRows = 10_000;
 
+/** What still exists; both are asked with `namespace/name`. */
+export interface Existing {
+  hasRoute: (key: ObjectKey) => boolean;
+  hasRevision: (key: ObjectKey) => boolean;
+}
+
 /** The gateway's counters, in the Prometheus text format. */
 export class GatewayMetrics {
   readonly #requests = new Histogram(
@@ -32,6 +38,7 @@ export class GatewayMetrics {
   /** Counts a request that has ended; `key` only for hosts that have a route. */
   observe(key: ObjectKey | undefined, status: number, duration: number): void {
     this.#requests.observe(
+      key,
       this.#labelsOf(key ?? "/", status),
       duration,
       this.#labelsOf("/", status),
@@ -42,10 +49,15 @@ export class GatewayMetrics {
   coldStarted(key: ObjectKey, revision: ObjectKey | undefined, duration: number): void {
     const name = revision?.slice(revision.indexOf("/") + 1) ?? "";
     const labels = (of: ObjectKey, at: string) => `${namesOf(of)},revision="${at}"`;
-    this.#coldStarts.observe(labels(key, name), duration, labels("/", ""));
+    this.#coldStarts.observe(revision ?? key, labels(key, name), duration, labels("/", ""));
   }
 
-  render(): string {
+  /** Rows of what has been deleted are written no more: they would stay until the gateway ends. */
+  render({ hasRoute, hasRevision }: Existing): string {
+    this.#requests.retain(hasRoute);
+    this.#coldStarts.retain((owner) => hasRevision(owner) || hasRoute(owner));
+    for (const key of this.#labels.keys())
+      if (key !== "/" && !hasRoute(key)) this.#labels.delete(key);
     const retried = "spry_gateway_repeated_requests_total";
     const lines = [
       ...gauge("spry_gateway_active_requests", "Requests in progress.", this.active),

@@ -1,15 +1,23 @@
-/** A Prometheus histogram; rows differ by their labels. */
+import { MemoryBudget } from "../request/memory-budget.ts";
+
 interface Row {
+  /** `namespace/name` of the object that it is about; undefined for the rows of all others together. */
+  owner: string | undefined;
   count: number;
   sum: number;
   buckets: number[];
 }
 
+/** Whose rows go on: those of others are of objects that have been deleted. */
+export type Exists = (owner: string) => boolean;
+
+/** A Prometheus histogram; rows differ by their labels. No namespace has more rows than it leaves to others. */
 export class Histogram {
   readonly #name: string;
   readonly #help: string;
   readonly #bounds: readonly number[];
-  readonly #maxRows: number;
+  /** Rows that namespaces may still take. */
+  readonly #free: MemoryBudget;
   readonly #rows = new Map<string, Row>();
 
   /** `bounds` in the unit of the values, growing. */
@@ -17,16 +25,25 @@ export class Histogram {
     this.#name = name;
     this.#help = help;
     this.#bounds = bounds;
-    this.#maxRows = maxRows;
+    this.#free = new MemoryBudget(maxRows);
   }
 
-  /** `labels` as they are written, `a="b",c="d"`; `otherwise` counts when there are too many rows. */
-  observe(labels: string, value: number, otherwise: string): void {
-    const row = this.#rows.get(labels) ?? this.#add(labels, otherwise);
+  /** `labels` as they are written, `a="b",c="d"`; `otherwise` counts when there are too many rows, and without an owner. */
+  observe(owner: string | undefined, labels: string, value: number, otherwise: string): void {
+    const row = this.#rows.get(labels) ?? this.#add(owner, labels, otherwise);
     row.count++;
     row.sum += value;
     const at = this.#bounds.findIndex((bound) => value <= bound);
     if (at >= 0) row.buckets[at] = (row.buckets[at] ?? 0) + 1;
+  }
+
+  /** Forgets the rows of what does not exist any more. */
+  retain(exists: Exists): void {
+    for (const [labels, { owner }] of this.#rows) {
+      if (owner === undefined || exists(owner)) continue;
+      this.#rows.delete(labels);
+      this.#free.give(namespaceOf(owner), 1);
+    }
   }
 
   render(): string[] {
@@ -44,12 +61,16 @@ export class Histogram {
     return lines;
   }
 
-  #add(labels: string, otherwise: string): Row {
-    const key = this.#rows.size < this.#maxRows ? labels : otherwise;
+  #add(wished: string | undefined, labels: string, otherwise: string): Row {
+    const owner =
+      wished !== undefined && this.#free.take(namespaceOf(wished), 1) ? wished : undefined;
+    const key = owner === undefined ? otherwise : labels;
     const existing = this.#rows.get(key);
     if (existing) return existing;
-    const row = { count: 0, sum: 0, buckets: this.#bounds.map(() => 0) };
+    const row = { owner, count: 0, sum: 0, buckets: this.#bounds.map(() => 0) };
     this.#rows.set(key, row);
     return row;
   }
 }
+
+const namespaceOf = (owner: string) => owner.slice(0, owner.indexOf("/"));

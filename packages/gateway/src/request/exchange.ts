@@ -1,4 +1,3 @@
-import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type Socket } from "node:net";
 import { type Duplex } from "node:stream";
 import { type ObjectKey } from "@spry/kube";
@@ -24,6 +23,7 @@ import {
   sendErrorResponse,
 } from "../http/error-response.ts";
 import { requestHeaders, responseHeaders } from "../http/forwarded-headers.ts";
+import { type ClientRequest, type ClientResponse, hasBody } from "../http/client-side.ts";
 import { isModern } from "../http/request-head.ts";
 import { joinTunnel } from "../http/tunnel.ts";
 import { withCors, withCorsOf } from "../exposure/answers.ts";
@@ -44,8 +44,8 @@ export class Exchange implements ResponseReceiver, Seeker {
   firstFailureAt = 0;
   readonly #deps: RequestDeps;
   readonly #passage: Passage;
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
+  readonly #request: ClientRequest;
+  readonly #response: ClientResponse;
   #destination: Destination;
   #body: Buffer | RequestBody | undefined;
   /** The Pod at which it has a place. */
@@ -87,8 +87,11 @@ export class Exchange implements ResponseReceiver, Seeker {
       // Without a Pod, waiting begins at once and in parallel.
       if (!this.#destination.hasPlace && !this.#enter()) return;
       if (!(await this.#collect()) || !this.#isRouted()) return;
-    } else if (length > 0 || headers["transfer-encoding"] !== undefined) {
-      this.#body = new RequestBody(this.#request, this.#deps.settings.maxRequestBytes);
+    } else if (hasBody(this.#request)) {
+      this.#body = new RequestBody(this.#request, this.#deps.settings.maxRequestBytes, {
+        take: (bytes) => this.#keep(bytes),
+        giveBack: () => this.#forgetBody(),
+      });
     }
     const backend = this.#destination.take() ?? (await this.#findPlace());
     if (!backend) return;
@@ -110,13 +113,9 @@ export class Exchange implements ResponseReceiver, Seeker {
 
   /** False when the request has ended. */
   async #collect(): Promise<boolean> {
-    const { clock, settings, memory } = this.#deps;
+    const { clock, settings } = this.#deps;
     const { bodyStallMs: stallMs, bodyTotalMs: totalMs } = settings;
-    const mayKeep = (bytes: number) => {
-      const isTaken = !this.#isOver && memory.take(this.#owner, bytes);
-      if (isTaken) this.#bodyBytes += bytes;
-      return isTaken;
-    };
+    const mayKeep = (bytes: number) => this.#keep(bytes);
     const body = await collectBody(this.#request, { clock, stallMs, totalMs, mayKeep });
     if (body === "stalled") this.#respond(bodyStalled(stallMs));
     else if (body === "slow") this.#respond(bodyTooSlow(totalMs));
@@ -124,6 +123,18 @@ export class Exchange implements ResponseReceiver, Seeker {
     if (typeof body === "string" || body === undefined) return false;
     this.#body = body;
     return !this.#isOver;
+  }
+
+  /** Of the body; false when there is no memory for it. */
+  #keep(bytes: number): boolean {
+    const isTaken = !this.#isOver && this.#deps.memory.take(this.#owner, bytes);
+    if (isTaken) this.#bodyBytes += bytes;
+    return isTaken;
+  }
+
+  #forgetBody(): void {
+    this.#deps.memory.give(this.#owner, this.#bodyBytes);
+    this.#bodyBytes = 0;
   }
 
   /** Enters the waiting line of its destination; false when it has responded why that cannot be. */
@@ -289,7 +300,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     // A Revision's Pod is in use, and must not be scaled down, as long as the tunnel is open.
     if (this.#destination.tally) this.#isTunnel = true;
     else this.#finish(status);
-    this.#response.detachSocket(upgrade.socket);
+    upgrade.detach();
     joinTunnel(upgrade, socket as Socket, status, headers);
   }
 
@@ -347,7 +358,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#letGo();
-    this.#deps.memory.give(this.#owner, this.#bodyBytes);
+    this.#forgetBody();
     this.#cancelLimit();
     if (status === 499) this.#attempt?.abort();
     if (this.#backend) this.#destination.release(this.#backend);

@@ -1,8 +1,8 @@
-import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type Socket } from "node:net";
 import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
 import { type GatewayMetrics } from "../metrics/gateway-metrics.ts";
+import { type ClientRequest, type ClientResponse } from "../http/client-side.ts";
 import { type MemoryBudget } from "./memory-budget.ts";
 import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
 import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
@@ -43,12 +43,14 @@ export interface RequestDeps {
 export interface UpgradeSocket {
   socket: Socket;
   head: Buffer;
+  /** From now on, the socket is not the server's. */
+  detach: () => void;
 }
 
 /** A request on its way through the gateway: what filters have found out about it. */
 export interface Passage {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: ClientRequest;
+  readonly response: ClientResponse;
   readonly upgrade: UpgradeSocket | undefined;
   /** Whether others than this machine's programs read the response: it says less of failures then. */
   readonly isPublic: boolean;

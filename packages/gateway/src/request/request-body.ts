@@ -1,25 +1,37 @@
-import { type IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { type Clock } from "@spry/kube";
+import { type ClientRequest, hasBody } from "../http/client-side.ts";
 
 /** A body is kept up to this size while it is sent, so that it can be sent again to another Pod. */
 export const maxReplayableBytes = 64 * 1024;
+/** Of what an attempt has not read yet. */
+const highWaterMark = 16 * 1024;
+
+/** The memory for the copy that is kept. */
+export interface ReplayMemory {
+  /** False: there is none left for so many bytes more. */
+  take: (bytes: number) => boolean;
+  /** All that was taken; without a copy the request cannot be sent again. */
+  giveBack: () => void;
+}
 
 /**
  * A request's body on its way to a Pod, as a stream with backpressure. A client's request must
  * survive the failure of one attempt, so an attempt never gets the request's own stream.
  */
 export class RequestBody {
-  readonly #request: IncomingMessage;
+  readonly #request: ClientRequest;
   readonly #maxBytes: number;
+  readonly #memory: ReplayMemory;
   #sent: Buffer[] | undefined = [];
   #bytes = 0;
   #ended = false;
   #stream: Readable | undefined;
 
-  constructor(request: IncomingMessage, maxBytes: number) {
+  constructor(request: ClientRequest, maxBytes: number, memory: ReplayMemory) {
     this.#request = request;
     this.#maxBytes = maxBytes;
+    this.#memory = memory;
     request.once("end", () => (this.#ended = true));
   }
 
@@ -36,6 +48,7 @@ export class RequestBody {
     this.close();
     const request = this.#request;
     const stream = new Readable({
+      highWaterMark,
       read: () => void request.resume(),
       destroy: (error, callback) => {
         request.off("data", onData).off("end", onEnd);
@@ -65,8 +78,13 @@ export class RequestBody {
 
   #remember(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > maxReplayableBytes) this.#sent = undefined;
-    else this.#sent?.push(chunk);
+    if (!this.#sent) return;
+    if (this.#bytes <= maxReplayableBytes && this.#memory.take(chunk.length)) {
+      this.#sent.push(chunk);
+      return;
+    }
+    this.#sent = undefined;
+    this.#memory.giveBack();
   }
 }
 
@@ -85,7 +103,7 @@ export interface CollectLimits {
  * for `stallMs`; "slow": it was not complete after `totalMs`; "full": the memory budget is used up.
  */
 export function collectBody(
-  request: IncomingMessage,
+  request: ClientRequest,
   { clock, stallMs, totalMs, mayKeep }: CollectLimits,
 ): Promise<Buffer | "stalled" | "slow" | "full" | undefined> {
   return new Promise((settle) => {
@@ -124,14 +142,11 @@ export function collectBody(
 const readAheadBytes = 64 * 1024;
 
 /** About how much memory a request takes while it waits: its head, and what of its body is read ahead. */
-export function heldBytes(
-  request: IncomingMessage,
-  body: Buffer | RequestBody | undefined,
-): number {
+export function heldBytes(request: ClientRequest, body: Buffer | RequestBody | undefined): number {
   let bytes = (request.url ?? "").length;
   for (const each of request.rawHeaders) bytes += each.length;
   if (body instanceof Buffer) return bytes + body.length;
-  const { "content-length": length, "transfer-encoding": coding } = request.headers;
-  if (coding !== undefined) return bytes + readAheadBytes;
-  return bytes + Math.min(Number(length ?? 0), readAheadBytes);
+  const { "content-length": length } = request.headers;
+  if (length !== undefined) return bytes + Math.min(Number(length), readAheadBytes);
+  return hasBody(request) ? bytes + readAheadBytes : bytes;
 }

@@ -45,6 +45,11 @@ export class RouteTable {
     return known ?? this.#targets.find(target);
   }
 
+  /** Whether there is a route of this key, by whichever of its names and ports. */
+  has(key: ObjectKey): boolean {
+    return this.find(key) !== undefined || this.#targets.has(key);
+  }
+
   hasFunctions(namespace: string): boolean {
     return this.#functions.byIndex("namespace", namespace).length > 0;
   }

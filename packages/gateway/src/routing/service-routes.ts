@@ -1,4 +1,4 @@
-import { type Function } from "@spry/function";
+import { type Function, knativeLabels } from "@spry/function";
 import {
   type Change,
   type EndpointSlice,
@@ -79,6 +79,14 @@ export class ServiceRoutes {
     this.#routes.clear();
   }
 
+  /** The label is the Service's; a Function without one yet has it, too. */
+  #isClusterLocal(key: ObjectKey): boolean {
+    const { services, functions } = this.#sources;
+    return [services.get(key), functions.get(key)].some(
+      (object) => object?.metadata.labels?.[knativeLabels.visibility] === "cluster-local",
+    );
+  }
+
   #isWanted(key: ObjectKey): boolean {
     const { services, functions } = this.#sources;
     return services.get(key) !== undefined || functions.get(key) !== undefined;
@@ -91,10 +99,13 @@ export class ServiceRoutes {
       unreachablePatienceMs: patienceMs,
       absence: () => this.#absence(key),
     });
-    const route = {
+    const isClusterLocal = () => this.#isClusterLocal(key);
+    const route: ServiceRoute = {
       key,
       isKnative: false,
-      isClusterLocal: false,
+      get isClusterLocal() {
+        return isClusterLocal();
+      },
       destination,
       choose: () => destination,
       leadsTo: (other: Destination) => other === destination,

@@ -8,7 +8,7 @@ export interface TlsServerOptions {
   /** The certificate for a host name in lower case; undefined refuses the connection. */
   certificateFor: (servername: string) => tls.SecureContext | undefined;
   /** Takes a connection whose handshake is done. */
-  accept: (socket: Socket) => void;
+  accept: (socket: tls.TLSSocket) => void;
   clock: Clock;
   handshakeTimeoutMs: number;
   maxConnections: number;
@@ -32,7 +32,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer {
   const server = tls.createServer({
     ...tlsSettings,
     handshakeTimeout: options.handshakeTimeoutMs,
-    ALPNProtocols: ["http/1.1"],
+    ALPNProtocols: ["h2", "http/1.1"],
     ticketKeys: randomBytes(48),
     SNICallback(servername, done) {
       const context = certificateFor(servername.toLowerCase());

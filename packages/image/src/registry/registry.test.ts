@@ -37,6 +37,8 @@ describe("a registry", () => {
     { path: `/v2/a/blobs/${other}`, why: "404 BLOB_UNKNOWN" },
     { path: "/v2/a/blobs/uploads/123", why: "404 BLOB_UPLOAD_UNKNOWN" },
     { path: "/v1/", why: "404 UNSUPPORTED" },
+    { path: "//", why: "404 UNSUPPORTED" },
+    { path: "//v2/", why: "404 UNSUPPORTED" },
   ];
   test.each(paths)("answers $path with $why", async ({ path, why }) => {
     const { url } = await startRegistry();

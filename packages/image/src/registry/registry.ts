@@ -102,7 +102,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     response.once("close", () => metrics.answered(request.method, response.statusCode));
     try {
       const grant = await grantOf(request);
-      const url = new URL(request.url ?? "/", "http://registry.internal");
+      const url = targetOf(request);
       if (url.pathname === "/metrics") return sendMetrics(request, response, grant, metrics);
       const exchange = {
         request,
@@ -140,6 +140,13 @@ export function createRegistry(options: RegistryOptions): Registry {
     moveOver: (uses) => moveOver(dir, stores, aliases, uses),
     close: () => uploads.close(),
   };
+}
+
+/** What is asked for. A path that begins with two slashes is one all the same, and no host. */
+function targetOf({ url = "/" }: IncomingMessage): URL {
+  const target = URL.parse(url.startsWith("/") ? `http://registry.internal${url}` : url);
+  if (target) return target;
+  throw new RegistryFailure("UNSUPPORTED", "the target is not a valid path", { status: 400 });
 }
 
 function sendMetrics(

@@ -1,7 +1,10 @@
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { type callersOf } from "./callers.ts";
 import { type ServiceView } from "./cluster-view.ts";
+
+type CallersOf = ReturnType<typeof callersOf>;
 
 /** What a process finds under the name, or the address, of a Service. Read by the hooks. */
 interface ServiceFile {
@@ -12,6 +15,9 @@ interface ServiceFile {
   /** Host name → address, of the Pods behind a headless Service that have one. */
   hosts?: Record<string, string[]>;
   externalName?: string;
+  /** `address:port` of an endpoint → the addresses of Pods that alone may call it, and of those that may not. */
+  admitted?: Record<string, string[]>;
+  refused?: Record<string, string[]>;
 }
 
 const hooks = path.join(import.meta.dirname, "hooks");
@@ -63,10 +69,11 @@ export class ServiceFiles {
     renameSync(`${hook}.new`, hook);
   }
 
-  async apply(services: readonly ServiceView[]): Promise<void> {
+  /** `callers` says who may call which endpoint; everyone by default. */
+  async apply(services: readonly ServiceView[], callers: CallersOf = () => ({})): Promise<void> {
     const wanted = new Map<string, string>();
     for (const service of services) {
-      const text = JSON.stringify(fileOf(service));
+      const text = JSON.stringify({ ...fileOf(service), ...limitsOf(service, callers) });
       wanted.set(path.join("names", service.namespace, `${service.name}.json`), text);
       if (service.clusterIp) wanted.set(path.join("addresses", `${service.clusterIp}.json`), text);
     }
@@ -105,6 +112,23 @@ export class ServiceFiles {
     await writeFile(`${file}.new`, text);
     await rename(`${file}.new`, file);
   }
+}
+
+function limitsOf({ ports }: ServiceView, callers: CallersOf) {
+  const admitted: [string, string[]][] = [];
+  const refused: [string, string[]][] = [];
+  for (const { protocol, endpoints } of ports) {
+    for (const endpoint of endpoints) {
+      const at = `${endpoint.ip}:${endpoint.port}`;
+      const found = callers(endpoint, protocol);
+      if (found.admitted) admitted.push([at, found.admitted]);
+      if (found.refused) refused.push([at, found.refused]);
+    }
+  }
+  return {
+    ...(admitted.length > 0 ? { admitted: Object.fromEntries(admitted) } : {}),
+    ...(refused.length > 0 ? { refused: Object.fromEntries(refused) } : {}),
+  };
 }
 
 function fileOf({ clusterIp, externalName, ports, addresses }: ServiceView): ServiceFile {

@@ -28,3 +28,27 @@ test("a Deployment at zero names its image, and that of the revision before", as
   await client.delete(resources.deployments, { namespace: "default", name: "idle" });
   await eventually(async () => expect(await imagesNamedBy(client)).toEqual(new Set()));
 });
+
+test("a recorded revision names the image to which its Function may return, whatever else clients have written", async () => {
+  const { client } = await startMachine();
+  const record = (name: string, data: unknown) =>
+    client.create(
+      { ...resources.deployments, kind: "ControllerRevision", plural: "controllerrevisions" },
+      {
+        apiVersion: "apps/v1",
+        kind: "ControllerRevision",
+        metadata: { name, namespace: "default" },
+        revision: 1,
+        data,
+      } as never,
+    );
+  const containers = [{ name: "a", image: "registry.example/set:1" }];
+  await record("fn-00001", { image: "registry.example/fn@sha256:1", spec: { source: {} } });
+  await record("set-1", { spec: { template: { spec: { containers } } } });
+  await record("odd-1", { image: 7, spec: { template: { spec: { containers: [null] } } } });
+  await record("odd-2", { image: "", spec: { template: "x" } });
+  expect([...(await imagesNamedBy(client))].filter(Boolean).sort()).toEqual([
+    "registry.example/fn@sha256:1",
+    "registry.example/set:1",
+  ]);
+});

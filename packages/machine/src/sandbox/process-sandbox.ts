@@ -3,6 +3,7 @@ import path from "node:path";
 import { type Clock, type Logger, messageOf, silentLogger, systemClock } from "@spry/kube";
 import { type ClusterView } from "../network/cluster-view.ts";
 import { PodNetwork } from "../network/pods/pod-network.ts";
+import { callersOf } from "../network/callers.ts";
 import { ServiceFiles } from "../network/service-files.ts";
 import { AddressPool } from "./addresses.ts";
 import { type Confinement } from "./confinement/confinement.ts";
@@ -211,8 +212,11 @@ class ProcessSandbox implements Sandbox {
     return Promise.resolve();
   }
 
-  applyCluster({ services }: ClusterView): Promise<void> {
-    return this.#services.apply(services);
+  /** Policies are kept by the names of Services alone: a Pod that dials an address itself is not stopped. */
+  applyCluster(view: ClusterView): Promise<void> {
+    // Who calls is known by its address.
+    const callers = this.#addresses.distinct ? callersOf(view) : undefined;
+    return this.#services.apply(view.services, callers);
   }
 
   /** Before the recovery nobody knows which processes are strays. */

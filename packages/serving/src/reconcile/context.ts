@@ -9,6 +9,7 @@ import {
 } from "@spry/kube";
 import { type Caches } from "../caches.ts";
 import { type Settings } from "../settings/settings.ts";
+import { type Places } from "./places.ts";
 
 /** What every reconciler works with. */
 export interface Context {
@@ -19,6 +20,8 @@ export interface Context {
   log: Logger;
   /** What the URLs of Routes end in. */
   domain: { name: string; port?: number };
+  /** Of Services at the gateway; undefined where callers inside have no way to it. */
+  places?: Places | undefined;
   /** Reads the digest of an image from its registry; without it only images that name theirs have one in the status. */
   resolveDigest?: ((image: string, namespace: string) => Promise<string | undefined>) | undefined;
 }

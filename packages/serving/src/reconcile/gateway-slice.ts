@@ -14,7 +14,7 @@ import {
 import { serviceNameLabel, sliceManagerLabel } from "../caches.ts";
 import { type GatewayAddressing } from "../options.ts";
 import { type Context } from "./context.ts";
-import { Places } from "./places.ts";
+import { type Places } from "./places.ts";
 import { routeOfService } from "./placeholder.ts";
 
 const endpointController = "endpointslice-controller.k8s.io";
@@ -30,9 +30,10 @@ export const sliceNameOf = (service: string) => knativeChildName(service, "-gate
 export function gatewaySliceReconciler(
   context: Context,
   addressing: GatewayAddressing,
+  places: Places,
+  wake: { service(key: ObjectKey): void; route(key: ObjectKey): void },
 ): { reconcile(key: ObjectKey): Promise<ReconcileResult>; restore(): void } {
   const { client, caches } = context;
-  const places = new Places(addressing.kind);
 
   /** One that cannot be kept, because it is another's, is replaced in the next pass. */
   function restore(): void {
@@ -51,18 +52,21 @@ export function gatewaySliceReconciler(
       service && !service.metadata.deletionTimestamp && routeOfService(context, service);
     if (!isServed) {
       if (slice) await remove(slice);
-      places.release(key);
+      release(key);
       return {};
     }
     if (Object.keys(service.spec?.selector ?? {}).length > 0) {
-      if (!slice) return {};
+      if (!slice) {
+        release(key);
+        return {};
+      }
       // Callers go on by the gateway until they can go by the Pods.
       if (!(await hasReadyPods(service))) return { requeueAfterMs: lookAgainMs };
       await remove(slice);
-      places.release(key);
+      release(key);
       return {};
     }
-    const desired = await desiredSlice(service);
+    const desired = await desiredSlice(service, keyOf(isServed));
     if (!desired) return {};
     if (!slice) {
       await client.create(resources.endpointSlices, desired);
@@ -82,10 +86,22 @@ export function gatewaySliceReconciler(
     return {};
   }
 
-  async function desiredSlice(service: Service): Promise<EndpointSlice | undefined> {
-    const place = places.take(keyOf(service));
+  /** Whoever was refused may have a place now. */
+  function release(key: ObjectKey): void {
+    if (places.release(key)) for (const refused of places.refused) wake.service(refused);
+  }
+
+  async function desiredSlice(
+    service: Service,
+    route: ObjectKey,
+  ): Promise<EndpointSlice | undefined> {
+    const key = keyOf(service);
+    const wasRefused = places.hasRefused(key);
+    const place = places.take(key);
+    // The Route says so in its conditions.
+    if (places.hasRefused(key) !== wasRefused) wake.route(route);
     if (place === undefined) {
-      context.log.error({ service: keyOf(service) }, "no address is left for a Service");
+      if (!wasRefused) context.log.error({ service: key }, "no address is left for a Service");
       return undefined;
     }
     const addresses = addressing.kind === "address" ? [place] : await addressing.addresses();

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type ObjectKey } from "@spry/kube";
+import { type ObjectKey, splitKey } from "@spry/kube";
 
 /** 127.96.0.0/12 without its first and last addresses; ports below those that systems hand out themselves. */
 const addressBase = (127 << 24) | (96 << 16);
@@ -14,28 +14,50 @@ export type PlaceKind = "address" | "port";
 
 /**
  * Where each Service has its place at the gateway: by a hash of its name, and the next free one if that is taken. What is in
- * use is read from the slices, so that places outlive a leader.
+ * use is read from the slices, so that places outlive a leader. A namespace may take no more than it leaves to others: one
+ * alone gets half of them, two a third each, and there is always one for the next.
  */
 export class Places {
   readonly #kind: PlaceKind;
   readonly #byPlace = new Map<string, ObjectKey>();
   readonly #byService = new Map<ObjectKey, string>();
+  readonly #perNamespace = new Map<string, number>();
+  /** Services that have asked in vain. */
+  readonly #refused = new Set<ObjectKey>();
+  readonly #count: number;
 
-  constructor(kind: PlaceKind) {
+  /** `count` is how many there are. */
+  constructor(kind: PlaceKind, count = kind === "port" ? portCount : addressCount) {
     this.#kind = kind;
+    this.#count = count;
   }
 
-  /** The Service's place, `127.96.3.7` or `20017`; undefined when none is left. */
+  /** The Service's place, `127.96.3.7` or `20017`; undefined when its namespace may take no more. */
   take(service: ObjectKey): string | undefined {
     const present = this.#byService.get(service);
     if (present !== undefined) return present;
+    const place = this.#mayTake(service) ? this.#nextFree(service) : undefined;
+    if (place === undefined) this.#refused.add(service);
+    else this.#set(service, place);
+    return place;
+  }
+
+  /** Whether the Service has asked for a place in vain, and still wants one. */
+  hasRefused(service: ObjectKey): boolean {
+    return this.#refused.has(service);
+  }
+
+  /** Those that may ask again, now that a place has become free. */
+  get refused(): readonly ObjectKey[] {
+    return [...this.#refused];
+  }
+
+  #nextFree(service: ObjectKey): string | undefined {
     const start = createHash("sha256").update(service).digest().readUInt32BE(0);
-    const count = this.#kind === "port" ? portCount : addressCount;
+    const count = this.#count;
     for (let step = 0; step < count; step++) {
       const place = this.#placeAt((start + step) % count);
-      if (place === undefined || this.#byPlace.has(place)) continue;
-      this.#set(service, place);
-      return place;
+      if (place !== undefined && !this.#byPlace.has(place)) return place;
     }
     return undefined;
   }
@@ -49,16 +71,35 @@ export class Places {
     return true;
   }
 
-  release(service: ObjectKey): void {
+  /** Returns whether there was something to give back. */
+  release(service: ObjectKey): boolean {
+    this.#refused.delete(service);
     const place = this.#byService.get(service);
-    if (place === undefined) return;
+    if (place === undefined) return false;
     this.#byService.delete(service);
     this.#byPlace.delete(place);
+    this.#countIn(service, -1);
+    return true;
+  }
+
+  #mayTake(service: ObjectKey): boolean {
+    const { namespace = "" } = splitKey(service);
+    const taken = this.#perNamespace.get(namespace) ?? 0;
+    return taken < this.#count - this.#byPlace.size;
   }
 
   #set(service: ObjectKey, place: string): void {
+    this.#refused.delete(service);
     this.#byService.set(service, place);
     this.#byPlace.set(place, service);
+    this.#countIn(service, 1);
+  }
+
+  #countIn(service: ObjectKey, change: 1 | -1): void {
+    const { namespace = "" } = splitKey(service);
+    const taken = (this.#perNamespace.get(namespace) ?? 0) + change;
+    if (taken > 0) this.#perNamespace.set(namespace, taken);
+    else this.#perNamespace.delete(namespace);
   }
 
   #placeAt(index: number): string | undefined {

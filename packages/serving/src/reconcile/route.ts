@@ -4,7 +4,7 @@ import { LivingConditions } from "../conditions.ts";
 import { type Context, quoted, writeStatus } from "./context.ts";
 import { ensurePlaceholders } from "./placeholder.ts";
 import { clearRouting, syncRouting } from "./routing-state.ts";
-import { resolveTraffic } from "./traffic.ts";
+import { resolveTraffic, serviceNamesOf } from "./traffic.ts";
 
 const allTrafficAssigned = "AllTrafficAssigned";
 const ingressReady = "IngressReady";
@@ -65,9 +65,15 @@ async function reconcile(
   }
   conditions.markTrue(allTrafficAssigned);
   const foreign = await ensurePlaceholders(context, route, resolved.targets);
+  const refused = serviceNamesOf(route, resolved.targets).find((each) =>
+    context.places?.hasRefused(`${namespace}/${each}`),
+  );
   if (foreign) {
     const message = `There is an existing placeholder Service ${quoted(foreign)} that we do not own.`;
     conditions.markFalse(ingressReady, "NotOwned", message);
+  } else if (refused !== undefined) {
+    const message = `Callers inside the cluster cannot reach Service ${quoted(refused)}: namespace ${quoted(namespace ?? "")} has as many addresses at the gateway as it may have. Delete Routes or tags that are not needed.`;
+    conditions.markFalse(ingressReady, "NoAddressLeft", message);
   } else conditions.markTrue(ingressReady);
   return {
     url,

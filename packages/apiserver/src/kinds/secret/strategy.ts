@@ -12,13 +12,13 @@ interface Secret {
 }
 
 /** Keys that Secrets of a type must have. */
-const requiredKeys: Record<string, string[]> = {
-  "kubernetes.io/tls": ["tls.crt", "tls.key"],
-  "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
-  "kubernetes.io/dockercfg": [".dockercfg"],
-  "kubernetes.io/ssh-auth": ["ssh-privatekey"],
-  "kubernetes.io/basic-auth": ["username", "password"],
-};
+const requiredKeys = new Map([
+  ["kubernetes.io/tls", ["tls.crt", "tls.key"]],
+  ["kubernetes.io/dockerconfigjson", [".dockerconfigjson"]],
+  ["kubernetes.io/dockercfg", [".dockercfg"]],
+  ["kubernetes.io/ssh-auth", ["ssh-privatekey"]],
+  ["kubernetes.io/basic-auth", ["username", "password"]],
+]);
 
 export const secretStrategy: Strategy = {
   selectableFields: ["type"],
@@ -40,7 +40,7 @@ export const secretStrategy: Strategy = {
     }
     if (size > maxDataBytes) errors.tooLong("data", maxDataBytes);
     const isLogin = type === "kubernetes.io/basic-auth";
-    const missing = (requiredKeys[type] ?? []).filter((key) => data[key] === undefined);
+    const missing = (requiredKeys.get(type) ?? []).filter((key) => data[key] === undefined);
     // One of the two is enough for a login.
     if (!isLogin || missing.length === 2)
       for (const key of missing) errors.required(`data[${key}]`);

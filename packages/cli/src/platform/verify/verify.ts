@@ -8,6 +8,7 @@ import { certificateProblem } from "../certificates.ts";
 import { type DataDir } from "../data-dir.ts";
 import { type Finding } from "./finding.ts";
 import { unpackedImages } from "./unpacked-images.ts";
+import { spryCommand } from "../../shown-command.ts";
 
 /** Files that hold keys or passwords, and the directory of the store's, from the data directory's root. */
 const secretFiles = [
@@ -35,7 +36,7 @@ export async function* verify(dataDir: Places): AsyncGenerator<Finding> {
 
 async function store({ root, api }: Places): Promise<Finding> {
   const file = path.join(api, "state.db");
-  const wayOut = `put a backup in its place with \`npx spry restore --force --data-dir ${root} FILE\``;
+  const wayOut = `put a backup in its place with \`${spryCommand(`restore --force --data-dir ${root} FILE`)}\``;
   if (!existsSync(file)) {
     // A directory in which nothing was started yet has neither.
     if (!existsSync(path.join(root, "kubeconfig"))) return { what: "store: none yet" };

@@ -83,7 +83,7 @@ function scaleAnnotations({ spec }: Function): Record<string, string> {
 
 /**
  * The container, within what Knative permits in a template: a port without a name, and the Pod's security context as the
- * container's.
+ * container's. Its definitions have no `privileged`, not even `false`, which is the default.
  */
 function container(fn: Function, settings: Settings, inputs: DeploymentInputs): Container {
   const container = functionContainer(fn, settings, inputs);
@@ -91,10 +91,11 @@ function container(fn: Function, settings: Settings, inputs: DeploymentInputs): 
     ...podSecurityContext,
     ...fn.spec.podSecurityContext,
   };
+  const { privileged, ...security } = { ...identity, ...container.securityContext };
   return {
     ...container,
     ports: [{ containerPort: 8080, protocol: "TCP" }],
-    securityContext: { ...identity, ...container.securityContext },
+    securityContext: { ...security, ...(privileged ? { privileged } : {}) },
   };
 }
 

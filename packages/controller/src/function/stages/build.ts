@@ -4,8 +4,14 @@ import { isFinished } from "../../build/build-slots.ts";
 import { deleteIfThere } from "../../children.ts";
 import { conditionOf } from "../conditions.ts";
 import { ownRevisions } from "../known-revision.ts";
-import { activeRegistry, type RegistryAddresses, repositoryIn } from "../../registry/registry.ts";
+import {
+  activeRegistry,
+  type RegistryAddresses,
+  repositoriesIn,
+  repositoryIn,
+} from "../../registry/registry.ts";
 import { type Deps, type Draft, type Outcome, type Stage } from "../stage.ts";
+import { isDestination } from "../../build/build-job.ts";
 import { followAttempt, replaceJob, startAttempt } from "../../build/build-attempt.ts";
 
 /**
@@ -45,10 +51,11 @@ export const buildImage: Stage = {
     // It pushes, or has pushed, to where the images went before.
     const pushesTo = job.metadata.annotations?.[annotations.registry];
     if (pushesTo !== undefined && pushesTo !== registry.pull) return replaceJob(draft, job, deps);
+    const repository = repositoryIn(registry, draft.namespace, draft.name);
+    if (!isDestination(job, `/${repository}:${key}`)) return replaceJob(draft, job, deps);
     const outcome = await followAttempt(draft, key, job, deps);
     if (outcome.kind !== "built") return outcome;
     deps.lost.built(draft.key);
-    const repository = repositoryIn(registry, draft.namespace, draft.name);
     return built(draft, key, `${registry.pull}/${repository}@${outcome.digest}`, deps);
   },
 
@@ -100,12 +107,9 @@ function knownImage(
       image: version.image,
     })),
   ];
+  // What was built under the former name is still to be had by it.
   const prefixes = registry
-    ? [
-        `${registry.pull}/${repositoryIn(registry, namespace, name)}@`,
-        // In the platform's own registry what was built under the former name is still to be had by it.
-        `${registry.pull}/${names.externalRepository(namespace, name)}@`,
-      ]
+    ? repositoriesIn(registry, namespace, name).map((each) => `${registry.pull}/${each}@`)
     : [""];
   const isHere = (image: string | undefined) =>
     prefixes.some((prefix) => image?.startsWith(prefix));

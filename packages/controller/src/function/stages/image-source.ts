@@ -4,7 +4,7 @@
  */
 import { deprecationOf, runtimeOf } from "@spry/function";
 import { withWarnings } from "../conditions.ts";
-import { activeRegistry, repositoryIn } from "../../registry/registry.ts";
+import { activeRegistry, repositoriesIn } from "../../registry/registry.ts";
 import { type Deps, type Draft, type Outcome } from "../stage.ts";
 import { dropConfigMap, forgetGitSource } from "./git-source.ts";
 
@@ -16,8 +16,8 @@ export async function resolveImageSource(draft: Draft, deps: Deps): Promise<Outc
   const registry = activeRegistry(deps.caches, namespace);
   // Without one the build stage waits, and says for what.
   if (registry) {
-    const own = [registry, ...registry.others].map(
-      (each) => `${each.pull}/${repositoryIn(each, namespace, name)}`,
+    const own = [registry, ...registry.others].flatMap((each) =>
+      repositoriesIn(each, namespace, name).map((path) => `${each.pull}/${path}`),
     );
     const [repository = ""] = (fn.spec.source.image ?? "").split("@");
     if (!own.includes(repository)) {

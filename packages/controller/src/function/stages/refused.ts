@@ -21,6 +21,16 @@ export function refused(
   // Webhooks of Knative refuse what is invalid as a bad request.
   const isWrong = isInvalid(error) || isBadRequest(error);
   if (isWrong && invalid === "stop") return { kind: "stop", reason, message };
-  if (!isWrong && !isRefusal(error)) throw error;
+  if (!isWrong && !isRefusal(error) && !isUnknownField(error)) throw error;
   return { kind: "wait", reason, message, recheckAfterMs: refusedRecheckMs };
+}
+
+/**
+ * Another installation's definition, of an earlier version perhaps, lacks a field that is applied. API servers answer so with
+ * a 500 (`k8s.io/apimachinery/pkg/util/managedfields`).
+ */
+function isUnknownField(error: unknown): boolean {
+  return /^failed to create typed patch object .*: field not declared in schema/s.test(
+    messageOf(error),
+  );
 }

@@ -73,7 +73,9 @@ async function restore(
 function isSound({ metadata }: Function, { data }: FunctionRevision): boolean {
   const { namespace = "", name = "" } = metadata;
   const [repository = "", digest] = data.image.split("@");
-  const own = [names.repository(namespace, name), names.externalRepository(namespace, name)];
+  const own = [names.repository, names.externalRepository, names.formerRepository].map((of) =>
+    of(namespace, name),
+  );
   return (
     digest !== undefined &&
     own.some((each) => repository.endsWith(`/${each}`)) &&

@@ -67,6 +67,17 @@ function install(own) {
     }
   }
 
+  const self = process.env.SERVER_HOST;
+
+  /** Those of a Service's endpoints that NetworkPolicies let this Pod call. */
+  function open(service, endpoints) {
+    const { admitted, refused } = service;
+    if (!admitted && !refused) return endpoints;
+    return endpoints.filter(
+      (each) => admitted?.[each]?.includes(self) !== false && !refused?.[each]?.includes(self),
+    );
+  }
+
   const any = (list) => list[Math.floor(Math.random() * list.length)];
 
   /** Where a connection to a Service's port goes; "refused" when nobody answers there. */
@@ -74,9 +85,16 @@ function install(own) {
     const service = serviceOf(host);
     if (!service) return;
     if (service.alias) return { host: service.alias, port };
-    if (!service.ports)
-      return service.addresses.length > 0 ? { host: any(service.addresses), port } : undefined;
-    const endpoints = service.ports[`${port}/TCP`] ?? [];
+    if (!service.ports) {
+      if (service.addresses.length === 0) return;
+      const addresses = open(
+        service,
+        service.addresses.map((each) => `${each}:${port}`),
+      );
+      if (addresses.length === 0) return { refused: `${service.addresses[0]}:${port}` };
+      return { host: any(addresses).split(":")[0], port };
+    }
+    const endpoints = open(service, service.ports[`${port}/TCP`] ?? []);
     if (endpoints.length === 0) return { refused: `${service.addresses[0]}:${port}` };
     const [address, number] = any(endpoints).split(":");
     return { host: address, port: Number(number) };

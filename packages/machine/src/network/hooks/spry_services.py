@@ -100,6 +100,20 @@ def _service_of_name(name):
     return next(filter(None, map(_named, candidates)), None)
 
 
+_SELF = os.environ.get("SERVER_HOST")
+
+
+def _open(service, endpoints):
+    """Those of a Service's endpoints that NetworkPolicies let this Pod call."""
+    admitted = service.get("admitted", {})
+    refused = service.get("refused", {})
+    return [
+        each
+        for each in endpoints
+        if _SELF in admitted.get(each, (_SELF,)) and _SELF not in refused.get(each, ())
+    ]
+
+
 def _chosen(candidates):
     import random
 
@@ -123,9 +137,13 @@ def _change(socket):
         if "alias" in service:
             return (service["alias"], port)
         if "ports" not in service:
-            return (_chosen(service["addresses"]), port) if service["addresses"] else address
-        protocol = "UDP" if sock.type == socket.SOCK_DGRAM else "TCP"
-        endpoints = service["ports"].get(f"{port}/{protocol}")
+            if not service["addresses"]:
+                return address
+            endpoints = [f"{each}:{port}" for each in service["addresses"]]
+        else:
+            protocol = "UDP" if sock.type == socket.SOCK_DGRAM else "TCP"
+            endpoints = service["ports"].get(f"{port}/{protocol}", [])
+        endpoints = _open(service, endpoints)
         if not endpoints:
             from errno import ECONNREFUSED
 

@@ -27,7 +27,7 @@ export function isolatedPods(view: ClusterView, direction: Direction): Isolated[
 }
 
 /** Without types a policy is for ingress, and for egress if it has rules for that. */
-function isFor({ spec }: NetworkPolicy, direction: Direction): boolean {
+export function isFor({ spec }: NetworkPolicy, direction: Direction): boolean {
   const wanted = direction === "ingress" ? "Ingress" : "Egress";
   if (spec?.policyTypes) return spec.policyTypes.includes(wanted);
   return direction === "ingress" || spec?.egress !== undefined;
@@ -96,7 +96,7 @@ function blockCondition({ ipBlock }: Peer, side: string): string | undefined {
   return `ip ${side} ${cidr}${without}`;
 }
 
-function podsOf(
+export function podsOf(
   { podSelector, namespaceSelector }: Peer,
   own: string,
   { pods, namespaces }: ClusterView,

@@ -25,6 +25,8 @@ import {
 
 const adoptedPollMs = 500;
 const defaultActionMs = [5, 50, 500];
+/** A program that has not said that it is ready may still be installing its handlers for so long. */
+const startingMs = 30_000;
 const maxExecOutput = 10 * 1024;
 /**
  * A container of an OCI runtime. The runtime stays as its parent, in a session of its own: it copies
@@ -40,6 +42,7 @@ export class OciContainer implements SandboxContainer {
   #execs = 0;
   /** The signal that it would have ended by, if it were an ordinary process. */
   #endedFor: NodeJS.Signals | undefined;
+  #isReady = false;
 
   private constructor(
     record: OciRecord,
@@ -50,6 +53,7 @@ export class OciContainer implements SandboxContainer {
     this.record = record;
     this.exited = ends.exited.then((exit) => this.#cleanUp(exit));
     this.ready = ends.ready;
+    void this.ready.then(() => (this.#isReady = true));
     this.#input = ends.input;
     this.#bundle = bundle;
     this.#surroundings = surroundings;
@@ -141,16 +145,32 @@ export class OciContainer implements SandboxContainer {
    * ignores such signals to the first process of a PID namespace.
    */
   kill(signal: NodeJS.Signals): void {
+    const { pid } = this.record;
     if (!isAlive(this.record)) return;
-    signalProcess(this.record.pid, signal);
+    // Asked first: a handler that is installed a moment later would hide that the signal was lost.
+    const isHandled = handles(pid, signal);
+    signalProcess(pid, signal);
     if (signal === "SIGKILL") return;
-    // Node.js itself handles a signal once, by trying to end in the default way.
+    if (!isHandled) return this.#endFor(signal);
     for (const ms of defaultActionMs)
-      this.#surroundings.clock.after(ms, () => this.#applyDefault(signal));
+      this.#surroundings.clock.after(ms, () => this.#signalAgain(signal));
   }
 
-  #applyDefault(signal: NodeJS.Signals): void {
-    if (!isAlive(this.record) || handles(this.record.pid, signal)) return;
+  /**
+   * Until a program has handlers of its own, Node.js handles a signal once, by trying to end in the default way, in vain. If
+   * the program's own handler has been installed since, only a second signal reaches it.
+   */
+  #signalAgain(signal: NodeJS.Signals): void {
+    if (!isAlive(this.record)) return;
+    if (!handles(this.record.pid, signal)) this.#endFor(signal);
+    else if (this.#isStarting) signalProcess(this.record.pid, signal);
+  }
+
+  get #isStarting(): boolean {
+    return !this.#isReady && this.#surroundings.clock.now() - this.startedAt < startingMs;
+  }
+
+  #endFor(signal: NodeJS.Signals): void {
     this.#endedFor ??= signal;
     signalProcess(this.record.pid, "SIGKILL");
   }

@@ -318,6 +318,23 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     expect(used?.memoryBytes).toBeGreaterThan(5 * mebibyte);
   });
 
+  test("a program that is told to end at any moment of its start ends at once", async () => {
+    const program = `
+      process.on("SIGTERM", () => process.exit(143));
+      const begin = Date.now(); while (Date.now() - begin < 30);
+      setTimeout(() => {}, 60_000);`;
+    const slow = { isolation: { ...restricted, cpuLimit: 0.1 } };
+    for (let afterMs = 0; afterMs < 600; afterMs += 25) {
+      const { container } = await start(main(program), slow);
+      await new Promise((resolve) => setTimeout(resolve, afterMs));
+      container.kill("SIGTERM");
+      const late = new Promise((resolve) =>
+        setTimeout(resolve, 15_000, `deaf after ${afterMs} ms`),
+      );
+      expect(await Promise.race([container.exited, late])).toMatchObject({ exitCode: 143 });
+    }
+  });
+
   test("has an address and a loopback device of its own, and reaches its Pod alone there", async () => {
     const server = (port: number) =>
       `require("node:http").createServer((_, answer) => answer.end("mine")).listen(${port}, process.env.HOST, () => console.log("up"));`;

@@ -1,4 +1,4 @@
-/** What `spry init` can write: a directory of files for each kind of handler. */
+/** What a new Function can begin with: files for each kind of handler, as `spry init` writes them and the dashboard shows them. */
 
 export type Language = "nodejs" | "python";
 

@@ -1,0 +1,95 @@
+/** Commands about a directory. */
+import { type Command, Option } from "commander";
+import { collect, port, seconds } from "./values.ts";
+
+export function addDirectoryCommands(program: Command): void {
+  program
+    .command("init [dir]")
+    .description("create a directory with a Function")
+    .option("-r, --runtime <name>", "nodejs22, nodejs24, nodejs26, python312 or python314")
+    .option("-t, --template <name>", "kind of handler, see --list")
+    .option("--name <name>", "name of the Function (default: the directory's)")
+    .option("--list", "list the templates")
+    .option("--force", "overwrite files")
+    .action(async (dir, options) =>
+      (await import("../commands/init.ts")).init(dir ?? ".", options),
+    );
+
+  program
+    .command("dev [dir]")
+    .description("run a directory as on the platform, and the new code at each save")
+    .option(
+      "-p, --port <port>",
+      "port on 127.0.0.1, 0: any free one (default: 3000, or a free one)",
+      port,
+    )
+    .option("--inspect [port]", "open the debugger's port (Node.js: 9229, Python: 5678)")
+    .option("--inspect-brk [port]", "the same, and wait for a debugger before the code is loaded")
+    .option(
+      "--neighbour <name=url>",
+      "where http://NAME.NAMESPACE.svc.cluster.local leads (repeatable)",
+      collect,
+    )
+    .option(
+      "--allow-host <name>",
+      "answer requests for this host, too: a tunnel's, for example (repeatable)",
+      collect,
+    )
+    .action(async (dir, _options, command) =>
+      (await import("../commands/dev.ts")).dev(dir ?? ".", command.optsWithGlobals()),
+    );
+
+  program
+    .command("run")
+    .description("run the directory of a config.yaml on port 8080 (see dev for more)")
+    .option("-f, --filename <file>", "the config.yaml (default: ./config.yaml)")
+    .option("-d, --source-dir <dir>", "the directory (default: that of the file)")
+    .option("-p, --port <port>", "port on 127.0.0.1", port, 8080)
+    .option("--container-name <name>", "accepted without an effect")
+    .option("--detach", "return once it answers, and leave it running")
+    .option("--debug", "open the debugger's port (Node.js: 9229, Python: 5678)")
+    .option("--hot-deploy", "accepted: new code is always loaded at each save")
+    .action(async (_options, command) =>
+      (await import("../commands/run.ts")).run(command.optsWithGlobals()),
+    );
+
+  program
+    .command("import <file>")
+    .description("write a spry.yaml from a func.yaml, a stack.yml or a config.yaml")
+    .option("--force", "overwrite a spry.yaml")
+    .action(async (file, options) =>
+      (await import("../commands/import.ts")).importConfig(file, options),
+    );
+
+  program
+    .command("test [dir] [args...]")
+    .description(
+      "run a directory, and its tests against it (its address: SPRY_URL); -- ARGS are passed on",
+    )
+    .action(async (dir, args) => (await import("../commands/test.ts")).test(dir ?? ".", args));
+
+  program
+    .command("deploy [dir]")
+    .description("make a directory a Function, and follow it until it runs")
+    .option("--name <name>", "name of the Function (default: spry.yaml's, or the directory's)")
+    .option("--no-wait", "return as soon as the Function is stored")
+    .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
+    .option("--force-conflicts", "take over fields that another manager owns")
+    .option("--registry <url>", "where this machine reaches the cluster's registry")
+    .action(async (dir, _options, command) =>
+      (await import("../commands/deploy.ts")).deploy(dir ?? ".", command.optsWithGlobals()),
+    );
+
+  program
+    .command("build <dir>")
+    .description("build a Function's image from a directory, as the platform does")
+    .requiredOption("-t, --tag <image>", "name of the image: REGISTRY/NAME:TAG")
+    .option("--runtime <name>", "runtime", "nodejs24")
+    .option(
+      "--base <image>",
+      "image with interpreter and runtime: a name, oci:DIR or oci-archive:FILE (default: this machine's own)",
+    )
+    .addOption(new Option("--push", "push it to its registry (default)").conflicts("output"))
+    .option("-o, --output <dir>", "write it to an OCI layout directory, without a registry")
+    .action(async (dir, options) => (await import("../commands/build.ts")).build(dir, options));
+}

@@ -1,0 +1,101 @@
+/** Commands about events. */
+import { type Command } from "commander";
+import { collect, count } from "./values.ts";
+
+export function addEventCommands(program: Command): void {
+  const events = program.command("events").description("publish, watch and replay events");
+  events
+    .command("publish")
+    .description("publish a CloudEvent; prints its id")
+    .requiredOption("--type <type>", "type of the event: order.created.v1")
+    .requiredOption("--source <source>", "source of the event: shop")
+    .option("-d, --data <text>", "data: JSON or text, @FILE reads a file, @- standard input")
+    .option("--id <id>", "id of the event (default: a new one)")
+    .option("--attribute <name=value>", "another attribute (repeatable)", collect)
+    .option("--url <url>", "address of the publisher (default: the platform's)")
+    .action(async (_options, command) =>
+      (await import("../commands/events.ts")).publish(command.optsWithGlobals()),
+    );
+  events
+    .command("list")
+    .description("what waits for each Subscription of a namespace")
+    .option("-o, --output <format>", "json")
+    .action(async (_options, command) =>
+      (await import("../commands/events.ts")).list(command.optsWithGlobals()),
+    );
+  events
+    .command("tail")
+    .description("print the events of the whole cluster as they are accepted, a line of JSON each")
+    .option("--after <position>", "begin after this position (default: with the next event)", count)
+    .option("--type <type>", "of this type only")
+    .option("--source <source>", "of this source only")
+    .option("--once", "print what there is and end")
+    .action(async (_options, command) =>
+      (await import("../commands/events.ts")).tail(command.optsWithGlobals()),
+    );
+  events
+    .command("replay <subscription>")
+    .description("deliver events to a Subscription again, from a time or a position on")
+    .option("--from <time>", "a time of RFC 3339, or a duration such as 30m: so long ago")
+    .option("--position <position>", "the position of the first event", count)
+    .action(async (name, _options, command) =>
+      (await import("../commands/events.ts")).replay(name, command.optsWithGlobals()),
+    );
+
+  const dlq = program
+    .command("dlq")
+    .description("dead letters: events that could not be delivered");
+  dlq
+    .command("list <subscription>")
+    .description("dead letters of a Subscription")
+    .option("-o, --output <format>", "json")
+    .action(async (name, _options, command) =>
+      (await import("../commands/dlq.ts")).list(name, command.optsWithGlobals()),
+    );
+  dlq
+    .command("show <subscription> <id>")
+    .description("event and last response, JSON")
+    .action(async (name, id, _options, command) =>
+      (await import("../commands/dlq.ts")).show(name, id, command.optsWithGlobals()),
+    );
+  for (const [verb, description] of [
+    ["redrive", "deliver dead letters again"],
+    ["discard", "remove dead letters for good"],
+  ] as const) {
+    dlq
+      .command(`${verb} <subscription> [ids...]`)
+      .description(description)
+      .option("--all", "all of the Subscription")
+      .action(async (name, ids, _options, command) =>
+        (await import("../commands/dlq.ts")).move(verb, name, ids, command.optsWithGlobals()),
+      );
+  }
+  const calls = program.command("async").description("calls whose clients do not wait for them");
+  calls
+    .command("list")
+    .description("calls of a namespace, the latest last")
+    .option("-o, --output <format>", "json")
+    .action(async (_options, command) =>
+      (await import("../commands/async.ts")).list(command.optsWithGlobals()),
+    );
+  calls
+    .command("get <id>")
+    .description("one call with its result, as JSON")
+    .action(async (id, _options, command) =>
+      (await import("../commands/async.ts")).get(id, command.optsWithGlobals()),
+    );
+  calls
+    .command("cancel <id>")
+    .description("cancel a call that has not ended")
+    .action(async (id, _options, command) =>
+      (await import("../commands/async.ts")).cancel(id, command.optsWithGlobals()),
+    );
+  program
+    .command("schedule")
+    .description("schedules of Functions")
+    .command("run <function> <schedule>")
+    .description("call a Function as one of its schedules does, now; prints the call's id")
+    .action(async (name, schedule, _options, command) =>
+      (await import("../commands/async.ts")).runSchedule(name, schedule, command.optsWithGlobals()),
+    );
+}

@@ -1,0 +1,160 @@
+/** Commands about Functions that are deployed. */
+import { type Command } from "commander";
+import { collect, count, duration, revision, seconds } from "./values.ts";
+
+export function addFunctionCommands(program: Command): void {
+  program
+    .command("apply")
+    .description("create or change what manifests describe, and follow Functions until they run")
+    .requiredOption(
+      "-f, --filename <file>",
+      "file, directory or - for standard input (repeatable)",
+      collect,
+    )
+    .option("-R, --recursive", "also the files in the folders of a directory")
+    .option("--no-wait", "return as soon as the objects are stored")
+    .option("--timeout <seconds>", "how long to follow a Function", seconds, 300)
+    .option("--force-conflicts", "take over fields that another manager owns")
+    .option("--dry-run", "validate on the server, without storing anything")
+    .action(async (options, command) =>
+      (await import("../commands/apply.ts")).apply({ ...command.optsWithGlobals(), ...options }),
+    );
+
+  program
+    .command("diff")
+    .description("show what apply would change; the exit code is 1 if that is anything")
+    .requiredOption("-f, --filename <file>", "file, directory or - (repeatable)", collect)
+    .option("-R, --recursive", "also the files in the folders of a directory")
+    .action(async (_options, command) =>
+      (await import("../commands/diff.ts")).diff(command.optsWithGlobals()),
+    );
+
+  program
+    .command("sync <name>")
+    .description("write a deployed Function, with its APIRules and subscriptions, as a config.yaml")
+    .option("-d, --dir <dir>", "directory to write to", ".")
+    .option("--schema-version <version>", "of config.yaml: v0 or v1", "v0")
+    .option("--force", "overwrite files")
+    .action(async (name, _options, command) =>
+      (await import("../commands/sync.ts")).sync(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("eject <name>")
+    .description("write a Function as plain manifests, with a Dockerfile and the runtime")
+    .option("-d, --dir <dir>", "directory to write to (default: the Function's name)")
+    .option("--source <dir>", "the Function's files, where they are not in the Function itself")
+    .option("--target-app-name <name>", "name of the Deployment and Service (default: the same)")
+    .option("--force", "overwrite files")
+    .action(async (name, _options, command) =>
+      (await import("../commands/eject.ts")).eject(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("status")
+    .description("show the cluster, how many Functions run, and why others do not")
+    .action(async (_options, command) =>
+      (await import("../commands/status.ts")).status(command.optsWithGlobals()),
+    );
+
+  program
+    .command("get [name]")
+    .description("list Functions, or show one")
+    .option("-A, --all-namespaces", "in every namespace")
+    .option("-o, --output <format>", "wide, name, json, yaml or jsonpath=TEMPLATE")
+    .option("-w, --watch", "print changes until Ctrl-C")
+    .option("-l, --selector <labels>", "only those with these labels, such as app=shop")
+    .action(async (name, _options, command) =>
+      (await import("../commands/get.ts")).get(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("describe <name>")
+    .description("show a Function's state, why it is so, and what to do")
+    .action(async (name, _options, command) =>
+      (await import("../commands/describe.ts")).describe(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("logs <name>")
+    .description("print the output of a Function's instances")
+    .option("-f, --follow", "keep printing new output, also that of new instances")
+    .option("--tail <lines>", "only the last lines of each instance", count)
+    .option("--since <time>", "only newer output: 30s, 5m, 2h", duration)
+    .option("--previous", "of the containers before the last restart")
+    .option("--timestamps", "put the time before each line")
+    .option("--build", "the output of the newest build instead")
+    .action(async (name, _options, command) =>
+      (await import("../commands/logs.ts")).logs(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("invoke <name>")
+    .description("send a request to a Function and print the response")
+    .option("-d, --data <body>", "request body; @file reads a file, @- standard input")
+    .option("-X, --method <method>", "HTTP method (default: GET, or POST with --data)")
+    .option("-H, --header <header>", "request header, as in curl (repeatable)", collect)
+    .option("-p, --path <path>", "path and query", "/")
+    .option("-i, --include", "print status and headers too")
+    .action(async (name, _options, command) =>
+      (await import("../commands/invoke.ts")).invoke(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("delete [names...]")
+    .description("delete Functions and everything that belongs to them")
+    .option("-f, --filename <file>", "delete what manifests describe (repeatable)", collect)
+    .option("-R, --recursive", "also the files in the folders of a directory")
+    .option("-y, --yes", "without a question; needed where there is no terminal")
+    .option("--no-wait", "do not wait for the deletion")
+    .action(async (names, _options, command) =>
+      (await import("../commands/delete.ts")).remove(names, command.optsWithGlobals()),
+    );
+
+  program
+    .command("history <name>")
+    .description("list the revisions of a Function: who changed what when, and which one serves")
+    .option("-o, --output <format>", "json or yaml")
+    .action(async (name, _options, command) =>
+      (await import("../commands/history.ts")).history(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("rollback <name>")
+    .description("return a Function to an earlier revision, without a build, as a new revision")
+    .option("--to <revision>", "a number of spry history (default: the one before)", revision)
+    .option("--no-wait", "return as soon as the Function is changed")
+    .option("--timeout <seconds>", "how long to follow the Function", Number, 300)
+    .action(async (name, options, command) =>
+      (await import("../commands/rollback.ts")).rollback(name, {
+        ...command.optsWithGlobals(),
+        ...options,
+      }),
+    );
+
+  program
+    .command("traffic <name> [shares]")
+    .description("show or set which revisions get which share of the requests: 3=90,latest=10")
+    .option("--tag <revision=tag>", "a host of its own for a revision (repeatable)", collect)
+    .action(async (name, shares, _options, command) =>
+      (await import("../commands/traffic.ts")).traffic(name, shares, command.optsWithGlobals()),
+    );
+
+  program
+    .command("scale <name> <replicas>")
+    .description("run so many instances")
+    .action(async (name, replicas, _options, command) =>
+      (await import("../commands/scale.ts")).scale(
+        name,
+        count(replicas),
+        command.optsWithGlobals(),
+      ),
+    );
+
+  program
+    .command("open <name>")
+    .description("open a Function in the browser")
+    .action(async (name, _options, command) =>
+      (await import("../commands/open.ts")).open(name, command.optsWithGlobals()),
+    );
+}

@@ -1,0 +1,30 @@
+/** The `spry` command: all commands and options. The code of each command is loaded only when it is the one asked for. */
+import { Command } from "commander";
+import { version } from "../version.ts";
+import { addClusterCommands } from "./cluster-commands.ts";
+import { addConfigurationCommands } from "./configuration-commands.ts";
+import { addDirectoryCommands } from "./directory-commands.ts";
+import { addEventCommands } from "./event-commands.ts";
+import { addFunctionCommands } from "./function-commands.ts";
+import { addOtherCommands } from "./other-commands.ts";
+import { addPlatformCommands } from "./platform-commands.ts";
+
+export function createProgram(): Command {
+  const program = new Command("spry")
+    .description("Functions on Kubernetes, or on one machine with no cluster")
+    .version(version)
+    .option(
+      "--kubeconfig <file>",
+      "which cluster to talk to (default: $KUBECONFIG, .spry/kubeconfig, ~/.kube/config)",
+    )
+    .option("-n, --namespace <name>", "namespace (default: the kubeconfig's, or default)")
+    .showHelpAfterError("(see spry --help)");
+  addDirectoryCommands(program);
+  addFunctionCommands(program);
+  addConfigurationCommands(program);
+  addEventCommands(program);
+  addPlatformCommands(program);
+  addClusterCommands(program);
+  addOtherCommands(program);
+  return program;
+}

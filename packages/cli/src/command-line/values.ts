@@ -1,0 +1,38 @@
+/** Arguments as text to values; a UserError that says how to write them. */
+import { UserError } from "../user-error.ts";
+
+/** A port; 0: any free one. */
+export const port = (text: string): number => {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 0 && value <= 65535) return value;
+  throw new UserError(
+    `${text} is not a valid port`,
+    "use a number from 0 (any free port) to 65535",
+  );
+};
+export const revision = (text: string): number => {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new UserError(
+    `${text} is not a valid number of a revision`,
+    "`spry history FUNCTION` lists them",
+  );
+};
+/** A positive number of seconds. */
+export const seconds = (text: string): number => {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
+  throw new UserError(`${text} is not a number of seconds`, "write it as in --timeout 60");
+};
+/** Seconds of a duration such as 90, 45s, 5m or 2h. */
+export const duration = (text: string): number => {
+  const [, amount, unit = "s"] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];
+  const factor = { s: 1, m: 60, h: 3600, d: 86_400 }[unit] ?? 1;
+  if (amount !== undefined && Number(amount) > 0) return Number(amount) * factor;
+  throw new UserError(`${text} is not a duration`, "write it as 30s, 5m, 2h or 1d");
+};
+export const count = (text: string): number => {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new UserError(`${text} is not a number`, "use 0, 1, 2, …");
+};
+/** For options that can be repeated. */
+export const collect = (value: string, all: string[] = []): string[] => [...all, value];

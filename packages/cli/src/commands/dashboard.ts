@@ -1,0 +1,76 @@
+import path from "node:path";
+import { codeProof } from "@spry/dashboard";
+import { httpsTransport, messageOf } from "@spry/kube";
+import { connect, type GlobalOptions, loadConfig } from "../connection.ts";
+import { openBrowser } from "../open-browser.ts";
+import { defaultDashboardPort, openDashboard, readDashboardKey } from "../platform/dashboard.ts";
+import { isRunning, readJson } from "../platform/data-dir.ts";
+import { UserError } from "../user-error.ts";
+
+export interface DashboardCommandOptions extends GlobalOptions {
+  dataDir: string;
+  port?: number;
+  open: boolean;
+}
+
+/** Prints a link to the running platform's dashboard; for any other cluster, serves one until Ctrl-C. */
+export async function dashboard(options: DashboardCommandOptions): Promise<void> {
+  const own = await platformLink(path.resolve(options.dataDir), options);
+  if (own !== undefined) return show(own, options);
+  const config = loadConfig(options);
+  const { gateway } = await connect(options);
+  const transport = httpsTransport(config);
+  const { server, certificateAuthority, insecureSkipTlsVerify, tlsServerName } = config;
+  const served = await openDashboard({
+    host: "127.0.0.1",
+    port: options.port ?? defaultDashboardPort,
+    orFree: options.port === undefined,
+    apiServer: {
+      server,
+      ...(certificateAuthority !== undefined && { certificateAuthority }),
+      ...(insecureSkipTlsVerify !== undefined && { insecureSkipTlsVerify }),
+      ...(tlsServerName !== undefined && { tlsServerName }),
+    },
+    asOwner: transport,
+    gateway,
+  }).catch((error: unknown) => {
+    throw new UserError(
+      `the dashboard could not be started: ${messageOf(error)}`,
+      "choose another port with --port (0 takes any free one)",
+    );
+  });
+  show(served.loginUrl(), options);
+  console.error(`This is the dashboard for ${server}, as the kubeconfig's user. Ctrl-C stops it.`);
+  await new Promise((resolve) => {
+    for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, resolve);
+  });
+  transport.close();
+  await served.close();
+  process.exit(0);
+}
+
+/** A link from the platform of this data directory, if it runs and is the one that the command is about. */
+async function platformLink(
+  dataDir: string,
+  { kubeconfig }: GlobalOptions,
+): Promise<string | undefined> {
+  const chosen = kubeconfig ?? process.env["KUBECONFIG"];
+  const isOurs = chosen === undefined || path.resolve(chosen) === path.join(dataDir, "kubeconfig");
+  const endpoints = readJson<{ dashboard?: string }>(path.join(dataDir, "endpoints.json"));
+  const key = readDashboardKey(dataDir);
+  if (!isOurs || !isRunning(dataDir) || !key || !endpoints?.dashboard) return undefined;
+  const response = await fetch(`${endpoints.dashboard}/login/code`, {
+    method: "POST",
+    body: JSON.stringify({ proof: codeProof(key) }),
+    signal: AbortSignal.timeout(10_000),
+  });
+  const { code, message } = (await response.json()) as { code?: string; message?: string };
+  if (code === undefined) throw new UserError(`the dashboard gives no link: ${message}`);
+  return `${endpoints.dashboard}/#code=${code}`;
+}
+
+function show(url: string, { open }: DashboardCommandOptions): void {
+  console.log(url);
+  if (open)
+    openBrowser(url, () => console.error("a browser could not be started: open the address above"));
+}

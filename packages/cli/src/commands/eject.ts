@@ -1,0 +1,166 @@
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { dump } from "js-yaml";
+import { environmentOf, type Function, runtimeOf } from "@spry/function";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { findFunction } from "../find-function.ts";
+import { kymaFilesOf } from "../kyma/config-yaml.ts";
+import { runtimeFilesOf } from "../platform/runtime-files.ts";
+import { listSource } from "../project/files.ts";
+import { shownPath } from "../project/project.ts";
+import { UserError } from "../user-error.ts";
+
+export interface EjectOptions extends GlobalOptions {
+  dir?: string;
+  source?: string;
+  targetAppName?: string;
+  force?: boolean;
+}
+
+/** Writes what runs without Spry: code, runtime, Dockerfile, Deployment and Service. */
+export async function eject(name: string, options: EjectOptions): Promise<void> {
+  const { client, namespace } = await connect(options);
+  const fn = await findFunction(client, namespace, name);
+  const root = path.resolve(options.dir ?? name);
+  if (existsSync(root) && !options.force)
+    throw new UserError(
+      `${shownPath(root)} exists: nothing was written`,
+      "choose another directory with --dir, or overwrite files with --force",
+    );
+  const app = options.targetAppName ?? name;
+  const files: Record<string, string | Buffer> = {
+    Dockerfile: dockerfile(fn),
+    "k8s/deployment.yaml": dump(deployment(fn, app), { lineWidth: -1 }),
+    "k8s/service.yaml": dump(service(app, namespace)),
+    "README.md": readme(app),
+    ...functionFiles(fn, options.source),
+  };
+  const runtime = await runtimeFilesOf(runtimeOf(fn));
+  for (const file of runtime.files)
+    if ("content" in file)
+      files[`runtime/${file.path.replace(/^usr\/src\/app\//, "")}`] = Buffer.from(file.content);
+  for (const [file, content] of Object.entries(files)) {
+    const target = path.join(root, file);
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, content);
+  }
+  if (options.source) copySource(options.source, path.join(root, "function"));
+  console.log(
+    `${shownPath(root)} has the Function's code, its runtime, a Dockerfile and manifests; README.md says how to use them.`,
+  );
+}
+
+function functionFiles(fn: Function, source: string | undefined): Record<string, string> {
+  if (source) return {};
+  const { inline } = fn.spec.source;
+  const name = fn.metadata.name ?? "";
+  if (!inline)
+    throw new UserError(
+      `the code of Function ${name} is ${fn.spec.source.image ? "in a directory" : "in Git"}, not in the Function`,
+      "name that directory with --source DIR",
+    );
+  const [handler, manifest] = kymaFilesOf(runtimeOf(fn).name);
+  return {
+    [`function/${handler}`]: inline.source,
+    ...(inline.dependencies !== undefined && { [`function/${manifest}`]: inline.dependencies }),
+  };
+}
+
+function copySource(source: string, target: string): void {
+  for (const { path: name, file } of listSource(path.resolve(source)).files) {
+    const place = path.join(target, name);
+    mkdirSync(path.dirname(place), { recursive: true });
+    copyFileSync(file, place);
+  }
+}
+
+function dockerfile(fn: Function): string {
+  const { language, interpreter } = runtimeOf(fn);
+  const [, version = ""] = interpreter.split("@");
+  if (language === "python")
+    return `FROM python:${version}-slim
+WORKDIR /usr/src/app/function
+COPY function/ ./
+RUN if [ -f requirements.txt ]; then pip install --no-cache-dir -r requirements.txt; fi
+COPY runtime/ ../
+USER 1000
+EXPOSE 8080
+CMD ["python3", "/usr/src/app/spry_runtime/__main__.py"]
+`;
+  return `FROM node:${version}-slim
+WORKDIR /usr/src/app/function
+COPY function/ ./
+RUN if [ -f package.json ]; then npm install --omit=dev; fi
+COPY runtime/ ../
+USER 1000
+EXPOSE 8080
+CMD ["node", "/usr/src/app/server.cjs"]
+`;
+}
+
+const labelsOf = (app: string) => ({ "app.kubernetes.io/name": app });
+
+function deployment(fn: Function, app: string) {
+  const { spec, metadata, status } = fn;
+  const env = environmentOf(fn, { traceCollectorEndpoint: "", publisherProxyAddress: "" });
+  const mounts = spec.secretMounts ?? [];
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: app, namespace: metadata.namespace, labels: labelsOf(app) },
+    spec: {
+      replicas: status?.replicas ?? spec.replicas ?? 1,
+      selector: { matchLabels: labelsOf(app) },
+      template: {
+        metadata: {
+          labels: { ...spec.labels, ...labelsOf(app) },
+          ...(spec.annotations && { annotations: spec.annotations }),
+        },
+        spec: {
+          containers: [
+            {
+              name: "function",
+              image: `${app}:latest`,
+              env,
+              ports: [{ containerPort: 8080 }],
+              readinessProbe: { httpGet: { path: "/healthz", port: 8080 } },
+              ...(spec.resourceConfiguration?.function?.resources && {
+                resources: spec.resourceConfiguration.function.resources,
+              }),
+              ...(mounts.length > 0 && {
+                volumeMounts: mounts.map(({ mountPath }, index) => ({
+                  name: `secret-${index}`,
+                  mountPath,
+                  readOnly: true,
+                })),
+              }),
+            },
+          ],
+          ...(mounts.length > 0 && {
+            volumes: mounts.map(({ secretName }, index) => ({
+              name: `secret-${index}`,
+              secret: { secretName },
+            })),
+          }),
+        },
+      },
+    },
+  };
+}
+
+const service = (app: string, namespace: string) => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: app, namespace, labels: labelsOf(app) },
+  spec: { selector: labelsOf(app), ports: [{ name: "http", port: 80, targetPort: 8080 }] },
+});
+
+const readme = (app: string): string => `# ${app}
+
+What runs this Function without Spry: \`function/\` has its code, \`runtime/\` the server around it.
+
+    docker build -t ${app} .
+    docker run -p 8080:8080 ${app}
+
+On a cluster: push the image to a registry, put its name into \`k8s/deployment.yaml\`, and \`kubectl apply -f k8s/\`.
+`;

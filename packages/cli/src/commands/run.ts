@@ -1,0 +1,56 @@
+import { spawn } from "node:child_process";
+import path from "node:path";
+import { type GlobalOptions } from "../connection.ts";
+import { UserError } from "../user-error.ts";
+import { dev } from "./dev.ts";
+
+export interface RunOptions extends GlobalOptions {
+  filename?: string;
+  sourceDir?: string;
+  containerName?: string;
+  port: number;
+  detach?: boolean;
+  debug?: boolean;
+  hotDeploy?: boolean;
+}
+
+const readyMs = 120_000;
+
+/**
+ * The original's `run function`: the directory of a config.yaml on port 8080. It needs no container, so that its name is that of
+ * nothing, and code is always replaced as it changes.
+ */
+export async function run(options: RunOptions): Promise<void> {
+  const directory = options.sourceDir ?? path.dirname(options.filename ?? "config.yaml");
+  if (options.containerName)
+    console.error("--container-name has no effect: the Function runs without a container");
+  if (options.detach) return detach(directory, options);
+  await dev(directory, { ...options, ...(options.debug && { inspect: true }) });
+}
+
+/** Returns once it answers, or says why it does not. */
+async function detach(directory: string, options: RunOptions): Promise<void> {
+  const [program = ""] = process.argv.slice(1);
+  const args = [program, "dev", directory, "--port", String(options.port)];
+  if (options.debug) args.push("--inspect");
+  if (options.kubeconfig) args.push("--kubeconfig", options.kubeconfig);
+  if (options.namespace) args.push("--namespace", options.namespace);
+  const child = spawn(process.execPath, args, {
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const collect = (chunk: Buffer) => (output += chunk.toString());
+  child.stdout.on("data", collect);
+  child.stderr.on("data", collect);
+  const deadline = Date.now() + readyMs;
+  while (!/ at http:/.test(output)) {
+    if (child.exitCode !== null || Date.now() > deadline)
+      throw new UserError(`the Function did not start:\n${output.trim()}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  console.log(output.trim());
+  console.log(`It goes on in the background: kill ${child.pid} ends it.`);
+  child.unref();
+  process.exit(0);
+}

@@ -1,0 +1,38 @@
+import { type Function, functions } from "@spry/function";
+import { connect, type GlobalOptions, urlOf } from "../connection.ts";
+import { printable } from "../printable.ts";
+import { shortReason } from "../short-reason.ts";
+import { tableLines } from "../table.ts";
+import { statusWord } from "./get.ts";
+
+/** Prints what there is: the cluster, how many Functions in which state, and those that do not run, with the reason. */
+export async function status(options: GlobalOptions): Promise<void> {
+  const { client, gateway } = await connect(options);
+  const response = await client.raw("GET", "/version");
+  const { gitVersion = "" } = (await response.json()) as { gitVersion?: string };
+  const { items } = await client.list(functions, { namespace: options.namespace });
+  const counts = new Map<string, number>();
+  for (const fn of items) counts.set(statusWord(fn), (counts.get(statusWord(fn)) ?? 0) + 1);
+  const summary = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
+  console.log(`Cluster:    ${gitVersion}`);
+  if (gateway) console.log(`Gateway:    ${gateway.href}`);
+  console.log(`Functions:  ${items.length}${summary ? ` (${summary})` : ""}`);
+  const failing = items.filter((fn) => problemOf(fn) !== undefined);
+  if (failing.length === 0) return;
+  const rows = failing.map((fn) => [
+    `${fn.metadata.namespace}/${fn.metadata.name}`,
+    statusWord(fn),
+    printable(shortReason(problemOf(fn) ?? "")),
+  ]);
+  console.log();
+  for (const line of tableLines(["FUNCTION", "STATE", "REASON"], rows))
+    console.log(line.slice(0, process.stdout.columns ?? 160));
+  if (gateway && failing.length < items.length) {
+    const [first] = items.filter((fn) => problemOf(fn) === undefined);
+    const { name = "", namespace = "" } = first?.metadata ?? {};
+    console.log(`\nThe others answer, such as ${urlOf(gateway, name, namespace)}`);
+  }
+}
+
+const problemOf = ({ status: state }: Function): string | undefined =>
+  state?.conditions?.find((each) => each.status === "False")?.message;

@@ -1,0 +1,77 @@
+import { spawn } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { runQuietly } from "../dev/quiet-runner.ts";
+import { openProject, type Project } from "../project/project.ts";
+import { npmCli } from "../platform/npm-cli.ts";
+import { UserError } from "../user-error.ts";
+
+/** Runs a directory's tests against it; the exit code is theirs. `args` are passed on to the runner of the tests. */
+export async function test(directory: string, args: readonly string[]): Promise<void> {
+  const project = openProject(directory);
+  const [command, ...own] = commandOf(project);
+  const { namespace = "default" } = project.config;
+  const run = await runQuietly(project.root, {
+    namespace,
+    report: (line) => console.error(line),
+  });
+  let code: number;
+  try {
+    code = await finish(command, [...own, ...args], {
+      cwd: project.root,
+      env: { ...process.env, SPRY_URL: run.url },
+    });
+  } finally {
+    await run.stop();
+  }
+  process.exit(code);
+}
+
+function finish(
+  command: string,
+  args: string[],
+  options: { cwd: string; env: NodeJS.ProcessEnv },
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { ...options, stdio: "inherit" });
+    // Ctrl-C reaches the tests as well: their end is this command's.
+    process.on("SIGINT", () => {});
+    child.once("error", (error) =>
+      reject(new UserError(`the tests cannot be started: ${error.message}`)),
+    );
+    child.once("exit", (code) => resolve(code ?? 1));
+  });
+}
+
+/** The directory's own script, or what its language brings. */
+function commandOf({ root, runtime }: Project): [string, ...string[]] {
+  if (runtime.language === "python") return pythonTests(root);
+  const script = testScript(root);
+  if (script) return [process.execPath, npmCli(), "test", "--silent", "--"];
+  const files = globSync("**/*.test.{js,mjs,cjs,ts,mts}", {
+    cwd: root,
+    exclude: (name) => name === "node_modules",
+  });
+  if (files.length > 0) return [process.execPath, "--test", ...files];
+  throw new UserError(
+    "this directory has no tests",
+    'write one in handler.test.ts (its address is in SPRY_URL), or set "test" in the scripts of package.json',
+  );
+}
+
+function testScript(root: string): string | undefined {
+  const file = path.join(root, "package.json");
+  if (!existsSync(file)) return undefined;
+  const { scripts } = JSON.parse(readFileSync(file, "utf8")) as { scripts?: { test?: string } };
+  return scripts?.test;
+}
+
+function pythonTests(root: string): [string, ...string[]] {
+  const files = globSync(["test_*.py", "*_test.py", "tests/**/test_*.py"], { cwd: root });
+  if (files.length === 0)
+    throw new UserError("this directory has no tests", "write one in test_handler.py");
+  const usesPytest = files.some((file) =>
+    /^(?:import|from) pytest\b/m.test(readFileSync(path.join(root, file), "utf8")),
+  );
+  return usesPytest ? ["python3", "-m", "pytest"] : ["python3", "-m", "unittest", ...files];
+}

@@ -1,0 +1,17 @@
+/** Asks before something that cannot be undone. */
+import { createInterface } from "node:readline/promises";
+import { UserError } from "./user-error.ts";
+
+/** Returns once the user has agreed. Where nobody can be asked, `--yes` says so instead; a UserError otherwise. */
+export async function confirm(question: string, isAgreed: boolean | undefined): Promise<void> {
+  if (isAgreed) return;
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw new UserError(`${question} Not without a confirmation`, "add --yes");
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await lines.question(`${question} [y/N] `);
+    if (!/^y(?:es)?$/i.test(answer.trim())) throw new UserError("nothing was changed");
+  } finally {
+    lines.close();
+  }
+}

@@ -1,0 +1,195 @@
+/** Configuration of neighbours as `spry.yaml`: func's `func.yaml`, OpenFaaS' `stack.yml`, the original's `config.yaml`. */
+import { readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { load, YAMLException } from "js-yaml";
+import { isKymaConfig, type KymaConfig } from "../kyma/config-yaml.ts";
+import { type EnvValue, type ProjectConfig } from "../project/config.ts";
+import { UserError } from "../user-error.ts";
+
+/** One directory's configuration. */
+export interface Imported {
+  directory: string;
+  config: ProjectConfig;
+  /** What has no counterpart, a sentence each. */
+  remarks: string[];
+}
+
+const maxBytes = 1024 * 1024;
+
+/** Throws a UserError for a file that is none of them. */
+export function importFile(file: string): Imported[] {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found?.isFile()) throw new UserError(`the file ${file} does not exist`);
+  if (found.size > maxBytes) throw new UserError(`${file} is larger than 1 MiB`);
+  const document = parsed(file);
+  const directory = path.dirname(path.resolve(file));
+  if (isKymaConfig(document)) return [ofKyma(document, directory)];
+  if (isRecord(document["functions"])) return ofOpenFaas(document, directory);
+  if (document["specVersion"] !== undefined || document["runtime"] !== undefined)
+    return [ofFunc(document, directory)];
+  throw new UserError(
+    `${file} is neither a func.yaml nor a stack.yml nor a config.yaml`,
+    "name one of these files",
+  );
+}
+
+type Document = Record<string, unknown>;
+const isRecord = (value: unknown): value is Document =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function parsed(file: string): Document {
+  try {
+    const document = load(readFileSync(file, "utf8"));
+    if (isRecord(document)) return document;
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error;
+    const line = error.mark ? `:${error.mark.line + 1}` : "";
+    throw new UserError(`${file}${line}: not valid YAML: ${error.reason}`);
+  }
+  throw new UserError(`${file} has no keys`);
+}
+
+interface Variable {
+  name?: string;
+  value?: string;
+  valueFrom?: {
+    secretKeyRef?: { name?: string; key: string };
+    configMapKeyRef?: { name?: string; key: string };
+  };
+}
+
+/** `{{ secret:NAME:KEY }}` and `{{ configMap:NAME:KEY }}` are func's way to name a key. */
+function funcValue(text: string): EnvValue {
+  const [, kind, name, key] = /^\{\{\s*(secret|configMap):([^:\s]+):(\S+)\s*\}\}$/.exec(text) ?? [];
+  if (name === undefined || key === undefined) return text;
+  return kind === "secret" ? { secret: name, key } : { configMap: name, key };
+}
+
+function ofFunc(document: Document, directory: string): Imported {
+  const { name, namespace, runtime, run, deploy, build } = document as {
+    name?: string;
+    namespace?: string;
+    runtime?: string;
+    run?: { envs?: Variable[]; volumes?: { secret?: string; path?: string }[] };
+    deploy?: {
+      namespace?: string;
+      annotations?: Record<string, string>;
+      labels?: { key: string; value?: string }[];
+      options?: { scale?: { min?: number; max?: number } };
+    };
+    build?: { buildpacks?: unknown[] };
+  };
+  const remarks: string[] = [];
+  const env: Record<string, EnvValue> = {};
+  for (const variable of run?.envs ?? []) {
+    if (variable.name && variable.value !== undefined)
+      env[variable.name] = funcValue(variable.value);
+    else remarks.push(`variables that are taken from all of a Secret must be named one by one`);
+  }
+  if (build?.buildpacks?.length) remarks.push("buildpacks are not used: Spry builds images itself");
+  const scale = deploy?.options?.scale;
+  const mounts = (run?.volumes ?? []).flatMap(({ secret, path: at }) =>
+    secret && at ? [{ secret, path: at }] : [],
+  );
+  const labels = Object.fromEntries(
+    (deploy?.labels ?? []).map(({ key, value = "" }) => [key, value]),
+  );
+  const where = namespace ?? deploy?.namespace;
+  return {
+    directory,
+    remarks,
+    config: clean({
+      ...(name && { name }),
+      ...(where && { namespace: where }),
+      runtime: runtimeLike(runtime ?? "node", remarks),
+      env,
+      ...(scale && { scale }),
+      mounts,
+      labels,
+      annotations: deploy?.annotations ?? {},
+    }),
+  };
+}
+
+function ofOpenFaas(document: Document, directory: string): Imported[] {
+  interface Entry {
+    lang?: string;
+    handler?: string;
+    namespace?: string;
+    environment?: Record<string, string | number | boolean>;
+    secrets?: string[];
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+  }
+  return Object.entries(document["functions"] as Record<string, Entry>).map(([name, entry]) => {
+    const remarks: string[] = [];
+    const {
+      "com.openfaas.scale.min": min,
+      "com.openfaas.scale.max": max,
+      ...labels
+    } = entry.labels ?? {};
+    const scale = { ...(min && { min: Number(min) }), ...(max && { max: Number(max) }) };
+    return {
+      directory: path.resolve(directory, entry.handler ?? "."),
+      remarks,
+      config: clean({
+        name,
+        ...(entry.namespace && { namespace: entry.namespace }),
+        runtime: runtimeLike(entry.lang ?? "", remarks),
+        env: entry.environment ?? {},
+        ...(Object.keys(scale).length > 0 && { scale }),
+        mounts: (entry.secrets ?? []).map((secret) => ({
+          secret,
+          path: `/var/openfaas/secrets/${secret}`,
+        })),
+        labels,
+        annotations: entry.annotations ?? {},
+      }),
+    };
+  });
+}
+
+/** As the directory's configuration, so that `dev` and `deploy` work in a directory of the original's CLI. */
+export function ofKyma(config: KymaConfig, directory: string): Imported {
+  const remarks: string[] = [];
+  const env: Record<string, EnvValue> = {};
+  for (const { name, value, valueFrom } of config.env ?? []) {
+    const { secretKeyRef: secret, configMapKeyRef: map } = valueFrom ?? {};
+    if (secret?.name) env[name] = { secret: secret.name, key: secret.key };
+    else if (map?.name) env[name] = { configMap: map.name, key: map.key };
+    else env[name] = value ?? "";
+  }
+  if (config.subscriptions || config.apiRules)
+    remarks.push(
+      "subscriptions and apiRules are objects of their own: `spry apply -f config.yaml`",
+    );
+  return {
+    directory: path.resolve(directory, config.source.sourcePath ?? "."),
+    remarks,
+    config: clean({
+      name: config.name,
+      ...(config.namespace && { namespace: config.namespace }),
+      runtime: config.runtime,
+      env,
+      labels: config.runtimeLabels ?? {},
+      annotations: config.runtimeAnnotations ?? {},
+    }),
+  };
+}
+
+function runtimeLike(name: string, remarks: string[]): string {
+  if (/^(?:node|typescript|javascript|springboot-node)/.test(name)) return "nodejs24";
+  if (name.startsWith("python")) return "python312";
+  remarks.push(`the runtime ${name || "(none)"} has no counterpart: nodejs24 was chosen`);
+  return "nodejs24";
+}
+
+/** Without what is empty. */
+const clean = (config: ProjectConfig): ProjectConfig =>
+  Object.fromEntries(
+    Object.entries(config).filter(
+      ([, value]) =>
+        value !== undefined &&
+        (typeof value !== "object" || Object.keys(value as object).length > 0),
+    ),
+  );

@@ -1,0 +1,123 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { readManifests } from "../manifests.ts";
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(path.join(tmpdir(), "kyma-"));
+  writeFileSync(path.join(directory, "handler.js"), "module.exports = { main: () => 1 };");
+  writeFileSync(path.join(directory, "package.json"), "{}");
+});
+
+function read(text: string) {
+  const file = path.join(directory, "config.yaml");
+  writeFileSync(file, text);
+  return readManifests([file]).map(({ object }) => object);
+}
+
+const base = `name: shop
+namespace: orders
+runtime: nodejs24
+source:
+  sourceType: inline
+`;
+
+test("a Function with the code next to it, and the resources that the documentation spells with an s", () => {
+  const [fn, ...others] = read(`${base}labels: { team: a }
+runtimeLabels: { pod: b }
+resources:
+  limits: { cpu: 100m, memory: 128Mi }
+env:
+  - name: A
+    value: b
+`);
+  expect(others).toEqual([]);
+  expect(fn).toMatchObject({
+    apiVersion: "serverless.kyma-project.io/v1alpha2",
+    metadata: {
+      name: "shop",
+      namespace: "orders",
+      labels: { team: "a", "app.kubernetes.io/name": "shop" },
+    },
+    spec: {
+      runtime: "nodejs24",
+      source: { inline: { source: "module.exports = { main: () => 1 };", dependencies: "{}" } },
+      resourceConfiguration: {
+        function: { resources: { limits: { cpu: "100m", memory: "128Mi" } } },
+      },
+      labels: { pod: "b" },
+      env: [{ name: "A", value: "b" }],
+    },
+  });
+});
+
+test("subscriptions of both versions, and APIRules", () => {
+  const v0 = read(`${base}subscriptions:
+  - filter:
+      filters:
+        - eventSource: { property: source, type: exact, value: "" }
+          eventType: { property: type, type: exact, value: order.created.v1 }
+apiRules:
+  - service: { host: shop.example.com }
+    rules:
+      - path: /.*
+        methods: [GET]
+        accessStrategies: [{ handler: allow }]
+`);
+  expect(v0.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+    "Function shop",
+    "Subscription shop",
+    "APIRule shop",
+  ]);
+  expect(v0[1]).toMatchObject({
+    spec: { sink: "http://shop.orders.svc.cluster.local", types: ["order.created.v1"] },
+  });
+  expect(v0[2]).toMatchObject({
+    spec: { hosts: ["shop.example.com"], rules: [{ path: "/*", noAuth: true }] },
+  });
+  const v1 = read(`schemaVersion: v1
+${base}subscriptions:
+  - typeMatching: exact
+    source: shop
+    types: [a, b]
+`);
+  expect(v1[1]).toMatchObject({
+    spec: { typeMatching: "exact", source: "shop", types: ["a", "b"] },
+  });
+});
+
+test("source in Git", () => {
+  const [fn] = read(`name: shop
+runtime: python312
+source:
+  sourceType: git
+  url: https://example.com/shop.git
+  baseDir: fn
+  credentialsSecretName: git
+  credentialsType: key
+`);
+  expect(fn).toMatchObject({
+    spec: {
+      source: {
+        gitRepository: {
+          url: "https://example.com/shop.git",
+          reference: "main",
+          baseDir: "fn",
+          auth: { type: "key", secretName: "git" },
+        },
+      },
+    },
+  });
+});
+
+const refused: [string, string, string][] = [
+  ["a newer schema", `schemaVersion: v7\n${base}`, "schemaVersion v7 is newer"],
+  ["an unknown key", `${base}replicas: 3\n`, "replicas is not a known key"],
+  ["a missing runtime", "name: a\nsource: { sourceType: inline }\n", "runtime is missing"],
+  ["a missing handler", base.replace("inline", "inline\n  sourcePath: nope"), "does not exist"],
+];
+test.each(refused)("%s is refused in one sentence", (_name, text, words) => {
+  expect(() => read(text)).toThrow(words);
+});

@@ -1,0 +1,141 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+import { type Duplex } from "node:stream";
+import { type Transport } from "@spry/kube";
+import { bearerOf, transportFor } from "./access.ts";
+import { callFunction } from "./call.ts";
+import { functionMetrics } from "./function-metrics.ts";
+import { readJson, RequestError, sendJson } from "./http.ts";
+import { apiPathProblem, passToApiServer } from "./proxy.ts";
+import { originProblem } from "./same-origin.ts";
+import { foreignHeaders, securityHeaders } from "./security-headers.ts";
+import { type Sessions } from "./sessions.ts";
+import { type DashboardOptions } from "./start.ts";
+import { TabSockets } from "./tab-socket.ts";
+import { sendWebFile, type WebFiles } from "./web-files.ts";
+
+const maxLoginBytes = 4096;
+
+/** Answers all requests of the port: the page's files, logins, the API server as the user, and Functions. */
+export class App {
+  readonly #options: DashboardOptions;
+  readonly #sessions: Sessions;
+  readonly #headers: Record<string, string>;
+  readonly #sockets: TabSockets;
+  #files: Promise<WebFiles> | undefined;
+
+  constructor(options: DashboardOptions, sessions: Sessions, closing: AbortSignal) {
+    this.#options = options;
+    this.#sessions = sessions;
+    this.#headers = securityHeaders(options.gateway);
+    this.#sockets = new TabSockets({
+      transportFor: (token) => transportFor(options.access, sessions, token),
+      endOf: (token) => sessions.endOf(token),
+      closing,
+    });
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const problem = originProblem(request, this.#options.names);
+    if (problem !== undefined) return this.#refuse(response, new RequestError(403, problem));
+    try {
+      await this.#route(request, response);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      this.#refuse(response, error);
+    }
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    // Unlike other requests, a browser sends these across origins: `Origin` is required.
+    const isOurs = originProblem(request, this.#options.names) === undefined;
+    if (request.url === "/socket" && isOurs && request.headers.origin !== undefined)
+      return this.#sockets.accept(request, socket, head);
+    socket.end("HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = "/", method = "GET" } = request;
+    if (url.startsWith("/k8s/")) {
+      const path = url.slice("/k8s".length);
+      const problem = apiPathProblem(path);
+      if (problem !== undefined) throw new RequestError(400, problem);
+      return passToApiServer(request, response, path, this.#transportOf(request));
+    }
+    const [, namespace = "", name] =
+      /^\/metrics\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(url) ?? [];
+    if (name !== undefined && method === "GET") {
+      const { gatewayMetrics } = this.#options;
+      if (!gatewayMetrics) throw new RequestError(404, "no gateway with metrics is known");
+      const transport = this.#transportOf(request);
+      const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics());
+      return sendJson(response, 200, foreignHeaders, metrics);
+    }
+    switch (`${method} ${url.split("?", 1)[0]}`) {
+      case "POST /login/redeem":
+        return this.#redeem(request, response);
+      case "POST /login/renew":
+        return this.#renew(request, response);
+      case "POST /login/code":
+        return this.#issueCode(request, response);
+      case "GET /info":
+        return sendJson(response, 200, this.#headers, this.#info());
+      case "POST /call":
+        return callFunction(request, response, {
+          transport: this.#transportOf(request),
+          gateway: this.#options.gateway,
+        });
+      default:
+        this.#files ??= this.#options.web();
+        return sendWebFile(request, response, await this.#files, this.#headers);
+    }
+  }
+
+  /** As which user a request is made. */
+  #transportOf({ headers }: IncomingMessage): Transport {
+    const token = bearerOf(headers.authorization);
+    const transport = token && transportFor(this.#options.access, this.#sessions, token);
+    if (!transport) throw new RequestError(401, "the login is not valid, or has expired");
+    return transport;
+  }
+
+  async #redeem(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { code } = await readJson(request, maxLoginBytes);
+    const login = typeof code === "string" ? this.#sessions.redeem(code) : undefined;
+    if (!login || !this.#options.access.asOwner)
+      throw new RequestError(
+        403,
+        "this link has been used or has expired: `npx spry dashboard` prints a new one",
+      );
+    sendJson(response, 200, this.#headers, login);
+  }
+
+  async #renew({ headers }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const login = this.#sessions.renew(bearerOf(headers.authorization) ?? "");
+    if (!login) throw new RequestError(401, "the login is not valid, or has expired");
+    sendJson(response, 200, this.#headers, login);
+  }
+
+  async #issueCode(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { proof } = await readJson(request, maxLoginBytes);
+    if (typeof proof !== "string" || !this.#sessions.isProof(proof))
+      throw new RequestError(403, "only the owner of the data directory gets a link");
+    sendJson(response, 200, this.#headers, { code: this.#sessions.issueCode() });
+  }
+
+  #info() {
+    const { gateway, version, access } = this.#options;
+    return {
+      version,
+      gateway: gateway?.origin ?? null,
+      /** Whether a link logs in here, or a token does alone. */
+      hasLinks: access.asOwner !== undefined,
+    };
+  }
+
+  #refuse(response: ServerResponse, { status, message }: RequestError): void {
+    if (response.headersSent) return void response.destroy();
+    // What of the body has not been read would be taken for the next request.
+    response.setHeader("connection", "close");
+    sendJson(response, status, foreignHeaders, { message });
+  }
+}

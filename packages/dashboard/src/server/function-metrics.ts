@@ -1,0 +1,68 @@
+import { type Transport, transportOrigin } from "@spry/kube";
+import { RequestError } from "./http.ts";
+
+/** What the gateway has counted of one Function since it started. */
+export interface FunctionMetrics {
+  /** Requests by their status. */
+  requests: Record<string, number>;
+  /** How many took at most so many seconds: the bounds grow, and the last is `+Inf`. */
+  buckets: [bound: string, count: number][];
+  coldStarts: number;
+}
+
+const maxMetricsBytes = 64 * 1024 ** 2;
+const timeoutMs = 10_000;
+
+/** For users who may read the Function; the gateway's counters of others are not theirs. */
+export async function functionMetrics(
+  { namespace, name }: { namespace: string; name: string },
+  transport: Transport,
+  url: string,
+): Promise<FunctionMetrics> {
+  await assertReadable({ namespace, name }, transport);
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) }).catch(
+    () => undefined,
+  );
+  if (!response?.ok) throw new RequestError(502, "the gateway's metrics cannot be read");
+  const text = await response.text();
+  if (text.length > maxMetricsBytes)
+    throw new RequestError(502, "the gateway's metrics are too large");
+  const labels = `{namespace="${namespace}",function="${name}",`;
+  const metrics: FunctionMetrics = { requests: {}, buckets: [], coldStarts: 0 };
+  const buckets = new Map<string, number>();
+  for (const line of text.split("\n")) {
+    const at = line.indexOf(labels);
+    if (at < 0) continue;
+    const metric = line.slice(0, at);
+    const value = Number(line.slice(line.lastIndexOf(" ") + 1));
+    const label = (key: string) => new RegExp(`\\b${key}="([^"]*)"`).exec(line)?.[1] ?? "";
+    if (metric === "spry_gateway_request_duration_seconds_count")
+      metrics.requests[label("code")] = value;
+    else if (metric === "spry_gateway_request_duration_seconds_bucket")
+      buckets.set(label("le"), (buckets.get(label("le")) ?? 0) + value);
+    else if (metric === "spry_gateway_cold_start_seconds_count") metrics.coldStarts += value;
+  }
+  metrics.buckets = [...buckets];
+  return metrics;
+}
+
+/** A Function that the user may not read is not called, and not measured, for them either. */
+export async function assertReadable(
+  { namespace, name }: { namespace: string; name: string },
+  transport: Transport,
+  signal?: AbortSignal,
+): Promise<void> {
+  const path = `/apis/serverless.kyma-project.io/v1alpha2/namespaces/${namespace}/functions/${name}`;
+  const found = await transport(new Request(transportOrigin + path, signal ? { signal } : {}));
+  await found.body?.cancel();
+  if (found.status === 200) return;
+  const why: Record<number, string> = {
+    401: "the login is not valid, or has expired",
+    403: `you may not read Function ${namespace}/${name}`,
+    404: `Function ${namespace}/${name} not found`,
+  };
+  throw new RequestError(
+    found.status < 500 ? found.status : 502,
+    why[found.status] ?? `the API server responded with ${found.status}`,
+  );
+}

@@ -1,0 +1,72 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { messageOf, type Transport, transportOrigin } from "@spry/kube";
+import { hasBody, readBody, RequestError } from "./http.ts";
+import { foreignHeaders } from "./security-headers.ts";
+
+/** What an API server accepts of an object, and a little for the rest of the request. */
+const maxBodyBytes = 4 * 1024 ** 2;
+const maxPathLength = 4096;
+/** No other header travels on: neither who is impersonated nor what a proxy may trust. */
+const requestHeaders = ["accept", "content-type"] as const;
+const responseHeaders = ["content-type", "warning", "retry-after", "audit-id"] as const;
+
+/**
+ * Why a path is not passed on. It is one of the API server's, written in one way only; answers of Pods and Services by way
+ * of the API server (`…/proxy`) would be others' pages on this origin, and are not among them.
+ */
+export function apiPathProblem(path: string): string | undefined {
+  const [pathname = "", ...query] = path.split("?");
+  const isPlain = path.length <= maxPathLength && /^[\x21-\x7e]+$/.test(path) && query.length <= 1;
+  const segments = pathname.split("/").slice(1);
+  const isApi = /^\/(?:api|apis|openapi|version)(?:\/|$)/.test(pathname);
+  const isStraight = segments.every((segment) => /^(?:[\w.:~@!$&'()*+,;=-]|%3A)+$/.test(segment));
+  if (!isPlain || !isApi || !isStraight || segments.some((each) => /^\.+$/.test(each)))
+    return "this is not a path of the Kubernetes API";
+  if (segments.some((each) => ["proxy", "exec", "attach", "portforward"].includes(each)))
+    return "Pods and Services are not reached through the dashboard";
+  return undefined;
+}
+
+/** Passes a request to the API server as its user, and the response back as it arrives. */
+export async function passToApiServer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  transport: Transport,
+): Promise<void> {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const { method = "GET" } = request;
+  const headers = new Headers();
+  for (const name of requestHeaders) {
+    const value = request.headers[name];
+    if (value !== undefined) headers.set(name, value);
+  }
+  const body = await readBody(request, maxBodyBytes);
+  const answer = await transport(
+    new Request(transportOrigin + path, {
+      method,
+      headers,
+      signal: gone.signal,
+      ...(hasBody(method, body) && { body: new Uint8Array(body) }),
+    }),
+  ).catch((error: unknown) => {
+    if (gone.signal.aborted) return undefined;
+    throw new RequestError(502, `the API server cannot be reached: ${messageOf(error)}`);
+  });
+  if (!answer) return;
+  response.writeHead(answer.status, {
+    ...foreignHeaders,
+    ...Object.fromEntries(
+      responseHeaders.flatMap((name) => {
+        const value = answer.headers.get(name);
+        return value === null ? [] : [[name, value]];
+      }),
+    ),
+  });
+  if (!answer.body) return void response.end();
+  // A client that leaves, or an API server that does, ends the other side; there is nothing left to say.
+  await pipeline(Readable.from(answer.body), response).catch(() => response.destroy());
+}

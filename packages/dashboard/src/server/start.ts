@@ -1,0 +1,97 @@
+import { createServer, type IncomingMessage } from "node:http";
+import { type AddressInfo } from "node:net";
+import { type Duplex } from "node:stream";
+import { type Logger, messageOf, silentLogger } from "@spry/kube";
+import { type Access } from "./access.ts";
+import { Sessions } from "./sessions.ts";
+import { type WebFiles } from "./web-files.ts";
+
+export interface DashboardOptions {
+  host: string;
+  /** 0 picks a free one. */
+  port: number;
+  access: Access;
+  /** 32 random bytes that only the owner of the data directory can read: logins are signed with it. */
+  key: Buffer;
+  /** The page's files; asked for with the first request. */
+  web: () => Promise<WebFiles>;
+  /** Where Functions are called: the gateway. Without one they are called through the API server. */
+  gateway?: URL | undefined;
+  /** Where the gateway's metrics are; it changes when the gateway is started again. */
+  gatewayMetrics?: (() => string) | undefined;
+  /** Further host names by which browsers reach this server. */
+  names?: readonly string[];
+  /** Shown on the page. */
+  version: string;
+  log?: Logger;
+}
+
+export interface Dashboard {
+  readonly port: number;
+  readonly url: string;
+  /** A link that logs its first visitor in as the owner. */
+  loginUrl(): string;
+  close(): Promise<void>;
+}
+
+/** For a request's whole head. */
+const headTimeoutMs = 10_000;
+const maxConnections = 500;
+
+/** Opens the port. What answers there is loaded with the first request: a platform whose page nobody opens does not pay for it. */
+export async function startDashboard(options: DashboardOptions): Promise<Dashboard> {
+  const { log = silentLogger } = options;
+  const sessions = new Sessions(options.key);
+  const closing = new AbortController();
+  const load = () =>
+    import("./app.ts").then(({ App }) => new App(options, sessions, closing.signal));
+  let loading: ReturnType<typeof load> | undefined;
+  const app = () => (loading ??= load());
+  const server = createServer(
+    {
+      headersTimeout: headTimeoutMs,
+      requestTimeout: 0,
+      connectionsCheckingInterval: headTimeoutMs,
+    },
+    (request, response) => {
+      app()
+        .then((loaded) => loaded.answer(request, response))
+        .catch((error: unknown) => {
+          log.error({ error: messageOf(error) }, "answering a request to the dashboard");
+          if (!response.headersSent) response.writeHead(500);
+          response.end();
+        });
+    },
+  );
+  server.maxConnections = maxConnections;
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    app()
+      .then((loaded) => loaded.upgrade(request, socket, head))
+      .catch((error: unknown) => {
+        log.error({ error: messageOf(error) }, "opening a connection of the dashboard");
+        socket.destroy();
+      });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, options.host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  // An address, not a name: at another address of the name another user's program could wait for the code.
+  const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
+  return {
+    port,
+    url,
+    loginUrl: () => `${url}/#code=${sessions.issueCode()}`,
+    close: () =>
+      new Promise((resolve) => {
+        closing.abort();
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

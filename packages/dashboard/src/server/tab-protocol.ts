@@ -1,0 +1,17 @@
+/** What travels over the WebSocket of a tab, as JSON, one object a message. Both halves of the room import this file. */
+
+export type ClientMessage =
+  /** The first message, and again with a later login: the token is in no URL and no header that is logged. */
+  | { type: "login"; token: string }
+  /** A GET of the API server whose response is a stream; `id` is the browser's choice. */
+  | { type: "open"; id: number; path: string }
+  | { type: "close"; id: number };
+
+export type ServerMessage =
+  | { type: "welcome" }
+  | { type: "head"; id: number; status: number; contentType: string }
+  | { type: "data"; id: number; text: string }
+  | { type: "end"; id: number; error?: string };
+
+/** Why the server closes: codes of RFC 6455 section 7.4.2, for private use. */
+export const socketClosed = { login: 4401, protocol: 4400 } as const;

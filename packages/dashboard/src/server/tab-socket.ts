@@ -1,0 +1,171 @@
+import { type IncomingMessage } from "node:http";
+import { type Duplex } from "node:stream";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import { messageOf, type Transport, transportOrigin } from "@spry/kube";
+import { apiPathProblem } from "./proxy.ts";
+import { type ClientMessage, type ServerMessage, socketClosed } from "./tab-protocol.ts";
+
+export interface TabSocketsOptions {
+  transportFor(token: string): Transport | undefined;
+  /** When a login of ours ends, in milliseconds since 1970. */
+  endOf(token: string): number | undefined;
+  closing: AbortSignal;
+}
+
+const maxTabs = 100;
+const maxStreams = 200;
+/** Of one message from the browser: a path, or a token. */
+const maxMessageBytes = 16 * 1024;
+const loginTimeoutMs = 10_000;
+const pingMs = 30_000;
+/** A stream is read on when the browser has taken most of what was sent. */
+const maxUnsentBytes = 4 * 1024 ** 2;
+const sendPauseMs = 20;
+/** A browser that takes nothing for so long is cut off. */
+const stalledMs = 60_000;
+
+/** One WebSocket for each tab of a browser: it carries all of its watches and logs (a browser has six connections a host). */
+export class TabSockets {
+  readonly #options: TabSocketsOptions;
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxMessageBytes,
+    perMessageDeflate: false,
+  });
+
+  constructor(options: TabSocketsOptions) {
+    this.#options = options;
+    const end = () => {
+      for (const socket of this.#server.clients) socket.terminate();
+    };
+    options.closing.addEventListener("abort", end, { once: true });
+  }
+
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (this.#server.clients.size >= maxTabs) {
+      socket.end("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n");
+      return;
+    }
+    this.#server.handleUpgrade(request, socket, head, (tab) => new Tab(tab, this.#options));
+  }
+}
+
+class Tab {
+  readonly #socket: WebSocket;
+  readonly #options: TabSocketsOptions;
+  readonly #streams = new Map<number, AbortController>();
+  #transport: Transport | undefined;
+  #isAlive = true;
+  #expiry: NodeJS.Timeout | undefined;
+
+  constructor(socket: WebSocket, options: TabSocketsOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    const login = setTimeout(
+      () => socket.close(socketClosed.login, "no login in time"),
+      loginTimeoutMs,
+    );
+    const ping = setInterval(() => {
+      if (!this.#isAlive) return socket.terminate();
+      this.#isAlive = false;
+      socket.ping();
+    }, pingMs);
+    socket.on("pong", () => (this.#isAlive = true));
+    socket.on("error", () => socket.terminate());
+    socket.on("close", () => {
+      clearTimeout(login);
+      clearTimeout(this.#expiry);
+      clearInterval(ping);
+      for (const stream of this.#streams.values()) stream.abort();
+    });
+    socket.on("message", (data) => {
+      const message = messageIn(data);
+      if (!message) return socket.close(socketClosed.protocol, "not a message");
+      if (message.type === "login") {
+        clearTimeout(login);
+        this.#logIn(message.token);
+      } else if (!this.#transport)
+        socket.close(socketClosed.login, "the first message is the login");
+      else if (message.type === "close") this.#streams.get(message.id)?.abort();
+      else this.#open(message.id, message.path, this.#transport);
+    });
+  }
+
+  /** Also while it is open: with a login that ends later. */
+  #logIn(token: string): void {
+    this.#transport = this.#options.transportFor(token);
+    clearTimeout(this.#expiry);
+    if (!this.#transport) return this.#socket.close(socketClosed.login, "not a valid login");
+    const end = this.#options.endOf(token);
+    if (end !== undefined) {
+      this.#expiry = setTimeout(
+        () => this.#socket.close(socketClosed.login, "the login has expired"),
+        end - Date.now(),
+      );
+    }
+    this.#send({ type: "welcome" });
+  }
+
+  #open(id: number, path: string, transport: Transport): void {
+    const problem =
+      apiPathProblem(path) ??
+      (this.#streams.has(id) ? "this stream is open already" : undefined) ??
+      (this.#streams.size >= maxStreams ? `more than ${maxStreams} streams` : undefined);
+    if (problem !== undefined) return this.#send({ type: "end", id, error: problem });
+    const stream = new AbortController();
+    this.#streams.set(id, stream);
+    void this.#carry(id, path, transport, stream.signal)
+      .then(
+        () => this.#send({ type: "end", id }),
+        (error: unknown) => {
+          if (!stream.signal.aborted) this.#send({ type: "end", id, error: messageOf(error) });
+        },
+      )
+      .finally(() => this.#streams.delete(id));
+  }
+
+  async #carry(id: number, path: string, transport: Transport, signal: AbortSignal): Promise<void> {
+    const headers = { accept: "application/json, */*" };
+    const answer = await transport(new Request(transportOrigin + path, { headers, signal }));
+    this.#send({
+      type: "head",
+      id,
+      status: answer.status,
+      contentType: answer.headers.get("content-type") ?? "",
+    });
+    if (!answer.body) return;
+    const decoder = new TextDecoder();
+    for await (const chunk of answer.body) {
+      const text = decoder.decode(chunk, { stream: true });
+      if (text !== "") this.#send({ type: "data", id, text });
+      await this.#drained(signal);
+    }
+  }
+
+  /** Nothing more is read for a browser that does not keep up. */
+  async #drained(signal: AbortSignal): Promise<void> {
+    const deadline = Date.now() + stalledMs;
+    while (this.#socket.bufferedAmount > maxUnsentBytes && !signal.aborted) {
+      if (Date.now() > deadline) return this.#socket.terminate();
+      await new Promise((resolve) => setTimeout(resolve, sendPauseMs));
+    }
+  }
+
+  #send(message: ServerMessage): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+}
+
+function messageIn(data: RawData): ClientMessage | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse((data as Buffer).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+  const { type, token, id, path } = (value ?? {}) as Record<string, unknown>;
+  if (type === "login" && typeof token === "string") return { type, token };
+  if (typeof id !== "number" || !Number.isSafeInteger(id)) return undefined;
+  if (type === "close") return { type, id };
+  return type === "open" && typeof path === "string" ? { type, id, path } : undefined;
+}

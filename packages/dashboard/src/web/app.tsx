@@ -1,0 +1,63 @@
+import { signal } from "@preact/signals";
+import { type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { segments } from "./router.ts";
+import { isLoggedIn, resumeLogin } from "./session/login.ts";
+import { loadInfo } from "./state/info.ts";
+import { Frame } from "./ui/frame.tsx";
+import { Palette } from "./ui/palette.tsx";
+import { Toasts } from "./ui/toasts.tsx";
+import { ApiRulesView } from "./views/api-rules-view.tsx";
+import { BuildsView } from "./views/builds-view.tsx";
+import { CreateView } from "./views/create-view.tsx";
+import { FunctionView } from "./views/function/function-view.tsx";
+import { FunctionsView } from "./views/functions-view.tsx";
+import { LoginDialog, LoginView } from "./views/login-view.tsx";
+import { NodesView } from "./views/nodes-view.tsx";
+import { NotFoundView } from "./views/not-found-view.tsx";
+import { SettingsView } from "./views/settings-view.tsx";
+
+const isStarted = signal(false);
+/** Once logged in, the views stay when the login ends: what has been typed in them stays, too. */
+const wasLoggedIn = signal(false);
+
+export function App() {
+  useEffect(() => {
+    void Promise.all([resumeLogin(), loadInfo()]).then(() => (isStarted.value = true));
+  }, []);
+  if (isLoggedIn.value) wasLoggedIn.value = true;
+  if (!isStarted.value) return null;
+  if (!wasLoggedIn.value) return <LoginView />;
+  return (
+    <>
+      <View />
+      <Palette />
+      <Toasts />
+      {!isLoggedIn.value && <LoginDialog />}
+    </>
+  );
+}
+
+const others: Record<string, () => ComponentChildren> = {
+  apirules: ApiRulesView,
+  builds: BuildsView,
+  nodes: NodesView,
+  settings: SettingsView,
+};
+
+function View() {
+  const [first = "functions", namespace, name, tab] = segments.value;
+  if (first === "functions" && namespace !== undefined && name !== undefined)
+    return (
+      <FunctionView key={`${namespace}/${name}`} namespace={namespace} name={name} tab={tab} />
+    );
+  if (first === "functions" && namespace === undefined) return <FunctionsView />;
+  if (first === "new") return <CreateView />;
+  const Section = namespace === undefined ? others[first] : undefined;
+  if (Section) return <Section />;
+  return (
+    <Frame title="Not found">
+      <NotFoundView />
+    </Frame>
+  );
+}

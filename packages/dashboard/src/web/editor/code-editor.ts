@@ -1,0 +1,230 @@
+/** CodeMirror, as the page uses it. Loaded when the first editor is shown. */
+import {
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { javascript } from "@codemirror/lang-javascript";
+import { json } from "@codemirror/lang-json";
+import { python } from "@codemirror/lang-python";
+import { yaml } from "@codemirror/lang-yaml";
+import {
+  bracketMatching,
+  foldGutter,
+  foldKeymap,
+  HighlightStyle,
+  indentOnInput,
+  syntaxHighlighting,
+  syntaxTree,
+} from "@codemirror/language";
+import { type Diagnostic, linter, lintGutter, lintKeymap } from "@codemirror/lint";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { handlerCompletions } from "./completions.ts";
+
+export type EditorLanguage = "javascript" | "typescript" | "python" | "json" | "yaml" | "text";
+
+/** Something wrong at a line (from 1). */
+export interface LineProblem {
+  line: number;
+  message: string;
+}
+
+export interface EditorOptions {
+  text: string;
+  language: EditorLanguage;
+  /** For those who cannot see it. */
+  label: string;
+  readOnly: boolean;
+  onChange(text: string): void;
+  /** Problems that the language's own syntax does not show. */
+  problems?: (this: void, text: string) => LineProblem[];
+}
+
+export interface Editor {
+  setText(text: string): void;
+  setLanguage(language: EditorLanguage): void;
+  focusLine(line: number): void;
+  destroy(): void;
+}
+
+export function createEditor(parent: HTMLElement, options: EditorOptions): Editor {
+  const language = new Compartment();
+  // Below a shadow root its rules are style sheets made by script; in a document they would be inline, which the page's
+  // policy refuses.
+  const root = parent.shadowRoot ?? parent.attachShadow({ mode: "open" });
+  const view = new EditorView({
+    parent: root,
+    root,
+    state: EditorState.create({
+      doc: options.text,
+      extensions: [
+        lineNumbers(),
+        foldGutter(),
+        highlightSpecialChars(),
+        history(),
+        drawSelection(),
+        EditorState.tabSize.of(2),
+        indentOnInput(),
+        bracketMatching(),
+        closeBrackets(),
+        autocompletion(),
+        highlightActiveLine(),
+        highlightActiveLineGutter(),
+        highlightSelectionMatches(),
+        search({ top: true }),
+        lintGutter(),
+        linter((view) => problemsOf(view, options.problems), { delay: 300 }),
+        syntaxHighlighting(colours),
+        theme,
+        EditorView.lineWrapping,
+        EditorView.contentAttributes.of({ "aria-label": options.label }),
+        EditorState.readOnly.of(options.readOnly),
+        EditorView.editable.of(!options.readOnly),
+        // Escape, then Tab, leaves the editor for those who have no mouse.
+        keymap.of([
+          ...closeBracketsKeymap,
+          ...defaultKeymap,
+          ...searchKeymap,
+          ...historyKeymap,
+          ...foldKeymap,
+          ...completionKeymap,
+          ...lintKeymap,
+          indentWithTab,
+        ]),
+        language.of(languageOf(options.language)),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) options.onChange(update.state.doc.toString());
+        }),
+      ],
+    }),
+  });
+  return {
+    setText(text) {
+      const { doc } = view.state;
+      if (doc.toString() !== text)
+        view.dispatch({ changes: { from: 0, to: doc.length, insert: text } });
+    },
+    setLanguage: (next) => view.dispatch({ effects: language.reconfigure(languageOf(next)) }),
+    focusLine(line) {
+      const { doc } = view.state;
+      const { from } = doc.line(Math.min(Math.max(line, 1), doc.lines));
+      view.dispatch({
+        selection: { anchor: from },
+        effects: EditorView.scrollIntoView(from, { y: "center" }),
+      });
+      view.focus();
+    },
+    destroy: () => view.destroy(),
+  };
+}
+
+function languageOf(language: EditorLanguage): Extension {
+  switch (language) {
+    case "javascript":
+      return [javascript(), handlerCompletions("nodejs")];
+    case "typescript":
+      return [javascript({ typescript: true }), handlerCompletions("nodejs")];
+    case "python":
+      return [python(), handlerCompletions("python")];
+    case "json":
+      return json();
+    case "yaml":
+      return yaml();
+    case "text":
+      return [];
+  }
+}
+
+const maxProblems = 50;
+
+/** Where the parser could not go on, and what the caller adds. */
+function problemsOf(view: EditorView, more?: (text: string) => LineProblem[]): Diagnostic[] {
+  const { state } = view;
+  const found: Diagnostic[] = [];
+  syntaxTree(state).iterate({
+    enter: ({ type, from, to }) => {
+      if (!type.isError || found.length >= maxProblems) return;
+      const end = Math.min(Math.max(to, from + 1), state.doc.length);
+      found.push({
+        from: Math.min(from, end),
+        to: end,
+        severity: "error",
+        message: "syntax error",
+      });
+    },
+  });
+  for (const { line, message } of more?.(state.doc.toString()) ?? []) {
+    const { from, to } = state.doc.line(Math.min(Math.max(line, 1), state.doc.lines));
+    found.push({ from, to, severity: "error", message });
+  }
+  return found;
+}
+
+const colours = HighlightStyle.define([
+  {
+    tag: [tags.keyword, tags.operatorKeyword, tags.modifier, tags.self],
+    color: "var(--code-keyword)",
+  },
+  { tag: [tags.string, tags.special(tags.string), tags.regexp], color: "var(--code-string)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.atom], color: "var(--code-number)" },
+  { tag: tags.comment, color: "var(--code-comment)", fontStyle: "italic" },
+  {
+    tag: [tags.function(tags.variableName), tags.propertyName, tags.typeName, tags.className],
+    color: "var(--code-name)",
+  },
+  { tag: tags.invalid, color: "var(--code-invalid)" },
+]);
+
+const theme = EditorView.theme({
+  "&": {
+    color: "var(--text)",
+    backgroundColor: "var(--surface)",
+    fontSize: "13px",
+    maxHeight: "62vh",
+    minHeight: "var(--editor-min)",
+  },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", overflow: "auto" },
+  ".cm-content": { caretColor: "var(--text)", padding: "8px 0" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  ".cm-gutters": { backgroundColor: "var(--surface)", color: "var(--muted)", border: "none" },
+  ".cm-activeLine, .cm-activeLineGutter": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 6%, transparent)",
+  },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground":
+    {
+      backgroundColor: "color-mix(in srgb, var(--accent) 24%, transparent)",
+    },
+  ".cm-selectionMatch": { backgroundColor: "color-mix(in srgb, var(--warn) 22%, transparent)" },
+  ".cm-matchingBracket": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 24%, transparent) !important",
+  },
+  ".cm-tooltip": {
+    backgroundColor: "var(--raised)",
+    border: "1px solid var(--line)",
+    color: "var(--text)",
+  },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": {
+    backgroundColor: "var(--accent)",
+    color: "var(--accent-text)",
+  },
+  ".cm-panels": { backgroundColor: "var(--raised)", color: "var(--text)" },
+  ".cm-foldPlaceholder": {
+    backgroundColor: "var(--idle-soft)",
+    border: "none",
+    color: "var(--muted)",
+  },
+});

@@ -1,0 +1,128 @@
+/** Requests to Functions from the console, and what came of them. */
+import { asUser } from "../api/client.ts";
+
+export interface CallRequest {
+  method: string;
+  path: string;
+  /** One `Name: value` a line. */
+  headers: string;
+  body: string;
+}
+
+export interface CallAnswer {
+  status: number;
+  headers: [name: string, value: string][];
+  firstByteMs: number;
+  totalMs?: number;
+  /** Milliseconds that the request waited for a Pod to start. */
+  coldStartMs?: number;
+  /** What of the body has arrived, at most `maxShownBytes`. */
+  text: string;
+  bytes: number;
+}
+
+/** More of a body is counted and not shown. */
+const maxShownBytes = 1024 ** 2;
+/** Often enough to see that something streams. */
+const reportMs = 50;
+
+/** Sends a request to a Function; `onProgress` gets the answer as it arrives. Rejects with a message for the user. */
+export async function callFunction(
+  target: { namespace: string; name: string },
+  { method, path, headers, body }: CallRequest,
+  onProgress: (answer: CallAnswer) => void,
+  signal: AbortSignal,
+): Promise<CallAnswer> {
+  const begin = performance.now();
+  const head = { ...target, method, path, headers: headersOf(headers) };
+  const hasBody = method !== "GET" && method !== "HEAD" && body !== "";
+  const response = await asUser("/call", {
+    method: "POST",
+    body: `${JSON.stringify(head)}\n${hasBody ? body : ""}`,
+    signal,
+  });
+  if (!response.ok || !response.body) {
+    const { message } = (await response.json().catch(() => ({}))) as { message?: string };
+    throw new Error(message ?? `the dashboard responded with ${response.status}`);
+  }
+  const decoder = new TextDecoder();
+  const reader = response.body.getReader();
+  let answer: CallAnswer | undefined;
+  let pending = "";
+  let reported = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    const text = decoder.decode(value, { stream: true });
+    if (answer) add(answer, text, value.length);
+    else {
+      pending += text;
+      const end = pending.indexOf("\n");
+      if (end < 0) continue;
+      answer = answerOf(pending.slice(0, end));
+      add(answer, pending.slice(end + 1), pending.length - end - 1);
+    }
+    if (performance.now() - reported < reportMs) continue;
+    reported = performance.now();
+    onProgress({ ...answer });
+  }
+  if (!answer) throw new Error("the response ended before it began");
+  return { ...answer, totalMs: performance.now() - begin };
+}
+
+function add(answer: CallAnswer, text: string, bytes: number): void {
+  answer.bytes += bytes;
+  if (answer.text.length < maxShownBytes) answer.text += text;
+}
+
+function answerOf(line: string): CallAnswer {
+  const head = JSON.parse(line) as Pick<CallAnswer, "status" | "headers" | "firstByteMs">;
+  const timing = head.headers.find(([name]) => name.toLowerCase() === "server-timing")?.[1] ?? "";
+  const coldStart = /\bcoldstart;dur=([\d.]+)/.exec(timing)?.[1];
+  return {
+    ...head,
+    text: "",
+    bytes: 0,
+    ...(coldStart !== undefined && { coldStartMs: Number(coldStart) }),
+  };
+}
+
+export function headersOf(text: string): [string, string][] {
+  return text.split("\n").flatMap((line): [string, string][] => {
+    const colon = line.indexOf(":");
+    if (colon < 1) return [];
+    return [[line.slice(0, colon).trim(), line.slice(colon + 1).trim()]];
+  });
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** The same request for a terminal or a program. */
+export const asCommand = {
+  curl: (url: string, { method, path, headers, body }: CallRequest): string =>
+    [
+      "curl -i",
+      ...(method === "GET" ? [] : [`-X ${method}`]),
+      ...headersOf(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+      ...(body && method !== "GET" ? [`--data-binary ${quoted(body)}`] : []),
+      quoted(new URL(path, url).href),
+    ].join(" "),
+  fetch: (url: string, { method, path, headers, body }: CallRequest): string =>
+    `await fetch(${JSON.stringify(new URL(path, url).href)}, ${JSON.stringify(
+      {
+        method,
+        headers: Object.fromEntries(headersOf(headers)),
+        ...(body && method !== "GET" && { body }),
+      },
+      null,
+      2,
+    )});`,
+  kubectl: (
+    { namespace, name }: { namespace: string; name: string },
+    { method, path, headers, body }: CallRequest,
+  ): string =>
+    [
+      `kubectl port-forward -n ${namespace} service/${name} 3000:80 &`,
+      asCommand.curl("http://localhost:3000/", { method, path, headers, body }),
+    ].join("\n"),
+};

@@ -1,0 +1,103 @@
+/**
+ * What has been typed and not applied. It is in this tab's session storage, so that neither a reload nor a connection or login
+ * that ends takes it away.
+ */
+import { type Signal, signal } from "@preact/signals";
+import { type Function, functions } from "@spry/function/browser";
+import { isConflict, mergePatchBetween } from "@spry/kube/browser";
+import { client } from "../api/client.ts";
+import { type Clash, type Desired, desiredOf, isChanged, mergeChanges } from "./changes.ts";
+
+export interface Draft {
+  /** As the Function was when the user began. */
+  base: Desired;
+  /** Its generation then. */
+  generation: number;
+  edited: Desired;
+  /** The YAML as typed, while it cannot be read. */
+  yaml?: string;
+}
+
+const drafts = new Map<string, Signal<Draft | undefined>>();
+const storageKey = (key: string): string => `spry.draft.${key}`;
+
+/** By `namespace/name`. */
+export function draftOf(key: string): Signal<Draft | undefined> {
+  let draft = drafts.get(key);
+  if (!draft) {
+    draft = signal(stored(key));
+    drafts.set(key, draft);
+  }
+  return draft;
+}
+
+/** Records an edit; without a difference to the base there is no draft. */
+export function edit(fn: Function, change: (edited: Desired) => Desired, yaml?: string): void {
+  const key = `${fn.metadata.namespace}/${fn.metadata.name}`;
+  const draft = draftOf(key);
+  const base = draft.value?.base ?? desiredOf(fn);
+  const generation = draft.value?.generation ?? fn.metadata.generation ?? 0;
+  const edited = change(draft.value?.edited ?? base);
+  if (yaml === undefined && !isChanged(base, edited)) return discard(key);
+  draft.value = { base, generation, edited, ...(yaml !== undefined && { yaml }) };
+  sessionStorage.setItem(storageKey(key), JSON.stringify(draft.value));
+}
+
+export function discard(key: string): void {
+  draftOf(key).value = undefined;
+  sessionStorage.removeItem(storageKey(key));
+}
+
+/** Begins the same edit again from what the Function is now. */
+export function rebase(fn: Function, edited: Desired): void {
+  discard(`${fn.metadata.namespace}/${fn.metadata.name}`);
+  edit(fn, () => edited);
+}
+
+function stored(key: string): Draft | undefined {
+  try {
+    return (
+      (JSON.parse(sessionStorage.getItem(storageKey(key)) ?? "null") as Draft | null) ?? undefined
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fields that another user has changed, too, since the edit began. */
+export interface Clashing {
+  clashes: Clash[];
+  theirs: Function;
+}
+
+export type Saved = { fn: Function } | Clashing;
+
+/** The status of a Function is written all the time, which makes a conditional write fail. */
+const maxAttempts = 10;
+
+/**
+ * Writes what the user has changed, and nothing else: others' changes of other fields stay. Where both have changed the same
+ * field, nothing is written. `dryRun`: the API server checks it only.
+ */
+export async function save(
+  target: { namespace: string; name: string },
+  { base, edited }: Pick<Draft, "base" | "edited">,
+  { dryRun = false } = {},
+): Promise<Saved> {
+  for (let attempt = 1; ; attempt++) {
+    const current = await client.get(functions, target);
+    const theirs = desiredOf(current);
+    const { merged, clashes } = mergeChanges(base, edited, theirs);
+    if (clashes.length > 0) return { clashes, theirs: current };
+    const { spec, metadata } = mergePatchBetween(theirs, merged) as Partial<Desired>;
+    const patch = {
+      ...(spec !== undefined && { spec }),
+      metadata: { ...metadata, resourceVersion: current.metadata.resourceVersion },
+    };
+    try {
+      return { fn: await client.patch(functions, target, patch, { dryRun }) };
+    } catch (error) {
+      if (!isConflict(error) || attempt >= maxAttempts) throw error;
+    }
+  }
+}

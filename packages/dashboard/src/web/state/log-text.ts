@@ -1,0 +1,25 @@
+/** What Functions write, made fit to be shown. */
+/* oxlint-disable no-control-regex -- control characters are what is taken out */
+
+const sequences =
+  /\u001b(?:\[[\d;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
+/** The last ones turn the direction of text. */
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Without the sequences by which programs colour terminals, and without other control characters. */
+export function printable(text: string): string {
+  return text.replaceAll(sequences, "").replaceAll(controls, "");
+}
+
+export type LogLevel = "error" | "warn" | "info";
+
+/** By the field of a structured line, else by the word that loggers begin with. */
+export function levelOf(text: string): LogLevel {
+  const named =
+    /"(?:level|severity|levelname)"\s*:\s*"?(\w+)/i.exec(text)?.[1] ??
+    /^\W*(?:\S+\s){0,3}?\[?(error|fatal|critical|warn|warning)\b/i.exec(text)?.[1] ??
+    /\b(\w*Error|Traceback)\b/.exec(text)?.[1] ??
+    "";
+  if (/error|fatal|critical|traceback|^[56]0$/i.test(named)) return "error";
+  return /^warn|^40$/i.test(named) ? "warn" : "info";
+}

@@ -1,0 +1,67 @@
+/** What the user may do, as the API server says: what they may not is not offered. It decides again when it is tried. */
+import { type Signal, signal } from "@preact/signals";
+import { client } from "../api/client.ts";
+
+interface Rule {
+  verbs: string[];
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+}
+
+/** Of one namespace; undefined until they are known. */
+const known = new Map<string, Signal<Rule[] | undefined>>();
+
+/**
+ * Whether the user may do something in a namespace. Until that is known, and where the API server does not say, they may:
+ * it refuses what is not allowed.
+ */
+export function may(
+  namespace: string,
+  verb: string,
+  resource: string,
+  group = "serverless.kyma-project.io",
+): boolean {
+  const rules = rulesOf(namespace).value;
+  if (!rules) return true;
+  const has = (list: string[] | undefined, value: string) =>
+    list?.includes(value) === true || list?.includes("*") === true;
+  return rules.some(
+    ({ verbs, apiGroups, resources, resourceNames = [] }) =>
+      has(verbs, verb) &&
+      has(apiGroups, group) &&
+      has(resources, resource) &&
+      resourceNames.length === 0,
+  );
+}
+
+function rulesOf(namespace: string): Signal<Rule[] | undefined> {
+  let rules = known.get(namespace);
+  if (!rules) {
+    rules = signal(undefined);
+    known.set(namespace, rules);
+    void load(namespace, rules);
+  }
+  return rules;
+}
+
+async function load(namespace: string, rules: Signal<Rule[] | undefined>): Promise<void> {
+  const review = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SelfSubjectRulesReview",
+    spec: { namespace },
+  };
+  try {
+    const response = await client.raw(
+      "POST",
+      "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+      { body: review },
+    );
+    const { status } = (await response.json()) as {
+      status?: { resourceRules?: Rule[]; incomplete?: boolean };
+    };
+    if (status?.resourceRules && !status.incomplete) rules.value = status.resourceRules;
+  } catch {
+    // Without an answer everything is offered.
+  }
+}

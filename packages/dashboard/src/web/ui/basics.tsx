@@ -1,0 +1,184 @@
+import { type ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { type Tone } from "../state/function-state.ts";
+import { Icon } from "./icon.tsx";
+
+export function State({
+  tone,
+  children,
+  pill,
+}: {
+  tone: Tone;
+  children: ComponentChildren;
+  pill?: boolean;
+}) {
+  return (
+    <span class={`state tone-${tone}${pill ? " pill" : ""}`}>
+      <span class="dot" />
+      {children}
+    </span>
+  );
+}
+
+/** What is wrong, why, and how to fix it. */
+export function Problem({
+  tone = "bad",
+  title,
+  text,
+  children,
+}: {
+  tone?: Tone;
+  title: string;
+  text?: string | undefined;
+  children?: ComponentChildren;
+}) {
+  return (
+    <section class={`problem tone-${tone}`} role={tone === "bad" ? "alert" : undefined}>
+      <h2>{title}</h2>
+      {text && <pre tabIndex={0}>{text}</pre>}
+      {children}
+    </section>
+  );
+}
+
+export function Empty({
+  title,
+  children,
+  actions,
+}: {
+  title: string;
+  children?: ComponentChildren;
+  actions?: ComponentChildren;
+}) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      <div class="muted">{children}</div>
+      {actions && <div class="actions">{actions}</div>}
+    </div>
+  );
+}
+
+/** A control with its label, and what is wrong with its value. `children` gets the ids that tie them together. */
+export function Field({
+  label,
+  hint,
+  error,
+  children,
+}: {
+  label: string;
+  hint?: ComponentChildren;
+  error?: string | undefined;
+  children: (ids: {
+    id: string;
+    "aria-describedby"?: string;
+    "aria-invalid"?: boolean;
+  }) => ComponentChildren;
+}) {
+  const id = useId();
+  const note = error ?? hint;
+  return (
+    <div class="field">
+      <label class="label" for={id}>
+        {label}
+      </label>
+      {children({
+        id,
+        ...(note !== undefined && { "aria-describedby": `${id}-note` }),
+        ...(error !== undefined && { "aria-invalid": true }),
+      })}
+      {note !== undefined && (
+        <span id={`${id}-note`} class={error === undefined ? "hint" : "error"}>
+          {note}
+        </span>
+      )}
+    </div>
+  );
+}
+
+const copiedMs = 1_500;
+
+export function CopyButton({ text, label }: { text: string; label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), copiedMs);
+  };
+  return (
+    <button
+      type="button"
+      class="plain small"
+      aria-label={label}
+      title={label}
+      onClick={() => void copy()}
+    >
+      <Icon name={isCopied ? "check" : "copy"} />
+    </button>
+  );
+}
+
+/** A modal dialogue; Escape and the outside close it, and nothing that was typed elsewhere is touched. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+  actions,
+  kind = "",
+}: {
+  title: string;
+  onClose: () => void;
+  children?: ComponentChildren;
+  actions?: ComponentChildren;
+  kind?: "" | "wide" | "palette";
+}) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    ref.current?.showModal();
+    return () => (before as HTMLElement | null)?.focus?.();
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      class={kind}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(event) => {
+        if (event.target === ref.current) onClose();
+      }}
+    >
+      <div class={kind === "palette" ? "sr" : "head"}>
+        <h2 id={id}>{title}</h2>
+      </div>
+      {kind === "palette" ? children : <div class="body stack">{children}</div>}
+      {actions && <div class="actions">{actions}</div>}
+    </dialog>
+  );
+}
+
+const units: [name: string, seconds: number][] = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["m", 60],
+];
+
+/** How long ago, in the largest unit that says enough: `42s`, `5m`, `3h`, `12d`. */
+export function ageOf(time: string | undefined, now = Date.now()): string {
+  if (!time) return "";
+  const seconds = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
+  const [name, size] = units.find(([, size]) => seconds >= 2 * size) ?? ["s", 1];
+  return `${Math.floor(seconds / size)}${name}`;
+}
+
+export function Age({ time }: { time: string | undefined }) {
+  return (
+    <time dateTime={time} title={time}>
+      {ageOf(time)}
+    </time>
+  );
+}

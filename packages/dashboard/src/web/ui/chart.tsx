@@ -1,0 +1,69 @@
+import { useEffect, useRef } from "preact/hooks";
+import type uPlot from "uplot";
+import { theme } from "./theme.ts";
+
+export interface ChartLine {
+  label: string;
+  /** A colour of the theme: `good`, `bad`, … */
+  color: string;
+  values: (number | null)[];
+}
+
+/** Lines over time. Its numbers are said in text next to it: the drawing itself is not for screen readers. */
+export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] }) {
+  const ref = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const data = [times, ...lines.map(({ values }) => values)] as uPlot.AlignedData;
+  const latest = useRef(data);
+  latest.current = data;
+  const dark = theme.value;
+  useEffect(() => {
+    let isGone = false;
+    const element = ref.current;
+    const observer = new ResizeObserver(() => {
+      if (element && plot.current)
+        plot.current.setSize({ width: element.clientWidth, height: element.clientHeight });
+    });
+    const show = async () => {
+      const { default: UPlot } = await import("uplot");
+      if (isGone || !element) return;
+      const style = getComputedStyle(document.documentElement);
+      const color = (name: string) => style.getPropertyValue(`--${name}`).trim();
+      const axis: uPlot.Axis = {
+        stroke: color("muted"),
+        grid: { stroke: color("line"), width: 1 },
+        ticks: { show: false },
+        font: "11px ui-sans-serif, system-ui, sans-serif",
+      };
+      const options: uPlot.Options = {
+        width: element.clientWidth,
+        height: element.clientHeight,
+        legend: { show: false },
+        cursor: { show: true, drag: { x: false, y: false } },
+        scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.15 : 1] } },
+        axes: [axis, { ...axis, size: 46 }],
+        series: [
+          {},
+          ...lines.map(({ label, color: name }) => ({
+            label,
+            stroke: color(name),
+            width: 1.6,
+            points: { show: false },
+            spanGaps: false,
+          })),
+        ],
+      };
+      plot.current = new UPlot(options, latest.current, element);
+      observer.observe(element);
+    };
+    void show();
+    return () => {
+      isGone = true;
+      observer.disconnect();
+      plot.current?.destroy();
+      plot.current = undefined;
+    };
+  }, [dark]);
+  useEffect(() => plot.current?.setData(data), [times.length, times.at(-1)]);
+  return <div class="plot" ref={ref} aria-hidden="true" />;
+}

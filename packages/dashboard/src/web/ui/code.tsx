@@ -1,0 +1,76 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Editor, type EditorLanguage, type EditorOptions } from "../editor/code-editor.ts";
+
+/** An editor for code. Until its code has been loaded, a plain field with the same text. */
+export function Code({
+  text,
+  language,
+  label,
+  readOnly = false,
+  onChange = () => {},
+  problems,
+  tall = false,
+  onEditor,
+}: {
+  text: string;
+  language: EditorLanguage;
+  label: string;
+  readOnly?: boolean;
+  onChange?: (text: string) => void;
+  problems?: EditorOptions["problems"];
+  tall?: boolean;
+  onEditor?: (editor: Editor) => void;
+}) {
+  const ref = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor | undefined>(undefined);
+  const latest = useRef({ text, onChange, problems });
+  latest.current = { text, onChange, problems };
+  const [isLoaded, setLoaded] = useState(false);
+  useEffect(() => {
+    let isGone = false;
+    const show = async () => {
+      const { createEditor } = await import("../editor/code-editor.ts");
+      if (isGone || !ref.current) return;
+      setLoaded(true);
+      editor.current = createEditor(ref.current, {
+        text: latest.current.text,
+        language,
+        label,
+        readOnly,
+        onChange: (changed) => latest.current.onChange(changed),
+        problems: (current) => latest.current.problems?.(current) ?? [],
+      });
+      onEditor?.(editor.current);
+    };
+    void show();
+    return () => {
+      isGone = true;
+      editor.current?.destroy();
+      editor.current = undefined;
+    };
+  }, [readOnly]);
+  useEffect(() => editor.current?.setText(text), [text]);
+  useEffect(() => editor.current?.setLanguage(language), [language]);
+  return (
+    <div class={`editor${tall ? " tall" : ""}`}>
+      <div ref={ref} />
+      {!isLoaded && (
+        <textarea
+          aria-label={label}
+          value={text}
+          readOnly={readOnly}
+          rows={Math.min(Math.max(text.split("\n").length, 4), 24)}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )}
+    </div>
+  );
+}
+
+/** TypeScript where the code looks like it: types are stripped by the runtime, so both are written inline. */
+export function languageOf(runtime: string, source: string): EditorLanguage {
+  if (runtime.startsWith("python")) return "python";
+  const isTyped =
+    /^\s*(?:interface|type)\s+\w+|\)\s*:\s*\w|\w\s*:\s*(?:string|number|boolean|unknown|any|Request)\b|\bas const\b/m;
+  return isTyped.test(source) ? "typescript" : "javascript";
+}

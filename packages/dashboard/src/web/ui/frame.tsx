@@ -1,0 +1,89 @@
+import { type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { connectionState } from "../api/tab-connection.ts";
+import { paths, segments } from "../router.ts";
+import { logOut } from "../session/login.ts";
+import { info } from "../state/info.ts";
+import { Icon } from "./icon.tsx";
+import { openPalette } from "./palette.tsx";
+import { sections } from "./sections.ts";
+import { theme, toggleTheme } from "./theme.ts";
+
+/** What surrounds every view: where one can go, where one is, and whether what is shown is current. */
+export function Frame({
+  title,
+  crumbs,
+  actions,
+  isFixed = false,
+  children,
+}: {
+  /** Of the view, for the browser's tab. */
+  title: string;
+  crumbs?: ComponentChildren;
+  actions?: ComponentChildren;
+  /** The view scrolls by itself. */
+  isFixed?: boolean;
+  children: ComponentChildren;
+}) {
+  useEffect(() => {
+    document.title = `${title} · Spry`;
+  }, [title]);
+  const [first = "functions"] = segments.value;
+  const dark = theme.value === "dark";
+  return (
+    <div class="app">
+      <header class="sidebar">
+        <a class="brand" href={paths.functions()}>
+          <img src="/assets/icon.svg" alt="" />
+          Spry
+        </a>
+        <nav aria-label="Sections">
+          {sections.map(({ path, title, icon }) => (
+            <a key={path} href={path} aria-current={`/${first}` === path ? "page" : undefined}>
+              <Icon name={icon} />
+              {title}
+            </a>
+          ))}
+        </nav>
+        <div class="foot">Spry {info.value?.version}</div>
+      </header>
+      <div class="page">
+        <div class="topbar">
+          <div class="crumbs grow">{crumbs ?? <h1 class="clip">{title}</h1>}</div>
+          {actions}
+          <button
+            type="button"
+            class="plain"
+            aria-label="Commands (Ctrl K)"
+            title="Commands (Ctrl K)"
+            onClick={openPalette}
+          >
+            <Icon name="search" />
+            <kbd class="not-phone">Ctrl K</kbd>
+          </button>
+          <button
+            type="button"
+            class="plain"
+            aria-label={dark ? "Light theme" : "Dark theme"}
+            title={dark ? "Light theme" : "Dark theme"}
+            onClick={toggleTheme}
+          >
+            <Icon name={dark ? "sun" : "moon"} />
+          </button>
+          <button type="button" class="plain" aria-label="Log out" title="Log out" onClick={logOut}>
+            <Icon name="out" />
+          </button>
+        </div>
+        {connectionState.value === "lost" && (
+          <div class="banner" role="status">
+            <Icon name="alert" />
+            The connection was lost: what is shown may be out of date. Connecting again …
+          </div>
+        )}
+        <main class={isFixed ? "fixed" : ""} tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+    </div>
+  );
+}

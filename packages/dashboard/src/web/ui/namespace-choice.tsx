@@ -1,0 +1,53 @@
+import { useState } from "preact/hooks";
+import { resources } from "@spry/kube/browser";
+import { useLive } from "../api/live.ts";
+
+const otherValue = "\u0000other";
+
+/** Namespaces to choose from; those who may not list them type the name of theirs. */
+export function NamespaceChoice({
+  value,
+  hasAll = false,
+  onChange,
+  id,
+}: {
+  value: string | undefined;
+  /** Whether all together can be chosen: `undefined`. */
+  hasAll?: boolean;
+  onChange: (namespace: string | undefined) => void;
+  id?: string;
+}) {
+  const { items, isReady, problem } = useLive(resources.namespaces);
+  const [isTyping, setTyping] = useState(false);
+  const label = id === undefined ? { "aria-label": "Namespace" } : { id };
+  if (isTyping || (problem.value && !isReady.value)) {
+    return (
+      <input
+        {...label}
+        placeholder="Namespace"
+        value={value ?? ""}
+        onChange={({ currentTarget }) => onChange(currentTarget.value.trim() || undefined)}
+      />
+    );
+  }
+  const names = items.value.map(({ metadata }) => metadata.name ?? "");
+  if (value !== undefined && !names.includes(value)) names.push(value);
+  return (
+    <select
+      {...label}
+      value={value ?? ""}
+      onChange={({ currentTarget }) => {
+        if (currentTarget.value === otherValue) setTyping(true);
+        else onChange(currentTarget.value || undefined);
+      }}
+    >
+      {hasAll && <option value="">All namespaces</option>}
+      {names.sort().map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+      <option value={otherValue}>Another …</option>
+    </select>
+  );
+}

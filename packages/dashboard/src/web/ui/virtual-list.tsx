@@ -1,0 +1,72 @@
+import { type ComponentChildren } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+const overscan = 8;
+
+/** A list of any length, of which the rows in view are in the document. Rows have one height. */
+export function VirtualList<T>({
+  label,
+  items,
+  rowHeight,
+  head,
+  row,
+}: {
+  label: string;
+  items: readonly T[];
+  rowHeight: number;
+  head?: ComponentChildren;
+  row: (
+    item: T,
+    place: { style: { top: string; height: string }; index: number },
+  ) => ComponentChildren;
+}) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 800 });
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return undefined;
+    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    element.addEventListener("scroll", measure, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", measure);
+    };
+  }, []);
+  const first = Math.max(0, Math.floor(view.top / rowHeight) - overscan);
+  const last = Math.ceil((view.top + view.height) / rowHeight) + overscan;
+  return (
+    <div
+      class="vlist"
+      ref={ref}
+      role="region"
+      aria-label={label}
+      tabIndex={-1}
+      onKeyDown={moveFocus}
+    >
+      {head}
+      <div class="vspace" style={{ height: `${items.length * rowHeight}px` }}>
+        {items.slice(first, last).map((item, offset) => {
+          const index = first + offset;
+          return row(item, {
+            index,
+            style: { top: `${index * rowHeight}px`, height: `${rowHeight}px` },
+          });
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** Up and down, from row to row. */
+function moveFocus(event: KeyboardEvent): void {
+  const by = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" } as const;
+  const direction = by[event.key as keyof typeof by] as (typeof by)[keyof typeof by] | undefined;
+  const row = (event.target as Element).closest(".vrow");
+  const next = direction && row?.[direction];
+  if (!(next instanceof HTMLElement)) return;
+  event.preventDefault();
+  next.focus();
+}

@@ -1,0 +1,96 @@
+import { type GitRepositorySource } from "@spry/function/browser";
+import { Field } from "../../ui/basics.tsx";
+import { type FormProps, problemAt } from "./form.ts";
+
+const authKinds = {
+  none: "none",
+  basic: "user and password or token",
+  key: "SSH key",
+} as const;
+
+export const emptyRepository: GitRepositorySource = { url: "", reference: "main", baseDir: "" };
+
+/** Where the source is, and how to log in there. */
+export function GitFields({ spec, onChange, problems, readOnly }: FormProps) {
+  const git = spec.source.gitRepository ?? emptyRepository;
+  const set = (part: Partial<GitRepositorySource>) =>
+    onChange({ ...spec, source: { gitRepository: { ...git, ...part } } });
+  const setAuth = (type: string) => {
+    const { auth, ...rest } = git;
+    const source =
+      type === "none"
+        ? rest
+        : { ...rest, auth: { type: type as "basic" | "key", secretName: auth?.secretName ?? "" } };
+    onChange({ ...spec, source: { gitRepository: source } });
+  };
+  const error = (field: string) => problemAt(problems, `spec.source.gitRepository.${field}`);
+  return (
+    <fieldset class="stack" disabled={readOnly}>
+      <legend>Git repository</legend>
+      <Field label="URL" hint="https:// or ssh" error={error("url")}>
+        {(ids) => (
+          <input
+            {...ids}
+            class="mono"
+            placeholder="https://github.com/you/functions.git"
+            value={git.url}
+            onInput={({ currentTarget }) => set({ url: currentTarget.value })}
+          />
+        )}
+      </Field>
+      <div class="two">
+        <Field label="Branch, tag or commit" error={error("reference")}>
+          {(ids) => (
+            <input
+              {...ids}
+              class="mono"
+              value={git.reference}
+              onInput={({ currentTarget }) => set({ reference: currentTarget.value })}
+            />
+          )}
+        </Field>
+        <Field label="Directory" hint="empty or /: the repository’s root" error={error("baseDir")}>
+          {(ids) => (
+            <input
+              {...ids}
+              class="mono"
+              value={git.baseDir}
+              onInput={({ currentTarget }) => set({ baseDir: currentTarget.value })}
+            />
+          )}
+        </Field>
+      </div>
+      <div class="two">
+        <Field label="Login">
+          {(ids) => (
+            <select
+              {...ids}
+              value={git.auth?.type ?? "none"}
+              onChange={({ currentTarget }) => setAuth(currentTarget.value)}
+            >
+              {Object.entries(authKinds).map(([value, text]) => (
+                <option key={value} value={value}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {git.auth && (
+          <Field label="Secret" hint="username and password, or key" error={error("auth")}>
+            {(ids) => (
+              <input
+                {...ids}
+                class="mono"
+                value={git.auth?.secretName ?? ""}
+                onInput={({ currentTarget }) =>
+                  git.auth && set({ auth: { ...git.auth, secretName: currentTarget.value } })
+                }
+              />
+            )}
+          </Field>
+        )}
+      </div>
+    </fieldset>
+  );
+}

@@ -1,0 +1,94 @@
+import { useState } from "preact/hooks";
+import {
+  type ApiRule,
+  apiRules,
+  type Function,
+  functionRevisions,
+  functions,
+  labels,
+  revisionsOf,
+} from "@spry/function/browser";
+import { messageOf } from "@spry/kube/browser";
+import { client } from "../../api/client.ts";
+import { useLive } from "../../api/live.ts";
+import { navigate, paths } from "../../router.ts";
+import { desiredOf } from "../../state/changes.ts";
+import { Dialog, Problem } from "../../ui/basics.tsx";
+import { toast } from "../../ui/toasts.tsx";
+import { type TabProps } from "./tab-props.ts";
+
+/** Says what is deleted with a Function, and what stays; and it can be undone for a while. */
+export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => void }) {
+  const { namespace = "", name = "" } = fn.metadata;
+  const [failure, setFailure] = useState("");
+  const revisions = useLive(functionRevisions, {
+    namespace,
+    labelSelector: `${labels.functionName}=${name}`,
+  });
+  const rules = useLive<ApiRule>(apiRules, { namespace });
+  const count = revisionsOf(fn, revisions.items.value).length;
+  const exposing = rules.items.value.filter(({ spec }) => refersTo(spec, name));
+  const remove = async () => {
+    try {
+      await client.delete(functions, { namespace, name }, { propagationPolicy: "Foreground" });
+      navigate(paths.functions());
+      toast("idle", `Function ${name} is deleted.`, { label: "Undo", run: () => void restore(fn) });
+    } catch (error) {
+      setFailure(messageOf(error));
+    }
+  };
+  return (
+    <Dialog
+      title={`Delete Function ${name}?`}
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="button" class="danger" onClick={() => void remove()}>
+            Delete
+          </button>
+        </>
+      }
+    >
+      <p>What goes with it:</p>
+      <ul class="stack tight">
+        <li>
+          {pods.length === 1 ? "its Pod" : `its ${pods.length} Pods`}: requests are no longer
+          answered
+        </li>
+        <li>its Deployment, Service and autoscaler, and its builds with their logs</li>
+        <li>its history of {count === 1 ? "1 version" : `${count} versions`}, and their images</li>
+      </ul>
+      {exposing.length > 0 && (
+        <p>
+          {exposing.map(({ metadata }) => `APIRule ${metadata.name}`).join(", ")} refers to it and
+          stays: its hosts will respond with 503.
+        </p>
+      )}
+      <p class="muted">Secrets and ConfigMaps that it uses stay as they are.</p>
+      {failure && <Problem title="It was not deleted" text={failure} />}
+    </Dialog>
+  );
+}
+
+function refersTo(spec: unknown, name: string): boolean {
+  return JSON.stringify(spec ?? {}).includes(`"name":${JSON.stringify(name)}`);
+}
+
+/** The same Function again, as it was; its history begins anew. */
+async function restore(fn: Function): Promise<void> {
+  const { namespace = "", name = "" } = fn.metadata;
+  const { metadata, spec } = desiredOf(fn);
+  // Of the one that is still being deleted, the name is taken for a moment.
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.create(functions, { metadata: { namespace, name, ...metadata }, spec });
+      return navigate(paths.fn(namespace, name));
+    } catch (error) {
+      if (attempt >= 20) return toast("bad", `${name} was not created again: ${messageOf(error)}`);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+}

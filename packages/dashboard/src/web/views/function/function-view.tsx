@@ -1,0 +1,160 @@
+import { type ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { type Function, functions, knativeLabels, labels } from "@spry/function/browser";
+import { type Pod, resources } from "@spry/kube/browser";
+import { useLive } from "../../api/live.ts";
+import { paths } from "../../router.ts";
+import { draftOf } from "../../state/drafts.ts";
+import { stateOf } from "../../state/function-state.ts";
+import { urlOf } from "../../state/info.ts";
+import { CopyButton, Empty, Problem, State } from "../../ui/basics.tsx";
+import { Frame } from "../../ui/frame.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Chain } from "./chain.tsx";
+import { CodeTab } from "./code-tab.tsx";
+import { ConditionProblem } from "./condition-problem.tsx";
+import { BuildsTab } from "./builds-tab.tsx";
+import { HistoryTab } from "./history-tab.tsx";
+import { LogsTab } from "./logs-tab.tsx";
+import { MetricsTab } from "./metrics-tab.tsx";
+import { SettingsTab } from "./settings-tab.tsx";
+import { YamlTab } from "./yaml-tab.tsx";
+import { EventsTab } from "./events-tab.tsx";
+import { SaveBar } from "./save-bar.tsx";
+import { type TabProps } from "./tab-props.ts";
+import { TryTab } from "./try-tab.tsx";
+
+const tabs: { id: string; title: string; view: (props: TabProps) => ComponentChildren }[] = [
+  { id: "code", title: "Code", view: CodeTab },
+  { id: "try", title: "Try it", view: TryTab },
+  { id: "logs", title: "Logs", view: LogsTab },
+  { id: "metrics", title: "Metrics", view: MetricsTab },
+  { id: "settings", title: "Settings", view: SettingsTab },
+  { id: "history", title: "History", view: HistoryTab },
+  { id: "builds", title: "Builds", view: BuildsTab },
+  { id: "events", title: "Events", view: EventsTab },
+  { id: "yaml", title: "YAML", view: YamlTab },
+];
+
+export function FunctionView({
+  namespace,
+  name,
+  tab = "code",
+}: {
+  namespace: string;
+  name: string;
+  tab: string | undefined;
+}) {
+  const { items, isReady, problem } = useLive(functions, {
+    namespace,
+    fieldSelector: `metadata.name=${name}`,
+  });
+  const pods = useLive(resources.pods, {
+    namespace,
+    labelSelector: `${labels.functionName}=${name}`,
+  });
+  const [fn] = items.value;
+  const instances = useMemo(() => pods.items.value.filter(isInstance), [pods.items.value]);
+  const crumbs = (
+    <>
+      <a href={paths.functions()} class="not-phone">
+        Functions
+      </a>
+      <span aria-hidden="true" class="not-phone">
+        /
+      </span>
+      <a href={paths.functions(namespace)} class="not-phone">
+        {namespace}
+      </a>
+      <span aria-hidden="true" class="not-phone">
+        /
+      </span>
+      <h1 class="clip">{name}</h1>
+    </>
+  );
+  const chosen = tabs.find(({ id }) => id === tab) ?? tabs[0];
+  if (!fn || !chosen) {
+    return (
+      <Frame title={name} crumbs={crumbs}>
+        {isReady.value ? (
+          <Missing namespace={namespace} name={name} />
+        ) : (
+          problem.value && <Problem title="This Function cannot be read" text={problem.value} />
+        )}
+      </Frame>
+    );
+  }
+  const Tab = chosen.view;
+  return (
+    <Frame title={name} crumbs={crumbs}>
+      <div class="stack loose">
+        <Head fn={fn} />
+        <Chain fn={fn} pods={instances} />
+        <ConditionProblem fn={fn} />
+        <nav class="tabs" aria-label="Views of the Function">
+          {tabs.map(({ id, title }) => (
+            <a
+              key={id}
+              href={paths.fn(namespace, name, id)}
+              aria-current={id === chosen.id ? "page" : undefined}
+            >
+              {title}
+            </a>
+          ))}
+        </nav>
+        <Tab fn={fn} pods={instances} />
+        {draftOf(`${namespace}/${name}`).value && <SaveBar fn={fn} />}
+      </div>
+    </Frame>
+  );
+}
+
+/** Of the Function itself, served either way; the others are builds. */
+const isInstance = ({ metadata }: Pod): boolean =>
+  metadata.labels?.[labels.resource] === "deployment" ||
+  knativeLabels.revision in (metadata.labels ?? {});
+
+function Head({ fn }: { fn: Function }) {
+  const { word, tone, note } = stateOf(fn);
+  const url = urlOf(fn);
+  return (
+    <div class="fn-head">
+      <span role="status" data-testid="state">
+        <State tone={tone} pill>
+          {word}
+        </State>
+      </span>
+      {note && <span class="muted">{note}</span>}
+      <span class="muted">{fn.status?.runtime ?? fn.spec.runtime}</span>
+      {url !== undefined && (
+        <span class="url">
+          <a href={url} target="_blank" rel="noreferrer" class="clip">
+            {url}
+          </a>
+          <CopyButton text={url} label="Copy the URL" />
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Missing({ namespace, name }: { namespace: string; name: string }) {
+  return (
+    <Empty
+      title={`Function ${name} not found in namespace ${namespace}`}
+      actions={
+        <>
+          <a class="button" href={paths.functions()}>
+            All Functions
+          </a>
+          <a class="button primary" href={paths.create(namespace)}>
+            <Icon name="plus" />
+            Create a Function
+          </a>
+        </>
+      }
+    >
+      It may have been deleted, or it has another name.
+    </Empty>
+  );
+}

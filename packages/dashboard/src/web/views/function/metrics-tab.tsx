@@ -1,0 +1,94 @@
+import { useEffect } from "preact/hooks";
+import { type Sample, samplerOf } from "../../state/samples.ts";
+import { Chart } from "../../ui/chart.tsx";
+import { type TabProps } from "./tab-props.ts";
+
+type Value = keyof Omit<Sample, "time">;
+
+interface Panel {
+  title: string;
+  lines: [value: Value, label: string, color: string][];
+  unit: string;
+  digits: number;
+}
+
+const panels: Panel[] = [
+  {
+    title: "Requests",
+    lines: [
+      ["requestsPerSecond", "all", "good"],
+      ["errorsPerSecond", "5xx", "bad"],
+    ],
+    unit: "/s",
+    digits: 1,
+  },
+  {
+    title: "Time of response",
+    lines: [
+      ["p50", "p50", "good"],
+      ["p95", "p95", "busy"],
+      ["p99", "p99", "warn"],
+    ],
+    unit: " ms",
+    digits: 0,
+  },
+  {
+    title: "Cold starts",
+    lines: [["coldStarts", "requests that waited", "busy"]],
+    unit: "",
+    digits: 0,
+  },
+  { title: "CPU", lines: [["cpu", "cores", "busy"]], unit: "", digits: 3 },
+  { title: "Memory", lines: [["memory", "all Pods", "busy"]], unit: " MiB", digits: 0 },
+  { title: "Pods", lines: [["pods", "running", "good"]], unit: "", digits: 0 },
+];
+
+/** How the Function does, drawn from what the gateway and the nodes report while this is open. */
+export function MetricsTab({ fn }: TabProps) {
+  const { namespace = "", name = "" } = fn.metadata;
+  const sampler = samplerOf({ namespace, name });
+  useEffect(() => sampler.start(), [sampler]);
+  const samples = sampler.samples.value;
+  const times = samples.map(({ time }) => time);
+  return (
+    <div class="stack">
+      <p class="muted">
+        Sampled every two seconds while this view is open. Requests are those through the gateway,
+        by its own clock.
+      </p>
+      <div class="charts">
+        {panels.map(({ title, lines, unit, digits }) => (
+          <section key={title} class="panel chart" aria-label={title}>
+            <div class="head">
+              <h2>{title}</h2>
+              <span class="row wrap">
+                {lines.map(([value, label, color]) => (
+                  <span key={value} class={`state tone-${color}`}>
+                    <span class="dot" />
+                    {label} {textOf(lastOf(samples, value), unit, digits)}
+                  </span>
+                ))}
+              </span>
+            </div>
+            <div class="body">
+              <Chart
+                times={times}
+                lines={lines.map(([value, label, color]) => ({
+                  label,
+                  color,
+                  values: samples.map((sample) => sample[value]),
+                }))}
+              />
+            </div>
+          </section>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+const lastOf = (samples: Sample[], value: Value): number | null =>
+  samples.findLast((sample) => sample[value] !== null)?.[value] ?? null;
+
+const textOf = (value: number | null, unit: string, digits: number): string =>
+  value === null ? "–" : `${value.toFixed(digits)}${unit}`;

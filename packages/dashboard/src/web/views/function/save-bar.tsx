@@ -1,0 +1,124 @@
+import { useState } from "preact/hooks";
+import { type Function, validateFunction } from "@spry/function/browser";
+import { messageOf } from "@spry/kube/browser";
+import { desiredOf, isChanged } from "../../state/changes.ts";
+import {
+  type Clashing,
+  discard,
+  type Draft,
+  draftOf,
+  edit,
+  rebase,
+  save,
+} from "../../state/drafts.ts";
+import { may } from "../../state/rights.ts";
+import { yamlOf } from "../../state/yaml.ts";
+import { Dialog, Problem } from "../../ui/basics.tsx";
+import { Diff } from "../../ui/diff.tsx";
+import { ClashDialog } from "./clash-dialog.tsx";
+import { toast } from "../../ui/toasts.tsx";
+
+/** What is typed and not applied yet, on all tabs: apply it, or go back. */
+export function SaveBar({ fn }: { fn: Function }) {
+  const { namespace = "", name = "" } = fn.metadata;
+  const key = `${namespace}/${name}`;
+  const draft = draftOf(key);
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState("");
+  const [clash, setClash] = useState<Clashing>();
+  const [isReviewing, setReviewing] = useState(false);
+  const { value } = draft;
+  if (!value || !may(namespace, "patch", "functions")) return null;
+  const problems = validateFunction({ ...fn, spec: value.edited.spec });
+  const apply = async (value: Draft) => {
+    setBusy(true);
+    setFailure("");
+    try {
+      const saved = await save({ namespace, name }, value);
+      if ("clashes" in saved) return setClash(saved);
+      setClash(undefined);
+      discard(key);
+      toast("good", `${name} is applied. The version before serves until the new one is ready.`);
+    } catch (error) {
+      setFailure(messageOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const isOutdated = isChanged(value.base, desiredOf(fn));
+  const goBack = () => {
+    const { edited } = value;
+    discard(key);
+    toast("idle", "Your changes are discarded.", {
+      label: "Undo",
+      run: () => edit(fn, () => edited),
+    });
+  };
+  return (
+    <>
+      {failure && <Problem title="The change was not applied" text={failure} />}
+      {problems.length > 0 && (
+        <Problem
+          tone="warn"
+          title="This would be refused"
+          text={problems.map(({ path, message }) => `${path}: ${message}`).join("\n")}
+        />
+      )}
+      {clash && (
+        <ClashDialog
+          draft={value}
+          clash={clash}
+          onClose={() => setClash(undefined)}
+          onChoose={(edited) => {
+            setClash(undefined);
+            rebase(clash.theirs, edited);
+            const { value: next } = draftOf(key);
+            if (next) void apply(next);
+          }}
+        />
+      )}
+      {isReviewing && (
+        <Dialog
+          kind="wide"
+          title={`What changes of ${name}`}
+          onClose={() => setReviewing(false)}
+          actions={
+            <button type="button" onClick={() => setReviewing(false)}>
+              Close
+            </button>
+          }
+        >
+          <Diff
+            label="Changes"
+            before={yamlOf({ namespace, name }, desiredOf(fn))}
+            after={yamlOf({ namespace, name }, value.edited)}
+          />
+        </Dialog>
+      )}
+      <div class="savebar">
+        <span class="grow">
+          <strong>Changes not applied.</strong>{" "}
+          <span class="muted not-phone">
+            {isOutdated
+              ? "Another user has changed this Function meanwhile; what both have changed is shown before it is applied."
+              : "They stay in this tab."}
+          </span>
+        </span>
+        <button type="button" onClick={goBack} disabled={isBusy}>
+          Discard
+        </button>
+        <button type="button" onClick={() => setReviewing(true)}>
+          Review
+        </button>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => void apply(value)}
+          disabled={isBusy || problems.length > 0 || value.yaml !== undefined}
+        >
+          Apply
+        </button>
+      </div>
+    </>
+  );
+}

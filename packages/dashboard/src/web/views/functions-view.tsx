@@ -1,0 +1,158 @@
+import { useMemo } from "preact/hooks";
+import { type Function, functions } from "@spry/function/browser";
+import { useLive } from "../api/live.ts";
+import { paths, query, setQuery } from "../router.ts";
+import { sourceOf, stateOf } from "../state/function-state.ts";
+import { listedFunctions } from "../state/listed-functions.ts";
+import { Age, Empty, Problem, State } from "../ui/basics.tsx";
+import { Frame } from "../ui/frame.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { NamespaceChoice } from "../ui/namespace-choice.tsx";
+import { usePhone } from "../ui/use-phone.ts";
+import { VirtualList } from "../ui/virtual-list.tsx";
+
+const rowHeights = { desk: 46, phone: 62 };
+
+export function FunctionsView() {
+  const namespace = query.value.get("ns") ?? undefined;
+  const text = query.value.get("q") ?? "";
+  const { items, isReady, problem } = useLive(functions, { namespace, keep: listedFunctions });
+  const isPhone = usePhone();
+  const shown = useMemo(() => matching(items.value, text), [items.value, text]);
+  const hasNone = isReady.value && items.value.length === 0;
+  return (
+    <Frame
+      title="Functions"
+      isFixed
+      actions={
+        <a class="button primary" href={paths.create(namespace)}>
+          <Icon name="plus" />
+          <span class="not-phone">Create Function</span>
+          <span class="only-phone">Create</span>
+        </a>
+      }
+    >
+      <div class="toolbar">
+        <input
+          type="search"
+          id="search"
+          aria-label="Search Functions"
+          placeholder="Search by name, state, runtime …"
+          value={text}
+          onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
+        />
+        <NamespaceChoice value={namespace} hasAll onChange={(ns) => setQuery({ ns })} />
+        <span class="muted nowrap" role="status">
+          {isReady.value && countText(shown.length, items.value.length)}
+        </span>
+      </div>
+      {!isReady.value && problem.value && (
+        <Problem title="Functions cannot be listed" text={problem.value}>
+          <p>
+            {namespace === undefined
+              ? "You may not see all namespaces: choose the one that you work in."
+              : "Choose a namespace that you may see, or ask its administrator for access."}
+          </p>
+        </Problem>
+      )}
+      {hasNone && <NoFunctions namespace={namespace} />}
+      {isReady.value && !hasNone && (
+        <VirtualList
+          label="Functions"
+          items={shown}
+          rowHeight={isPhone ? rowHeights.phone : rowHeights.desk}
+          head={!isPhone && <Head />}
+          row={(fn, { style }) => (
+            <Row key={fn.metadata.uid} fn={fn} style={style} isPhone={isPhone} />
+          )}
+        />
+      )}
+    </Frame>
+  );
+}
+
+function Head() {
+  return (
+    <div class="vhead cells fn-cells" aria-hidden="true">
+      <span>Name</span>
+      <span>State</span>
+      <span>Namespace</span>
+      <span>Runtime</span>
+      <span>Source</span>
+      <span>Pods</span>
+      <span>Age</span>
+    </div>
+  );
+}
+
+function Row({
+  fn,
+  style,
+  isPhone,
+}: {
+  fn: Function;
+  style: { top: string; height: string };
+  isPhone: boolean;
+}) {
+  const { name = "", namespace = "", creationTimestamp } = fn.metadata;
+  const { word, tone, note } = stateOf(fn);
+  const title = note ? `${word}: ${note}` : word;
+  return (
+    <a class="vrow" style={style} href={paths.fn(namespace, name)}>
+      <span class="cells fn-cells">
+        <span class="name clip">{name}</span>
+        <span class="clip" title={title}>
+          <State tone={tone}>{word}</State>
+        </span>
+        <span class="muted clip">{namespace}</span>
+        {!isPhone && (
+          <>
+            <span class="clip">{fn.spec.runtime}</span>
+            <span class="muted clip">{sourceOf(fn)}</span>
+            <span>{fn.status?.replicas ?? 0}</span>
+            <span class="muted">
+              <Age time={creationTimestamp} />
+            </span>
+          </>
+        )}
+        {isPhone && <span class="muted">{fn.spec.runtime}</span>}
+      </span>
+    </a>
+  );
+}
+
+function NoFunctions({ namespace }: { namespace: string | undefined }) {
+  return (
+    <Empty
+      title={namespace === undefined ? "No Functions yet" : `No Functions in ${namespace} yet`}
+      actions={
+        <a class="button primary" href={paths.create(namespace)}>
+          <Icon name="plus" />
+          Create a Function
+        </a>
+      }
+    >
+      A Function is a few lines of JavaScript, TypeScript or Python that answer HTTP requests. You
+      write the code; Spry builds an image, runs it, and gives it a URL.
+    </Empty>
+  );
+}
+
+function matching(all: readonly Function[], text: string): Function[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = words.length === 0 ? [...all] : all.filter((fn) => hasWords(fn, words));
+  return found.sort((a, b) => compare(keyOf(a), keyOf(b)));
+}
+
+function hasWords(fn: Function, words: string[]): boolean {
+  const { name, namespace } = fn.metadata;
+  const all =
+    `${name} ${namespace} ${fn.spec.runtime} ${stateOf(fn).word} ${sourceOf(fn)}`.toLowerCase();
+  return words.every((word) => all.includes(word));
+}
+
+const keyOf = ({ metadata }: Function): string => `${metadata.name}/${metadata.namespace}`;
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const countText = (shown: number, all: number): string =>
+  shown === all ? `${all} ${all === 1 ? "Function" : "Functions"}` : `${shown} of ${all}`;

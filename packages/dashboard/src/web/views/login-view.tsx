@@ -1,0 +1,94 @@
+import { useState } from "preact/hooks";
+import { info } from "../state/info.ts";
+import { logInWith, loginProblem } from "../session/login.ts";
+import { Dialog, Field } from "../ui/basics.tsx";
+
+/** The whole page, for those who have not been logged in. */
+export function LoginView() {
+  return (
+    <div class="login">
+      <main class="panel stack loose">
+        <div class="row">
+          <img src="/assets/icon.svg" alt="" width={32} height={32} />
+          <h1>Log in to Spry</h1>
+        </div>
+        <LoginForm />
+      </main>
+    </div>
+  );
+}
+
+/** Over the views, when a login has ended: they stay as they are. */
+export function LoginDialog() {
+  return (
+    <Dialog title="Log in again" onClose={() => {}}>
+      <p class="muted">Nothing that you have typed is lost.</p>
+      <LoginForm />
+      <p />
+    </Dialog>
+  );
+}
+
+function LoginForm() {
+  const [token, setToken] = useState("");
+  const [problem, setProblem] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      setProblem(await logInWith(token.trim()));
+    } catch {
+      setProblem("the dashboard's server cannot be reached");
+    } finally {
+      setBusy(false);
+    }
+  };
+  const hasLinks = info.value?.hasLinks ?? false;
+  return (
+    <div class="stack loose">
+      {loginProblem.value && (
+        <p class="error-text" role="alert">
+          {sentence(loginProblem.value)}
+        </p>
+      )}
+      {hasLinks && (
+        <div class="stack tight">
+          <h2>On this machine</h2>
+          <p class="muted">
+            Run <code>npx spry dashboard</code> in the platform’s directory: it opens this page,
+            logged in.
+          </p>
+        </div>
+      )}
+      <form class="stack" onSubmit={(event) => void submit(event)}>
+        <Field
+          label={hasLinks ? "Or with a token" : "Token"}
+          hint={
+            <>
+              For example of a ServiceAccount: <code>kubectl create token NAME</code>
+            </>
+          }
+          error={problem}
+        >
+          {(ids) => (
+            <input
+              {...ids}
+              type="password"
+              autocomplete="off"
+              value={token}
+              onInput={({ currentTarget }) => setToken(currentTarget.value)}
+            />
+          )}
+        </Field>
+        <div>
+          <button class="primary" type="submit" disabled={isBusy || token.trim() === ""}>
+            Log in
+          </button>
+        </div>
+      </form>
+    </div>
+  );
+}
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

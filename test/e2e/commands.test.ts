@@ -1,0 +1,181 @@
+/** Commands of every day, and those of the original's command line, on a platform. */
+import { spawn } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "@spry/test-kit";
+import { functionManifest, pause, Platform, root, run } from "../support/platform.ts";
+
+const platform = new Platform();
+const home = mkdtempSync(path.join(tmpdir(), "spry-commands-"));
+beforeAll(() => platform.start(), 120_000);
+afterAll(async () => {
+  await platform.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function directory(name: string, files: Record<string, string>): string {
+  for (const [file, content] of Object.entries(files)) {
+    const place = path.join(home, name, file);
+    mkdirSync(path.dirname(place), { recursive: true });
+    writeFileSync(place, content);
+  }
+  return path.join(home, name);
+}
+const read = (file: string): string => readFileSync(path.join(home, file), "utf8");
+
+const config = `name: legacy
+namespace: default
+runtime: nodejs24
+source:
+  sourceType: inline
+env:
+  - name: GREETING
+    value: Hello
+`;
+const handler = 'module.exports = { main: () => process.env.GREETING + " from config.yaml" };';
+
+describe("the original's command line", () => {
+  test("applies a config.yaml, writes it again, and ejects it", async () => {
+    const dir = directory("legacy", { "config.yaml": config, "handler.js": handler });
+    const file = path.join(dir, "config.yaml");
+    expect(await platform.spry(["apply", "-f", file])).toMatchObject({ code: 0 });
+    expect((await platform.call("legacy.default")).body).toBe("Hello from config.yaml");
+
+    const synced = path.join(home, "synced");
+    expect(await platform.spry(["sync", "legacy", "--dir", synced])).toMatchObject({ code: 0 });
+    expect(read("synced/handler.js")).toBe(handler);
+    expect(read("synced/config.yaml")).toContain("name: GREETING");
+    // Applied again it changes nothing.
+    const again = await platform.spry(["diff", "-f", path.join(synced, "config.yaml")]);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("no differences") });
+
+    const ejected = path.join(home, "ejected");
+    expect(await platform.spry(["eject", "legacy", "-d", ejected])).toMatchObject({ code: 0 });
+    expect(read("ejected/function/handler.js")).toBe(handler);
+    expect(read("ejected/Dockerfile")).toContain("FROM node:24");
+    expect(read("ejected/k8s/deployment.yaml")).not.toContain("serverless.kyma-project.io");
+    // What has been written answers by itself.
+    const port = await freePort();
+    // As its Dockerfile does.
+    const app = path.join(ejected, "runtime");
+    cpSync(path.join(ejected, "function"), path.join(app, "function"), { recursive: true });
+    const child = spawn(process.execPath, [path.join(app, "server.cjs")], {
+      cwd: path.join(app, "function"),
+      env: { FUNC_PORT: String(port), GREETING: "Goodbye" },
+      stdio: "ignore",
+    });
+    try {
+      let body: string | undefined;
+      while (body === undefined && child.exitCode === null) {
+        await pause(20);
+        body = await fetch(`http://127.0.0.1:${port}/`)
+          .then((response) => response.text())
+          .catch(() => undefined);
+      }
+      expect(body).toBe("Goodbye from config.yaml");
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+
+  test("runs a directory in the background with its flags", async () => {
+    const dir = directory("detached", { "config.yaml": config, "handler.js": handler });
+    const port = await freePort();
+    const spry = path.join(root, "packages/cli/bin/spry.mjs");
+    const args = ["run", "-d", dir, "-p", String(port), "--detach", "--hot-deploy"];
+    const { code, stdout } = await run(process.execPath, [spry, ...args]);
+    const [, pid] = /kill (\d+)/.exec(stdout) ?? [];
+    try {
+      expect({ code, stdout }).toMatchObject({ code: 0 });
+      const response = await fetch(`http://localhost:${port}/`);
+      expect(await response.text()).toBe("Hello from config.yaml");
+    } finally {
+      if (pid) process.kill(Number(pid), "SIGINT");
+    }
+  });
+});
+
+describe("looking", () => {
+  test("diff shows what apply would change, and stores nothing", async () => {
+    const changed = functionManifest("legacy", handler.replace("from", "out of"));
+    const { code, stdout } = await platform.spry(["diff", "-f", "-"], changed);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/- .*from config\.yaml/);
+    expect(stdout).toMatch(/\+ .*out of config\.yaml/);
+    expect((await platform.call("legacy.default")).body).toBe("Hello from config.yaml");
+  });
+
+  test("status names what does not run, with the reason", async () => {
+    const broken = functionManifest("broken", "exports.main = nope;");
+    expect((await platform.spry(["apply", "-f", "-"], broken)).code).toBe(1);
+    const { stdout } = await platform.spry(["status"]);
+    expect(stdout).toMatch(/Functions: +2 \(/);
+    expect(stdout).toMatch(/default\/broken +Failed +handler\.js:1: ReferenceError: nope/);
+  });
+
+  test("explain, version and completion need no cluster", async () => {
+    expect((await platform.spry(["explain", "spec.source"])).stdout).toContain("gitRepository");
+    const unknown = await platform.spry(["explain", "spec.nope"]);
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("the field spec.nope does not exist"),
+    });
+    expect((await platform.spry(["version"])).stdout).toMatch(/server +v1\./);
+    const { stdout: script } = await platform.spry(["completion", "bash"]);
+    const completed = await run("bash", [
+      "-c",
+      `${script}\nCOMP_WORDS=(spry roll); COMP_CWORD=1; _spry; echo "\${COMPREPLY[@]}"`,
+    ]);
+    expect(completed.stdout.trim()).toBe("rollback");
+  });
+
+  test("delete asks, and without a terminal needs --yes", async () => {
+    expect(await platform.spry(["delete", "broken"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("add --yes"),
+    });
+    expect(await platform.spry(["delete", "broken", "--yes"])).toMatchObject({ code: 0 });
+  });
+
+  test("uninstall is refused on a platform of one machine", async () => {
+    expect(await platform.spry(["uninstall"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("not an installation on a cluster"),
+    });
+  });
+});
+
+describe("mistakes are one sentence each", () => {
+  const mistakes: [string, string[], string][] = [
+    ["an unknown option", ["get", "--nope"], "unknown option '--nope'"],
+    ["an unknown command", ["gett"], "Did you mean get?"],
+    ["lines that are not a number", ["logs", "legacy", "--tail", "abc"], "abc is not a number"],
+    ["a time that is not one", ["logs", "legacy", "--since", "yesterday"], "is not a duration"],
+    ["seconds that are not", ["deploy", ".", "--timeout", "abc"], "abc is not a number of seconds"],
+    ["a file that does not exist", ["apply", "-f", "nope.yaml"], "nope.yaml does not exist"],
+    ["a directory that does not exist", ["deploy", "nope"], "nope is not a directory"],
+    ["a Function that does not exist", ["logs", "nope"], "Function nope not found"],
+    ["an output format", ["get", "-o", "nope"], "unknown output format nope"],
+    ["an unknown shell", ["completion", "cmd"], "cmd is not a known shell"],
+    ["a version of config.yaml", ["sync", "legacy", "--schema-version", "v9"], "v9 is not"],
+    ["an import of nothing", ["import", "nope.yaml"], "nope.yaml does not exist"],
+  ];
+  test.each(mistakes)("%s", async (_name, args, words) => {
+    const { code, stderr } = await platform.spry(args);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
+    expect(stderr.trim().split("\n").length).toBeLessThanOrEqual(3);
+  });
+
+  test("YAML that cannot be read, with its line, and a newer config.yaml", async () => {
+    const dir = directory("unreadable", {
+      "a.yaml": "kind: Function\n  metadata: [",
+      "config.yaml": `schemaVersion: v7\n${config}`,
+    });
+    const unreadable = await platform.spry(["apply", "-f", path.join(dir, "a.yaml")]);
+    expect(unreadable.stderr).toMatch(/a\.yaml.*not valid YAML.*\b2\b/s);
+    const newer = await platform.spry(["apply", "-f", path.join(dir, "config.yaml")]);
+    expect(newer.stderr).toContain("schemaVersion v7 is newer than this command knows");
+  });
+});

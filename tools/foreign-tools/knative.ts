@@ -1,0 +1,64 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, renameSync } from "node:fs";
+import path from "node:path";
+import { cacheDir } from "../real-apiserver/binaries.ts";
+
+/** Their newest versions all of whose dependencies can be fetched. */
+const client = "knative.dev/client@v0.42.0";
+const serving = "knative.dev/serving@v0.42.2";
+
+/** Programs that the suite runs as Knative Services (`test/test_images`). */
+export const knativeImages = [
+  "autoscale",
+  "failing",
+  "helloworld",
+  "httpproxy",
+  "pizzaplanetv1",
+  "pizzaplanetv2",
+  "readiness",
+  "runtime",
+  "singlethreaded",
+  "timeout",
+  "volumes",
+  "wsserver",
+] as const;
+
+/** A program of Knative: `kn`, `conformance.test`, `e2e.test`, or `images/<name>`. */
+export function knativeProgram(name: string): string {
+  const versions = [client, serving].map((module) => module.split("@")[1]).join("-");
+  return path.join(path.dirname(cacheDir()), "foreign-tools", `knative-${versions}`, name);
+}
+
+/** Knative's own definitions, as its releases install them; undefined where its sources are not there. */
+export function knativeDefinitions(): string | undefined {
+  const cache = execFileSync("go", ["env", "GOMODCACHE"], { encoding: "utf8" }).trim();
+  const directory = path.join(cache, serving, "config/core/300-resources");
+  return existsSync(directory) ? directory : undefined;
+}
+
+/** Builds what is not there. Each module is built as it is, with its own go.mod and go.sum. Throws when Go fails. */
+export function buildKnative(): void {
+  build(client, "kn", ["build"], "./cmd/kn");
+  const tests = ["test", "-c", "-tags=e2e"];
+  build(serving, "conformance.test", tests, "./test/conformance/api/v1");
+  build(serving, "e2e.test", tests, "./test/e2e");
+  for (const image of knativeImages)
+    build(serving, `images/${image}`, ["build"], `./test/test_images/${image}`);
+}
+
+function build(module: string, name: string, command: string[], from: string): void {
+  const program = knativeProgram(name);
+  if (existsSync(program)) return;
+  mkdirSync(path.dirname(program), { recursive: true });
+  console.error(`building ${name} of Knative; this happens once ...`);
+  const described = execFileSync("go", ["mod", "download", "-json", module], { encoding: "utf8" });
+  const { Dir } = JSON.parse(described) as { Dir: string };
+  const partial = `${program}.partial`;
+  const flags = ["-mod=readonly", "-p=1", "-trimpath", `-o=${partial}`];
+  execFileSync("nice", ["-n", "19", "go", ...command, ...flags, from], {
+    cwd: Dir,
+    env: { ...process.env, CGO_ENABLED: "0", GOWORK: "off", GOFLAGS: "-buildvcs=false" },
+    stdio: ["ignore", 2, 2],
+  });
+  renameSync(partial, program);
+}

@@ -1,0 +1,61 @@
+/** docs/spry-yaml.md, from the JSON schema that editors use. */
+import { configSchema } from "../../packages/cli/src/project/schema.ts";
+import { code, generatedFrom, item, paragraph } from "./markdown.ts";
+
+interface Field {
+  type?: string | readonly string[];
+  enum?: readonly unknown[];
+  description?: string;
+  properties?: Record<string, Field>;
+  additionalProperties?: Field | boolean;
+  items?: Field;
+  anyOf?: readonly Field[];
+  required?: readonly string[];
+}
+
+const example = `name: shop
+runtime: nodejs24
+env:
+  GREETING: Hello
+  PASSWORD: { secret: shop-db, key: password }
+scale: { min: 1, max: 5 }
+profile: M
+`;
+
+export function spryYaml(): string {
+  return `${[
+    generatedFrom("the schema (packages/cli/src/project/schema.ts)"),
+    "# spry.yaml",
+    paragraph(
+      "What a directory says about the Function that it is. The file and every key are optional. `spry init` writes its JSON schema " +
+        "to `.vscode/spry.schema.json`, with which editors complete and check it.",
+    ),
+    `\`\`\`yaml\n${example}\`\`\``,
+    "## Keys",
+    fieldsOf(configSchema).join("\n"),
+  ].join("\n\n")}\n`;
+}
+
+function fieldsOf(field: Field, depth = 0): string[] {
+  return Object.entries(field.properties ?? {}).flatMap(([name, each]) => [
+    item(code(name), sentence(each, field.required?.includes(name) ?? false), depth),
+    ...fieldsOf(each.items ?? each, depth + 1),
+    ...valuesOf(each, depth + 1),
+  ]);
+}
+
+/** Of a map: what a value can be. */
+function valuesOf({ additionalProperties }: Field, depth: number): string[] {
+  if (typeof additionalProperties !== "object") return [];
+  return (additionalProperties.anyOf ?? [])
+    .filter(({ properties }) => properties)
+    .map((each) => {
+      const keys = Object.keys(each.properties ?? {}).map((key) => `${key}: …`);
+      return item(code(`{ ${keys.join(", ")} }`), each.description ?? "", depth);
+    });
+}
+
+function sentence({ enum: values, description = "" }: Field, isRequired: boolean): string {
+  const choices = values ? ` One of ${values.map((each) => code(String(each))).join(", ")}.` : "";
+  return `${isRequired ? "required. " : ""}${description}${choices}`;
+}
