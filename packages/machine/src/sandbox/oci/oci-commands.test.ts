@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import path from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../testing.ts";

@@ -1,6 +1,3 @@
-import { once } from "node:events";
-import path from "node:path";
-import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../testing.ts";
 import { mebibyte, ociContainers, restricted, textFrom, why } from "./testing.ts";

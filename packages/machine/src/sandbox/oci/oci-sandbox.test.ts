@@ -1,29 +1,11 @@
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually, temporaryDirectory } from "../../testing.ts";
 import { findPython, pythonVersions } from "../python-installations.ts";
 import { type Isolation } from "../sandbox.ts";
-import {
-  imageWith,
-  librariesOf,
-  ociContainers,
-  pod,
-  restricted,
-  specFor,
-  unconfined,
-  why,
-} from "./testing.ts";
+import { imageWith, librariesOf, ociContainers, pod, specFor, unconfined, why } from "./testing.ts";
 
 describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
   const { start, runOnce, main, sandbox } = ociContainers();
