@@ -54,7 +54,7 @@ export function addEventCommands(program: Command): void {
     );
   dlq
     .command("show <subscription> <id>")
-    .description("one dead letter as JSON: the event, and the last response")
+    .description("one dead letter, as JSON")
     .action(async (name, id, _options, command) =>
       (await import("../commands/dlq.ts")).show(name, id, command.optsWithGlobals()),
     );

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually, temporaryDirectory } from "../../testing.ts";
@@ -72,6 +72,31 @@ test.skipIf(why !== "")(
 );
 
 describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
+  test("while it opened a Pod has left none: the next one opens it as a whole", async () => {
+    const dataDir = temporaryDirectory();
+    const first = await openOciSandbox({ dataDir });
+    await first.recover();
+    // In the way of the Pod's files, so that opening it ends where a kill may have ended it.
+    const etc = path.join(dataDir, "pods", pod.uid, "etc");
+    mkdirSync(path.dirname(etc), { recursive: true });
+    writeFileSync(etc, "");
+    await expect(first.openPod(pod)).rejects.toThrow();
+    await first.close();
+
+    const next = await openOciSandbox({ dataDir });
+    onTestFinished(() => next.close());
+    expect(await next.recover()).toEqual([]);
+    const place = await next.openPod(pod);
+    onTestFinished(() => place.close());
+    const image = imageWith({
+      "app/main.cjs": `console.log(require("node:fs").readFileSync("/etc/hosts", "utf8"))`,
+    });
+    const spec = specFor(place.dir, image, {});
+    const container = await place.start(spec);
+    expect(await container.exited).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(spec.logFile, "utf8")).toContain("localhost");
+  });
+
   test("leaves its containers running; the next one adopts them and removes strays", async () => {
     const dataDir = temporaryDirectory();
     const image = imageWith({

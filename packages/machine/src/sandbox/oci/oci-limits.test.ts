@@ -34,6 +34,31 @@ describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => 
     expect(used?.memoryBytes).toBeGreaterThan(5 * mebibyte);
   });
 
+  test("a server has a whole core until it is ready, and its limit soon after", async () => {
+    const { container, log } = await start(
+      main(`
+        const { writeSync } = require("node:fs");
+        const spin = (ms) => {
+          const before = process.cpuUsage();
+          for (const end = Date.now() + ms; Date.now() < end;);
+          const { user, system } = process.cpuUsage(before);
+          return Math.round((user + system) / ms / 10);
+        };
+        const starting = spin(400);
+        writeSync(Number(process.env.SPRY_READY_FD), "ready\\n");
+        setTimeout(() => console.log(JSON.stringify({ starting, limited: spin(1500) })), 800);
+        setTimeout(() => {}, 60_000);`),
+      { isolation: { ...restricted, cpuLimit: 0.2, startCpuLimit: 1 } },
+    );
+    await eventually(() => expect(log()).toContain("limited"));
+    // In percent of a core, on a machine that does other things, too.
+    const { starting, limited } = JSON.parse(log()) as Record<string, number>;
+    expect(limited).toBeLessThan(30);
+    expect(starting).toBeGreaterThan(limited! * 1.3);
+    container.kill("SIGKILL");
+    await container.exited;
+  });
+
   test("a program that is told to end at any moment of its start ends at once", async () => {
     const program = `
       process.on("SIGTERM", () => process.exit(143));
