@@ -3,17 +3,9 @@
  * a dependency of it; what is found at run time is, in the checkout's versions.
  */
 import { execFileSync } from "node:child_process";
-import {
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { buildWeb } from "@spry/dashboard";
+import { bundleWeb } from "@spry/dashboard";
 import { builderEntry } from "@spry/image";
 import { sourceFetcherEntry } from "@spry/source";
 import { npmCli } from "../../packages/cli/src/platform/npm-cli.ts";
@@ -66,22 +58,13 @@ export async function stage(staging: string): Promise<void> {
   const dist = path.join(staging, "dist");
   mkdirSync(dist);
   await writeFileOfImages(dist);
-  await writeWeb(dist);
+  await bundleWeb(path.join(dist, "web"));
   writeFileSync(path.join(staging, "README.md"), readme());
   writeFileSync(
     path.join(staging, "package.json"),
     `${JSON.stringify(packageManifest(external), undefined, 2)}\n`,
   );
   await bundlePrograms(dist, { inPackage: true });
-}
-
-/** The dashboard's page. */
-async function writeWeb(dist: string): Promise<void> {
-  const cache = path.join(dist, "cache");
-  await buildWeb(cache);
-  const [made = ""] = readdirSync(cache);
-  renameSync(path.join(cache, made), path.join(dist, "web"));
-  rmSync(cache, { recursive: true });
 }
 
 /** The programs of the platform's images whose sources need other rooms. */

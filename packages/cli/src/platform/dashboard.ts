@@ -4,14 +4,13 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import {
   buildWeb,
+  readWeb,
   type Dashboard,
   type DashboardOptions,
-  readWeb,
   startDashboard,
-  type WebFiles,
 } from "@spry/dashboard";
-import { packagedProgram } from "../programs.ts";
 import { type ClusterConfig, httpsTransport, type Logger, type Transport } from "@spry/kube";
+import { packagedProgram } from "../programs.ts";
 import { version } from "../version.ts";
 import { writeAtomically } from "./data-dir.ts";
 
@@ -29,6 +28,8 @@ export interface OpenDashboardOptions {
   >;
   /** As the user whom a link logs in. */
   asOwner: Transport;
+  /** The administration of events: its URL, and as that user there. */
+  events?: { server: string; asOwner: Transport } | undefined;
   gateway?: URL | undefined;
   gatewayMetrics?: () => string;
   log?: Logger;
@@ -37,27 +38,23 @@ export interface OpenDashboardOptions {
 export const defaultDashboardPort = 8081;
 const keyBytes = 32;
 const keyName = "dashboard-key";
+/** Made with the package, where Spry is one. */
+const packagedWeb = packagedProgram("web");
 /** Next to the bundles of the programs (bin/programs.mjs). */
 const webCache = path.resolve(import.meta.dirname, "../../../../node_modules/.cache/spry");
 
-/** Of a package, those that were made with it. */
-function webFiles(): Promise<WebFiles> {
-  const made = packagedProgram("web");
-  return made === undefined ? buildWeb(webCache) : Promise.resolve(readWeb(made));
-}
-
 export async function openDashboard(options: OpenDashboardOptions): Promise<Dashboard> {
-  const { dataDir, port, orFree, apiServer, asOwner, ...rest } = options;
+  const { dataDir, port, orFree, apiServer, asOwner, events, ...rest } = options;
+  const withToken = (server: string) =>
+    lazily(() => httpsTransport({ ...apiServer, server, namespace: "default" }));
   const start = (port: number) =>
     startDashboard({
       ...rest,
       port,
       key: dataDir === undefined ? randomBytes(keyBytes) : ensureKey(dataDir),
-      access: {
-        withToken: lazily(() => httpsTransport({ ...apiServer, namespace: "default" })),
-        asOwner,
-      },
-      web: webFiles,
+      access: { withToken: withToken(apiServer.server), asOwner },
+      events: events && { withToken: withToken(events.server), asOwner: events.asOwner },
+      web: () => (packagedWeb === undefined ? buildWeb(webCache) : readWeb(packagedWeb)),
       version,
     } satisfies DashboardOptions);
   return start(port).catch((error: unknown) => {

@@ -43,8 +43,10 @@ export async function buildWeb(cache: string): Promise<WebFiles> {
   }
 }
 
-/** The same of a folder in which they have been bundled before. */
-export function filesIn(folder: string): WebFiles {
+/** What `buildWeb` has left in a folder. */
+export const readWeb = async (folder: string): Promise<WebFiles> => filesIn(folder);
+
+function filesIn(folder: string): WebFiles {
   const files = readdirSync(folder).map((name): [string, WebFile] => [
     name.replace(/\.gz$/, ""),
     {
@@ -74,7 +76,8 @@ function sourcesDigest(): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-async function bundleInto(folder: string): Promise<void> {
+/** Bundles the page into a folder, for a package or an image. */
+export async function bundleInto(folder: string): Promise<void> {
   const { build, stop } = await import("esbuild");
   const result = await build({
     entryPoints: { app: path.join(sources, "main.tsx") },

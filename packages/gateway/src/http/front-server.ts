@@ -21,6 +21,7 @@ import { ConnectionShares } from "./connection-shares.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
+import { type CallAcceptor, isOwnHost, isWaitingCall, passOn } from "./waiting-calls.ts";
 
 export interface FrontServerOptions {
   /** Resolves when the routes are known. */
@@ -35,6 +36,8 @@ export interface FrontServerOptions {
   maxConnectionsOfAddress: number;
   /** One line for each request. */
   accessLog: boolean;
+  /** Accepts requests that may wait; undefined: they are requests like others. */
+  calls: CallAcceptor | undefined;
   /** Whether others than this machine's programs reach it. */
   isPublic: boolean;
 }
@@ -119,11 +122,17 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
     let error: Outcome = isReady ? undefined : routesUnknown;
     error ??= isReady ? indexPage(passage, deps) : undefined;
-    if (!error && !entrance) {
+    const { calls } = options;
+    const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);
+    if (!error && !entrance && !(mayWait && isOwnHost(passage))) {
       error = exposedHost(passage, deps);
       // Others go on at once.
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
+    }
+    if (!error && mayWait) {
+      error = await passOn(passage, deps, calls);
+      if (!error) return;
     }
     error ??= pass(routeFilters, passage, deps);
     if (error === "handled") return;

@@ -9,7 +9,7 @@ import { type Tone } from "../../state/function-state.ts";
 import { Age, Empty, State } from "../../ui/basics.tsx";
 import { LogView } from "../../ui/log-view.tsx";
 import { toast } from "../../ui/toasts.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** Builds, newest first, and the log of one as it runs. */
 export function BuildsTab({ fn }: TabProps) {
@@ -59,7 +59,7 @@ export function BuildsTab({ fn }: TabProps) {
           <h2>Builds</h2>
           {again}
         </div>
-        <div class="scroll-x">
+        <div class="scroll-x" tabIndex={0}>
           <table>
             <thead>
               <tr>

@@ -1,13 +1,13 @@
 import { useRef } from "preact/hooks";
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
-import { type Editor } from "../../editor/code-editor.ts";
+import type { Editor } from "../../editor/code-editor.ts";
 import { query } from "../../router.ts";
 import { draftOf, edit } from "../../state/drafts.ts";
 import { problemOf } from "../../state/function-state.ts";
 import { placeIn } from "../../state/place-in-code.ts";
 import { may } from "../../state/rights.ts";
 import { Code, languageOf } from "../../ui/code.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** The source and its dependencies; of a Git repository or a directory, where they are. */
 export function CodeTab({ fn }: TabProps) {

@@ -15,7 +15,7 @@ import { navigate, paths } from "../../router.ts";
 import { desiredOf } from "../../state/changes.ts";
 import { Dialog, Problem } from "../../ui/basics.tsx";
 import { toast } from "../../ui/toasts.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** Says what is deleted with a Function, and what stays; and it can be undone for a while. */
 export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => void }) {

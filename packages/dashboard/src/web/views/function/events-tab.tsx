@@ -1,7 +1,7 @@
 import { type Event, resources } from "@spry/kube/browser";
 import { useLive } from "../../api/live.ts";
 import { Age, Empty, State } from "../../ui/basics.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** The conditions as they are, and what has happened. */
 export function EventsTab({ fn }: TabProps) {
@@ -17,7 +17,7 @@ export function EventsTab({ fn }: TabProps) {
         <div class="head">
           <h2>Conditions</h2>
         </div>
-        <div class="scroll-x">
+        <div class="scroll-x" tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -61,7 +61,7 @@ export function EventsTab({ fn }: TabProps) {
           </Empty>
         )}
         {events.length > 0 && (
-          <div class="scroll-x">
+          <div class="scroll-x" tabIndex={0}>
             <table>
               <thead>
                 <tr>

@@ -21,13 +21,8 @@ import { SettingsTab } from "./settings-tab.tsx";
 import { YamlTab } from "./yaml-tab.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { SaveBar } from "./save-bar.tsx";
+import { type TabProps } from "./tab-props.ts";
 import { TryTab } from "./try-tab.tsx";
-
-/** What every tab gets. */
-export interface TabProps {
-  fn: Function;
-  pods: readonly Pod[];
-}
 
 const tabs: { id: string; title: string; view: (props: TabProps) => ComponentChildren }[] = [
   { id: "code", title: "Code", view: CodeTab },

@@ -3,7 +3,7 @@ import { isServedOnDemand } from "@spry/function/browser";
 import { Empty } from "../../ui/basics.tsx";
 import { LogView } from "../../ui/log-view.tsx";
 import { PodTable } from "./pod-table.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** The Pods, and the output of all of them. */
 export function LogsTab({ fn, pods }: TabProps) {

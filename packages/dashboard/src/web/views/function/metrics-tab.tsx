@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { type Sample, samplerOf } from "../../state/samples.ts";
 import { Chart } from "../../ui/chart.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 type Value = keyof Omit<Sample, "time">;
 

@@ -10,7 +10,7 @@ import { LabelFields } from "../form/label-fields.tsx";
 import { RuntimeField } from "../form/runtime-field.tsx";
 import { ScaleFields } from "../form/scale-fields.tsx";
 import { DeleteDialog } from "./delete-dialog.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** Everything of a Function but its code, as a form. The YAML shows the same. */
 export function SettingsTab({ fn, pods }: TabProps) {

@@ -4,7 +4,7 @@ import { asCommand, type CallAnswer, callFunction, type CallRequest } from "../.
 import { urlOf } from "../../state/info.ts";
 import { CopyButton, Field, Problem, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 const maxKept = 20;

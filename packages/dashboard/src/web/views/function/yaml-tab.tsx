@@ -4,7 +4,7 @@ import { draftOf, edit } from "../../state/drafts.ts";
 import { may } from "../../state/rights.ts";
 import { readYaml, yamlOf } from "../../state/yaml.ts";
 import { Code } from "../../ui/code.tsx";
-import { type TabProps } from "./function-view.tsx";
+import { type TabProps } from "./tab-props.ts";
 
 /** The Function as YAML. The other tabs show the same object: what is typed here is there, and the other way round. */
 export function YamlTab({ fn }: TabProps) {
