@@ -61,7 +61,7 @@ const table: Record<string, Room> = {
   // Delivery is the gateway's attempt: docs/adr/0022.
   "packages/eventing": {
     rooms: ["@spry/kube", "@spry/function", "@spry/gateway", "@spry/queue"],
-    dependencies: {},
+    dependencies: { croner: "when a schedule is due: cron expressions, time zones, summer time" },
   },
   // Loggers and clocks. What keeps messages knows nothing of events.
   "packages/queue": { rooms: ["@spry/kube"], dependencies: {} },

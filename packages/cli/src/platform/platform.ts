@@ -28,6 +28,7 @@ import {
   messageOf,
   prometheusMetrics,
   resources,
+  systemClock,
   type Transport,
 } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
@@ -70,6 +71,7 @@ import { remarkDefinitionOwner } from "../exposure-remark.ts";
 import { announcePublisher } from "./publisher-service.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
+import { createDigestResolver } from "./image-digests.ts";
 import { startWebhookServer } from "./webhook-server.ts";
 import { spryCommand, startCommand } from "../shown-command.ts";
 
@@ -341,6 +343,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
+        resolveDigest: createDigestResolver({ [pullAddress]: { url: own.url } }, systemClock),
         onOwnership(ownership) {
           remarkOwnership(remarks, ownership);
           webhook.configureServing().catch((error: unknown) => {
