@@ -27,7 +27,12 @@ import {
   onDemandRules,
 } from "../../packages/cli/src/install/access.ts";
 import { gitWebhookName } from "../../packages/cli/src/install/controller.ts";
-import { gatewayName, gatewayRules } from "../../packages/cli/src/install/gateway.ts";
+import {
+  gatewayExposureRules,
+  gatewayName,
+  gatewayNamespaceRules,
+  gatewayRules,
+} from "../../packages/cli/src/install/gateway.ts";
 import { findProgram } from "../../packages/machine/src/network/pods/commands.ts";
 import { startNpmRegistry } from "../../packages/image/src/testing/npm-registry.ts";
 import {
@@ -351,7 +356,8 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     expect(await cluster.inClient(namespace, script)).toBe("edit 2");
     const asked = cluster.asked(`${system}:${gatewayName}`);
     expect(rightsMissing(asked)).toEqual([]);
-    expect(new Set(asked.flatMap(rightsUsed))).toEqual(new Set(gatewayRules.flatMap(rightsIn)));
+    const rules = [...gatewayRules, ...gatewayExposureRules, ...gatewayNamespaceRules];
+    expect(new Set(asked.flatMap(rightsUsed))).toEqual(new Set(rules.flatMap(rightsIn)));
     for (const account of [names.serviceAccount, "default"])
       expect(cluster.asked(`${namespace}:${account}`).map(rightOf)).toEqual([]);
   });

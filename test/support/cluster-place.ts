@@ -15,8 +15,9 @@ const system = "kyma-system";
 /** Plain values: they go from one process of the test runner to another. */
 export interface ClusterPlace {
   kubeconfig: string;
-  /** Of the gateway, a NodePort. */
+  /** Of the gateway, NodePorts. */
   gateway: string;
+  gatewayTls: string;
   /** Where Git servers send pushes. */
   webhooks: string;
   /** This machine, as Pods see it. */
@@ -57,9 +58,11 @@ export async function startClusterPlace(): Promise<{
     const { client, nodeAddress } = cluster;
     const target = { namespace: system, name: gatewayName };
     const service = await client.get(resources.services, target);
-    const gateway = `http://${nodeAddress}:${service.spec?.ports?.[0]?.nodePort}/`;
+    const [http, https] = service.spec?.ports ?? [];
+    const gateway = `http://${nodeAddress}:${http?.nodePort}/`;
+    const gatewayTls = `https://${nodeAddress}:${https?.nodePort}/`;
     const webhooks = `http://${nodeAddress}:${await offerPushes(client)}`;
-    return { place: { ...placeOf(cluster, gateway), gateway, webhooks }, stop };
+    return { place: { ...placeOf(cluster, gateway), gateway, gatewayTls, webhooks }, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -69,7 +72,7 @@ export async function startClusterPlace(): Promise<{
 function placeOf(
   cluster: InstalledCluster,
   gateway: string,
-): Omit<ClusterPlace, "gateway" | "webhooks"> {
+): Omit<ClusterPlace, "gateway" | "gatewayTls" | "webhooks"> {
   const kubeconfig = path.join(cluster.scratch, "kubeconfig");
   const config = load(readFileSync(cluster.kubeconfig, "utf8")) as {
     clusters: { cluster: { extensions?: object[] } }[];

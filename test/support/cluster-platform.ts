@@ -68,6 +68,10 @@ export class ClusterPlatform {
     return new URL(this.#place().gateway);
   }
 
+  get gatewayTls(): URL {
+    return new URL(this.#place().gatewayTls);
+  }
+
   get webhooks(): string {
     return this.#place().webhooks;
   }

@@ -112,6 +112,10 @@ export class Platform {
     return this.endpoints.dashboard;
   }
 
+  get gatewayTls(): URL {
+    return new URL(this.endpoints.gatewayTls);
+  }
+
   get webhooks(): string {
     return this.endpoints.webhooks;
   }

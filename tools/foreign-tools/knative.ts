@@ -11,6 +11,7 @@ const serving = "knative.dev/serving@v0.42.2";
 export const knativeImages = [
   "autoscale",
   "failing",
+  "hellovolume",
   "helloworld",
   "httpproxy",
   "pizzaplanetv1",
@@ -19,7 +20,6 @@ export const knativeImages = [
   "runtime",
   "singlethreaded",
   "timeout",
-  "volumes",
   "wsserver",
 ] as const;
 

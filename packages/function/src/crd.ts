@@ -60,7 +60,7 @@ export function functionCrd(): CustomResourceDefinition {
               labelSelectorPath: ".status.podSelector",
             },
           },
-          additionalPrinterColumns: [...printerColumns(), coldStartColumn],
+          additionalPrinterColumns: [...printerColumns(".status.revision"), coldStartColumn],
           schema: { openAPIV3Schema: described(functionSchema()) } as VersionSchema,
         },
         {
@@ -70,7 +70,7 @@ export function functionCrd(): CustomResourceDefinition {
           deprecated: true,
           deprecationWarning: `${group}/${functionsV1alpha1.version} Function is deprecated; use ${version}`,
           subresources: { status: {} },
-          additionalPrinterColumns: printerColumns(),
+          additionalPrinterColumns: printerColumns(".metadata.generation"),
           schema: { openAPIV3Schema: functionV1alpha1Schema() } as VersionSchema,
         },
       ],
@@ -88,7 +88,8 @@ const coldStartColumn = {
   priority: 1,
 };
 
-function printerColumns() {
+/** `version`: the generation counts changes of the scale, too, but v1alpha1 has no number of revisions. */
+function printerColumns(version: string) {
   const condition = (name: string, type: string) => ({
     name,
     type: "string",
@@ -99,7 +100,7 @@ function printerColumns() {
     condition("Built", "BuildReady"),
     condition("Running", "Running"),
     { name: "Runtime", type: "string", jsonPath: ".spec.runtime" },
-    { name: "Version", type: "integer", jsonPath: ".metadata.generation" },
+    { name: "Version", type: "integer", jsonPath: version },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
   ];
 }

@@ -1,6 +1,7 @@
 /** Hosts of APIRules through the front door: which rule, which Service, and what is changed on the way. */
+import { apiRuleCrd, gatewayCrd } from "@spry/exposure";
 import { apiRules } from "@spry/function";
-import { resources } from "@spry/kube";
+import { type KubeClient, resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bodyOf, type TestPod } from "./testing/bench.ts";
 import { type ExposureBench, plain, secured, startExposureBench } from "./testing/exposure.ts";
@@ -178,6 +179,26 @@ describe("a Function's own host", () => {
     await bench.apiRule("dice", {});
     expect(await get("/")).toMatchObject({ status: 200 });
   });
+});
+
+test("APIRules of another installation are not served, and guard nothing", async () => {
+  const { metadata, ...rest } = apiRuleCrd({ url: "https://127.0.0.1:1", caBundle: "" });
+  const name = metadata.name ?? "";
+  await bench.close();
+  const before = async (client: KubeClient) => {
+    // Without our label.
+    await client.create(resources.customResourceDefinitions, { ...rest, metadata: { name } });
+    await client.create(resources.customResourceDefinitions, gatewayCrd());
+  };
+  bench = await startExposureBench({ before });
+  await bench.service();
+  await bench.endpoints([await bench.pod((_, response) => response.end("in"))]);
+  const authentications = [{ issuer: "https://i.example", jwksUri: "https://i.example/keys" }];
+  await bench.apiRule("dice", {
+    rules: [{ path: "/*", methods: ["GET"], jwt: { authentications } }],
+  });
+  expect(await get("/")).toMatchObject({ status: 404 });
+  expect(await bench.call()).toMatchObject({ status: 200, body: "in" });
 });
 
 test("a Function is called by its own host as before", async () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { kservice, namespace, ServingPlatform } from "./testing/platform.ts";
 
 const image = `registry.example/hello@sha256:${"a".repeat(64)}`;
+const tagged = "registry.example/hello:1";
 const revision = "hello-00001";
 
 test("the Deployment of a Revision is Knative's, without a sidecar", async () => {
@@ -94,12 +95,19 @@ describe("a Revision that does not get ready", () => {
     [
       "has no image",
       { state: { waiting: { reason: "ImagePullBackOff", message: "not found" } } },
-      "ContainerHealthy=False ContainerMissing",
-      `Unable to fetch image "${image}": not found`,
+      "ResourcesAvailable=False ImagePullBackOff",
+      "not found",
     ],
-  ] as const)("%s", async (_, status, condition, message) => {
+    [
+      "has no image of its tag",
+      { state: { waiting: { reason: "ImagePullBackOff", message: "not found" } } },
+      "ContainerHealthy=False ContainerMissing",
+      `Unable to fetch image "${tagged}": not found`,
+      tagged,
+    ],
+  ] as const)("%s", async (_, status, condition, message, named: string = image) => {
     await using platform = await ServingPlatform.start();
-    await platform.apply(kservice("hello"));
+    await platform.apply(kservice("hello", { containers: [{ image: named }] }));
     await platform.runPod(revision, status);
     await platform.rollOut(revision, 0);
     const failed = await platform.condition(knative.revisions, revision, condition);

@@ -54,7 +54,7 @@ export function addEventCommands(program: Command): void {
     );
   dlq
     .command("show <subscription> <id>")
-    .description("event and last response, JSON")
+    .description("one dead letter, as JSON")
     .action(async (name, id, _options, command) =>
       (await import("../commands/dlq.ts")).show(name, id, command.optsWithGlobals()),
     );

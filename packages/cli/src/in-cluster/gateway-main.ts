@@ -22,8 +22,8 @@ void runProgram(log, async (signal) => {
     namespace,
     ownCertificates: false,
     allowLoopback: false,
-    // What is open to strangers is what APIRules open.
-    functionHosts: (process.env["SPRY_SERVICE_TYPE"] ?? "ClusterIP") === "ClusterIP",
+    // What is open to strangers is what APIRules open. Functions whose callers need tokens never have hosts of their own.
+    functionHosts: process.env["SPRY_SERVICE_TYPE"] !== "LoadBalancer",
     publicHttpsPort: 443,
   };
   const gateway = createGateway({

@@ -22,11 +22,13 @@ import { startSubscriptions } from "@spry/eventing";
 import { startExposure } from "@spry/exposure";
 import { RegistryClient } from "@spry/image";
 import {
+  httpsTransport,
   KubeClient,
   measuredTransport,
   messageOf,
   prometheusMetrics,
   resources,
+  systemClock,
   type Transport,
 } from "@spry/kube";
 import { createNode, type MachineNode, startControllers } from "@spry/machine";
@@ -69,6 +71,7 @@ import { remarkDefinitionOwner } from "../exposure-remark.ts";
 import { announcePublisher } from "./publisher-service.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
+import { createDigestResolver } from "./image-digests.ts";
 import { startWebhookServer } from "./webhook-server.ts";
 import { spryCommand, startCommand } from "../shown-command.ts";
 
@@ -340,6 +343,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         countsToken: () => counts.token,
         callers: gatewayAddressing(sandbox, gateway),
         domain: { name: "localhost", port: gateway.port },
+        resolveDigest: createDigestResolver({ [pullAddress]: { url: own.url } }, systemClock),
         onOwnership(ownership) {
           remarkOwnership(remarks, ownership);
           webhook.configureServing().catch((error: unknown) => {
@@ -387,6 +391,16 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
           orFree: options.dashboardPort === undefined,
           apiServer: { server: apiServer, certificateAuthority: certificates.ca },
           asOwner: api.transport({ name: subjects.admin.commonName, groups: ownerGroups }),
+          events: {
+            server: `https://${host}:${gateway.eventsPort}`,
+            asOwner: httpsTransport({
+              server: `https://${host}:${gateway.eventsPort}`,
+              namespace: "default",
+              certificateAuthority: certificates.ca,
+              clientCertificate: certificates.admin.cert,
+              clientKey: certificates.admin.key,
+            }),
+          },
           gateway: new URL(`http://localhost:${gateway.port}`),
           gatewayMetrics: () => `http://${host}:${gateway.adminPort}/metrics`,
           log: log.child({ room: "dashboard" }),

@@ -7,6 +7,7 @@ import { type Entrance } from "../inside/entrance.ts";
 import { withCorsOf } from "../exposure/answers.ts";
 import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
 import { Exchange } from "../request/exchange.ts";
+import { indexPage } from "../pages/index-page.ts";
 import { entryFilters, type Outcome, pass, routeFilters } from "../request/filters.ts";
 import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
 import { logAccess, logRefusal } from "./access-log.ts";
@@ -102,6 +103,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       isPublic: options.isPublic || entrance !== undefined,
       host: "",
       path: "",
+      prefix: "",
       key: entrance?.service ?? "",
       isExternal: entrance === undefined,
       isSecure: isSecure(request),
@@ -119,6 +121,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
     let error: Outcome = isReady ? undefined : routesUnknown;
+    error ??= isReady ? indexPage(passage, deps) : undefined;
     const { calls } = options;
     const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);
     if (!error && !entrance && !(mayWait && isOwnHost(passage))) {

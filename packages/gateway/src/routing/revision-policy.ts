@@ -45,12 +45,12 @@ export function revisionPolicy(
   };
 }
 
-function limitsOf(revision: Revision | undefined, totalMs: number): AttemptLimits {
+/** A response that has begun may take as long as it goes on: Knative's `timeoutSeconds` is about its beginning, too. */
+function limitsOf(revision: Revision | undefined, timeoutMs: number): AttemptLimits {
   const { responseStartTimeoutSeconds = 0, idleTimeoutSeconds = 0 } = revision?.spec ?? {};
   const starts = [responseStartTimeoutSeconds, idleTimeoutSeconds].filter((limit) => limit > 0);
   return {
-    totalMs,
-    startMs: Math.min(totalMs, ...starts.map((limit) => limit * 1000)),
+    startMs: Math.min(timeoutMs, ...starts.map((limit) => limit * 1000)),
     idleMs: idleTimeoutSeconds > 0 ? idleTimeoutSeconds * 1000 : undefined,
   };
 }

@@ -23,6 +23,7 @@ export function isolationOf(pod: Pod, container: Container, imageUser: string): 
     );
   return {
     cpuLimit: amount(limits?.["cpu"]),
+    startCpuLimit: startCpuLimitOf(pod, container, amount(limits?.["cpu"])),
     cpuRequest: amount(requests?.["cpu"]),
     memoryLimit: amount(limits?.["memory"]),
     user,
@@ -35,6 +36,21 @@ export function isolationOf(pod: Pod, container: Container, imageUser: string): 
     droppedCapabilities: own?.capabilities?.drop ?? [],
     seccomp: seccomp === "Unconfined" ? "Unconfined" : "RuntimeDefault",
   };
+}
+
+/** Cores. A tenth of one, as the smallest Functions have, makes half a second of a start that takes 50 ms. */
+const startCores = 1;
+
+/** For what somebody waits for: a server, which says when it is ready. */
+function startCpuLimitOf(
+  { spec }: Pod,
+  { readinessProbe, startupProbe }: Container,
+  cpuLimit: number | undefined,
+): number | undefined {
+  if (cpuLimit === undefined || cpuLimit >= startCores) return undefined;
+  const isServer =
+    (readinessProbe ?? startupProbe) && (spec?.restartPolicy ?? "Always") === "Always";
+  return isServer ? startCores : undefined;
 }
 
 /** As `pkg/kubelet/kuberuntime/security_context.go` has it. */

@@ -93,6 +93,8 @@ export interface Mount {
 export interface Isolation {
   /** Cores. */
   cpuLimit?: number | undefined;
+  /** In place of `cpuLimit` until it is ready, and not for long. */
+  startCpuLimit?: number | undefined;
   cpuRequest?: number | undefined;
   /** Bytes. */
   memoryLimit?: number | undefined;

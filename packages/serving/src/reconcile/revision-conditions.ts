@@ -52,6 +52,15 @@ function reflectPods(
     const ended = status.lastState?.terminated ?? status.state?.terminated;
     const waiting = status.state?.waiting;
     if (waiting && imageReasons.includes(waiting.reason ?? "")) {
+      // As Knative has it: a tag would have been resolved before there are Pods, a digest is left to the nodes.
+      const { containers = [] } = deployment.spec?.template.spec ?? {};
+      const image = containers.find(({ name }) => name === status.name)?.image;
+      if (image?.includes("@sha256:"))
+        return conditions.markFalse(
+          resourcesAvailable,
+          waiting.reason ?? "",
+          waiting.message ?? waiting.reason ?? "",
+        );
       const message = `Unable to fetch image ${quoted(status.image)}: ${waiting.message ?? ""}`;
       return conditions.markFalse(containerHealthy, "ContainerMissing", message);
     }

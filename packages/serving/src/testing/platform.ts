@@ -230,7 +230,7 @@ export class ServingPlatform implements AsyncDisposable {
       containerStatuses: [
         {
           name: "user-container",
-          image,
+          image: spec?.template.spec?.containers[0]?.image ?? image,
           imageID: "",
           ready: false,
           restartCount: 0,

@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import path from "node:path";
 import { type Clock, sleep } from "@spry/kube";
 import { signalProcess } from "../processes.ts";
-import { type OciMount } from "./oci-spec.ts";
+import { cpuPeriodUs, cpuQuotaOf, type OciMount } from "./oci-spec.ts";
 
 /** The end of a process takes processor time, which a container at its limit, or a busy machine, has little of. */
 const removeAttempts = 200;
@@ -64,6 +64,17 @@ export class Cgroups {
         options: ["bind", ...options],
       })),
     ];
+  }
+
+  /** From now on. One that is gone needs none. */
+  limitCpu(id: string, cores: number): void {
+    const quota = cpuQuotaOf(cores);
+    try {
+      if (this.version === 2) this.#write("", id, "cpu.max", `${quota} ${cpuPeriodUs}`);
+      else this.#write("cpu", id, "cpu.cfs_quota_us", String(quota));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
   }
 
   /** CPU time, and memory without what the kernel can drop at any time; undefined when it is gone. */
@@ -147,6 +158,12 @@ export class Cgroups {
 
   #read(controller: string, id: string, file: string): string {
     return readFileSync(path.join(this.#root, controller, this.pathOf(id), file), "latin1");
+  }
+
+  /** Only what is there: a group that is gone must not become a file. */
+  #write(controller: string, id: string, file: string, text: string): void {
+    const at = path.join(this.#root, controller, this.pathOf(id), file);
+    writeFileSync(at, text, { flag: "r+" });
   }
 
   #fields(controller: string, id: string, file: string): Map<string, number> {

@@ -27,6 +27,8 @@ const adoptedPollMs = 500;
 const defaultActionMs = [5, 50, 500];
 /** A program that has not said that it is ready may still be installing its handlers for so long. */
 const startingMs = 30_000;
+/** How long it may keep the limit that it starts with: until somebody has its first response, and not for ever. */
+const startLimitMs = { afterReady: 500, atMost: 5_000 };
 const maxExecOutput = 10 * 1024;
 /**
  * A container of an OCI runtime. The runtime stays as its parent, in a session of its own: it copies
@@ -43,6 +45,7 @@ export class OciContainer implements SandboxContainer {
   /** The signal that it would have ended by, if it were an ordinary process. */
   #endedFor: NodeJS.Signals | undefined;
   #isReady = false;
+  #isOver = false;
 
   private constructor(
     record: OciRecord,
@@ -91,6 +94,7 @@ export class OciContainer implements SandboxContainer {
       startTicks: startTicksOf(pid),
       monitor: { pid: child.pid ?? 0, startTicks: startTicksOf(child.pid) },
       startedAt: clock.now(),
+      cpuLimit: launch.cpuLimit,
     };
     const exited = ended.then((exitCode) => {
       // Somebody may have ended the runtime alone: the container must not go on unseen.
@@ -99,7 +103,15 @@ export class OciContainer implements SandboxContainer {
       const finishedAt = clock.now();
       return pid === undefined ? startError(bundle, clock) : { exitCode, finishedAt };
     });
-    return new OciContainer(record, bundle, surroundings, { exited, ready, input });
+    const started = new OciContainer(record, bundle, surroundings, { exited, ready, input });
+    clock.after(startLimitMs.atMost, () => started.#limitCpu());
+    void ready.then(() => clock.after(startLimitMs.afterReady, () => started.#limitCpu()));
+    return started;
+  }
+
+  #limitCpu(): void {
+    const { id, cpuLimit } = this.record;
+    if (cpuLimit !== undefined && !this.#isOver) this.#surroundings.cgroups.limitCpu(id, cpuLimit);
   }
 
   /** Takes over a container that another agent started, or learns of its end. */
@@ -123,11 +135,15 @@ export class OciContainer implements SandboxContainer {
       look();
     });
     const ready = new Promise<void>(() => {});
-    return new OciContainer(record, bundle, surroundings, { exited, ready });
+    const adopted = new OciContainer(record, bundle, surroundings, { exited, ready });
+    // Its agent may have been killed before it did so.
+    if (isAlive(record)) adopted.#limitCpu();
+    return adopted;
   }
 
   /** What only the container's cgroup knows is read, then nothing of it is left. */
   async #cleanUp(exit: ExitStatus): Promise<ExitStatus> {
+    this.#isOver = true;
     const { runtime, cgroups } = this.#surroundings;
     const { exitCode, finishedAt } = exit;
     const ranOut = exitCode !== 0 && cgroups.oomKills(this.id) > 0;

@@ -55,7 +55,10 @@ export class OciPod implements PodSandbox {
       const { name: container, run, logFile } = spec;
       const left = spec.keepExitCode ? exitFile(this.dir, container) : undefined;
       const input = spec.stdin && { file: path.join(bundle, "stdin"), mode: spec.stdin };
-      const launch = { container, run, id, bundle, parts, logFile, exitFile: left, input, tty };
+      const { cpuLimit, startCpuLimit } = spec.isolation ?? {};
+      const later = startCpuLimit === undefined ? {} : { cpuLimit };
+      const named = { container, run, id, bundle, parts };
+      const launch = { ...named, logFile, exitFile: left, input, tty, ...later };
       const started = await OciContainer.start(launch, this.#options);
       if (started.record.pid > 0) writeOciRecord(this.dir, started.record);
       this.#track(started);

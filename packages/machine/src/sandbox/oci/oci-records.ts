@@ -19,6 +19,8 @@ export interface OciRecord {
   monitor: { pid: number; startTicks: number };
   /** Milliseconds since the epoch. */
   startedAt: number;
+  /** The limit in cores that it has once it has started, if it had another one before. */
+  cpuLimit?: number | undefined;
 }
 
 export const ociFile = (podDir: string, container: string): string =>

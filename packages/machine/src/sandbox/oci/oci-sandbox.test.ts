@@ -318,6 +318,31 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     expect(used?.memoryBytes).toBeGreaterThan(5 * mebibyte);
   });
 
+  test("a server has a whole core until it is ready, and its limit soon after", async () => {
+    const { container, log } = await start(
+      main(`
+        const { writeSync } = require("node:fs");
+        const spin = (ms) => {
+          const before = process.cpuUsage();
+          for (const end = Date.now() + ms; Date.now() < end;);
+          const { user, system } = process.cpuUsage(before);
+          return Math.round((user + system) / ms / 10);
+        };
+        const starting = spin(400);
+        writeSync(Number(process.env.SPRY_READY_FD), "ready\\n");
+        setTimeout(() => console.log(JSON.stringify({ starting, limited: spin(1500) })), 800);
+        setTimeout(() => {}, 60_000);`),
+      { isolation: { ...restricted, cpuLimit: 0.2, startCpuLimit: 1 } },
+    );
+    await eventually(() => expect(log()).toContain("limited"));
+    // In percent of a core, on a machine that does other things, too.
+    const { starting, limited } = JSON.parse(log()) as Record<string, number>;
+    expect(limited).toBeLessThan(30);
+    expect(starting).toBeGreaterThan(limited! * 1.3);
+    container.kill("SIGKILL");
+    await container.exited;
+  });
+
   test("a program that is told to end at any moment of its start ends at once", async () => {
     const program = `
       process.on("SIGTERM", () => process.exit(143));
@@ -564,6 +589,31 @@ test.skipIf(why !== "")(
 );
 
 describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
+  test("while it opened a Pod has left none: the next one opens it as a whole", async () => {
+    const dataDir = temporaryDirectory();
+    const first = await openOciSandbox({ dataDir });
+    await first.recover();
+    // In the way of the Pod's files, so that opening it ends where a kill may have ended it.
+    const etc = path.join(dataDir, "pods", pod.uid, "etc");
+    mkdirSync(path.dirname(etc), { recursive: true });
+    writeFileSync(etc, "");
+    await expect(first.openPod(pod)).rejects.toThrow();
+    await first.close();
+
+    const next = await openOciSandbox({ dataDir });
+    onTestFinished(() => next.close());
+    expect(await next.recover()).toEqual([]);
+    const place = await next.openPod(pod);
+    onTestFinished(() => place.close());
+    const image = imageWith({
+      "app/main.cjs": `console.log(require("node:fs").readFileSync("/etc/hosts", "utf8"))`,
+    });
+    const spec = specFor(place.dir, image, {});
+    const container = await place.start(spec);
+    expect(await container.exited).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(spec.logFile, "utf8")).toContain("localhost");
+  });
+
   test("leaves its containers running; the next one adopts them and removes strays", async () => {
     const dataDir = temporaryDirectory();
     const image = imageWith({

@@ -177,9 +177,10 @@ class OciSandbox implements Sandbox {
     const record: PodRecord = { uid, namespace, name, ...(await this.#addressFor(hostNetwork)) };
     const dir = podDir(this.#dataDir, uid);
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    writeRecord(podFile(dir), record);
     const hostAddress = this.#network?.hostAddress;
     await writeNameFiles(dir, { pod, ip: record.ip, hostAddress });
+    // Last: what has a record is complete, and taken over as it is by the agent after one that was killed.
+    writeRecord(podFile(dir), record);
     return this.#add(record);
   }
 

@@ -55,7 +55,7 @@ const defaultCapabilities = [
   "AUDIT_WRITE",
 ];
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-const cpuPeriodUs = 100_000;
+export const cpuPeriodUs = 100_000;
 /** Less than this the kernel does not take. */
 const minCpuQuotaUs = 1000;
 /** A Function's process has a dozen threads, which count; an installation of packages runs a few dozen processes. */
@@ -132,8 +132,13 @@ function linuxOf({
   };
 }
 
+/** Microseconds of each period. */
+export function cpuQuotaOf(cores: number): number {
+  return Math.max(minCpuQuotaUs, Math.round(cores * cpuPeriodUs));
+}
+
 function resourcesOf(isolation: Isolation | undefined, cgroupVersion: 1 | 2) {
-  const { cpuLimit, cpuRequest, memoryLimit } = isolation ?? {};
+  const { cpuLimit, startCpuLimit, cpuRequest, memoryLimit } = isolation ?? {};
   const memory = memoryLimit === undefined ? undefined : Math.ceil(memoryLimit);
   return {
     devices: [{ allow: false, access: "rwm" }],
@@ -142,7 +147,7 @@ function resourcesOf(isolation: Isolation | undefined, cgroupVersion: 1 | 2) {
       shares: Math.max(2, Math.round((cpuRequest ?? cpuLimit ?? 0) * 1024)),
       ...(cpuLimit !== undefined && {
         period: cpuPeriodUs,
-        quota: Math.max(minCpuQuotaUs, Math.round(cpuLimit * cpuPeriodUs)),
+        quota: cpuQuotaOf(startCpuLimit ?? cpuLimit),
       }),
     },
     ...(memory !== undefined && {

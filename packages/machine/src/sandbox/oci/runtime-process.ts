@@ -36,6 +36,8 @@ export interface OciLaunch {
   exitFile?: string | undefined;
   /** A file to be made for its input, and how that ends. */
   input?: { file: string; mode: InputMode } | undefined;
+  /** The limit in cores that it gets once it has started, if it has another one before. */
+  cpuLimit?: number | undefined;
   /** The runtime is on a terminal, which it hands on to the container's own. */
   tty?: boolean | undefined;
 }
