@@ -13,6 +13,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   "runtime-limits": () => import("./runtime-limits.ts"),
   serving: () => import("./serving.ts"),
   soak: () => import("./soak.ts"),
+  tls: () => import("./tls.ts"),
 };
 
 const [name = ""] = process.argv.slice(2);

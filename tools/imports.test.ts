@@ -61,7 +61,7 @@ const table: Record<string, Room> = {
   // Delivery is the gateway's attempt: docs/adr/0022.
   "packages/eventing": {
     rooms: ["@spry/kube", "@spry/function", "@spry/gateway", "@spry/queue"],
-    dependencies: {},
+    dependencies: { croner: "when a schedule is due: cron expressions, time zones, summer time" },
   },
   // Loggers and clocks. What keeps messages knows nothing of events.
   "packages/queue": { rooms: ["@spry/kube"], dependencies: {} },
@@ -118,6 +118,7 @@ const table: Record<string, Room> = {
       "modern-tar": "writes and reads the archives of backups",
       npm: "installs a Function's dependencies, the same version everywhere",
       pino: "structured logs",
+      ws: "ports of Pods are forwarded over WebSockets",
     },
   },
   "runtimes/nodejs": {

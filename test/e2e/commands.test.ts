@@ -139,6 +139,69 @@ describe("looking", () => {
     expect(await platform.spry(["delete", "broken", "--yes"])).toMatchObject({ code: 0 });
   });
 
+  test("logs choose lines by level and by request, and invoke sends an event", async () => {
+    const source = `module.exports = { main: (event) => {
+      console.warn("careful");
+      console.log("got " + event["ce-type"] + " " + JSON.stringify(event.data));
+      return "done";
+    } };`;
+    const env = [{ name: "FUNC_LOG_FORMAT", value: "json" }];
+    const manifest = functionManifest("speaking", source, { env });
+    expect(await platform.spry(["apply", "-f", "-"], manifest)).toMatchObject({ code: 0 });
+    const event = ["--event", "order.created", "--data", '{"id":7}', "--timing"];
+    const sent = await platform.spry(["invoke", "speaking", ...event, "-H", "x-request-id: r-7"]);
+    expect(sent).toMatchObject({ code: 0, stdout: "done" });
+    expect(sent.stderr).toMatch(/response after [\d.]+ ms; complete after [\d.]+ ms/);
+    await platform.spry(["invoke", "speaking"]);
+    const all = await platform.spry(["logs", "speaking", "--request", "r-7", "--json"]);
+    const lines = all.stdout.trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line).message)).toEqual([
+      "careful",
+      'got order.created {"id":7}',
+    ]);
+    const warnings = await platform.spry(["logs", "speaking", "--level", "warn"]);
+    expect(warnings.stdout.match(/careful/g)).toHaveLength(2);
+    expect(warnings.stdout).not.toContain("order.created");
+  });
+
+  test("doctor looks at this machine while a platform runs", async () => {
+    const { code, stdout } = await platform.spry(["doctor", "--data-dir", platform.dataDir]);
+    expect({ code, stdout }).toMatchObject({ code: 0 });
+    expect(stdout).toMatch(/Node\.js 24/);
+    expect(stdout).toContain("you may deploy to namespace default");
+    expect(stdout).toContain("a platform is running with the data directory");
+  });
+
+  test("debug starts a copy whose debugger answers here, and removes it", async () => {
+    const port = await freePort();
+    const spry = path.join(root, "packages/cli/bin/spry.mjs");
+    const args = ["--kubeconfig", platform.kubeconfig, "debug", "legacy", "--port", String(port)];
+    const child = spawn(process.execPath, [spry, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    while (!output.includes("Ctrl-C") && child.exitCode === null) await pause(20);
+    const [, calls = ""] = /calls of the copy: (http:\S+)/.exec(output) ?? [];
+    expect(output).toContain(`debugger: 127.0.0.1:${port}`);
+    const targets = await fetch(`http://127.0.0.1:${port}/json/list`);
+    const [target] = (await targets.json()) as { webSocketDebuggerUrl: string }[];
+    const socket = new WebSocket(target?.webSocketDebuggerUrl ?? "");
+    const answer = new Promise<string>((resolve) =>
+      socket.addEventListener("message", ({ data }) => resolve(String(data))),
+    );
+    await new Promise((resolve) => socket.addEventListener("open", resolve));
+    const params = { expression: "process.env.GREETING" };
+    socket.send(JSON.stringify({ id: 1, method: "Runtime.evaluate", params }));
+    expect(JSON.parse(await answer)).toMatchObject({ result: { result: { value: "Hello" } } });
+    const response = await fetch(calls);
+    expect(await response.text()).toBe("Hello from config.yaml");
+    socket.close();
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGINT");
+    expect(await ended).toBe(0);
+    expect(await platform.k("get pods -l app.kubernetes.io/component=debug -o name")).toBe("");
+  });
+
   test("uninstall is refused on a platform of one machine", async () => {
     expect(await platform.spry(["uninstall"])).toMatchObject({
       code: 1,
@@ -157,6 +220,7 @@ describe("mistakes are one sentence each", () => {
     ["a file that does not exist", ["apply", "-f", "nope.yaml"], "nope.yaml does not exist"],
     ["a directory that does not exist", ["deploy", "nope"], "nope is not a directory"],
     ["a Function that does not exist", ["logs", "nope"], "Function nope not found"],
+    ["a level", ["logs", "legacy", "--level", "loud"], "loud is not a level"],
     ["an output format", ["get", "-o", "nope"], "unknown output format nope"],
     ["an unknown shell", ["completion", "cmd"], "cmd is not a known shell"],
     ["a version of config.yaml", ["sync", "legacy", "--schema-version", "v9"], "v9 is not"],

@@ -29,6 +29,9 @@ test("a Function is exposed with one command, and kubectl shows host and state",
   expect({ code, stderr }).toMatchObject({ code: 0 });
   expect(stdout.trim()).toMatch(/^https:\/\/hello\.localhost\S*\/ {2}open to everyone$/);
   expect(await table("apirules")).toEqual([["hello", "Ready", '["hello"]']]);
+  // In a browser, where there is one.
+  const opened = await platform.spry(["open", "hello"]);
+  expect(opened.stdout.trim()).toBe(stdout.split(" ")[0]);
 });
 
 test("and limited with another", async () => {

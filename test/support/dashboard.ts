@@ -20,10 +20,12 @@ export interface DashboardTab {
 
 /** A platform and a browser for all tests of a file, which are skipped where there is no Chromium. */
 export class DashboardUser {
-  readonly platform = new Platform();
+  readonly platform: Platform;
   #browser: Browser | undefined;
 
-  constructor() {
+  /** With `port`, the dashboard has the same one after a restart. */
+  constructor({ port = 0 }: { port?: number } = {}) {
+    this.platform = new Platform({ args: ["--no-example", `--dashboard-port=${port}`] });
     beforeAll(async () => {
       if (!existsSync(executablePath)) return;
       const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];

@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { bundleWeb } from "@spry/dashboard";
 import { builderEntry } from "@spry/image";
 import { sourceFetcherEntry } from "@spry/source";
 import { npmCli } from "../../packages/cli/src/platform/npm-cli.ts";
@@ -57,6 +58,7 @@ export async function stage(staging: string): Promise<void> {
   const dist = path.join(staging, "dist");
   mkdirSync(dist);
   await writeFileOfImages(dist);
+  await bundleWeb(path.join(dist, "web"));
   writeFileSync(path.join(staging, "README.md"), readme());
   writeFileSync(
     path.join(staging, "package.json"),

@@ -4,6 +4,7 @@ import { type Server } from "node:http";
 import { createServer } from "node:https";
 import path from "node:path";
 import { startEventing } from "@spry/eventing";
+import { type CallAcceptor } from "@spry/gateway";
 import { type KubeClient, type Logger } from "@spry/kube";
 import { openSqliteQueue } from "@spry/queue";
 import { listening } from "./listening.ts";
@@ -29,6 +30,8 @@ export const eventingVariable = "SPRY_EVENTING";
 export interface GatewayEventing {
   readonly publisherPort: number;
   readonly adminPort: number;
+  /** For the gateway. */
+  readonly calls: CallAcceptor;
   close(): Promise<void>;
 }
 
@@ -47,6 +50,7 @@ export async function startGatewayEventing(
         log,
         ...(workerFile === undefined ? {} : { workerFile }),
       }),
+    allowPrivate: true,
     log: log.child({ room: "eventing" }),
   });
   const publisher = await listenOrFree(eventing.publisher, settings);
@@ -60,6 +64,7 @@ export async function startGatewayEventing(
   return {
     publisherPort: publisher.port,
     adminPort: admin.port,
+    calls: eventing.calls,
     async close() {
       await admin.close();
       await publisher.close();
@@ -73,7 +78,13 @@ async function listenOrFree(server: Server, { host, port, orFree }: EventingSett
     return await listening(server, { host, port });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (!orFree || code !== "EADDRINUSE") throw error;
+    if (code !== "EADDRINUSE") throw error;
+    // Without the code: it is not the gateway's own port.
+    if (!orFree)
+      throw new Error(
+        `port ${port} for events is in use by another program: choose another one with --publisher-port`,
+        { cause: error },
+      );
     return listening(server, { host, port: 0 });
   }
 }

@@ -31,7 +31,18 @@ try {
   const tokenFile = process.env[countsTokenVariable];
   const countsToken = () => (tokenFile ? readCountsToken(tokenFile) : undefined);
   const exposure = { namespace: systemNamespace, ownCertificates: true, allowLoopback: true };
-  const gateway = createGateway({ client, log, inside: { own }, countsToken, exposure });
+  const eventingSettings = process.env[eventingVariable];
+  const eventing = eventingSettings
+    ? await startGatewayEventing(eventingSettings, client, log)
+    : undefined;
+  const gateway = createGateway({
+    client,
+    log,
+    inside: { own },
+    countsToken,
+    exposure,
+    ...(eventing && { calls: eventing.calls }),
+  });
   const [https = "", orFree] = httpsPort.split(/(?=\?)/);
   const server = await gateway.listen({
     host,
@@ -39,10 +50,6 @@ try {
     ...(https === "" ? {} : { https: { port: Number(https), orFree: orFree !== undefined } }),
   });
   const admin = await gateway.listenAdmin({ host, port: 0 });
-  const eventingSettings = process.env[eventingVariable];
-  const eventing = eventingSettings
-    ? await startGatewayEventing(eventingSettings, client, log)
-    : undefined;
   await gateway.ready;
   const ports = [
     server.port,

@@ -10,3 +10,15 @@ export function printable(text: string): string {
 export function printableLines(text: string): string {
   return text.split(/\r?\n/).map(printable).join("\n");
 }
+
+/** Colours and attributes (SGR), which change nothing but how the text after them looks. */
+const escape = "\u001B";
+const colours = new RegExp(String.raw`(${escape}\[[\d;:]{0,40}m|\t)`);
+
+/** The same for a line that a Function has written: with its colours and tabs. */
+export function printableOutput(line: string): string {
+  return line
+    .split(colours)
+    .map((part) => (colours.test(part) ? part : printable(part)))
+    .join("");
+}

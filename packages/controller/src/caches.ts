@@ -9,6 +9,7 @@ import {
 } from "@spry/function";
 import {
   type Clock,
+  type HorizontalPodAutoscaler,
   Informer,
   type InformerOptions,
   type KubeClient,
@@ -30,6 +31,12 @@ export interface Caches extends ReturnType<typeof createCaches> {}
 /** The key of the Function that a child belongs to, by its label. */
 export function functionKeyOf(child: KubeObject): ObjectKey {
   return `${child.metadata.namespace}/${child.metadata.labels?.[labels.functionName]}`;
+}
+
+/** The key of the Function that an autoscaler scales, itself or by its Deployment, which has its name. */
+export function scaledFunctionOf({ metadata, spec }: HorizontalPodAutoscaler): ObjectKey[] {
+  const { kind = "", name = "" } = spec?.scaleTargetRef ?? {};
+  return ["Function", "Deployment"].includes(kind) ? [`${metadata.namespace}/${name}`] : [];
 }
 
 export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
@@ -59,7 +66,10 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
       transform: (revision) => knownRevisionOf(revision as KubeObject as FunctionRevision),
     }),
     services: children(resources.services),
-    autoscalers: children(resources.horizontalPodAutoscalers),
+    // Those of others, too: two for one Function overrule each other.
+    autoscalers: informer(resources.horizontalPodAutoscalers, {
+      indexes: { scaled: scaledFunctionOf },
+    }),
     kservices: children(knative.services, { mayBeMissing: true }),
     namespaces: informer(resources.namespaces),
     registrySecrets: named(resources.secrets, names.registrySecret),

@@ -18,7 +18,7 @@ import {
 import { CommitLookups, removeAbandonedSessions, resolveCommit } from "@spry/source";
 import { BuildLogins } from "./build/build-login.ts";
 import { BuildSlots } from "./build/build-slots.ts";
-import { type Caches, createCaches, functionKeyOf } from "./caches.ts";
+import { type Caches, createCaches, functionKeyOf, scaledFunctionOf } from "./caches.ts";
 import { type ControllerConfig, settingsOf } from "./config.ts";
 import { ForeignEdits } from "./function/foreign-edits.ts";
 import { FunctionMetrics } from "./function/function-metrics.ts";
@@ -108,6 +108,9 @@ function watch(caches: Caches, controller: Controller): void {
   });
   const { configMaps, jobs, pods, deployments, services, autoscalers, kservices } = caches;
   const onChild = ({ object }: Change<KubeObject>) => controller.enqueue(functionKeyOf(object));
+  autoscalers.onChange(({ object }) => {
+    for (const key of scaledFunctionOf(object)) controller.enqueue(key);
+  });
   for (const children of [configMaps, jobs, pods, deployments, services, autoscalers, kservices]) {
     children.onChange(onChild);
   }

@@ -1,6 +1,6 @@
 import { type RequestListener, type Server } from "node:http";
 import { subscriptions } from "@spry/function";
-import { Deliverer } from "@spry/gateway";
+import { type CallAcceptor, Deliverer } from "@spry/gateway";
 import {
   type Clock,
   Informer,
@@ -12,7 +12,12 @@ import {
   systemClock,
 } from "@spry/kube";
 import { type Queue } from "@spry/queue";
-import { createAdminHandler } from "./admin/admin-handler.ts";
+import { type Calls, createAdminHandler } from "./admin/admin-handler.ts";
+import { createCallAcceptor } from "./calls/acceptor.ts";
+import { CallRunner } from "./calls/runner.ts";
+import { CallSubmitter } from "./calls/submit.ts";
+import { type Deliver } from "./dispatcher/subscription-worker.ts";
+import { Scheduler } from "./schedules/scheduler.ts";
 import { Dispatcher } from "./dispatcher/dispatcher.ts";
 import { EventingMetrics } from "./metrics.ts";
 import { createPublisher } from "./publisher/publisher.ts";
@@ -22,6 +27,8 @@ export interface EventingOptions {
   client: KubeClient;
   /** Called again after a pause when it fails: the rest of the process does without. */
   openQueue: () => Promise<Queue>;
+  /** Whether results of calls may be sent to this machine and its private networks: on one machine, not in a cluster. */
+  allowPrivate: boolean;
   clock?: Clock;
   log?: Logger;
 }
@@ -29,6 +36,8 @@ export interface EventingOptions {
 export interface Eventing {
   /** For `/publish`; to be listened with by the caller, and closed before this. */
   readonly publisher: Server;
+  /** For the gateway. */
+  readonly calls: CallAcceptor;
   /** Of an HTTPS server that asks clients for certificates of the API server's authority. */
   readonly admin: RequestListener;
   readonly metrics: EventingMetrics;
@@ -59,34 +68,39 @@ export function startEventing(options: EventingOptions): Eventing {
     }
     return undefined;
   })();
+  const submitter = new CallSubmitter(clock);
+  let calls: Calls | undefined;
   const work = (async () => {
     const ready = await opened;
     if (!ready) return;
-    await whileOurs({ client, clock, log, signal }, (inner) => dispatch(ready, inner));
-  })().catch((error: unknown) =>
-    log.error({ error: messageOf(error) }, "delivering events has ended"),
-  );
-
-  async function dispatch(ready: Queue, inner: AbortSignal): Promise<void> {
-    const deliverer = new Deliverer({ client, clock, log, signal: inner });
-    const cache = new Informer(client, subscriptions, { clock, log, maxRetryMs: 1_000 });
-    const dispatcher = new Dispatcher({
-      client,
-      queue: ready,
-      deliver: (request) => deliverer.deliver(request),
-      subscriptions: cache,
-      services: deliverer.services,
-      metrics,
-      clock,
-      log,
-    });
-    void cache.run(inner);
-    await dispatcher.run(inner);
-  }
+    const deliverer = new Deliverer({ client, clock, log, signal });
+    const deliver: Deliver = (request) => deliverer.deliver(request);
+    const common = { client, queue: ready, deliver, clock, log };
+    const runner = new CallRunner({ ...common, allowPrivate: options.allowPrivate, signal });
+    const scheduler = new Scheduler({ ...common, submitter, runner, signal });
+    await Promise.race([deliverer.ready, aborted(signal)]);
+    calls = { runner, scheduler };
+    await Promise.all([
+      runner.run(),
+      scheduler.run(),
+      whileOurs({ client, clock, log, signal }, (inner) => {
+        const cache = new Informer(client, subscriptions, { clock, log, maxRetryMs: 1_000 });
+        void cache.run(inner);
+        const { services } = deliverer;
+        return new Dispatcher({ ...common, subscriptions: cache, services, metrics }).run(inner);
+      }),
+    ]);
+  })().catch((error: unknown) => log.error({ error: messageOf(error) }, "delivering has ended"));
 
   return {
     publisher: createPublisher({ queue: () => queue, metrics, log }),
-    admin: createAdminHandler({ client, queue: () => queue, log }),
+    calls: createCallAcceptor({
+      queue: () => queue,
+      submitter,
+      runner: () => calls?.runner,
+      log,
+    }),
+    admin: createAdminHandler({ client, queue: () => queue, calls: () => calls, log }),
     metrics,
     queue: () => queue,
     async close() {
@@ -96,3 +110,9 @@ export function startEventing(options: EventingOptions): Eventing {
     },
   };
 }
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });

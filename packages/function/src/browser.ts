@@ -7,6 +7,7 @@ export {
   type Concurrency,
   type Function,
   type FunctionCondition,
+  type FunctionSchedule,
   functions,
   type FunctionSpec,
   type FunctionStatus,

@@ -60,7 +60,7 @@ export function functionCrd(): CustomResourceDefinition {
               labelSelectorPath: ".status.podSelector",
             },
           },
-          additionalPrinterColumns: [...printerColumns(), coldStartColumn],
+          additionalPrinterColumns: [...printerColumns(".status.revision"), coldStartColumn],
           schema: { openAPIV3Schema: described(functionSchema()) } as VersionSchema,
         },
         {
@@ -70,7 +70,7 @@ export function functionCrd(): CustomResourceDefinition {
           deprecated: true,
           deprecationWarning: `${group}/${functionsV1alpha1.version} Function is deprecated; use ${version}`,
           subresources: { status: {} },
-          additionalPrinterColumns: printerColumns(),
+          additionalPrinterColumns: printerColumns(".metadata.generation"),
           schema: { openAPIV3Schema: functionV1alpha1Schema() } as VersionSchema,
         },
       ],
@@ -88,7 +88,8 @@ const coldStartColumn = {
   priority: 1,
 };
 
-function printerColumns() {
+/** `version`: the generation counts changes of the scale, too, but v1alpha1 has no number of revisions. */
+function printerColumns(version: string) {
   const condition = (name: string, type: string) => ({
     name,
     type: "string",
@@ -99,7 +100,7 @@ function printerColumns() {
     condition("Built", "BuildReady"),
     condition("Running", "Running"),
     { name: "Runtime", type: "string", jsonPath: ".spec.runtime" },
-    { name: "Version", type: "integer", jsonPath: ".metadata.generation" },
+    { name: "Version", type: "integer", jsonPath: version },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
   ];
 }
@@ -179,6 +180,7 @@ export function specSchema(): Schema {
         description: "How long a request may take until it is answered with 408 or 504.",
       },
       traffic: trafficSchema(),
+      schedules: schedulesSchema(),
       template: {
         ...object({ labels: stringMap, annotations: stringMap }),
         ...rules([
@@ -288,6 +290,66 @@ function sourceSchema(): Schema {
       "has(self.image) ? !has(self.inline) && !has(self.gitRepository) : " +
         "has(self.gitRepository) && !has(self.inline) || !has(self.gitRepository) && has(self.inline)",
       "Use GitRepository or Inline source",
+    ]),
+  };
+}
+
+function schedulesSchema(): Schema {
+  const schedule = object(
+    {
+      name: {
+        ...string,
+        maxLength: 63,
+        pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        description:
+          "Name of the schedule, for the header x-schedule-name and for spry schedule run.",
+      },
+      cron: {
+        ...string,
+        minLength: 2,
+        maxLength: 256,
+        description: "Minute, hour, day of month, month, day of week; or @hourly, @daily, ...",
+      },
+      timeZone: {
+        ...string,
+        maxLength: 64,
+        pattern: "^[A-Za-z][A-Za-z0-9_+/-]*$",
+        description: "Name of the IANA database, such as Europe/Berlin; UTC by default.",
+      },
+      suspend: { ...boolean, description: "Whether no run is begun." },
+      overlap: {
+        ...string,
+        enum: ["Allow", "Skip"],
+        description: "What happens when the run before has not ended; Allow by default.",
+      },
+      startingDeadlineSeconds: {
+        ...between([1, 86_400]),
+        description: "A run that is later than this is missed; 300 by default.",
+      },
+      payload: { ...string, maxLength: 65_536, description: "Body of the request." },
+      contentType: {
+        ...string,
+        maxLength: 256,
+        pattern: "^[ -~]*$",
+        description: "Content-Type of the request; application/json by default.",
+      },
+      path: {
+        ...string,
+        maxLength: 1_024,
+        pattern: "^/[!-~]*$",
+        description: "Path and query of the request; / by default.",
+      },
+      retries: { ...between([0, 100]), description: "After a run that has failed; 0 by default." },
+    },
+    ["name", "cron"],
+  );
+  return {
+    ...list(schedule),
+    maxItems: 100,
+    description: "When the Function is called by itself; between two runs it needs no Pod.",
+    ...rules([
+      "self.all(e, self.exists_one(f, f.name == e.name))",
+      "Names of schedules should be unique",
     ]),
   };
 }

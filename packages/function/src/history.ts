@@ -64,9 +64,9 @@ function isReadable({ revision, data }: Partial<FunctionRevision>): boolean {
   );
 }
 
-/** What of a spec is history. */
+/** What of a spec is history: not how much of it runs, and not when it is called. */
 export function recordedSpec(spec: FunctionSpec): FunctionSpec {
-  const { replicas: _replicas, traffic: _traffic, ...recorded } = spec;
+  const { replicas: _replicas, traffic: _traffic, schedules: _schedules, ...recorded } = spec;
   return recorded;
 }
 
@@ -88,13 +88,14 @@ function substanceOf({ spec, commit }: Omit<Version, "image">): FunctionSpec {
  * its requests; a Git source with the commit as its reference, because the reference itself has moved on.
  */
 export function restoredSpec(current: FunctionSpec, { spec, commit }: Version): FunctionSpec {
-  const { replicas, scaleConfig, traffic } = current;
+  const { replicas, scaleConfig, traffic, schedules } = current;
   const { scaleConfig: _scaleConfig, ...recorded } = recordedSpec(spec);
   return {
     ...pinned(recorded, commit),
     ...(replicas === undefined ? {} : { replicas }),
     ...(scaleConfig === undefined ? {} : { scaleConfig }),
     ...(traffic === undefined ? {} : { traffic }),
+    ...(schedules === undefined ? {} : { schedules }),
   };
 }
 

@@ -36,6 +36,8 @@ export interface FunctionSpec {
   timeoutSeconds?: number;
   /** Ours: which revisions get which share of the requests. Absent: the latest gets all. */
   traffic?: TrafficShare[];
+  /** Ours: when the Function is called by itself. */
+  schedules?: FunctionSchedule[];
   /** What scalers write, through the scale subresource. */
   replicas?: number;
   secretMounts?: SecretMount[];
@@ -47,6 +49,26 @@ export interface FunctionSpec {
   template?: { labels?: Record<string, string>; annotations?: Record<string, string> };
   podSecurityContext?: NonNullable<PodSpec["securityContext"]>;
   containerSecurityContext?: NonNullable<Container["securityContext"]>;
+}
+
+/** A call of the Function at certain times, without a Pod that waits for them. */
+export interface FunctionSchedule {
+  name: string;
+  /** Five fields, or a nickname such as `@daily`. */
+  cron: string;
+  /** A name of the IANA database; UTC by default. */
+  timeZone?: string;
+  suspend?: boolean;
+  /** What happens when the run before has not ended; `Allow` by default. */
+  overlap?: "Allow" | "Skip";
+  /** A run that is later than this is missed; 300 by default. */
+  startingDeadlineSeconds?: number;
+  /** The request's body. */
+  payload?: string;
+  contentType?: string;
+  path?: string;
+  /** After a run that has failed; 0 by default. */
+  retries?: number;
 }
 
 export interface InlineSource {

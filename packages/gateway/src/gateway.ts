@@ -11,6 +11,7 @@ import {
 import { Destination, type DestinationPolicy } from "./activation/destination.ts";
 import { type Tally } from "./activation/tally.ts";
 import { createFrontServer } from "./http/front-server.ts";
+import { type CallAcceptor } from "./http/waiting-calls.ts";
 import { drain, isLoopback, listen, type Listening } from "./http/listening.ts";
 import { type Entrance } from "./inside/entrance.ts";
 import { Entrances, type InsideOptions } from "./inside/entrances.ts";
@@ -43,6 +44,8 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   inside?: InsideOptions;
   /** What a scaler must know to read the counts; without it, every request is refused. */
   countsToken?: TokenSource;
+  /** Accepts requests that may wait (`Prefer: respond-async`). */
+  calls?: CallAcceptor;
   /** Serves the hosts of APIRules. */
   exposure?: ExposureOptions;
 }
@@ -123,7 +126,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       const deps: RequestDeps = { routes, metrics, memory, settings, clock, log };
       if (exposed) deps.exposure = exposed.serving;
       const accessLog = options.accessLog === true;
-      const front = createFrontServer(deps, { ...settings, ready, accessLog, isPublic });
+      const front = createFrontServer(deps, {
+        ...settings,
+        ready,
+        accessLog,
+        isPublic,
+        calls: options.calls,
+      });
       const { server, tunnels } = front;
       const port = await listen(server, address);
       const secure = exposed && (await exposed.listen(front, address));

@@ -3,6 +3,8 @@ export { createGateway, type Gateway, type GatewayOptions, type ListenOptions } 
 export { type ExposureOptions } from "./exposure/exposure.ts";
 export { type InsideOptions } from "./inside/entrances.ts";
 export { type Listening } from "./http/listening.ts";
+export { type CallAcceptor, callsPath, type WaitingCall } from "./http/waiting-calls.ts";
+export { postOutside } from "./delivery/post-outside.ts";
 export {
   Deliverer,
   type DelivererOptions,
@@ -11,3 +13,4 @@ export {
   type DeliveryResponse,
   type DeliveryResult,
 } from "./delivery/deliverer.ts";
+export { type ClientRequest, type ClientResponse } from "./http/client-side.ts";

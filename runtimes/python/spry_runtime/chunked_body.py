@@ -54,7 +54,7 @@ class ChunkedBody:
             raise MalformedRequest(400, "malformed chunk size")
         self._missing = int(digits, 16)
         if len(self.body) + self._missing > self._limit:
-            raise MalformedRequest(413, "request body too large")
+            raise MalformedRequest(413, "the request body is larger than its limit (FUNC_BODY_MB_LIMIT)")
         self._state = ChunkedBody._data if self._missing else ChunkedBody._trailer
         return True
 

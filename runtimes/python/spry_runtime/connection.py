@@ -225,7 +225,7 @@ class Connection:
     def _begin_body(self, head: RequestHead, rest: bytes) -> None:
         limit = self._service.body_limit
         if head.content_length > limit:
-            raise MalformedRequest(413, "request body too large")
+            raise MalformedRequest(413, "the request body is larger than its limit (FUNC_BODY_MB_LIMIT)")
         self._deadline = time.monotonic() + BODY_SECONDS
         self._buffer = b""
         self._body = ChunkedBody(limit) if head.chunked else SizedBody(head.content_length)

@@ -243,6 +243,8 @@ function verbsOf({ custom }: ResourceType): string[] {
   return custom ? customVerbs : allVerbs;
 }
 
+const proxyVerbs = ["create", "delete", "get", "patch", "update"];
+
 function subresourcesOf(type: ResourceType): Subresource[] {
   const found: Subresource[] = [];
   if (type.hasStatus) found.push({ name: "status", verbs: statusVerbs });
@@ -265,7 +267,16 @@ function subresourcesOf(type: ResourceType): Subresource[] {
       kind: "Eviction",
     });
     found.push({ name: "log", verbs: ["get"] });
+    const streams = {
+      attach: "PodAttachOptions",
+      exec: "PodExecOptions",
+      portforward: "PodPortForwardOptions",
+    };
+    for (const [name, kind] of Object.entries(streams))
+      found.push({ name, verbs: ["create", "get"], kind });
   }
+  const proxied = { "/pods": "Pod", "/services": "Service", "/nodes": "Node" }[type.collection];
+  if (proxied) found.push({ name: "proxy", verbs: proxyVerbs, kind: `${proxied}ProxyOptions` });
   if (type.collection === "/serviceaccounts") {
     found.push({
       name: "token",

@@ -11,6 +11,8 @@ import { type ReviewKind, reviews } from "../handlers/reviews.ts";
 import { snapshotResponse } from "../handlers/snapshot.ts";
 import { metricsGroup, metricsResponse } from "../metrics/metrics.ts";
 import { OpenApi } from "../openapi/open-api.ts";
+import { type ProxyPath, proxyPathOf } from "../proxy/proxy-path.ts";
+import { type ProxyTarget, proxyTargetOf } from "../proxy/proxy-target.ts";
 import { checkBody } from "../schema/field-validation.ts";
 import { builtin } from "../schema/schema.ts";
 import { type PodStream, podStreamOf } from "../streaming/pod-stream.ts";
@@ -32,6 +34,11 @@ function plainText(text: string, status = 200): HttpResponse {
     status,
     headers: { "content-type": "text/plain; charset=utf-8" },
   });
+}
+
+interface Passed {
+  path: ProxyPath;
+  target: ProxyTarget;
 }
 
 /** Turns requests into responses; never throws. */
@@ -92,6 +99,17 @@ export class Dispatcher {
     // A WebSocket always comes by GET, which must not make a reader one who may run commands.
     authorizer.require({ ...attributes, verb: "create" });
     return podStreamOf(this.#engine, this.#resourceRequest(request, url, info, user, []));
+  }
+
+  /** What a request is passed on to whole. Throws a `StatusError`. */
+  proxy(request: HttpRequest, requester: UserInfo, headers: HeaderList): Passed {
+    const user = this.#actingUser(requester, headers);
+    const url = urlOf(request);
+    const info = requestInfoOf(url.pathname);
+    const path = proxyPathOf(url.pathname + url.search);
+    if (!info || !path) throw badRequest("the path cannot be read");
+    this.#engine.authorizer.require(attributesOf(user, request.method, url, info));
+    return { path, target: proxyTargetOf(this.#engine, path) };
   }
 
   async #route(request: HttpRequest, user: UserInfo, warnings: string[]): Promise<HttpResponse> {

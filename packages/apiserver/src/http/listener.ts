@@ -13,7 +13,9 @@ import { type HttpBody, type HttpResponse, IncomingRequest, PacedBody } from "./
 import { pumpInto } from "./pump.ts";
 import { maxBodyBytes } from "./request-body.ts";
 import { type PodStream, podStreamPath } from "../streaming/pod-stream.ts";
-import { serveUpgrade } from "../streaming/upgrade.ts";
+import { isProxyPath } from "../proxy/proxy-path.ts";
+import { type Passage, passOn, passUpgradeOn } from "../proxy/proxy.ts";
+import { refuseUpgrade, serveUpgrade } from "../streaming/upgrade.ts";
 import { errorResponse } from "./responses.ts";
 import { TextSource } from "./text-source.ts";
 
@@ -61,7 +63,8 @@ export async function listen(
       requestTimeout: requestTimeoutMs,
       headersTimeout: 30_000,
       keepAliveTimeout: 120_000,
-      shouldUpgradeCallback: ({ url = "" }) => podStreamPath.test(url),
+      shouldUpgradeCallback: (incoming) =>
+        podStreamPath.test(incoming.url ?? "") || isProxiedUpgrade(incoming),
     },
     (incoming, outgoing) => {
       serve(serving, incoming, outgoing).catch((error: unknown) => {
@@ -74,7 +77,8 @@ export async function listen(
   server.on("upgrade", (incoming, socket, head) => {
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
-    void serveUpgrade({ incoming, socket, head }, () => findStream(serving, incoming), log);
+    if (isProxyPath(incoming.url ?? "")) void proxyUpgrade(serving, incoming, socket, head, log);
+    else void serveUpgrade({ incoming, socket, head }, () => findStream(serving, incoming), log);
   });
   server.maxConnections = maxConnections;
   server.on("tlsClientError", (error) =>
@@ -104,6 +108,7 @@ async function serve(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
+  if (isProxyPath(incoming.url ?? "")) return proxyRequest(serving, incoming, outgoing);
   const { status, headers, body } = await respond(serving, incoming, outgoing);
   if (body instanceof PacedBody) {
     readPausably(incoming);
@@ -172,6 +177,54 @@ async function respond(
   }
   const request = new IncomingRequest(incoming, body, outgoing);
   return serving.dispatcher.handle(request, user, impersonationHeaders(incoming));
+}
+
+/** A request with a body cannot change the protocol: it is passed on like any other. */
+function isProxiedUpgrade({ url = "", method, headers }: IncomingMessage): boolean {
+  const hasBody =
+    headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  return isProxyPath(url) && method === "GET" && !hasBody;
+}
+
+/** Passed on as it comes, however long it is: a Pod has limits of its own. */
+async function proxyRequest(
+  serving: Serving,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  try {
+    await passOn(await findPassage(serving, incoming), outgoing);
+  } catch (error) {
+    if (outgoing.headersSent || !(error instanceof StatusError)) throw error;
+    const { status, headers, body } = errorResponse(error);
+    outgoing.writeHead(status, headers).end(body);
+    incoming.resume();
+  }
+}
+
+async function proxyUpgrade(
+  serving: Serving,
+  incoming: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  log: Logger,
+): Promise<void> {
+  socket.on("error", (error) => log.debug({ error: messageOf(error) }, "stream ended early"));
+  try {
+    await passUpgradeOn(await findPassage(serving, incoming), socket, head);
+  } catch (error) {
+    refuseUpgrade(socket, error);
+  }
+}
+
+async function findPassage(serving: Serving, incoming: IncomingMessage): Promise<Passage> {
+  const user = await serving.authenticator.authenticate(incoming);
+  const { path, target } = serving.dispatcher.proxy(
+    new IncomingRequest(incoming),
+    user,
+    impersonationHeaders(incoming),
+  );
+  return { incoming, target, prefix: path.prefix, path: path.target };
 }
 
 async function findStream(serving: Serving, incoming: IncomingMessage): Promise<PodStream> {

@@ -55,7 +55,7 @@ export async function serveUpgrade(
   } catch (error) {
     if (!(error instanceof StatusError)) log.debug({ error: messageOf(error) }, "stream failed");
     if (upgrade.switched) socket.destroy();
-    else refuse(socket, error);
+    else refuseUpgrade(socket, error);
   }
 }
 
@@ -144,7 +144,8 @@ function chosen(offered: readonly string[], served: readonly string[]): string {
   );
 }
 
-function refuse(socket: Duplex, error: unknown): void {
+/** Says in HTTP why the connection stays as it is, and ends it. */
+export function refuseUpgrade(socket: Duplex, error: unknown): void {
   const { status, body } = errorResponse(error);
   const text = typeof body === "string" ? body : "";
   socket.end(

@@ -54,7 +54,7 @@ export function addEventCommands(program: Command): void {
     );
   dlq
     .command("show <subscription> <id>")
-    .description("event and last response, JSON")
+    .description("one dead letter, as JSON")
     .action(async (name, id, _options, command) =>
       (await import("../commands/dlq.ts")).show(name, id, command.optsWithGlobals()),
     );
@@ -70,4 +70,32 @@ export function addEventCommands(program: Command): void {
         (await import("../commands/dlq.ts")).move(verb, name, ids, command.optsWithGlobals()),
       );
   }
+  const calls = program.command("async").description("calls whose clients do not wait for them");
+  calls
+    .command("list")
+    .description("calls of a namespace, the latest last")
+    .option("-o, --output <format>", "json")
+    .action(async (_options, command) =>
+      (await import("../commands/async.ts")).list(command.optsWithGlobals()),
+    );
+  calls
+    .command("get <id>")
+    .description("one call with its result, as JSON")
+    .action(async (id, _options, command) =>
+      (await import("../commands/async.ts")).get(id, command.optsWithGlobals()),
+    );
+  calls
+    .command("cancel <id>")
+    .description("cancel a call that has not ended")
+    .action(async (id, _options, command) =>
+      (await import("../commands/async.ts")).cancel(id, command.optsWithGlobals()),
+    );
+  program
+    .command("schedule")
+    .description("schedules of Functions")
+    .command("run <function> <schedule>")
+    .description("call a Function as one of its schedules does, now; prints the call's id")
+    .action(async (name, schedule, _options, command) =>
+      (await import("../commands/async.ts")).runSchedule(name, schedule, command.optsWithGlobals()),
+    );
 }

@@ -1,6 +1,7 @@
 /** Commands about Functions that are deployed. */
 import { type Command } from "commander";
-import { collect, count, duration, revision, seconds } from "./values.ts";
+import { levelNamed } from "../log-lines.ts";
+import { collect, count, duration, port, revision, seconds } from "./values.ts";
 
 export function addFunctionCommands(program: Command): void {
   program
@@ -51,6 +52,14 @@ export function addFunctionCommands(program: Command): void {
     );
 
   program
+    .command("debug <name>")
+    .description("start a copy of a deployed Function with its debugger's port, reached from here")
+    .option("-p, --port <port>", "port of the debugger here (default: 9229, Python: 5678)", port)
+    .action(async (name, _options, command) =>
+      (await import("../commands/debug.ts")).debug(name, command.optsWithGlobals()),
+    );
+
+  program
     .command("status")
     .description("show the cluster, how many Functions run, and why others do not")
     .action(async (_options, command) =>
@@ -83,6 +92,13 @@ export function addFunctionCommands(program: Command): void {
     .option("--since <time>", "only newer output: 30s, 5m, 2h", duration)
     .option("--previous", "of the containers before the last restart")
     .option("--timestamps", "put the time before each line")
+    .option(
+      "--level <level>",
+      "only lines of this level and above: debug, info, warn, error",
+      levelNamed,
+    )
+    .option("--request <id>", "only lines of one request (X-Request-Id, with FUNC_LOG_FORMAT)")
+    .option("--json", "each line as an object, with the instance")
     .option("--build", "the output of the newest build instead")
     .action(async (name, _options, command) =>
       (await import("../commands/logs.ts")).logs(name, command.optsWithGlobals()),
@@ -96,6 +112,9 @@ export function addFunctionCommands(program: Command): void {
     .option("-H, --header <header>", "request header, as in curl (repeatable)", collect)
     .option("-p, --path <path>", "path and query", "/")
     .option("-i, --include", "print status and headers too")
+    .option("--event <type>", "send a CloudEvent of this type, with --data as its data")
+    .option("--source <name>", "source of the event", "spry-invoke")
+    .option("--timing", "print how long it took, on standard error")
     .action(async (name, _options, command) =>
       (await import("../commands/invoke.ts")).invoke(name, command.optsWithGlobals()),
     );

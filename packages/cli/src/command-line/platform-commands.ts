@@ -64,9 +64,13 @@ export function addPlatformCommands(program: Command): void {
 
   program
     .command("doctor")
-    .description("check everything in a data directory: objects, certificates, images by digest")
+    .description(
+      "check this machine, and a data directory: objects, certificates, images by digest",
+    )
     .option("--data-dir <dir>", "the data directory", ".spry")
-    .action(async (options) => (await import("../commands/doctor.ts")).doctor(options));
+    .action(async (_options, command) =>
+      (await import("../commands/doctor.ts")).doctor(command.optsWithGlobals()),
+    );
 
   program
     .command("upgrade")

@@ -2,6 +2,7 @@ import path from "node:path";
 import { codeProof } from "@spry/dashboard";
 import { httpsTransport, messageOf } from "@spry/kube";
 import { connect, type GlobalOptions, loadConfig } from "../connection.ts";
+import { eventsExtension } from "../platform/kubeconfig.ts";
 import { openBrowser } from "../open-browser.ts";
 import { defaultDashboardPort, openDashboard, readDashboardKey } from "../platform/dashboard.ts";
 import { isRunning, readJson } from "../platform/data-dir.ts";
@@ -18,7 +19,8 @@ export async function dashboard(options: DashboardCommandOptions): Promise<void>
   const own = await platformLink(path.resolve(options.dataDir), options);
   if (own !== undefined) return show(own, options);
   const config = loadConfig(options);
-  const { gateway } = await connect(options);
+  const { gateway, events } = await connect(options);
+  const eventsUrl = eventsUrlOf(config);
   const transport = httpsTransport(config);
   const { server, certificateAuthority, insecureSkipTlsVerify, tlsServerName } = config;
   const served = await openDashboard({
@@ -32,6 +34,7 @@ export async function dashboard(options: DashboardCommandOptions): Promise<void>
       ...(tlsServerName !== undefined && { tlsServerName }),
     },
     asOwner: transport,
+    ...(events && eventsUrl && { events: { server: eventsUrl, asOwner: events } }),
     gateway,
   }).catch((error: unknown) => {
     throw new UserError(
@@ -73,4 +76,9 @@ function show(url: string, { open }: DashboardCommandOptions): void {
   console.log(url);
   if (open)
     openBrowser(url, () => console.error("a browser could not be started: open the address above"));
+}
+
+function eventsUrlOf({ extensions }: ReturnType<typeof loadConfig>): string | undefined {
+  const { url } = (extensions?.[eventsExtension] ?? {}) as { url?: string };
+  return url === undefined ? undefined : new URL(url).origin;
 }

@@ -8,6 +8,7 @@ import { AllowedHosts } from "../dev/allowed-hosts.ts";
 import { DevRunner, limitationOf } from "../dev/dev-runner.ts";
 import { callOnSchedule, emit, eventFile, exampleEvent, startCollector } from "../dev/events.ts";
 import { createFrontServer } from "../dev/front-server.ts";
+import { endProcessesWithHome } from "../dev/left-over.ts";
 import { openNeighbours } from "../dev/neighbours.ts";
 import { DevTerminal, listenToKeys } from "../dev/terminal.ts";
 import { openBrowser } from "../open-browser.ts";
@@ -34,6 +35,7 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-dev-"));
   const cleanups: (() => Promise<void> | void)[] = [
     () => rmSync(scratch, { recursive: true, force: true }),
+    () => void endProcessesWithHome(scratch),
   ];
   const stop = async () => {
     for (const step of cleanups.splice(0).reverse()) await step();
@@ -76,7 +78,10 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
       },
     });
     cleanups.push(() => runner.close());
-    killAtExit(() => runner.session.kill());
+    killAtExit(() => {
+      runner.session.kill();
+      endProcessesWithHome(scratch);
+    });
     const server = createFrontServer(runner.session, (line) => terminal.request(line), allowed);
     const port = await listen(server, options.port);
     cleanups.push(() => {

@@ -1,4 +1,6 @@
 import { existsSync } from "node:fs";
+import { type GlobalOptions } from "../connection.ts";
+import { checkMachine } from "../platform/verify/machine.ts";
 import path from "node:path";
 import { isRunning, openDataDir } from "../platform/data-dir.ts";
 import { type Finding } from "../platform/verify/finding.ts";
@@ -6,17 +8,24 @@ import { verify } from "../platform/verify/verify.ts";
 import { UserError } from "../user-error.ts";
 import { spryCommand } from "../shown-command.ts";
 
-/** Checks a data directory that no platform uses. Throws when anything is wrong with it. */
-export async function doctor(options: { dataDir: string }): Promise<void> {
+export interface DoctorOptions extends GlobalOptions {
+  dataDir: string;
+}
+
+/**
+ * Checks this machine, and a data directory that no platform uses. Throws when anything is wrong with the latter; what is found
+ * about the machine are hints, because most Functions need only part of it.
+ */
+export async function doctor(options: DoctorOptions): Promise<void> {
   const root = path.resolve(options.dataDir);
-  if (!existsSync(root)) {
-    throw new UserError(`data directory ${root} does not exist`, "name it with --data-dir");
-  }
-  if (isRunning(root)) {
-    throw new UserError(
-      `a platform is running with the data directory ${root}`,
-      `stop it first (${spryCommand("down")}): what is being written cannot be checked`,
-    );
+  const exists = existsSync(root);
+  const isUsed = exists && isRunning(root);
+  for await (const finding of checkMachine(exists ? root : process.cwd(), isUsed, options))
+    console.log(lineOf(finding));
+  if (!exists) return console.log(`  \u2714 data directory ${root} does not exist yet`);
+  if (isUsed) {
+    const way = `stop it first (${spryCommand("down")}): what is being written cannot be checked`;
+    return console.log(`  - a platform is running with the data directory ${root}\n    ${way}`);
   }
   const dataDir = openDataDir(root);
   try {

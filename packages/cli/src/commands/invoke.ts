@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { pipeline } from "node:stream/promises";
@@ -11,6 +12,10 @@ export interface InvokeOptions extends GlobalOptions {
   header?: string[];
   path: string;
   include?: boolean;
+  /** Type of a CloudEvent. */
+  event?: string;
+  source: string;
+  timing?: boolean;
 }
 
 /** Prints the Function's answer; an answer of 400 or more makes the command fail. */
@@ -22,11 +27,16 @@ export async function invoke(name: string, options: InvokeOptions): Promise<void
       `use the kubeconfig that \`${startCommand()}\` wrote, or kubectl port-forward to the Function's Service`,
     );
   }
-  const body = options.data === undefined ? undefined : readBody(options.data);
+  const data = options.data === undefined ? undefined : readBody(options.data);
+  const { body, type } = options.event === undefined ? { body: data } : eventOf(options, data);
+  const begin = performance.now();
   const response = await send(gateway, {
     method: options.method?.toUpperCase() ?? (body ? "POST" : "GET"),
     path: options.path.startsWith("/") ? options.path : `/${options.path}`,
-    headers: { host: `${name}.${namespace}.localhost`, ...headersOf(options.header ?? [], body) },
+    headers: {
+      host: `${name}.${namespace}.localhost`,
+      ...headersOf(options.header ?? [], body, type),
+    },
     body,
   });
   const { statusCode = 0, statusMessage = "" } = response;
@@ -36,8 +46,10 @@ export async function invoke(name: string, options: InvokeOptions): Promise<void
       console.log(`${key}: ${String(value)}`);
     console.log();
   }
+  const firstMs = performance.now() - begin;
   await pipeline(response, process.stdout, { end: false });
   if (process.stdout.isTTY) process.stdout.write("\n");
+  if (options.timing) printTiming(response, firstMs, performance.now() - begin);
   if (statusCode >= 400) {
     console.error(`HTTP ${statusCode} ${statusMessage}`);
     process.exitCode = 1;
@@ -54,7 +66,39 @@ function readBody(data: string): Buffer {
   }
 }
 
-function headersOf(lines: string[], body: Buffer | undefined): Record<string, string> {
+/** In structured mode (CloudEvents 1.0, HTTP binding 3.2): data that is not JSON is bytes. */
+function eventOf(
+  { event, source }: InvokeOptions,
+  data: Buffer | undefined,
+): { body: Buffer; type: string } {
+  const content =
+    data === undefined
+      ? {}
+      : looksLikeJson(data)
+        ? { datacontenttype: "application/json", data: JSON.parse(data.toString()) as unknown }
+        : { data_base64: data.toString("base64") };
+  const about = { id: randomUUID(), time: new Date().toISOString() };
+  return {
+    type: "application/cloudevents+json",
+    body: Buffer.from(
+      JSON.stringify({ specversion: "1.0", type: event, source, ...about, ...content }),
+    ),
+  };
+}
+
+function printTiming({ headers }: IncomingMessage, firstMs: number, totalMs: number): void {
+  const [, cold] = /coldstart;dur=([\d.]+)/.exec(String(headers["server-timing"] ?? "")) ?? [];
+  const started = cold === undefined ? "" : `, of which an instance took ${cold} ms to start`;
+  console.error(
+    `response after ${firstMs.toFixed(1)} ms${started}; complete after ${totalMs.toFixed(1)} ms`,
+  );
+}
+
+function headersOf(
+  lines: string[],
+  body: Buffer | undefined,
+  type?: string,
+): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const line of lines) {
     const colon = line.indexOf(":");
@@ -63,7 +107,7 @@ function headersOf(lines: string[], body: Buffer | undefined): Record<string, st
     headers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
   }
   if (body) {
-    headers["content-type"] ??= looksLikeJson(body) ? "application/json" : "text/plain";
+    headers["content-type"] ??= type ?? (looksLikeJson(body) ? "application/json" : "text/plain");
     headers["content-length"] = String(body.length);
   }
   return headers;

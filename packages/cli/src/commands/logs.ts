@@ -1,9 +1,10 @@
 import { type KubeClient, type Pod, resources } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
+import { type LogFilter, shownLine } from "../log-lines.ts";
 import { UserError } from "../user-error.ts";
 
-export interface LogsOptions extends GlobalOptions {
+export interface LogsOptions extends GlobalOptions, LogFilter {
   follow?: boolean;
   tail?: number;
   /** Seconds. */
@@ -30,7 +31,7 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
       `spry describe ${name} shows its state`,
     );
   }
-  const printer = new Printer();
+  const printer = new Printer(options);
   const streams = chosen.map((pod) => print(client, pod, options, printer));
   if (!options.follow) return void (await Promise.all(streams));
   const seen = new Set(chosen.map((pod) => pod.metadata.uid));
@@ -78,6 +79,7 @@ async function print(
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? [])
       printer.write(name, decoder.decode(chunk, { stream: true }));
+    printer.end(name);
   } catch (error) {
     const { message } = error as Error;
     const isFirst = options.previous && /previous terminated container/.test(message);
@@ -88,11 +90,28 @@ async function print(
 /** Puts the instance's name before each of its lines as soon as there is more than one. */
 class Printer {
   readonly #open = new Map<string, string>();
+  readonly #filter: LogFilter;
+
+  constructor(filter: LogFilter) {
+    this.#filter = filter;
+  }
 
   write(instance: string, text: string): void {
     const lines = ((this.#open.get(instance) ?? "") + text).split("\n");
     this.#open.set(instance, lines.pop() ?? "");
-    const prefix = this.#open.size > 1 ? `[${instance}] ` : "";
-    for (const line of lines) process.stdout.write(`${prefix}${line}\n`);
+    for (const line of lines) this.#print(instance, line);
+  }
+
+  /** What has been written without a line's end. */
+  end(instance: string): void {
+    const rest = this.#open.get(instance) ?? "";
+    this.#open.set(instance, "");
+    if (rest !== "") this.#print(instance, rest);
+  }
+
+  #print(instance: string, line: string): void {
+    const name = this.#open.size > 1 || this.#filter.json ? instance : undefined;
+    const shown = shownLine(line, name, this.#filter, process.stdout.isTTY);
+    if (shown !== undefined) process.stdout.write(`${shown}\n`);
   }
 }

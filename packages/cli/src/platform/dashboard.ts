@@ -2,8 +2,15 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { buildWeb, type Dashboard, type DashboardOptions, startDashboard } from "@spry/dashboard";
+import {
+  buildWeb,
+  readWeb,
+  type Dashboard,
+  type DashboardOptions,
+  startDashboard,
+} from "@spry/dashboard";
 import { type ClusterConfig, httpsTransport, type Logger, type Transport } from "@spry/kube";
+import { packagedProgram } from "../programs.ts";
 import { version } from "../version.ts";
 import { writeAtomically } from "./data-dir.ts";
 
@@ -21,6 +28,8 @@ export interface OpenDashboardOptions {
   >;
   /** As the user whom a link logs in. */
   asOwner: Transport;
+  /** The administration of events: its URL, and as that user there. */
+  events?: { server: string; asOwner: Transport } | undefined;
   gateway?: URL | undefined;
   gatewayMetrics?: () => string;
   log?: Logger;
@@ -29,21 +38,23 @@ export interface OpenDashboardOptions {
 export const defaultDashboardPort = 8081;
 const keyBytes = 32;
 const keyName = "dashboard-key";
+/** Made with the package, where Spry is one. */
+const packagedWeb = packagedProgram("web");
 /** Next to the bundles of the programs (bin/programs.mjs). */
 const webCache = path.resolve(import.meta.dirname, "../../../../node_modules/.cache/spry");
 
 export async function openDashboard(options: OpenDashboardOptions): Promise<Dashboard> {
-  const { dataDir, port, orFree, apiServer, asOwner, ...rest } = options;
+  const { dataDir, port, orFree, apiServer, asOwner, events, ...rest } = options;
+  const withToken = (server: string) =>
+    lazily(() => httpsTransport({ ...apiServer, server, namespace: "default" }));
   const start = (port: number) =>
     startDashboard({
       ...rest,
       port,
       key: dataDir === undefined ? randomBytes(keyBytes) : ensureKey(dataDir),
-      access: {
-        withToken: lazily(() => httpsTransport({ ...apiServer, namespace: "default" })),
-        asOwner,
-      },
-      web: () => buildWeb(webCache),
+      access: { withToken: withToken(apiServer.server), asOwner },
+      events: events && { withToken: withToken(events.server), asOwner: events.asOwner },
+      web: () => (packagedWeb === undefined ? buildWeb(webCache) : readWeb(packagedWeb)),
       version,
     } satisfies DashboardOptions);
   return start(port).catch((error: unknown) => {

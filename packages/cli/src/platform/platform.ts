@@ -22,6 +22,7 @@ import { startSubscriptions } from "@spry/eventing";
 import { startExposure } from "@spry/exposure";
 import { RegistryClient } from "@spry/image";
 import {
+  httpsTransport,
   KubeClient,
   measuredTransport,
   messageOf,
@@ -390,6 +391,16 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
           orFree: options.dashboardPort === undefined,
           apiServer: { server: apiServer, certificateAuthority: certificates.ca },
           asOwner: api.transport({ name: subjects.admin.commonName, groups: ownerGroups }),
+          events: {
+            server: `https://${host}:${gateway.eventsPort}`,
+            asOwner: httpsTransport({
+              server: `https://${host}:${gateway.eventsPort}`,
+              namespace: "default",
+              certificateAuthority: certificates.ca,
+              clientCertificate: certificates.admin.cert,
+              clientKey: certificates.admin.key,
+            }),
+          },
           gateway: new URL(`http://localhost:${gateway.port}`),
           gatewayMetrics: () => `http://${host}:${gateway.adminPort}/metrics`,
           log: log.child({ room: "dashboard" }),

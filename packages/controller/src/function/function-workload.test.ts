@@ -149,6 +149,43 @@ describe("scaling", () => {
     );
   });
 
+  test("is told of an autoscaler of somebody else, such as KEDA's, that scales it as well, once", async () => {
+    await platform.running("hello", { scaleConfig: { minReplicas: 1, maxReplicas: 3 } });
+    const owner = { apiVersion: "keda.sh/v1alpha1", kind: "ScaledObject", name: "queue", uid: "1" };
+    const warnings = async () =>
+      (await platform.client.list(resources.events, { namespace })).items.filter(
+        ({ reason }) => reason === "ScaledTwice",
+      );
+    expect(await warnings()).toEqual([]);
+    await platform.client.create(resources.horizontalPodAutoscalers, {
+      metadata: { name: "keda-hpa-queue", namespace, ownerReferences: [owner] },
+      spec: {
+        scaleTargetRef: {
+          apiVersion: "serverless.kyma-project.io/v1alpha2",
+          kind: "Function",
+          name: "hello",
+        },
+        maxReplicas: 5,
+      },
+    });
+    const [warning] = await platform.until("a warning", async () => {
+      const found = await warnings();
+      return found.length > 0 && found;
+    });
+    expect(warning).toMatchObject({
+      type: "Warning",
+      involvedObject: { kind: "Function", name: "hello" },
+    });
+    expect(warning?.message).toContain("remove spec.scaleConfig, or delete ScaledObject queue");
+    await platform.client.patch(
+      functions,
+      { namespace, name: "hello" },
+      { metadata: { labels: { a: "b" } } },
+    );
+    await platform.settle();
+    expect((await warnings()).map(({ count }) => count)).toEqual([1]);
+  });
+
   test("a scaler's decision reaches the Deployment and is reset by no re-apply", async () => {
     const spec = { scaleConfig: { minReplicas: 1, maxReplicas: 5 } };
     await platform.running("hello", spec);

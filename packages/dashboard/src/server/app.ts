@@ -1,11 +1,11 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type Duplex } from "node:stream";
 import { type Transport } from "@spry/kube";
-import { bearerOf, transportFor } from "./access.ts";
+import { type Access, bearerOf, transportFor } from "./access.ts";
 import { callFunction } from "./call.ts";
 import { functionMetrics } from "./function-metrics.ts";
 import { readJson, RequestError, sendJson } from "./http.ts";
-import { apiPathProblem, passToApiServer } from "./proxy.ts";
+import { apiPathProblem, isEventsPath, passToApiServer } from "./proxy.ts";
 import { originProblem } from "./same-origin.ts";
 import { foreignHeaders, securityHeaders } from "./security-headers.ts";
 import { type Sessions } from "./sessions.ts";
@@ -61,6 +61,14 @@ export class App {
       if (problem !== undefined) throw new RequestError(400, problem);
       return passToApiServer(request, response, path, this.#transportOf(request));
     }
+    if (url.startsWith("/events/")) {
+      const path = url.slice("/events".length);
+      if (!this.#options.events)
+        throw new RequestError(404, "no administration of events is known");
+      if (!isEventsPath(path)) throw new RequestError(400, "this is not a path of the events");
+      const transport = this.#transportOf(request, this.#options.events);
+      return passToApiServer(request, response, path, transport);
+    }
     const [, namespace = "", name] =
       /^\/metrics\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(url) ?? [];
     if (name !== undefined && method === "GET") {
@@ -91,9 +99,9 @@ export class App {
   }
 
   /** As which user a request is made. */
-  #transportOf({ headers }: IncomingMessage): Transport {
+  #transportOf({ headers }: IncomingMessage, access: Access = this.#options.access): Transport {
     const token = bearerOf(headers.authorization);
-    const transport = token && transportFor(this.#options.access, this.#sessions, token);
+    const transport = token && transportFor(access, this.#sessions, token);
     if (!transport) throw new RequestError(401, "the login is not valid, or has expired");
     return transport;
   }
@@ -129,6 +137,7 @@ export class App {
       gateway: gateway?.origin ?? null,
       /** Whether a link logs in here, or a token does alone. */
       hasLinks: access.asOwner !== undefined,
+      hasEvents: this.#options.events !== undefined,
     };
   }
 

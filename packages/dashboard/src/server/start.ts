@@ -11,6 +11,8 @@ export interface DashboardOptions {
   /** 0 picks a free one. */
   port: number;
   access: Access;
+  /** The same for the administration of events. Absent: there is none. */
+  events?: Access | undefined;
   /** 32 random bytes that only the owner of the data directory can read: logins are signed with it. */
   key: Buffer;
   /** The page's files; asked for with the first request. */

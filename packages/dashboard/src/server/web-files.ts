@@ -43,6 +43,9 @@ export async function buildWeb(cache: string): Promise<WebFiles> {
   }
 }
 
+/** What `buildWeb` has left in a folder. */
+export const readWeb = async (folder: string): Promise<WebFiles> => filesIn(folder);
+
 function filesIn(folder: string): WebFiles {
   const files = readdirSync(folder).map((name): [string, WebFile] => [
     name.replace(/\.gz$/, ""),
@@ -73,7 +76,8 @@ function sourcesDigest(): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-async function bundleInto(folder: string): Promise<void> {
+/** Bundles the page into a folder, for a package or an image. */
+export async function bundleInto(folder: string): Promise<void> {
   const { build, stop } = await import("esbuild");
   const result = await build({
     entryPoints: { app: path.join(sources, "main.tsx") },

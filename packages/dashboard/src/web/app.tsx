@@ -15,6 +15,7 @@ import { FunctionsView } from "./views/functions-view.tsx";
 import { LoginDialog, LoginView } from "./views/login-view.tsx";
 import { NodesView } from "./views/nodes-view.tsx";
 import { NotFoundView } from "./views/not-found-view.tsx";
+import { SubscriptionsView } from "./views/events/subscriptions-view.tsx";
 import { SettingsView } from "./views/settings-view.tsx";
 
 const isStarted = signal(false);
@@ -41,6 +42,7 @@ export function App() {
 const others: Record<string, () => ComponentChildren> = {
   apirules: ApiRulesView,
   builds: BuildsView,
+  events: SubscriptionsView,
   nodes: NodesView,
   settings: SettingsView,
 };

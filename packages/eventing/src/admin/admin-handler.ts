@@ -1,20 +1,30 @@
 import { type IncomingMessage, type RequestListener } from "node:http";
 import { type KubeClient, type Logger, messageOf } from "@spry/kube";
 import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
+import { type CallRunner } from "../calls/runner.ts";
+import { type Scheduler } from "../schedules/scheduler.ts";
 import { type Access, callerOf, isAllowed } from "./caller.ts";
 import { Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
+
+/** What makes calls that wait, and those of schedules. */
+export interface Calls {
+  runner: CallRunner;
+  scheduler: Scheduler;
+}
 
 export interface AdminDeps {
   client: KubeClient;
   /** Undefined while there is none. */
   queue: () => Queue | undefined;
+  calls: () => Calls | undefined;
   log: Logger;
 }
 
 /** A request that has been routed, and is allowed. */
 export interface AdminRequest {
   queue: Queue;
+  calls: Calls | undefined;
   namespace: string;
   name: string;
   id: string;
@@ -68,7 +78,7 @@ function statusOf(error: unknown): number {
 }
 
 async function answer(
-  { client, queue: current }: AdminDeps,
+  { client, queue: current, calls }: AdminDeps,
   request: IncomingMessage,
   signal: AbortSignal,
 ): Promise<unknown> {
@@ -100,6 +110,7 @@ async function answer(
   if (!queue) throw new Problem(503, "the queue is not open yet: retry later");
   return route.handle({
     queue,
+    calls: calls(),
     namespace: namespace ?? "",
     name: name ?? "",
     id,

@@ -4,14 +4,12 @@ import { consumerName, consumerPrefix } from "../dispatcher/subscription-worker.
 import { toJson } from "../events/cloud-event.ts";
 import { eventOf, isEvent } from "../events/message.ts";
 import { type AdminRequest, type AdminRoute } from "./admin-handler.ts";
+import { callRoutes } from "./call-routes.ts";
 import { Problem } from "./problem.ts";
+import { inNamespace, label, limitOf, maxLimit, numberOf } from "./requests.ts";
 
-const maxLimit = 500;
-const defaultLimit = 100;
 const maxWaitSeconds = 30;
 const pollMs = 200;
-const label = "[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?";
-const inNamespace = `^/v1/namespaces/(?<namespace>${label})`;
 const subscription = `${inNamespace}/subscriptions/(?<name>${label})`;
 const letters = "subscriptions/deadletters";
 
@@ -128,6 +126,7 @@ export const routes: readonly AdminRoute[] = [
     resource: "events",
     handle: async ({ queue }) => ({ ...(await queue.state()), head: await queue.head() }),
   },
+  ...callRoutes,
 ];
 
 async function consumerOf({ queue, namespace, name }: AdminRequest): Promise<Consumer> {
@@ -155,17 +154,6 @@ const shownEvent = (message: Message) => ({
   at: isoTime(message.at),
   event: toJson(eventOf(message)),
 });
-
-function numberOf(text: string, name: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new Problem(400, `${name} is not a number`);
-}
-
-export function limitOf({ query }: Pick<AdminRequest, "query">): number {
-  const limit = numberOf(query.get("limit") ?? String(defaultLimit), "limit");
-  if (limit >= 1 && limit <= maxLimit) return limit;
-  throw new Problem(400, `limit must be from 1 to ${maxLimit}`);
-}
 
 function idsOf({ body }: AdminRequest): number[] | "all" {
   const { ids, all } = body;

@@ -1,3 +1,5 @@
+import { errorPage } from "../pages/error-page.ts";
+import { pageHeaders, wantsPage } from "../pages/html.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 
 /** A response of the gateway's own, in place of the Function's. */
@@ -11,7 +13,7 @@ export interface ErrorResponse {
   headers?: Record<string, string>;
 }
 
-/** JSON for clients that accept it, a line of text for all others. `isPublic`: others than this machine's programs read it. */
+/** A page for browsers, JSON for clients that accept it, a line of text for all others. `isPublic`: others than this machine's programs read it. */
 export function sendErrorResponse(
   request: ClientRequest,
   response: ClientResponse,
@@ -20,10 +22,17 @@ export function sendErrorResponse(
 ): void {
   const { status, reason } = error;
   const message = (isPublic ? undefined : error.localMessage) ?? error.message;
-  const json = (request.headers.accept ?? "").includes("json");
-  const body = json ? JSON.stringify({ status, reason, message }) : `${message}\n`;
+  const isPage = wantsPage(request);
+  const json = !isPage && (request.headers.accept ?? "").includes("json");
+  const body = isPage
+    ? errorPage(status, reason, message)
+    : json
+      ? JSON.stringify({ status, reason, message })
+      : `${message}\n`;
   response.writeHead(status, {
-    "content-type": json ? "application/json" : "text/plain; charset=utf-8",
+    ...(isPage
+      ? pageHeaders
+      : { "content-type": json ? "application/json" : "text/plain; charset=utf-8" }),
     "content-length": Buffer.byteLength(body),
     "x-spry-reason": headerSafe(reason),
     "cache-control": "no-store",

@@ -7,6 +7,7 @@ import { type Entrance } from "../inside/entrance.ts";
 import { withCorsOf } from "../exposure/answers.ts";
 import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
 import { Exchange } from "../request/exchange.ts";
+import { indexPage } from "../pages/index-page.ts";
 import { entryFilters, type Outcome, pass, routeFilters } from "../request/filters.ts";
 import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
 import { logAccess, logRefusal } from "./access-log.ts";
@@ -20,6 +21,7 @@ import { ConnectionShares } from "./connection-shares.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
+import { type CallAcceptor, isOwnHost, isWaitingCall, passOn } from "./waiting-calls.ts";
 
 export interface FrontServerOptions {
   /** Resolves when the routes are known. */
@@ -34,6 +36,8 @@ export interface FrontServerOptions {
   maxConnectionsOfAddress: number;
   /** One line for each request. */
   accessLog: boolean;
+  /** Accepts requests that may wait; undefined: they are requests like others. */
+  calls: CallAcceptor | undefined;
   /** Whether others than this machine's programs reach it. */
   isPublic: boolean;
 }
@@ -99,6 +103,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       isPublic: options.isPublic || entrance !== undefined,
       host: "",
       path: "",
+      prefix: "",
       key: entrance?.service ?? "",
       isExternal: entrance === undefined,
       isSecure: isSecure(request),
@@ -116,11 +121,18 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
     let error: Outcome = isReady ? undefined : routesUnknown;
-    if (!error && !entrance) {
+    error ??= isReady ? indexPage(passage, deps) : undefined;
+    const { calls } = options;
+    const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);
+    if (!error && !entrance && !(mayWait && isOwnHost(passage))) {
       error = exposedHost(passage, deps);
       // Others go on at once.
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
+    }
+    if (!error && mayWait) {
+      error = await passOn(passage, deps, calls);
+      if (!error) return;
     }
     error ??= pass(routeFilters, passage, deps);
     if (error === "handled") return;
@@ -156,6 +168,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     clock,
     quietMs: headTimeoutMs,
     idleTimeoutMs,
+    maxRequests: maxConnections,
+    maxRequestsOfAddress: options.maxConnectionsOfAddress,
   });
   const shares = new ConnectionShares(options.maxConnectionsOfAddress);
   server.on("connection", (socket) => {

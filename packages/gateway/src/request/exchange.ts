@@ -27,6 +27,7 @@ import { type ClientRequest, type ClientResponse, hasBody } from "../http/client
 import { isModern } from "../http/request-head.ts";
 import { joinTunnel } from "../http/tunnel.ts";
 import { withCors, withCorsOf } from "../exposure/answers.ts";
+import { forTunnel, isolated, withoutCookies } from "../pages/by-path.ts";
 import { failureResponse } from "./failure-response.ts";
 import { pass, routeFilters, routeOf } from "./filters.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
@@ -215,13 +216,14 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#destination.tally?.started();
     if (this.#isCold && this.#coldMs === 0) this.#warmedUp();
     const { method = "GET", headers } = this.#request;
-    const { host, path, upgrade, isSecure, exposed } = this.#passage;
+    const { host, path, prefix, upgrade, isSecure, exposed } = this.#passage;
     const { trustForwarded: trust } = this.#deps.settings;
     const changes = exposed?.requestHeaders;
+    const sent = requestHeaders(this.#request, { host, trust, isSecure, changes });
     const request: OutgoingRequest = {
       method,
       path,
-      headers: requestHeaders(this.#request, { host, trust, isSecure, changes }),
+      headers: prefix ? withoutCookies(sent, prefix) : sent,
       body: this.#body instanceof RequestBody ? this.#body.open() : (this.#body ?? null),
       limits: this.#limits(),
     };
@@ -252,9 +254,9 @@ export class Exchange implements ResponseReceiver, Seeker {
   }
 
   started(status: number, headers: ResponseHeaders): void {
-    const { exposed } = this.#passage;
+    const { exposed, prefix } = this.#passage;
     const own = responseHeaders(headers);
-    const out = exposed ? withCors(own, exposed) : own;
+    const out = exposed ? withCors(own, exposed) : prefix ? isolated(own, prefix) : own;
     // W3C Server Timing: browsers and tools show it.
     if (this.#isCold) out.push("server-timing", `coldstart;dur=${this.#coldMs}`);
     this.#response.writeHead(status, out);
@@ -293,7 +295,7 @@ export class Exchange implements ResponseReceiver, Seeker {
   }
 
   upgraded(status: number, headers: ResponseHeaders, socket: Duplex): void {
-    const { upgrade } = this.#passage;
+    const { upgrade, prefix } = this.#passage;
     if (!upgrade) return void socket.destroy();
     // Tunnels have no time limit.
     this.#cancelLimit();
@@ -301,7 +303,7 @@ export class Exchange implements ResponseReceiver, Seeker {
     if (this.#destination.tally) this.#isTunnel = true;
     else this.#finish(status);
     upgrade.detach();
-    joinTunnel(upgrade, socket as Socket, status, headers);
+    joinTunnel(upgrade, socket as Socket, status, prefix ? forTunnel(headers) : headers);
   }
 
   failed(failure: AttemptFailure): void {

@@ -34,6 +34,7 @@ function passage(headers: Record<string, string>, known: Partial<Passage> = {}):
     upgrade: undefined,
     isPublic: false,
     host: "",
+    prefix: "",
     path: "",
     key: "",
     isExternal: false,

@@ -9,6 +9,7 @@ import {
   unknownFunction,
 } from "../http/error-response.ts";
 import { readHead } from "../http/request-head.ts";
+import { byPath } from "../pages/by-path.ts";
 import { parseHost } from "../routing/host.ts";
 import { serviceMissing } from "../http/error-response.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
@@ -76,7 +77,7 @@ export const trafficSplit: Filter = (passage) => {
 };
 
 /** Those that need no routes, so that a gateway that has just started can refuse. */
-export const entryFilters: readonly Filter[] = [head, host];
+export const entryFilters: readonly Filter[] = [head, host, byPath];
 export const routeFilters: readonly Filter[] = [route, probe, bodySize, trafficSplit];
 
 export function pass(filters: readonly Filter[], passage: Passage, deps: RequestDeps): Outcome {

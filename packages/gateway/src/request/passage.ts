@@ -58,6 +58,8 @@ export interface Passage {
   host: string;
   /** Path and query, as the Pod gets them. */
   path: string;
+  /** What of the path has named the Function, and is not passed on: `/fn/default/shop`; empty where its host has named it. */
+  prefix: string;
   /** What its host stands for, or the address that it has come to. */
   key: ObjectKey;
   /** Whether it was sent to the address for everybody, and not to one that only callers in the cluster are given. */

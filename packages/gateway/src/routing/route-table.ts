@@ -54,6 +54,11 @@ export class RouteTable {
     return this.#functions.byIndex("namespace", namespace).length > 0;
   }
 
+  /** At most so many. */
+  functions(limit: number): Function[] {
+    return [...this.#functions.list()].slice(0, limit);
+  }
+
   close(): void {
     this.#services.close();
     this.#knative.close();

@@ -56,7 +56,7 @@ function sourceText({ spec, status }: Function): string {
   if (gitRepository)
     return `${gitRepository.reference} ${status?.commit?.slice(0, 8) ?? ""}`.trim();
   if (image) return "directory";
-  return `inline, ${inline?.source.split("\n").length ?? 0} lines`;
+  return `inline, ${linesOf(inline?.source)}`;
 }
 
 function words(fn: Function, type: string, tone: Tone): string {
@@ -101,4 +101,10 @@ export function podProblem({ status }: Pod): string | undefined {
     if (restartCount > 0 && lastState?.terminated && !state?.running) return "restarting";
   }
   return undefined;
+}
+
+/** `1 line`, `12 lines`. */
+export function linesOf(text = ""): string {
+  const count = text.replace(/\n$/, "").split("\n").length;
+  return count === 1 ? "1 line" : `${count} lines`;
 }

@@ -6,6 +6,8 @@ export interface Info {
   /** Origin of the gateway, where this browser reaches Functions. */
   gateway: string | null;
   hasLinks: boolean;
+  /** Whether the administration of events can be reached. */
+  hasEvents: boolean;
 }
 
 export const info = signal<Info | undefined>(undefined);

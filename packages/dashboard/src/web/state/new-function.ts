@@ -1,7 +1,7 @@
 /** A Function that is being created: kept in the tab's session storage until it is. */
 import { signal } from "@preact/signals";
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
-import { type Template } from "@spry/function/templates";
+import type { Template } from "@spry/function/templates";
 import { type Desired } from "./changes.ts";
 
 export interface NewFunction {

@@ -14,3 +14,7 @@ export function placeIn(message: string): Place | undefined {
   const found = javascript.exec(message) ?? [...message.matchAll(python)].at(-1);
   return found ? { file: found[1] ?? "", line: Number(found[2]) } : undefined;
 }
+
+/** A runtime's message without the directories in which the platform keeps the code. */
+export const readable = (message: string): string =>
+  message.replaceAll(/(?:file:\/\/)?[^\s"'()]*\/usr\/src\/app\/function\//g, "");

@@ -9,6 +9,9 @@ export interface ChartLine {
   values: (number | null)[];
 }
 
+/** Few samples do not fill the width. */
+const shortestSeconds = 120;
+
 /** Lines over time. Its numbers are said in text next to it: the drawing itself is not for screen readers. */
 export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] }) {
   const ref = useRef<HTMLDivElement>(null);
@@ -40,7 +43,10 @@ export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] })
         height: element.clientHeight,
         legend: { show: false },
         cursor: { show: true, drag: { x: false, y: false } },
-        scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.15 : 1] } },
+        scales: {
+          x: { range: (_, min, max) => [Math.min(min, max - shortestSeconds), max] },
+          y: { range: (_, __, max) => [0, max > 0 ? max * 1.15 : 1] },
+        },
         axes: [axis, { ...axis, size: 46 }],
         series: [
           {},

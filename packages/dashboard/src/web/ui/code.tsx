@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Editor, type EditorLanguage, type EditorOptions } from "../editor/code-editor.ts";
+import type { Editor, EditorLanguage, EditorOptions } from "../editor/code-editor.ts";
 
 /** An editor for code. Until its code has been loaded, a plain field with the same text. */
 export function Code({

@@ -32,33 +32,31 @@ export function Frame({
   const dark = theme.value === "dark";
   return (
     <div class="app">
-      <header class="sidebar">
+      <nav class="sidebar" aria-label="Sections">
         <a class="brand" href={paths.functions()}>
           <img src="/assets/icon.svg" alt="" />
           Spry
         </a>
-        <nav aria-label="Sections">
-          {sections.map(({ path, title, icon }) => (
-            <a key={path} href={path} aria-current={`/${first}` === path ? "page" : undefined}>
-              <Icon name={icon} />
-              {title}
-            </a>
-          ))}
-        </nav>
+        {sections.map(({ path, title, icon }) => (
+          <a
+            key={path}
+            href={path}
+            class="place"
+            aria-current={`/${first}` === path ? "page" : undefined}
+          >
+            <Icon name={icon} />
+            {title}
+          </a>
+        ))}
         <div class="foot">Spry {info.value?.version}</div>
-      </header>
+      </nav>
       <div class="page">
-        <div class="topbar">
+        <header class="topbar">
           <div class="crumbs grow">{crumbs ?? <h1 class="clip">{title}</h1>}</div>
           {actions}
-          <button
-            type="button"
-            class="plain"
-            aria-label="Commands (Ctrl K)"
-            title="Commands (Ctrl K)"
-            onClick={openPalette}
-          >
+          <button type="button" class="plain" title="Commands and Functions" onClick={openPalette}>
             <Icon name="search" />
+            <span class="sr">Commands</span>
             <kbd class="not-phone">Ctrl K</kbd>
           </button>
           <button
@@ -73,7 +71,7 @@ export function Frame({
           <button type="button" class="plain" aria-label="Log out" title="Log out" onClick={logOut}>
             <Icon name="out" />
           </button>
-        </div>
+        </header>
         {connectionState.value === "lost" && (
           <div class="banner" role="status">
             <Icon name="alert" />

@@ -1,9 +1,10 @@
 import { type IconName } from "./icon.tsx";
 
-/** Where one can go from everywhere. Rooms that come later (events, dead letters) are rows here. */
+/** Where one can go from everywhere. */
 export const sections: readonly { path: string; title: string; icon: IconName; key: string }[] = [
   { path: "/functions", title: "Functions", icon: "function", key: "f" },
   { path: "/apirules", title: "APIRules", icon: "route", key: "a" },
+  { path: "/events", title: "Events", icon: "event", key: "e" },
   { path: "/builds", title: "Builds", icon: "build", key: "b" },
   { path: "/nodes", title: "Nodes", icon: "node", key: "o" },
   { path: "/settings", title: "Settings", icon: "settings", key: "s" },

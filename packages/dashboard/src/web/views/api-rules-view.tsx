@@ -29,7 +29,7 @@ export function ApiRulesView() {
   const expose = may(namespace ?? "default", "create", "apirules", "gateway.kyma-project.io") && (
     <button type="button" class="primary" onClick={() => setExposing(true)}>
       <Icon name="plus" />
-      Expose a Function
+      Expose<span class="not-phone"> a Function</span>
     </button>
   );
   const remove = async (rule: ApiRule) => {
@@ -59,7 +59,7 @@ export function ApiRulesView() {
         </Empty>
       )}
       {items.value.length > 0 && (
-        <div class="panel scroll-x">
+        <div class="panel scroll-x" tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -69,7 +69,7 @@ export function ApiRulesView() {
                 <th>Service</th>
                 <th>Who may call</th>
                 <th>Age</th>
-                <th />
+                <td />
               </tr>
             </thead>
             <tbody>

@@ -39,7 +39,7 @@ export function BuildsView() {
         </Empty>
       )}
       {jobs.length > 0 && (
-        <div class="panel scroll-x">
+        <div class="panel scroll-x" tabIndex={0}>
           <table>
             <thead>
               <tr>

@@ -6,7 +6,7 @@ import {
   type FunctionSpec,
   validateFunction,
 } from "@spry/function/browser";
-import { type Template } from "@spry/function/templates";
+import type { Template } from "@spry/function/templates";
 import { messageOf } from "@spry/kube/browser";
 import { client } from "../api/client.ts";
 import { navigate, paths, query } from "../router.ts";

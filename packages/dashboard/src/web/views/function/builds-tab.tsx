@@ -59,7 +59,7 @@ export function BuildsTab({ fn }: TabProps) {
           <h2>Builds</h2>
           {again}
         </div>
-        <div class="scroll-x">
+        <div class="scroll-x" tabIndex={0}>
           <table>
             <thead>
               <tr>

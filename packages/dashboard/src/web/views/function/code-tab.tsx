@@ -1,6 +1,6 @@
 import { useRef } from "preact/hooks";
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
-import { type Editor } from "../../editor/code-editor.ts";
+import type { Editor } from "../../editor/code-editor.ts";
 import { query } from "../../router.ts";
 import { draftOf, edit } from "../../state/drafts.ts";
 import { problemOf } from "../../state/function-state.ts";

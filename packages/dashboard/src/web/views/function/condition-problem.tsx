@@ -1,7 +1,7 @@
 import { type Function } from "@spry/function/browser";
 import { paths } from "../../router.ts";
 import { problemOf } from "../../state/function-state.ts";
-import { placeIn } from "../../state/place-in-code.ts";
+import { placeIn, readable } from "../../state/place-in-code.ts";
 import { Problem } from "../../ui/basics.tsx";
 
 /** Why a Function does not run what is desired, and how to fix it. */
@@ -19,7 +19,7 @@ export function ConditionProblem({ fn }: { fn: Function }) {
   return (
     <Problem
       title={`${titles[problem.type] ?? problem.type}${serving === undefined ? "" : `; version ${serving} still serves`}`}
-      text={problem.message}
+      text={readable(problem.message)}
     >
       <p class="row wrap">
         {problem.type === "BuildReady" && (

@@ -17,7 +17,7 @@ export function EventsTab({ fn }: TabProps) {
         <div class="head">
           <h2>Conditions</h2>
         </div>
-        <div class="scroll-x">
+        <div class="scroll-x" tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -61,7 +61,7 @@ export function EventsTab({ fn }: TabProps) {
           </Empty>
         )}
         {events.length > 0 && (
-          <div class="scroll-x">
+          <div class="scroll-x" tabIndex={0}>
             <table>
               <thead>
                 <tr>

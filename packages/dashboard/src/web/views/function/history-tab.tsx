@@ -12,8 +12,10 @@ import {
 import { messageOf } from "@spry/kube/browser";
 import { useLive } from "../../api/live.ts";
 import { type Desired, desiredOf } from "../../state/changes.ts";
+import { linesOf } from "../../state/chain.ts";
 import { draftOf, edit, save } from "../../state/drafts.ts";
 import { urlOf } from "../../state/info.ts";
+import { shared } from "../../state/traffic.ts";
 import { may } from "../../state/rights.ts";
 import { yamlOf } from "../../state/yaml.ts";
 import { Age, Dialog, Empty, State } from "../../ui/basics.tsx";
@@ -62,7 +64,7 @@ export function HistoryTab({ fn }: TabProps) {
   };
   return (
     <div class="stack loose">
-      <div class="panel scroll-x">
+      <div class="panel scroll-x" tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -71,7 +73,7 @@ export function HistoryTab({ fn }: TabProps) {
               <th>Who</th>
               <th>Source</th>
               <th>Serves</th>
-              <th />
+              <td />
             </tr>
           </thead>
           <tbody>
@@ -142,7 +144,7 @@ function sourceText({ data }: FunctionRevision): string {
   const { gitRepository, image, inline } = data.spec.source;
   if (gitRepository) return `${gitRepository.reference} ${data.commit?.slice(0, 8) ?? ""}`;
   if (image !== undefined) return "directory";
-  return `inline, ${inline?.source.split("\n").length ?? 0} lines`;
+  return `inline, ${linesOf(inline?.source)}`;
 }
 
 function Serves({
@@ -268,20 +270,4 @@ function Traffic({
       </div>
     </section>
   );
-}
-
-/** One gets `percent`; the others get the rest, in their proportions. They add up to 100. */
-export function shared(shares: TrafficShare[], index: number, percent: number): TrafficShare[] {
-  const others = shares.filter((_, at) => at !== index);
-  const before = others.reduce((sum, { percent = 0 }) => sum + percent, 0);
-  let rest = 100 - percent;
-  let left = others.length;
-  return shares.map((share, at) => {
-    if (at === index) return { ...share, percent };
-    left--;
-    const part = before === 0 ? 1 / others.length : (share.percent ?? 0) / before;
-    const own = left === 0 ? rest : Math.min(Math.round((100 - percent) * part), rest);
-    rest -= own;
-    return { ...share, percent: own };
-  });
 }

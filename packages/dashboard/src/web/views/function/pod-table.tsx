@@ -4,7 +4,7 @@ import { Age, State } from "../../ui/basics.tsx";
 
 export function PodTable({ pods }: { pods: readonly Pod[] }) {
   return (
-    <div class="panel scroll-x">
+    <div class="panel scroll-x" tabIndex={0}>
       <table>
         <thead>
           <tr>

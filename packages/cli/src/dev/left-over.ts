@@ -1,0 +1,24 @@
+/**
+ * Ends what a Function's process has started and left its process group: debugpy's adapter does so, and stays for good when its
+ * process ends before it has connected to it. Found by the directory that is `HOME` of all of them, and of nothing else.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+
+/** On Linux; elsewhere such processes end by themselves once they are idle. */
+export function endProcessesWithHome(home: string): number {
+  if (process.platform !== "linux") return 0;
+  const marker = `\0HOME=${home}\0`;
+  let count = 0;
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    try {
+      if (!`\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`.includes(marker)) continue;
+      process.kill(pid, "SIGKILL");
+      count++;
+    } catch {
+      // Another user's, or it has just ended.
+    }
+  }
+  return count;
+}

@@ -1,0 +1,68 @@
+/** The administration of events (docs/rooms/eventing.md#administration), as the user. */
+import { asUser } from "../api/client.ts";
+
+/** How far a Subscription has come. */
+export interface QueueState {
+  name: string;
+  waiting: number;
+  inFlight: number;
+  retrying: number;
+  dead: number;
+  /** Of the oldest event that waits. */
+  oldestAt?: string;
+}
+
+export interface DeadLetter {
+  id: number;
+  buriedAt: string;
+  attempts: number;
+  reason: string;
+  message: string;
+  /** The CloudEvent, in the JSON format. */
+  event: Record<string, unknown>;
+}
+
+const base = (namespace: string) =>
+  `/events/v1/namespaces/${encodeURIComponent(namespace)}/subscriptions`;
+
+export const queueStates = async (namespace: string): Promise<QueueState[]> =>
+  (await json<{ items: QueueState[] }>(base(namespace))).items;
+
+export const deadLetters = (
+  namespace: string,
+  name: string,
+  after?: number,
+): Promise<{ items: DeadLetter[]; next?: number }> =>
+  json(
+    `${base(namespace)}/${name}/deadletters?limit=50${after === undefined ? "" : `&after=${after}`}`,
+  );
+
+export const redrive = (
+  namespace: string,
+  name: string,
+  which: Which,
+): Promise<{ count: number }> => json(`${base(namespace)}/${name}/deadletters/redrive`, which);
+
+export const discardLetters = (
+  namespace: string,
+  name: string,
+  which: Which,
+): Promise<{ count: number }> => json(`${base(namespace)}/${name}/deadletters/discard`, which);
+
+export type Which = { ids: number[] } | { all: true };
+
+/** Rejects with the server's own message. */
+async function json<T>(path: string, body?: object): Promise<T> {
+  const response = await asUser(path, {
+    ...(body && {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+    }),
+  });
+  const text = await response.text();
+  const value = (text ? JSON.parse(text) : {}) as T & { message?: string };
+  if (!response.ok)
+    throw new Error(value.message ?? `the server responded with ${response.status}`);
+  return value;
+}

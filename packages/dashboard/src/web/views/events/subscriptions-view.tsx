@@ -1,0 +1,151 @@
+import { useEffect, useState } from "preact/hooks";
+import { type Subscription, subscriptions } from "@spry/function/browser";
+import { useLive } from "../../api/live.ts";
+import { paths, query, setQuery } from "../../router.ts";
+import { type QueueState, queueStates } from "../../state/events-admin.ts";
+import { type Tone } from "../../state/function-state.ts";
+import { info } from "../../state/info.ts";
+import { may } from "../../state/rights.ts";
+import { Empty, Problem, State } from "../../ui/basics.tsx";
+import { Frame } from "../../ui/frame.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { NamespaceChoice } from "../../ui/namespace-choice.tsx";
+import { DeadLettersDialog } from "./dead-letters-dialog.tsx";
+import { SubscribeDialog } from "./subscribe-dialog.tsx";
+
+export const eventingGroup = "eventing.kyma-project.io";
+const pollMs = 2_000;
+/** More namespaces are not polled at once: one is chosen then. */
+const maxNamespaces = 20;
+
+/** Which Functions get which events, how far they have come, and what could not be delivered. */
+export function SubscriptionsView() {
+  const namespace = query.value.get("ns") ?? undefined;
+  const { items, isReady, problem } = useLive<Subscription>(subscriptions, { namespace });
+  const [isSubscribing, setSubscribing] = useState(false);
+  const [shown, setShown] = useState<{ namespace: string; name: string }>();
+  const namespaces = [...new Set(items.value.map(({ metadata }) => metadata.namespace ?? ""))];
+  const states = useQueueStates(namespaces.slice(0, maxNamespaces));
+  const subscribe = may(namespace ?? "default", "create", "subscriptions", eventingGroup) && (
+    <button type="button" class="primary" onClick={() => setSubscribing(true)}>
+      <Icon name="plus" />
+      Subscribe
+    </button>
+  );
+  return (
+    <Frame title="Events" actions={subscribe}>
+      <div class="toolbar">
+        <NamespaceChoice value={namespace} hasAll onChange={(ns) => setQuery({ ns })} />
+      </div>
+      {problem.value && !isReady.value && (
+        <Problem title="Subscriptions cannot be listed" text={problem.value} />
+      )}
+      {isReady.value && items.value.length === 0 && (
+        <Empty title="No Subscriptions" actions={subscribe}>
+          A Subscription sends events of a type to a Function: at least once, with retries. What
+          cannot be delivered is kept here, to be looked at and sent again.
+        </Empty>
+      )}
+      {items.value.length > 0 && (
+        <div class="panel scroll-x" tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th>Name</th>
+                <th>State</th>
+                <th>Types</th>
+                <th>Sink</th>
+                <th>Waiting</th>
+                <th>Retried</th>
+                <th>Dead letters</th>
+              </tr>
+            </thead>
+            <tbody>
+              {items.value.map((each) => {
+                const { name = "", namespace = "" } = each.metadata;
+                const state = states.get(`${namespace}/${name}`);
+                const { tone, word, note } = stateOf(each);
+                return (
+                  <tr key={each.metadata.uid}>
+                    <td>
+                      <strong>{name}</strong>
+                      <div class="muted">{namespace}</div>
+                    </td>
+                    <td>
+                      <State tone={tone}>{word}</State>
+                      {note && <div class="muted">{note}</div>}
+                    </td>
+                    <td class="mono">{each.spec.types.join(", ")}</td>
+                    <td>
+                      <Sink subscription={each} />
+                    </td>
+                    <td>{state ? state.waiting + state.inFlight : "–"}</td>
+                    <td>{state?.retrying ?? "–"}</td>
+                    <td>
+                      {state && state.dead > 0 ? (
+                        <button
+                          type="button"
+                          class="small danger"
+                          onClick={() => setShown({ namespace, name })}
+                        >
+                          {state.dead} dead {state.dead === 1 ? "letter" : "letters"}
+                        </button>
+                      ) : (
+                        (state?.dead ?? "–")
+                      )}
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {isSubscribing && (
+        <SubscribeDialog namespace={namespace} onClose={() => setSubscribing(false)} />
+      )}
+      {shown && <DeadLettersDialog {...shown} onClose={() => setShown(undefined)} />}
+    </Frame>
+  );
+}
+
+/** By `namespace/name`, asked for again and again while the view is shown; without rights, empty. */
+function useQueueStates(namespaces: string[]): ReadonlyMap<string, QueueState> {
+  const [states, setStates] = useState<ReadonlyMap<string, QueueState>>(new Map());
+  const key = namespaces.join(",");
+  useEffect(() => {
+    if (!info.value?.hasEvents || key === "") return undefined;
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout>;
+    const look = async () => {
+      const found = await Promise.all(
+        key.split(",").map(async (namespace): Promise<[string, QueueState][]> => {
+          const items = await queueStates(namespace).catch(() => []);
+          return items.map((state) => [`${namespace}/${state.name}`, state]);
+        }),
+      );
+      if (isOver) return;
+      setStates(new Map(found.flat()));
+      timer = setTimeout(() => void look(), pollMs);
+    };
+    void look();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [key]);
+  return states;
+}
+
+function stateOf({ status }: Subscription): { tone: Tone; word: string; note: string } {
+  if (status?.ready) return { tone: "good", word: "ready", note: "" };
+  const failed = status?.conditions?.find((each) => each.status === "False");
+  if (failed) return { tone: "bad", word: failed.reason ?? "failed", note: failed.message ?? "" };
+  return { tone: "busy", word: "starting", note: "" };
+}
+
+function Sink({ subscription: { spec, metadata } }: { subscription: Subscription }) {
+  const service = /^http:\/\/([a-z0-9-]+)\./.exec(spec.sink)?.[1];
+  if (service === undefined) return <span class="mono">{spec.sink}</span>;
+  return <a href={paths.fn(metadata.namespace ?? "", service)}>{service}</a>;
+}

@@ -1,0 +1,63 @@
+import { type Call, callBucket } from "../calls/call.ts";
+import { type AdminRequest, type AdminRoute } from "./admin-handler.ts";
+import { Problem } from "./problem.ts";
+import { inNamespace, label, limitOf } from "./requests.ts";
+
+const call = `${inNamespace}/calls/(?<id>[0-9a-z]{9,12}-[0-9a-f]{32})`;
+
+export const callRoutes: readonly AdminRoute[] = [
+  {
+    method: "GET",
+    path: new RegExp(`${inNamespace}/calls$`),
+    verb: "list",
+    resource: "calls",
+    async handle(request) {
+      const limit = limitOf(request);
+      const after = request.query.get("after") ?? "";
+      const kept = await request.queue.list(callBucket(request.namespace), { after, limit });
+      // Without results, which may be large.
+      const items = kept.map(({ value }) => {
+        const { response, ...shown } = JSON.parse(value) as Call;
+        return response === undefined ? shown : { ...shown, response: { status: response.status } };
+      });
+      return { items, ...(kept.length === limit ? { next: kept.at(-1)?.key } : {}) };
+    },
+  },
+  {
+    method: "GET",
+    path: new RegExp(`${call}$`),
+    verb: "get",
+    resource: "calls",
+    async handle({ queue, namespace, id }) {
+      const kept = await queue.get(callBucket(namespace), id);
+      if (kept === undefined) throw missing(id);
+      return JSON.parse(kept) as Call;
+    },
+  },
+  {
+    method: "POST",
+    path: new RegExp(`${call}/cancel$`),
+    verb: "delete",
+    resource: "calls",
+    async handle({ calls, namespace, id }: AdminRequest) {
+      if (!(await calls?.runner.cancel(namespace, id)))
+        throw new Problem(409, `call ${id} does not exist, or has ended`);
+    },
+  },
+  {
+    method: "POST",
+    path: new RegExp(`${inNamespace}/functions/(?<name>${label})/schedules/(?<id>${label})/run$`),
+    verb: "create",
+    resource: "calls",
+    async handle({ calls, namespace, name, id }) {
+      try {
+        return { call: await calls?.scheduler.runNow(`${namespace}/${name}`, id) };
+      } catch (error) {
+        throw new Problem(404, error instanceof Error ? error.message : "not found");
+      }
+    },
+  },
+];
+
+const missing = (id: string) =>
+  new Problem(404, `call ${id} does not exist, or its result is no longer kept`);

@@ -1,0 +1,127 @@
+import {
+  type CallAcceptor,
+  callsPath,
+  type ClientRequest,
+  type ClientResponse,
+  type WaitingCall,
+} from "@spry/gateway";
+import { type Logger, messageOf } from "@spry/kube";
+import { type Queue, QueueFullError } from "@spry/queue";
+import { Problem } from "../admin/problem.ts";
+import { type Call, callBucket } from "./call.ts";
+import { type CallRunner } from "./runner.ts";
+import { readCall } from "./read-request.ts";
+import { type CallSubmitter } from "./submit.ts";
+
+export interface AcceptorDeps {
+  queue: () => Queue | undefined;
+  submitter: CallSubmitter;
+  /** Undefined while calls are not made. */
+  runner: () => CallRunner | undefined;
+  log: Logger;
+}
+
+/** The id as clients know it: with the namespace, which says where the call is kept. */
+const publicId = (namespace: string, id: string) => `${namespace}.${id}`;
+const publicIdPattern = /^([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\.([0-9a-z]{9,12}-[0-9a-f]{32})$/;
+
+/** Accepts calls for the gateway, and reports what became of them. */
+export function createCallAcceptor(deps: AcceptorDeps): CallAcceptor {
+  return {
+    async accept(call) {
+      await respond(call, deps.log, async () => {
+        const queue = deps.queue();
+        const runner = deps.runner();
+        if (!queue || !runner)
+          throw new Problem(503, "calls that may wait cannot be accepted at present: retry later");
+        const submission = await readCall(call);
+        await runner.ensure(call.key);
+        const id = publicId(submission.namespace, await deps.submitter.submit(queue, submission));
+        call.response
+          .writeHead(202, {
+            location: locationOf(call, id),
+            "preference-applied": "respond-async",
+            "x-call-id": id,
+            "content-type": "application/json",
+            "cache-control": "no-store",
+          })
+          .end(`${JSON.stringify({ id, state: "waiting" })}\n`);
+      });
+    },
+    async report(id, request, response) {
+      await respond({ request, response }, deps.log, async () => {
+        const queue = deps.queue();
+        if (!queue) throw new Problem(503, "calls cannot be looked up at present: retry later");
+        await report(queue, id, request, response);
+      });
+    },
+  };
+}
+
+/** At the host that the client has called: one that it can reach. */
+function locationOf({ request }: WaitingCall, id: string): string {
+  const { host } = request.headers;
+  const isSafe = host !== undefined && /^[\w.:[\]-]+$/.test(host);
+  const scheme = "encrypted" in request.socket ? "https" : "http";
+  return isSafe ? `${scheme}://${host}${callsPath}${id}` : `${callsPath}${id}`;
+}
+
+async function report(
+  queue: Queue,
+  text: string,
+  request: ClientRequest,
+  response: ClientResponse,
+): Promise<void> {
+  if (request.method !== "GET" && request.method !== "HEAD")
+    throw new Problem(405, "a call is looked up with GET");
+  const [, namespace = "", id = ""] = publicIdPattern.exec(text) ?? [];
+  const kept = id === "" ? undefined : await queue.get(callBucket(namespace), id);
+  if (kept === undefined) throw new Problem(404, "no such call, or its result is no longer kept");
+  const {
+    state,
+    response: result,
+    error,
+    attempts,
+    acceptedAt,
+    startedAt,
+    endedAt,
+  } = JSON.parse(kept) as Call;
+  const shown = {
+    id: text,
+    state,
+    acceptedAt,
+    startedAt,
+    endedAt,
+    attempts,
+    error,
+    response: result,
+  };
+  response.writeHead(200, {
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    ...(endedAt === undefined ? { "retry-after": "1" } : {}),
+  });
+  response.end(request.method === "HEAD" ? undefined : `${JSON.stringify(shown)}\n`);
+}
+
+async function respond(
+  { request, response }: { request: ClientRequest; response: ClientResponse },
+  log: Logger,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (response.headersSent || response.destroyed) return;
+    const isFull = error instanceof QueueFullError;
+    const status = error instanceof Problem ? error.status : isFull ? 507 : 503;
+    if (status === 503) log.warn({ error: messageOf(error) }, "accepting a call");
+    const message =
+      error instanceof Problem || isFull ? messageOf(error) : "calls cannot be accepted at present";
+    response.writeHead(status, {
+      "content-type": "text/plain; charset=utf-8",
+      ...(request.complete ? {} : { connection: "close" }),
+    });
+    response.end(`${message}\n`);
+  }
+}

@@ -1,0 +1,67 @@
+/** A call that may wait, as it is kept and shown. */
+export interface Call {
+  id: string;
+  /** Of the Function; its namespace is that of the call. */
+  function: string;
+  method: string;
+  path: string;
+  /** `waiting`: also for its next attempt. */
+  state: "waiting" | "running" | "succeeded" | "failed" | "cancelled";
+  acceptedAt: string;
+  /** Not before. */
+  notBefore?: string;
+  startedAt?: string;
+  endedAt?: string;
+  attempts: number;
+  /** Of the last attempt: the Function's response. */
+  response?: CallResponse;
+  /** Of the last attempt, when there was no response. */
+  error?: string;
+  /** Which schedule of the Function it is a run of, and when that was due. */
+  schedule?: { name: string; dueAt: string };
+  idempotencyKey?: string;
+}
+
+export interface CallResponse {
+  status: number;
+  headers: Record<string, string>;
+  /** As text if it is one, otherwise in base64. */
+  body?: string;
+  bodyBase64?: string;
+  /** The rest is missing. */
+  isCut?: boolean;
+}
+
+export const hasEnded = ({ state }: Call): boolean =>
+  state === "succeeded" || state === "failed" || state === "cancelled";
+
+/** How a call is made, besides the request itself; part of its message. */
+export interface CallOptions {
+  retries: number;
+  retentionMs: number;
+  callbackUrl?: string;
+  onSuccess?: string;
+  onFailure?: string;
+}
+
+export const callBounds = {
+  bodyBytes: 1024 ** 2,
+  resultBytes: 1024 ** 2,
+  headerBytes: 24 * 1024,
+  urlLength: 2_048,
+  keyLength: 255,
+  retries: 100,
+  delaySeconds: 7 * 86_400,
+  retentionSeconds: 7 * 86_400,
+  defaultRetentionSeconds: 86_400,
+  defaultRetries: 3,
+  inFlightOfFunction: 10,
+  timeoutMs: 300_000,
+} as const;
+
+export const callBucket = (namespace: string): string => `calls/${namespace}`;
+export const callSubject = (key: string): string => `call:${key}`;
+export const callsConsumer = (key: string): string => `calls/${key}`;
+export const callsConsumerPrefix = "calls/";
+export const callbackSubject = "callback";
+export const callbackConsumer = "callbacks";

@@ -1,0 +1,108 @@
+import { type WaitingCall } from "@spry/gateway";
+import { Problem } from "../admin/problem.ts";
+import { callBounds, type CallOptions } from "./call.ts";
+import { type Submission } from "./submit.ts";
+
+/** Ours, and those of OpenFaaS and the drafts of the IETF: the Function gets none of them. */
+const own = new Set([
+  "prefer",
+  "x-callback-url",
+  "idempotency-key",
+  "x-async-delay",
+  "x-async-retries",
+  "x-async-retention",
+  "x-async-on-success",
+  "x-async-on-failure",
+  "host",
+  "content-length",
+]);
+
+/**
+ * What is asked for by a request that may wait.
+ * @throws Problem with a sentence for the client
+ */
+export async function readCall({ request, key, path, headers }: WaitingCall): Promise<Submission> {
+  const [namespace = "", name = ""] = key.split("/");
+  const text = (header: string): string | undefined => {
+    const value = request.headers[header];
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+  const number = (header: string, most: number, otherwise: number): number => {
+    const value = text(header);
+    if (value === undefined) return otherwise;
+    if (/^\d{1,9}$/.test(value) && Number(value) <= most) return Number(value);
+    throw new Problem(400, `${header}: must be a whole number from 0 to ${most}`);
+  };
+  const url = (header: string): string | undefined => {
+    const value = text(header);
+    if (value === undefined) return undefined;
+    const problem = urlProblem(value, namespace);
+    if (problem !== undefined) throw new Problem(400, `${header}: ${problem}`);
+    return value;
+  };
+  const idempotencyKey = text("idempotency-key");
+  if ((idempotencyKey?.length ?? 0) > callBounds.keyLength)
+    throw new Problem(
+      400,
+      `idempotency-key: at most ${callBounds.keyLength} characters are allowed`,
+    );
+  const { retentionSeconds, defaultRetentionSeconds, defaultRetries } = callBounds;
+  const callbackUrl = url("x-callback-url");
+  const onSuccess = url("x-async-on-success");
+  const onFailure = url("x-async-on-failure");
+  const options: CallOptions = {
+    retries: number("x-async-retries", callBounds.retries, defaultRetries),
+    retentionMs: number("x-async-retention", retentionSeconds, defaultRetentionSeconds) * 1_000,
+    ...(callbackUrl === undefined ? {} : { callbackUrl }),
+    ...(onSuccess === undefined ? {} : { onSuccess }),
+    ...(onFailure === undefined ? {} : { onFailure }),
+  };
+  const passed: string[] = [];
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const header = headers[at] ?? "";
+    if (!own.has(header.toLowerCase())) passed.push(header, headers[at + 1] ?? "");
+  }
+  if (JSON.stringify(passed).length > callBounds.headerBytes)
+    throw new Problem(
+      431,
+      `headers of a call that may wait: at most ${callBounds.headerBytes} bytes`,
+    );
+  return {
+    namespace,
+    name,
+    method: request.method ?? "POST",
+    path,
+    headers: passed,
+    body: await bodyOf(request),
+    options,
+    delayMs: number("x-async-delay", callBounds.delaySeconds, 0) * 1_000,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  };
+}
+
+/** Why results cannot be sent there. Where a name leads is checked when they are. */
+function urlProblem(text: string, namespace: string): string | undefined {
+  if (text.length > callBounds.urlLength) return `at most ${callBounds.urlLength} characters`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) return "not a valid http or https URL";
+  if (url.username !== "" || url.password !== "") return "must not have credentials";
+  const inside = /^([^.]+)\.([^.]+)\.svc(?:\.cluster\.local)?$/.exec(url.hostname);
+  if (inside && inside[2] !== namespace)
+    return `Services of the Function's own namespace ${namespace} only`;
+  return undefined;
+}
+
+async function bodyOf(request: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    length += chunk.length;
+    if (length > callBounds.bodyBytes)
+      throw new Problem(
+        413,
+        `the body of a call that may wait has at most ${callBounds.bodyBytes} bytes`,
+      );
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

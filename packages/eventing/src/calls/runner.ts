@@ -1,0 +1,288 @@
+import { type DeliveryResult, postOutside } from "@spry/gateway";
+import { type Clock, type Logger, messageOf, type ObjectKey, sleep } from "@spry/kube";
+import { type Consumer, type Delivery, type NewMessage, type Queue } from "@spry/queue";
+import { type Deliver } from "../dispatcher/subscription-worker.ts";
+import {
+  type Call,
+  callBounds,
+  callbackConsumer,
+  callbackSubject,
+  callBucket,
+  type CallOptions,
+  type CallResponse,
+  callsConsumer,
+  callsConsumerPrefix,
+  callSubject,
+  hasEnded,
+} from "./call.ts";
+
+export interface RunnerDeps {
+  queue: Queue;
+  deliver: Deliver;
+  /** Whether results may be sent to this machine and its private networks. */
+  allowPrivate: boolean;
+  clock: Clock;
+  log: Logger;
+  signal: AbortSignal;
+}
+
+const retryMs = 1_000;
+const maxBackoffMs = 60_000;
+const callbackAttempts = 8;
+const callbackTimeoutMs = 30_000;
+const maxCallbacks = 20;
+
+/** Makes the calls that wait, of each Function by itself, and sends the results to who asked for them. */
+export class CallRunner {
+  readonly #deps: RunnerDeps;
+  readonly #loops = new Map<ObjectKey, Promise<unknown>>();
+  readonly #running = new Map<string, AbortController>();
+  readonly #ended: Promise<unknown>[] = [];
+
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Continues with what was accepted before; resolves when the signal is aborted and calls under way have ended. */
+  async run(): Promise<void> {
+    const { queue, signal } = this.#deps;
+    for (const name of await queue.consumerNames()) {
+      if (name.startsWith(callsConsumerPrefix))
+        await this.ensure(name.slice(callsConsumerPrefix.length));
+    }
+    const callbacks = await queue.consumer(callbackConsumer, {
+      subjects: [callbackSubject],
+      from: "start",
+    });
+    const loop = this.#take(callbacks, maxCallbacks, (delivery) => this.#callBack(delivery));
+    if (!signal.aborted)
+      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    await Promise.allSettled([loop, ...this.#ended]);
+  }
+
+  /** Calls of this Function are made from now on. */
+  async ensure(key: ObjectKey): Promise<void> {
+    const known = this.#loops.get(key);
+    if (known) {
+      await known;
+      return;
+    }
+    const consumer = this.#deps.queue.consumer(callsConsumer(key), {
+      subjects: [callSubject(key)],
+      from: "now",
+    });
+    this.#loops.set(key, consumer);
+    try {
+      const ready = await consumer;
+      const loop = this.#take(ready, callBounds.inFlightOfFunction, (each) =>
+        this.#call(key, each),
+      );
+      this.#ended.push(loop);
+    } catch (error) {
+      this.#loops.delete(key);
+      throw error;
+    }
+  }
+
+  /** Whether there was anything to cancel. */
+  async cancel(namespace: string, id: string): Promise<boolean> {
+    const call = await this.#read(namespace, id);
+    if (!call || hasEnded(call)) return false;
+    await this.#write(
+      namespace,
+      this.#finished(call, "cancelled"),
+      callBounds.defaultRetentionSeconds * 1_000,
+    );
+    this.#running.get(id)?.abort();
+    return true;
+  }
+
+  async #take(
+    consumer: Consumer,
+    max: number,
+    handle: (delivery: Delivery) => Promise<void>,
+  ): Promise<void> {
+    const { signal, clock, log } = this.#deps;
+    const active = new Set<Promise<void>>();
+    while (!signal.aborted) {
+      try {
+        if (active.size >= max) {
+          await Promise.race(active);
+          continue;
+        }
+        for (const delivery of await consumer.next(max - active.size, signal)) {
+          const handled: Promise<void> = handle(delivery)
+            .catch((error: unknown) => {
+              log.warn(
+                { consumer: consumer.name, error: messageOf(error) },
+                "making a call, trying again",
+              );
+              delivery.retry(retryMs);
+            })
+            .finally(() => active.delete(handled));
+          active.add(handled);
+        }
+      } catch (error) {
+        if (signal.aborted) break;
+        log.warn(
+          { consumer: consumer.name, error: messageOf(error) },
+          "taking calls, trying again",
+        );
+        await sleep(clock, retryMs, signal);
+      }
+    }
+    await Promise.allSettled(active);
+  }
+
+  async #call(key: ObjectKey, delivery: Delivery): Promise<void> {
+    const { deliver, clock } = this.#deps;
+    const [namespace = "", name = ""] = key.split("/");
+    const { attributes, body } = delivery.message;
+    const { id = "", method = "POST", path = "/" } = attributes;
+    const options = JSON.parse(attributes["options"] ?? "{}") as CallOptions;
+    const call = await this.#read(namespace, id);
+    if (!call || hasEnded(call)) return delivery.ack();
+    const begun: Call = {
+      ...call,
+      state: "running",
+      startedAt: call.startedAt ?? new Date(clock.now()).toISOString(),
+      attempts: delivery.attempt,
+    };
+    await this.#write(namespace, begun, options.retentionMs);
+    const abort = new AbortController();
+    this.#running.set(id, abort);
+    const result = await deliver({
+      namespace,
+      name,
+      port: 80,
+      method,
+      path,
+      headers: [...(JSON.parse(attributes["headers"] ?? "[]") as string[]), "x-call-id", id],
+      body: Buffer.from(body),
+      timeoutMs: callBounds.timeoutMs,
+      maxResponseBytes: callBounds.resultBytes,
+      signal: abort.signal,
+    }).finally(() => this.#running.delete(id));
+    // It may have been cancelled meanwhile.
+    const now = await this.#read(namespace, id);
+    if (!now || hasEnded(now)) return delivery.ack();
+    const seen = { ...begun, ...outcomeOf(result) };
+    const isOver = !mayBeRetried(result) || delivery.attempt > options.retries;
+    if (!isOver) {
+      await this.#write(namespace, { ...seen, state: "waiting" }, options.retentionMs);
+      return delivery.retry(Math.min(retryMs * 2 ** (delivery.attempt - 1), maxBackoffMs));
+    }
+    const isGood = "status" in result && result.status < 400;
+    const ended = this.#finished(seen, isGood ? "succeeded" : "failed");
+    const messages = callbacksOf(ended, namespace, options, result);
+    await this.#deps.queue.append(messages, [this.#record(namespace, ended, options.retentionMs)]);
+    delivery.ack();
+  }
+
+  async #callBack(delivery: Delivery): Promise<void> {
+    const { attributes, body } = delivery.message;
+    const { url = "", namespace = "", headers: kept = "{}" } = attributes;
+    const headers = JSON.parse(kept) as Record<string, string>;
+    const target = new URL(url);
+    const [, name] = /^([^.]+)\.[^.]+\.svc(?:\.cluster\.local)?$/.exec(target.hostname) ?? [];
+    const bytes = Buffer.from(body);
+    const result =
+      name === undefined
+        ? await postOutside({
+            url,
+            headers,
+            body: bytes,
+            timeoutMs: callbackTimeoutMs,
+            allowPrivate: this.#deps.allowPrivate,
+          })
+        : await this.#deps.deliver({
+            namespace,
+            name,
+            port: target.port === "" ? 80 : Number(target.port),
+            method: "POST",
+            path: `${target.pathname}${target.search}`,
+            headers: Object.entries(headers).flat(),
+            body: bytes,
+            timeoutMs: callbackTimeoutMs,
+            maxResponseBytes: 1_024,
+          });
+    if ("status" in result && result.status < 300) return delivery.ack();
+    const why =
+      "status" in result ? `HTTP ${result.status}` : `${result.reason}: ${result.message}`;
+    if (delivery.attempt < callbackAttempts)
+      return delivery.retry(Math.min(retryMs * 2 ** delivery.attempt, maxBackoffMs));
+    this.#deps.log.warn({ call: headers["x-call-id"], why }, "a call's result could not be sent");
+    return delivery.bury({ reason: "CallbackFailed", message: why });
+  }
+
+  async #read(namespace: string, id: string): Promise<Call | undefined> {
+    const kept = await this.#deps.queue.get(callBucket(namespace), id);
+    return kept === undefined ? undefined : (JSON.parse(kept) as Call);
+  }
+
+  #record(namespace: string, call: Call, retentionMs: number) {
+    const sinceMs = hasEnded(call) ? 0 : callBounds.retentionSeconds * 1_000;
+    const expiresAt = this.#deps.clock.now() + sinceMs + retentionMs;
+    return { bucket: callBucket(namespace), key: call.id, value: JSON.stringify(call), expiresAt };
+  }
+
+  #write(namespace: string, call: Call, retentionMs: number): Promise<void> {
+    return this.#deps.queue.put(this.#record(namespace, call, retentionMs));
+  }
+
+  #finished(call: Call, state: Call["state"]): Call {
+    return { ...call, state, endedAt: new Date(this.#deps.clock.now()).toISOString() };
+  }
+}
+
+/** No response, or one that says that the request was not handled, or failed. */
+function mayBeRetried(result: DeliveryResult): boolean {
+  return !("status" in result) || result.status >= 500 || result.status === 429;
+}
+
+function outcomeOf(result: DeliveryResult): Pick<Call, "response" | "error"> {
+  if (!("status" in result)) return { error: `${result.reason}: ${result.message}` };
+  const { status, headers, body, isCut } = result;
+  const text = body.toString("utf8");
+  const isText = Buffer.from(text).equals(body);
+  const kept: CallResponse = {
+    status,
+    headers: Object.fromEntries(
+      Object.entries(headers).filter(([name]) => /^(?:content-|x-|location$|ce-)/.test(name)),
+    ),
+    ...(isText ? { body: text } : { bodyBase64: body.toString("base64") }),
+    ...(isCut ? { isCut } : {}),
+  };
+  return { response: kept };
+}
+
+/** As OpenFaaS sends them. */
+function callbacksOf(
+  call: Call,
+  namespace: string,
+  { callbackUrl, onSuccess, onFailure }: CallOptions,
+  result: DeliveryResult,
+): NewMessage[] {
+  const urls = [callbackUrl, call.state === "succeeded" ? onSuccess : onFailure];
+  const status = "status" in result ? result.status : 502;
+  const seconds = (Date.parse(call.endedAt ?? "") - Date.parse(call.startedAt ?? "")) / 1_000;
+  const headers = {
+    "content-type":
+      ("status" in result ? result.headers["content-type"] : undefined) ?? "text/plain",
+    "x-call-id": `${namespace}.${call.id}`,
+    "x-function-name": call.function,
+    "x-function-status": String(status),
+    "x-duration-seconds": String(seconds),
+    "user-agent": "spry-eventing",
+  };
+  return urls.flatMap((url, index) =>
+    url === undefined
+      ? []
+      : {
+          subject: callbackSubject,
+          key: `callback\n${call.id}\n${index}`,
+          attributes: { url, namespace, headers: JSON.stringify(headers) },
+          body: "status" in result ? result.body : Buffer.from(result.message),
+        },
+  );
+}

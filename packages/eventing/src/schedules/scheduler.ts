@@ -1,0 +1,232 @@
+import { type Function, functions, type FunctionSchedule } from "@spry/function";
+import {
+  type Clock,
+  EventRecorder,
+  Informer,
+  type KubeClient,
+  keyOf,
+  type Logger,
+  messageOf,
+  type ObjectKey,
+} from "@spry/kube";
+import { type Queue } from "@spry/queue";
+import { type Call, callBounds, callBucket, hasEnded } from "../calls/call.ts";
+import { type CallRunner } from "../calls/runner.ts";
+import { type CallSubmitter } from "../calls/submit.ts";
+import { nextRun } from "./next-run.ts";
+
+export interface SchedulerDeps {
+  client: KubeClient;
+  queue: Queue;
+  submitter: CallSubmitter;
+  runner: CallRunner;
+  clock: Clock;
+  log: Logger;
+  signal: AbortSignal;
+}
+
+/** What is kept of a schedule. */
+interface Kept {
+  /** Runs due up to then have been seen to; RFC 3339. */
+  seenUpTo: string;
+  lastCall?: string;
+}
+
+interface Running {
+  text: string;
+  cancel: () => void;
+}
+
+const bucket = "schedules";
+/** Timers are not for months. */
+const longestMs = 3_600_000;
+const retryMs = 5_000;
+const defaultDeadlineSeconds = 300;
+const maxSchedules = 100;
+
+/** Calls Functions when `spec.schedules` says so; between two runs there is no Pod for it, and nothing but a timer. */
+export class Scheduler {
+  readonly #deps: SchedulerDeps;
+  readonly #cache: Informer<Function>;
+  readonly #running = new Map<string, Running>();
+  readonly #recorder: EventRecorder;
+
+  constructor(deps: SchedulerDeps) {
+    const { client, clock, log } = deps;
+    this.#deps = deps;
+    this.#recorder = new EventRecorder({ client, component: "eventing", clock, log });
+    this.#cache = new Informer(client, functions, {
+      clock,
+      log,
+      maxRetryMs: 1_000,
+      mayBeMissing: true,
+      transform: ({ apiVersion, kind, metadata, spec }) =>
+        ({ apiVersion, kind, metadata, spec: { schedules: spec.schedules } }) as Function,
+    });
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#deps;
+    this.#cache.onChange(({ object }) => this.#refresh(keyOf(object)));
+    await this.#cache.run(signal);
+    for (const { cancel } of this.#running.values()) cancel();
+  }
+
+  /** One run by hand, at once. Throws an Error with a sentence when there is no such schedule. */
+  async runNow(key: ObjectKey, name: string): Promise<string> {
+    const schedule = this.#schedulesOf(key).find((each) => each.name === name);
+    if (!schedule) throw new Error(`Function ${key} has no schedule ${name}`);
+    return this.#submit(key, schedule, this.#deps.clock.now(), undefined);
+  }
+
+  #schedulesOf(key: ObjectKey): FunctionSchedule[] {
+    return (this.#cache.get(key)?.spec.schedules ?? []).slice(0, maxSchedules);
+  }
+
+  #refresh(key: ObjectKey): void {
+    const wanted = new Map(
+      this.#schedulesOf(key)
+        .filter(({ suspend }) => suspend !== true)
+        .map((schedule) => [`${key}/${schedule.name}`, schedule]),
+    );
+    for (const [id, running] of this.#running) {
+      if (!id.startsWith(`${key}/`)) continue;
+      if (JSON.stringify(wanted.get(id)) === running.text) wanted.delete(id);
+      else {
+        running.cancel();
+        this.#running.delete(id);
+      }
+    }
+    for (const [id, schedule] of wanted) {
+      this.#running.set(id, { text: JSON.stringify(schedule), cancel: () => {} });
+      void this.#plan(key, id, schedule);
+    }
+    if (!this.#cache.get(key)) void this.#forget(key);
+  }
+
+  /** Its schedules begin again if the Function comes back. */
+  async #forget(key: ObjectKey): Promise<void> {
+    const { queue } = this.#deps;
+    const kept = await queue.list(bucket, { after: `${key}/`, limit: maxSchedules });
+    for (const record of kept)
+      if (record.key.startsWith(`${key}/`)) await queue.remove(bucket, record.key);
+  }
+
+  async #plan(key: ObjectKey, id: string, schedule: FunctionSchedule): Promise<void> {
+    const { clock, log, signal } = this.#deps;
+    const isCurrent = () =>
+      !signal.aborted && this.#running.get(id)?.text === JSON.stringify(schedule);
+    const again = (ms: number) => {
+      const running = this.#running.get(id);
+      if (running && isCurrent())
+        running.cancel = clock.after(ms, () => void this.#plan(key, id, schedule));
+    };
+    try {
+      if (!isCurrent()) return;
+      const now = clock.now();
+      const { seenUpTo, lastCall } = await this.#kept(id, now);
+      const due = this.#lastDue(schedule, Date.parse(seenUpTo), now);
+      if (due !== undefined) {
+        const { startingDeadlineSeconds = defaultDeadlineSeconds } = schedule;
+        const isTooLate = now - due > startingDeadlineSeconds * 1_000;
+        if (isTooLate)
+          this.#note(
+            key,
+            "MissedSchedule",
+            `run of schedule ${schedule.name} due at ${iso(due)} was missed`,
+          );
+        else await this.#submit(key, schedule, due, lastCall);
+        return again(0);
+      }
+      const next = nextRun(schedule.cron, schedule.timeZone ?? "UTC", now);
+      if (next !== undefined) again(Math.min(next - now, longestMs));
+    } catch (error) {
+      if (!isCurrent()) return;
+      log.warn({ schedule: id, error: messageOf(error) }, "a schedule, trying again");
+      this.#note(key, "ScheduleFailed", `schedule ${schedule.name}: ${messageOf(error)}`);
+      again(retryMs);
+    }
+  }
+
+  /** Of several runs that were missed, the last one; it says that the others are past, too. */
+  #lastDue({ cron, timeZone = "UTC" }: FunctionSchedule, since: number, now: number) {
+    const first = nextRun(cron, timeZone, since);
+    if (first === undefined || first > now) return undefined;
+    // From a time not long ago: a schedule of each minute may have missed a year of them.
+    const recent = nextRun(cron, timeZone, Math.max(since, now - longestMs));
+    let last = recent !== undefined && recent <= now ? recent : first;
+    for (let next = nextRun(cron, timeZone, last); next !== undefined && next <= now;) {
+      last = next;
+      next = nextRun(cron, timeZone, last);
+    }
+    return last;
+  }
+
+  async #kept(id: string, now: number): Promise<Kept> {
+    const text = await this.#deps.queue.get(bucket, id);
+    if (text !== undefined) return JSON.parse(text) as Kept;
+    const kept = { seenUpTo: iso(now) };
+    await this.#deps.queue.put({ bucket, key: id, value: JSON.stringify(kept) });
+    return kept;
+  }
+
+  /** `lastCall` is that of the run before, for schedules whose runs must not overlap. */
+  async #submit(
+    key: ObjectKey,
+    schedule: FunctionSchedule,
+    due: number,
+    lastCall: string | undefined,
+  ): Promise<string> {
+    const { queue, submitter, runner } = this.#deps;
+    const [namespace = "", name = ""] = key.split("/");
+    const id = `${key}/${schedule.name}`;
+    const keep = (call?: string) => {
+      const kept: Kept = {
+        seenUpTo: iso(due),
+        ...(call === undefined ? {} : { lastCall: call }),
+      };
+      return queue.put({ bucket, key: id, value: JSON.stringify(kept) });
+    };
+    if (schedule.overlap === "Skip" && lastCall !== undefined) {
+      const text = await queue.get(callBucket(namespace), lastCall);
+      if (text !== undefined && !hasEnded(JSON.parse(text) as Call)) {
+        this.#note(
+          key,
+          "SkippedSchedule",
+          `run of schedule ${schedule.name}: the one before has not ended`,
+        );
+        await keep(lastCall);
+        return lastCall;
+      }
+    }
+    await runner.ensure(key);
+    const { payload = "", contentType, path = "/", retries = 0 } = schedule;
+    const call = await submitter.submit(queue, {
+      namespace,
+      name,
+      method: "POST",
+      path,
+      headers: [
+        ...(payload === "" ? [] : ["content-type", contentType ?? "application/json"]),
+        "x-schedule-name",
+        schedule.name,
+        "x-schedule-time",
+        iso(due),
+      ],
+      body: Buffer.from(payload),
+      options: { retries, retentionMs: callBounds.defaultRetentionSeconds * 1_000 },
+      // A run that was submitted before a crash is not submitted again after it.
+      idempotencyKey: `schedule ${schedule.name} ${due}`,
+      schedule: { name: schedule.name, dueAt: iso(due) },
+    });
+    await keep(call);
+    return call;
+  }
+
+  #note(key: ObjectKey, reason: string, message: string): void {
+    const fn = this.#cache.get(key);
+    if (fn) this.#recorder.record(functions, fn, { type: "Warning", reason, message });
+  }
+}
+
+const iso = (ms: number) => new Date(ms).toISOString();
