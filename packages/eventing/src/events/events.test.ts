@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { NotAnEventError, toJson } from "./cloud-event.ts";
+import { isTooDeep, NotAnEventError, tooDeep, toJson } from "./cloud-event.ts";
 import { binaryHeaders, eventsOf, maxBodyBytes } from "./http.ts";
 import { legacyApplication, legacyEvent } from "./legacy.ts";
 import { fullName } from "./names.ts";
@@ -50,13 +50,43 @@ describe("an event", () => {
   });
 
   test("keeps integers and booleans of the JSON format, and the trace of its request", () => {
-    const headers = { ...structured, traceparent: "00-ab-cd-01" };
+    const trace = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+    const headers = { ...structured, traceparent: trace };
     const [event] = read(headers, { ...minimal, count: 5, flag: true, gone: null });
     expect(event?.attributes).toEqual({
       ...minimal,
       count: "5",
       flag: "true",
-      traceparent: "00-ab-cd-01",
+      traceparent: trace,
+    });
+    for (const wrong of ["00-ab-cd-01", `${trace}\u009b31m`, `${trace}-${"x".repeat(500)}`]) {
+      const [other] = read({ ...structured, traceparent: wrong }, minimal);
+      expect(other?.attributes).toEqual(minimal);
+    }
+  });
+
+  test("may have data of any depth in binary mode; as JSON it is bytes then", () => {
+    const binary = {
+      "ce-specversion": "1.0",
+      "ce-id": "1",
+      "ce-source": "/s",
+      "ce-type": "t.v1",
+      "content-type": "application/json",
+    };
+    const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+    const shown = (depth: number) => {
+      const [event] = eventsOf(binary, Buffer.from(nested(depth)));
+      return JSON.stringify(toJson(event ?? { attributes: {}, data: new Uint8Array() }));
+    };
+    expect(shown(500)).toContain(`"data":[[[`);
+    expect(shown(8_000)).toContain(`"data_base64":"W1tb`);
+    const text = `{"a":"${"[".repeat(600)}\\"[["}`;
+    expect(isTooDeep(Buffer.from(text))).toBe(false);
+    for (const deep of [501, 100_000])
+      expect(() => read(structured, `{"data":${nested(deep)}}`)).toThrow(tooDeep);
+    expect(legacyEvent("shop", Buffer.from(nested(100_000)))).toMatchObject({
+      status: 400,
+      moreInfo: tooDeep,
     });
   });
 
