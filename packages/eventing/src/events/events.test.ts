@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { isTooDeep, NotAnEventError, tooDeep, toJson } from "./cloud-event.ts";
 import { binaryHeaders, eventsOf, maxBodyBytes } from "./http.ts";
 import { legacyApplication, legacyEvent } from "./legacy.ts";
+import { toMessage } from "./message.ts";
 import { fullName } from "./names.ts";
 
 const minimal = { specversion: "1.0", id: "1", source: "/s", type: "t.v1" };
@@ -221,4 +222,15 @@ test("names of events are cleaned as the original does it", () => {
     "sap.kyma.custom.myshopeu.ordercreated.v1",
   );
   expect(fullName("any", "sap.kyma.custom.shop.a.v1")).toBe("sap.kyma.custom.shop.a.v1");
+});
+
+test("an event is another one's duplicate only with the same content, whatever its trace", () => {
+  const key = (change: object, data = "1") =>
+    toMessage({ attributes: { ...minimal, ...change }, data: Buffer.from(data) }).key;
+  const own = key({});
+  expect(key({ traceparent: "x", tracestate: "y" })).toBe(own);
+  const others = [key({ id: "2" }), key({ type: "t.v2" }), key({ subject: "s" }), key({}, "2")];
+  expect(new Set([own, ...others]).size).toBe(5);
+  const long = "x".repeat(500);
+  expect(key({ id: long, source: long }).length).toBeLessThanOrEqual(1_024);
 });
