@@ -26,6 +26,8 @@ export interface GlobalOptions {
 /** Which cluster a command talks to, and as what. */
 export interface Connection {
   client: KubeClient;
+  /** As the kubeconfig has it, for what is not a request. */
+  cluster: ClusterConfig;
   namespace: string;
   /** Base URL of the gateway, where the cluster has one that this machine can reach. */
   gateway: URL | undefined;
@@ -48,6 +50,7 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
   // With the same credentials: it asks the API server who they are.
   const events = urlIn(eventsExtension);
   return {
+    cluster: config,
     client: new KubeClient(reachable(httpsTransport(config), config.server)),
     namespace: options.namespace ?? config.namespace,
     gateway: urlIn(gatewayExtension),
