@@ -1,4 +1,5 @@
 import { type ObjectKey } from "@spry/kube";
+import { exposedHost } from "../exposure/filters.ts";
 import { route } from "../request/filters.ts";
 import { type Passage, type RequestDeps } from "../request/passage.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
@@ -71,6 +72,9 @@ export async function passOn(
     passage.key = named.key;
     passage.path = named.path;
     passage.host = `${named.key.split("/").reverse().join(".")}.svc.cluster.local`;
+    // As at the Function's own host: whose callers need tokens is not called without one.
+    const closed = passage.isExternal ? exposedHost(passage, deps) : undefined;
+    if (closed && closed !== "handled") return closed;
   }
   if (passage.key === "" && !passage.exposed) return unknownHost(passage.host);
   const refused = route(passage, deps);
