@@ -4,6 +4,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   build: () => import("./build.ts"),
   controller: () => import("./controller.ts"),
   deploy: () => import("./deploy.ts"),
+  events: () => import("./events.ts"),
   exposure: () => import("./exposure.ts"),
   gateway: () => import("./gateway.ts"),
   pods: () => import("./pods.ts"),

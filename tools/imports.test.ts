@@ -118,6 +118,7 @@ const table: Record<string, Room> = {
       "modern-tar": "writes and reads the archives of backups",
       npm: "installs a Function's dependencies, the same version everywhere",
       pino: "structured logs",
+      ws: "ports of Pods are forwarded over WebSockets",
     },
   },
   "runtimes/nodejs": {

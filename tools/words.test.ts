@@ -31,6 +31,7 @@ const revisedRooms = [
   "packages/{controller,exposure,source}/src/**/*.ts",
   "packages/image/src/{*,builder/**/*}.ts",
   "packages/gateway/src/**/*.ts",
+  "packages/dashboard/src/**/*.{ts,tsx}",
   "packages/cli/src/*.ts",
   "packages/cli/src/{backup,commands}/**/*.ts",
   "packages/apiserver/src/**/*.ts",
@@ -48,7 +49,7 @@ const revisedDocuments = [
 
 const filesOf = (patterns: string[]) =>
   globSync(patterns, { cwd: root })
-    .filter((file) => !/\.test\.ts$|\/testing\//.test(file))
+    .filter((file) => !/\.test\.tsx?$|\/testing\//.test(file))
     .sort();
 
 /** Each comment, docstring and string of a source; of the alternatives the one that begins first is the one. */

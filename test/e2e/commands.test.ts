@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "@spry/test-kit";
 import { functionManifest, pause, Platform, root, run } from "../support/platform.ts";
 
@@ -170,6 +170,37 @@ describe("looking", () => {
     expect(stdout).toMatch(/Node\.js 24/);
     expect(stdout).toContain("you may deploy to namespace default");
     expect(stdout).toContain("a platform is running with the data directory");
+  });
+
+  test("debug starts a copy whose debugger answers here, and removes it", async () => {
+    const port = await freePort();
+    const spry = path.join(root, "packages/cli/bin/spry.mjs");
+    const args = ["--kubeconfig", platform.kubeconfig, "debug", "legacy", "--port", String(port)];
+    const child = spawn(process.execPath, [spry, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    while (!output.includes("Ctrl-C") && child.exitCode === null) await pause(20);
+    const [, calls = ""] = /calls of the copy: (http:\S+)/.exec(output) ?? [];
+    expect(output).toContain(`debugger: 127.0.0.1:${port}`);
+    const targets = await fetch(`http://127.0.0.1:${port}/json/list`);
+    const [target] = (await targets.json()) as { webSocketDebuggerUrl: string }[];
+    const socket = new WebSocket(target?.webSocketDebuggerUrl ?? "");
+    const answer = new Promise<string>((resolve) =>
+      socket.addEventListener("message", ({ data }) => resolve(String(data))),
+    );
+    await new Promise((resolve) => socket.addEventListener("open", resolve));
+    const params = { expression: "process.env.GREETING" };
+    socket.send(JSON.stringify({ id: 1, method: "Runtime.evaluate", params }));
+    expect(JSON.parse(await answer)).toMatchObject({ result: { result: { value: "Hello" } } });
+    const response = await fetch(calls);
+    expect(await response.text()).toBe("Hello from config.yaml");
+    socket.close();
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGINT");
+    expect(await ended).toBe(0);
+    expect(await platform.k("get pods -l app.kubernetes.io/component=debug -o name")).toBe("");
   });
 
   test("uninstall is refused on a platform of one machine", async () => {

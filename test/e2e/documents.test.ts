@@ -65,5 +65,7 @@ describe("on a machine with Node.js and npm only", () => {
 
   test("environment variables", () => follow("docs/environment.md"), 600_000);
 
+  test("events", () => follow("docs/events.md"), 600_000);
+
   test("moving from other systems", () => follow("docs/migration.md"), 600_000);
 });

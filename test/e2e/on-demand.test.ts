@@ -167,3 +167,37 @@ describe("a change between the two ways of serving", () => {
     expect(await platform.k("get service switch -o jsonpath={.spec.clusterIP}")).toBe(ip);
   });
 });
+
+test("new Functions are served on demand where the operator says so, and others stay as they are", async () => {
+  const serverless = (spec: object) =>
+    platform.k(
+      `patch serverless default -n kyma-system --type=merge -p ${JSON.stringify({ spec })}`,
+    );
+  await platform.k(
+    "apply -f -",
+    JSON.stringify({
+      apiVersion: "operator.kyma-project.io/v1alpha1",
+      kind: "Serverless",
+      metadata: { name: "default", namespace: "kyma-system" },
+    }),
+  );
+  const minimum = (name: string, dryRun = "") =>
+    platform.k(
+      `apply -f - -o jsonpath={.spec.scaleConfig.minReplicas} ${dryRun}`.trim(),
+      functionManifest(name, answering(name)),
+    );
+  expect(await minimum("former")).toBe("");
+  await serverless({ defaultScaleConfig: { minReplicas: 0, maxReplicas: 2 } });
+  try {
+    await expect
+      .poll(() => minimum("later", "--dry-run=server"), { timeout: 30_000, interval: 100 })
+      .toBe("0");
+    expect(await minimum("later")).toBe("0");
+    expect(await minimum("former")).toBe("");
+    await platform.k("wait --for=condition=Running function/later function/former --timeout=60s");
+    expect(await platform.k("get ksvc -o name")).toBe("service.serving.knative.dev/later\n");
+    expect((await platform.call("later.default")).body).toBe("later");
+  } finally {
+    await serverless({ defaultScaleConfig: null });
+  }
+}, 150_000);

@@ -26,7 +26,7 @@ export class DocumentRunner {
 
   /** `prefix` is where npm installs global packages, `node` the directory of the Node.js to use. */
   static async create(home: string, prefix: string, node: string): Promise<DocumentRunner> {
-    const documented = ["8080", "6443", "5000", "8443", "3000"];
+    const documented = ["8080", "6443", "5000", "8443", "3000", "8082"];
     const ports = new Map<string, number>();
     for (const port of documented) ports.set(port, await freePort());
     const shims = path.join(home, "shims");
@@ -159,7 +159,7 @@ function collect(child: ChildProcess): () => string {
 function writeShim(file: string, command: string, ports: ReadonlyMap<string, number>): void {
   const port = (documented: string) => ports.get(documented);
   const sandbox = process.env["SPRY_TEST_SANDBOX"];
-  const up = `--gateway-port ${port("8080")} --api-port ${port("6443")} --registry-port ${port("5000")} --https-port ${port("8443")}`;
+  const up = `--gateway-port ${port("8080")} --api-port ${port("6443")} --registry-port ${port("5000")} --https-port ${port("8443")} --publisher-port ${port("8082")}`;
   writeFileSync(
     file,
     `#!/bin/sh

@@ -10,6 +10,7 @@ import { builderEntry } from "@spry/image";
 import { sourceFetcherEntry } from "@spry/source";
 import { npmCli } from "../../packages/cli/src/platform/npm-cli.ts";
 import { Bundle } from "../../packages/cli/src/platform/bundle.ts";
+import { trackedFiles } from "./tracked-files.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const bundler = path.join(root, "packages/cli/bin/bundle-programs.mjs");
@@ -46,11 +47,8 @@ const manifestOf = (directory: string): Manifest =>
 
 /** Writes the package's files to an empty directory. */
 export async function stage(staging: string): Promise<void> {
-  for (const name of contents)
-    cpSync(path.join(root, name), path.join(staging, name), {
-      recursive: true,
-      filter: (file) => !isLeftOut(file),
-    });
+  for (const name of trackedFiles(root, contents))
+    if (!isLeftOut(name)) cpSync(path.join(root, name), path.join(staging, name));
   const { bundlePrograms, external } = (await import(bundler)) as {
     bundlePrograms: (outdir: string, options: { inPackage: boolean }) => Promise<void>;
     external: string[];

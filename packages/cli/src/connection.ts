@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import path from "node:path";
 import {
   httpsTransport,
   KubeClient,
@@ -15,6 +13,7 @@ import {
   publisherExtension,
   registryExtension,
 } from "./platform/kubeconfig.ts";
+import { assertLocal, localKubeconfig } from "./local-kubeconfig.ts";
 import { UserError } from "./user-error.ts";
 import { startCommand } from "./shown-command.ts";
 
@@ -26,6 +25,8 @@ export interface GlobalOptions {
 /** Which cluster a command talks to, and as what. */
 export interface Connection {
   client: KubeClient;
+  /** As the kubeconfig has it, for what is not a request. */
+  cluster: ClusterConfig;
   namespace: string;
   /** Base URL of the gateway, where the cluster has one that this machine can reach. */
   gateway: URL | undefined;
@@ -48,6 +49,7 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
   // With the same credentials: it asks the API server who they are.
   const events = urlIn(eventsExtension);
   return {
+    cluster: config,
     client: new KubeClient(reachable(httpsTransport(config), config.server)),
     namespace: options.namespace ?? config.namespace,
     gateway: urlIn(gatewayExtension),
@@ -60,22 +62,21 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
 
 /** The cluster of the options, or of this directory's platform; a UserError where none is known. */
 export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
+  // `$KUBECONFIG` or `~/.kube/config` (both the loader's own rule), but a platform of this directory first.
+  const isChosen = kubeconfig !== undefined || Boolean(process.env["KUBECONFIG"]);
+  const local = isChosen ? undefined : localKubeconfig(process.cwd());
   try {
-    return loadKubeconfig(kubeconfig ?? defaultKubeconfig());
+    const config = loadKubeconfig(kubeconfig ?? local);
+    if (local !== undefined) assertLocal(config, local);
+    return config;
   } catch (error) {
+    if (error instanceof UserError) throw error;
     throw new UserError(
       `no cluster to talk to: ${messageOf(error)}`,
       `start one with \`${startCommand()}\`, or name a kubeconfig with --kubeconfig`,
       { cause: undefined },
     );
   }
-}
-
-/** `$KUBECONFIG` or `~/.kube/config` (both the loader's own rule), but a platform of this directory first. */
-function defaultKubeconfig(): string | undefined {
-  if (process.env["KUBECONFIG"]) return undefined;
-  const local = path.resolve(".spry", "kubeconfig");
-  return existsSync(local) ? local : undefined;
 }
 
 /** Says which server could not be reached, instead of a bare ECONNREFUSED. */

@@ -32,6 +32,8 @@ export interface GatewayEventing {
   readonly adminPort: number;
   /** For the gateway. */
   readonly calls: CallAcceptor;
+  /** In Prometheus' format. */
+  readonly metrics: () => string;
   close(): Promise<void>;
 }
 
@@ -65,6 +67,7 @@ export async function startGatewayEventing(
     publisherPort: publisher.port,
     adminPort: admin.port,
     calls: eventing.calls,
+    metrics: () => eventing.metrics.render(),
     async close() {
       await admin.close();
       await publisher.close();

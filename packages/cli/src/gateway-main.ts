@@ -41,7 +41,7 @@ try {
     inside: { own },
     countsToken,
     exposure,
-    ...(eventing && { calls: eventing.calls }),
+    ...(eventing && { calls: eventing.calls, moreMetrics: eventing.metrics }),
   });
   const [https = "", orFree] = httpsPort.split(/(?=\?)/);
   const server = await gateway.listen({

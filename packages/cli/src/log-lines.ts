@@ -2,6 +2,7 @@
  * Lines of a Function's output: as it writes them, or in one of the formats of `FUNC_LOG_FORMAT` (docs/runtime-contract.md 9.5),
  * which say the level and the request that a line belongs to.
  */
+import { printableJson } from "./printable-json.ts";
 import { printableOutput } from "./printable.ts";
 import { UserError } from "./user-error.ts";
 
@@ -40,7 +41,7 @@ export function shownLine(
   const parsed = level || request || json ? parse(line) : undefined;
   if (level && levels.indexOf(parsed?.level ?? "info") < levels.indexOf(level)) return undefined;
   if (request && parsed?.invocation !== request && !line.includes(request)) return undefined;
-  if (json) return JSON.stringify({ ...(instance && { instance }), ...parsed });
+  if (json) return printableJson({ ...(instance && { instance }), ...parsed });
   const text = isTerminal ? printableOutput(line) : line;
   return instance ? `[${instance}] ${text}` : text;
 }

@@ -46,6 +46,8 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   countsToken?: TokenSource;
   /** Accepts requests that may wait (`Prefer: respond-async`). */
   calls?: CallAcceptor;
+  /** Rows for `/metrics`, of what else is in the process. */
+  moreMetrics?: () => string;
   /** Serves the hosts of APIRules. */
   exposure?: ExposureOptions;
 }
@@ -164,7 +166,8 @@ export function createGateway(options: GatewayOptions): Gateway {
         hasRoute: (key: ObjectKey) => routes.has(key),
         hasRevision: (key: ObjectKey) => sources.revisions.get(key) !== undefined,
       };
-      const deps = { metrics, existing, counts, access, ready };
+      const { moreMetrics } = options;
+      const deps = { metrics, existing, moreMetrics, counts, access, ready };
       const server = createAdminServer(deps, isLoopback(address.host));
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };

@@ -410,6 +410,21 @@ describe("an attack ends its own connection, and no other:", () => {
     expect(pod.seen).toEqual([]);
   });
 
+  test("requests count as connections do: an address gets no more of them", async () => {
+    await bench.close();
+    bench = await startExposureBench({ https: { port: 0 }, maxConnectionsOfAddress: 3 });
+    pod = await bench.pod(() => {});
+    await bench.service();
+    await bench.endpoints([pod]);
+    await bench.gatewayOf("kyma-gateway", [plain(hosts), secured(hosts, "web")]);
+    await bench.apiRule("dice", {});
+    await bench.certificates({ "kyma-system.web": await certificateFor("*.example.com") });
+    const session = open();
+    for (let n = 0; n < 3; n++) void ask(session);
+    await expect.poll(() => pod.seen.length).toBe(3);
+    expect(await ask(session)).toMatchObject({ code: http2.constants.NGHTTP2_REFUSED_STREAM });
+  });
+
   test("a connection without a request ends after a time, whatever trickles in", async () => {
     const socket = await raw();
     const frames = framesUntilEnd(socket);

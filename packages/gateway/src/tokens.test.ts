@@ -97,6 +97,12 @@ describe("a request is refused, and only the log says why:", () => {
   };
   const attacks: [string, number, string, Attack][] = [
     ["without a token", 403, "no token", () => ({})],
+    [
+      "without a token, for a WebSocket",
+      403,
+      "no token",
+      () => ({ connection: "upgrade", upgrade: "websocket" }),
+    ],
     ["with another scheme", 403, "no token", () => ({ authorization: "Basic YTpi" })],
     ["with no token at all", 401, "malformed", () => authorization("x")],
     [

@@ -15,6 +15,7 @@ export {
   httpsTransport,
   type HttpsTransportOptions,
 } from "./https-transport.ts";
+export { type WebSocketAccess, webSocketAccess } from "./web-socket-access.ts";
 export { type ClusterConfig, type ExecConfig, loadKubeconfig } from "./kubeconfig.ts";
 export { type ChannelFrame, channels, encodeFrame, maxFrameBytes, readFrames } from "./channels.ts";
 export {

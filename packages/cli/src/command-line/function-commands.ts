@@ -1,7 +1,7 @@
 /** Commands about Functions that are deployed. */
 import { type Command } from "commander";
 import { levelNamed } from "../log-lines.ts";
-import { collect, count, duration, revision, seconds } from "./values.ts";
+import { collect, count, duration, port, revision, seconds } from "./values.ts";
 
 export function addFunctionCommands(program: Command): void {
   program
@@ -49,6 +49,14 @@ export function addFunctionCommands(program: Command): void {
     .option("--force", "overwrite files")
     .action(async (name, _options, command) =>
       (await import("../commands/eject.ts")).eject(name, command.optsWithGlobals()),
+    );
+
+  program
+    .command("debug <name>")
+    .description("start a copy of a deployed Function with its debugger's port, reached from here")
+    .option("-p, --port <port>", "port of the debugger here (default: 9229, Python: 5678)", port)
+    .action(async (name, _options, command) =>
+      (await import("../commands/debug.ts")).debug(name, command.optsWithGlobals()),
     );
 
   program

@@ -1,3 +1,4 @@
+import { printableJson } from "../printable-json.ts";
 import { type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
 import { printable } from "../printable.ts";
@@ -37,7 +38,7 @@ export async function list(options: GlobalOptions & { output?: string }): Promis
     calls.push(...page.items);
     after = page.next;
   }
-  if (options.output === "json") return console.log(JSON.stringify(calls, null, 2));
+  if (options.output === "json") return console.log(printableJson(calls, 2));
   if (calls.length === 0) return console.log(`no calls in namespace ${namespace}`);
   const rows = calls.map((call) => [
     call.id,
@@ -55,7 +56,7 @@ export async function list(options: GlobalOptions & { output?: string }): Promis
 export async function get(id: string, options: GlobalOptions): Promise<void> {
   const { ask, namespace } = await connectAdmin(options);
   const call = await ask<Call>("GET", `/v1/namespaces/${namespace}/calls/${idIn(id)}`);
-  console.log(JSON.stringify(call, null, 2));
+  console.log(printableJson(call, 2));
 }
 
 export async function cancel(id: string, options: GlobalOptions): Promise<void> {

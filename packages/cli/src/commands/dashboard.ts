@@ -3,7 +3,7 @@ import { codeProof } from "@spry/dashboard";
 import { httpsTransport, messageOf } from "@spry/kube";
 import { connect, type GlobalOptions, loadConfig } from "../connection.ts";
 import { eventsExtension } from "../platform/kubeconfig.ts";
-import { openBrowser } from "../open-browser.ts";
+import { openLogin } from "../open-browser.ts";
 import { defaultDashboardPort, openDashboard, readDashboardKey } from "../platform/dashboard.ts";
 import { isRunning, readJson } from "../platform/data-dir.ts";
 import { UserError } from "../user-error.ts";
@@ -75,7 +75,7 @@ async function platformLink(
 function show(url: string, { open }: DashboardCommandOptions): void {
   console.log(url);
   if (open)
-    openBrowser(url, () => console.error("a browser could not be started: open the address above"));
+    openLogin(url, () => console.error("a browser could not be started: open the address above"));
 }
 
 function eventsUrlOf({ extensions }: ReturnType<typeof loadConfig>): string | undefined {

@@ -1,5 +1,6 @@
 import { dump } from "js-yaml";
 import { isNotFound, type KubeClient, type Resource, type UnknownObject } from "@spry/kube";
+import { createHmac, randomBytes } from "node:crypto";
 import { styleText } from "node:util";
 import { applyObject } from "../apply-object.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
@@ -49,20 +50,43 @@ async function stored(
   }
 }
 
-/** What a user writes of an object; values of Secrets are not shown. */
-function shown({ apiVersion, kind, metadata, status: _status, ...rest }: UnknownObject): string {
-  const { name, namespace, labels, annotations } = metadata;
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+/** Of this process alone: a digest says whether two values are equal, and no list of guesses can be compared with it. */
+const digestKey = randomBytes(32);
+
+/** What a user writes of an object; of a Secret's values, whether they are equal. */
+export function shown({
+  apiVersion,
+  kind,
+  metadata,
+  status: _status,
+  ...rest
+}: UnknownObject): string {
+  const { name, namespace, labels } = metadata;
+  // kubectl's own copy of the object, with a Secret's values.
+  const { [lastApplied]: _copy, ...annotations } = metadata.annotations ?? {};
   const content: Record<string, unknown> = { ...rest };
   if (kind === "Secret")
     for (const part of ["data", "stringData"])
       if (content[part])
         content[part] = Object.fromEntries(
-          Object.keys(content[part]).map((key) => [key, "(not shown)"]),
+          Object.entries(content[part]).map(([key, value]) => [key, concealed(value)]),
         );
+  const about = {
+    name,
+    namespace,
+    labels,
+    annotations: Object.keys(annotations).length > 0 ? annotations : undefined,
+  };
   return dump(
-    { apiVersion, kind, metadata: { name, namespace, labels, annotations }, ...content },
+    { apiVersion, kind, metadata: about, ...content },
     { skipInvalid: true, sortKeys: false, lineWidth: -1 },
   );
+}
+
+function concealed(value: unknown): string {
+  const digest = createHmac("sha256", digestKey).update(String(value)).digest("hex");
+  return `(not shown, ${digest.slice(0, 8)})`;
 }
 
 function coloured(line: string): string {

@@ -1,3 +1,4 @@
+import { printableJson } from "../printable-json.ts";
 import { type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
 import { printable } from "../printable.ts";
@@ -31,7 +32,7 @@ export async function list(
     letters.push(...page.items);
     after = page.next;
   }
-  if (options.output === "json") return console.log(JSON.stringify(letters, null, 2));
+  if (options.output === "json") return console.log(printableJson(letters, 2));
   if (letters.length === 0) return console.log(`no dead letters of Subscription ${name}`);
   const rows = letters.map(({ id, buriedAt, attempts, reason, message, event }) => [
     String(id),
@@ -49,7 +50,7 @@ export async function show(name: string, id: string, options: GlobalOptions): Pr
   if (!/^\d{1,15}$/.test(id)) throw new UserError(`${id} is not the id of a dead letter`);
   const { ask, namespace } = await connectAdmin(options);
   const letter = await ask<Letter>("GET", `${pathOf(namespace, name)}/${id}`);
-  console.log(JSON.stringify(letter, null, 2));
+  console.log(printableJson(letter, 2));
 }
 
 export async function move(

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { printableJson } from "../printable-json.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
 import { printable } from "../printable.ts";
@@ -84,7 +85,7 @@ export async function list(options: GlobalOptions & { output?: string }): Promis
     "GET",
     `/v1/namespaces/${namespace}/subscriptions`,
   );
-  if (options.output === "json") return console.log(JSON.stringify(items, null, 2));
+  if (options.output === "json") return console.log(printableJson(items, 2));
   if (items.length === 0) return console.log(`no Subscriptions in namespace ${namespace}`);
   const rows = items.map(({ name, waiting, inFlight, retrying, dead, oldestAt = "-" }) => [
     name,
@@ -123,7 +124,7 @@ export async function tail({ after, type, source, once, ...options }: TailOption
       const isWanted =
         (type === undefined || event["type"] === type) &&
         (source === undefined || event["source"] === source);
-      if (isWanted) console.log(JSON.stringify(item));
+      if (isWanted) console.log(printableJson(item));
     }
     if (once && page.position === (position ?? 0)) return;
     ({ position } = page);

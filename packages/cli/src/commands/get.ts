@@ -1,6 +1,7 @@
 import { dump } from "js-yaml";
 import { type Function, functions } from "@spry/function";
 import { apiVersionOf } from "@spry/kube";
+import { printableJson } from "../printable-json.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { renderJsonPath } from "../json-path.ts";
@@ -51,7 +52,7 @@ function printer(output: string | undefined, connection: Connection): Print {
     case "wide":
       return printRows(connection, format === "wide");
     case "json":
-      return (found, isOne) => console.log(JSON.stringify(applicable(found, isOne), null, 2));
+      return (found, isOne) => console.log(printableJson(applicable(found, isOne), 2));
     case "yaml":
       return (found, isOne) =>
         console.log(dump(applicable(found, isOne), { noRefs: true }).trimEnd());

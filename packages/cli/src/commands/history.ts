@@ -8,6 +8,7 @@ import {
   isServedOnDemand,
   latestTraffic,
 } from "@spry/function";
+import { printableJson } from "../printable-json.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction, findHistory } from "../find-function.ts";
 import { tableLines } from "../table.ts";
@@ -47,7 +48,7 @@ export async function history(name: string, options: HistoryOptions): Promise<vo
   const { client, namespace } = await connect(options);
   const fn = await findFunction(client, namespace, name);
   const entries = (await findHistory(client, fn)).map((revision) => entryOf(fn, revision));
-  if (output === "json") return console.log(JSON.stringify(entries, null, 2));
+  if (output === "json") return console.log(printableJson(entries, 2));
   if (output === "yaml") return console.log(dump(entries, { noRefs: true }).trimEnd());
   for (const line of historyTable(entries)) console.log(line);
 }

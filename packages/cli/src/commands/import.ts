@@ -1,7 +1,8 @@
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { dump } from "js-yaml";
 import { importFile } from "../import/import-file.ts";
+import { isInside } from "../inside.ts";
 import { shownPath } from "../project/project.ts";
 import { configName } from "../project/schema.ts";
 import { spryCommand } from "../shown-command.ts";
@@ -13,7 +14,13 @@ export function importConfig(file: string, options: { force?: boolean }): void {
   for (const { directory } of all) {
     if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
       throw new UserError(`${file} names the directory ${directory}, which does not exist`);
-    if (existsSync(path.join(directory, configName)) && !options.force)
+    if (!isInside(path.dirname(file), directory))
+      throw new UserError(
+        `${file} names the directory ${directory}, which is outside of its own: nothing was written`,
+        "import it from a directory that holds both",
+      );
+    const present = lstatSync(path.join(directory, configName), { throwIfNoEntry: false });
+    if (present && !options.force)
       throw new UserError(
         `${shownPath(path.join(directory, configName))} exists: nothing was written`,
         "overwrite it with --force",
@@ -21,7 +28,9 @@ export function importConfig(file: string, options: { force?: boolean }): void {
   }
   for (const { directory, config, remarks } of all) {
     const target = path.join(directory, configName);
-    writeFileSync(target, dump(config, { lineWidth: -1 }));
+    // A symbolic link is replaced, not followed: what it names may be any file of the user's.
+    if (options.force) rmSync(target, { force: true });
+    writeFileSync(target, dump(config, { lineWidth: -1 }), { flag: "wx" });
     console.log(`${shownPath(target)} written`);
     for (const remark of remarks) console.error(`  ${remark}`);
   }

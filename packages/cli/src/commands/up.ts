@@ -6,7 +6,7 @@ import { isNotFound, quantityValue } from "@spry/kube";
 import { urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { createLogger } from "../logger.ts";
-import { openBrowser } from "../open-browser.ts";
+import { openLogin } from "../open-browser.ts";
 import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
@@ -74,7 +74,7 @@ export async function up(options: UpOptions): Promise<void> {
     const login = platform.dashboardLogin();
     line("Dashboard", login);
     if (options.open)
-      openBrowser(login, () => line("Browser", "none could be started: open the link above", "✘"));
+      openLogin(login, () => line("Browser", "none could be started: open the link above", "✘"));
     const seconds = ((performance.now() - begin) / 1000).toFixed(1);
     console.log(
       `\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`,

@@ -1,12 +1,16 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { readManifests } from "../manifests.ts";
 
+let outer: string;
 let directory: string;
+afterAll(() => rmSync(outer, { recursive: true }));
 beforeAll(() => {
-  directory = mkdtempSync(path.join(tmpdir(), "kyma-"));
+  outer = mkdtempSync(path.join(tmpdir(), "kyma-"));
+  directory = path.join(outer, "function");
+  mkdirSync(directory);
   writeFileSync(path.join(directory, "handler.js"), "module.exports = { main: () => 1 };");
   writeFileSync(path.join(directory, "package.json"), "{}");
 });
@@ -120,4 +124,19 @@ const refused: [string, string, string][] = [
 ];
 test.each(refused)("%s is refused in one sentence", (_name, text, words) => {
   expect(() => read(text)).toThrow(words);
+});
+
+test.each([
+  ["by its name", "sourceHandlerName: ../secret.js"],
+  ["by its directory", "sourcePath: .."],
+  ["by an absolute path", "sourcePath: /etc\n  sourceHandlerName: hostname"],
+  ["by a link", "sourceHandlerName: link.js"],
+  ["as what declares its packages", "depsHandlerName: ../secret.js"],
+])("a file outside of the directory is nobody's source: %s", (_, line) => {
+  writeFileSync(path.join(directory, "../secret.js"), "secret");
+  writeFileSync(path.join(directory, "../handler.js"), "secret");
+  const link = path.join(directory, "link.js");
+  rmSync(link, { force: true });
+  symlinkSync("../secret.js", link);
+  expect(() => read(`${base}  ${line}\n`)).toThrow(/is outside of/);
 });

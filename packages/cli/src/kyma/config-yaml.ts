@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Function, functions, runtimes } from "@spry/function";
 import { apiVersionOf, type EnvVar, type UnknownObject } from "@spry/kube";
+import { isInside } from "../inside.ts";
 import { UserError } from "../user-error.ts";
 
 export const kymaConfigName = "config.yaml";
@@ -172,10 +173,18 @@ function sourceOf({ source, runtime }: KymaConfig, directory: string): Function[
       `the handler ${handlerFile} does not exist`,
       "check source.sourcePath and source.sourceHandlerName of config.yaml",
     );
+  const read = (file: string) => {
+    if (!isInside(directory, file))
+      throw new UserError(
+        `${file} is outside of ${directory}, the directory of config.yaml`,
+        "only files of that directory become a Function's source: copy it there",
+      );
+    return readFileSync(file, "utf8");
+  };
   return {
     inline: {
-      source: readFileSync(handlerFile, "utf8"),
-      ...(existsSync(manifestFile) && { dependencies: readFileSync(manifestFile, "utf8") }),
+      source: read(handlerFile),
+      ...(existsSync(manifestFile) && { dependencies: read(manifestFile) }),
     },
   };
 }

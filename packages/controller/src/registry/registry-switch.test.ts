@@ -159,6 +159,38 @@ describe("a Function", () => {
     });
   });
 
+  test("has no source from a name that another Function may have had, but one that it is built of already", async () => {
+    const of = (repository: string, digit = "5") => ({
+      source: { image: `other.example/${repository}@sha256:${digit.repeat(64)}` },
+    });
+    await choose("other.example");
+    // Of `say-hello` here, and of `hello` in the namespace `<namespace>-say`.
+    await platform.apply("say-hello", of(`${namespace}-say-hello`));
+    await platform.condition(
+      "say-hello",
+      "ConfigurationReady",
+      "SourceUpdateFailed",
+      "not in the Function's own repository",
+    );
+    expect(await platform.children(resources.jobs, "say-hello")).toEqual([]);
+
+    await platform.apply("say-hello", of(`${namespace}.say-hello`));
+    await platform.condition("say-hello", "ConfigurationReady", "SourceUpdated");
+    await platform.buildJob("say-hello");
+    // To name a digest is not to have it.
+    await platform.apply("say-hello", of(`${namespace}-say-hello`));
+    await platform.condition("say-hello", "ConfigurationReady", "SourceUpdateFailed");
+    await platform.apply("say-hello", of(`${namespace}.say-hello`));
+    await platform.condition("say-hello", "ConfigurationReady", "SourceUpdated");
+    await platform.finishBuild("say-hello");
+    await platform.condition("say-hello", "BuildReady", "JobFinished");
+    await platform.apply("say-hello", of(`${namespace}-say-hello`));
+    await platform.settle();
+    await platform.condition("say-hello", "ConfigurationReady", "SourceUpdated");
+    await platform.apply("say-hello", of(`${namespace}-say-hello`, "6"));
+    await platform.condition("say-hello", "ConfigurationReady", "SourceUpdateFailed");
+  });
+
   test("leaves a build that is under way when the registry changes, for one that goes there", async () => {
     await platform.apply("hello");
     await buildFor("push.example:5000");

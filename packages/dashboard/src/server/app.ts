@@ -19,14 +19,12 @@ const maxLoginBytes = 4096;
 export class App {
   readonly #options: DashboardOptions;
   readonly #sessions: Sessions;
-  readonly #headers: Record<string, string>;
   readonly #sockets: TabSockets;
   #files: Promise<WebFiles> | undefined;
 
   constructor(options: DashboardOptions, sessions: Sessions, closing: AbortSignal) {
     this.#options = options;
     this.#sessions = sessions;
-    this.#headers = securityHeaders(options.gateway);
     this.#sockets = new TabSockets({
       transportFor: (token) => transportFor(options.access, sessions, token),
       endOf: (token) => sessions.endOf(token),
@@ -86,7 +84,7 @@ export class App {
       case "POST /login/code":
         return this.#issueCode(request, response);
       case "GET /info":
-        return sendJson(response, 200, this.#headers, this.#info());
+        return sendJson(response, 200, securityHeaders, this.#info());
       case "POST /call":
         return callFunction(request, response, {
           transport: this.#transportOf(request),
@@ -94,7 +92,7 @@ export class App {
         });
       default:
         this.#files ??= this.#options.web();
-        return sendWebFile(request, response, await this.#files, this.#headers);
+        return sendWebFile(request, response, await this.#files, securityHeaders);
     }
   }
 
@@ -114,20 +112,20 @@ export class App {
         403,
         "this link has been used or has expired: `npx spry dashboard` prints a new one",
       );
-    sendJson(response, 200, this.#headers, login);
+    sendJson(response, 200, securityHeaders, login);
   }
 
   async #renew({ headers }: IncomingMessage, response: ServerResponse): Promise<void> {
     const login = this.#sessions.renew(bearerOf(headers.authorization) ?? "");
     if (!login) throw new RequestError(401, "the login is not valid, or has expired");
-    sendJson(response, 200, this.#headers, login);
+    sendJson(response, 200, securityHeaders, login);
   }
 
   async #issueCode(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { proof } = await readJson(request, maxLoginBytes);
     if (typeof proof !== "string" || !this.#sessions.isProof(proof))
       throw new RequestError(403, "only the owner of the data directory gets a link");
-    sendJson(response, 200, this.#headers, { code: this.#sessions.issueCode() });
+    sendJson(response, 200, securityHeaders, { code: this.#sessions.issueCode() });
   }
 
   #info() {

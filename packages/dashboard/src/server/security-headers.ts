@@ -1,27 +1,3 @@
-/** On every response. The page loads and runs what this server has, talks to this server, and cannot be framed. */
-export function securityHeaders(gateway?: URL): Record<string, string> {
-  // WebSockets of Functions are opened by the page itself, at the gateway.
-  const sockets = gateway ? ` ws://*.localhost:${gateway.port || "80"}` : "";
-  const policy = {
-    "default-src": "'none'",
-    "script-src": "'self'",
-    "style-src": "'self'",
-    "img-src": "'self' data:",
-    "connect-src": `'self'${sockets}`,
-    "base-uri": "'none'",
-    "form-action": "'none'",
-    "frame-ancestors": "'none'",
-    "require-trusted-types-for": "'script'",
-    "trusted-types": "'none'",
-  };
-  return {
-    "content-security-policy": Object.entries(policy)
-      .map(([name, value]) => `${name} ${value}`)
-      .join("; "),
-    ...commonHeaders,
-  };
-}
-
 const commonHeaders = {
   "cache-control": "no-store",
   "cross-origin-opener-policy": "same-origin",
@@ -30,6 +6,27 @@ const commonHeaders = {
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
+};
+
+const policy = {
+  "default-src": "'none'",
+  "script-src": "'self'",
+  "style-src": "'self'",
+  "img-src": "'self' data:",
+  "connect-src": "'self'",
+  "base-uri": "'none'",
+  "form-action": "'none'",
+  "frame-ancestors": "'none'",
+  "require-trusted-types-for": "'script'",
+  "trusted-types": "'none'",
+};
+
+/** On every response. The page loads and runs what this server has, talks to this server, and cannot be framed. */
+export const securityHeaders: Record<string, string> = {
+  "content-security-policy": Object.entries(policy)
+    .map(([name, value]) => `${name} ${value}`)
+    .join("; "),
+  ...commonHeaders,
 };
 
 /** On what others have written (objects, Functions' answers): should a browser ever show it as a page, it can do nothing. */

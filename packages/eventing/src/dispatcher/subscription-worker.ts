@@ -78,7 +78,7 @@ export class SubscriptionWorker {
         for (const delivery of await consumer.next(free, signal)) {
           this.#inFlight++;
           this.#heldBytes += delivery.message.body.length;
-          const handled = this.#handle(delivery).finally(() => {
+          const handled = this.#guarded(delivery).finally(() => {
             this.#inFlight--;
             this.#heldBytes -= delivery.message.body.length;
             deliveries.delete(handled);
@@ -98,7 +98,19 @@ export class SubscriptionWorker {
     await Promise.allSettled(deliveries);
   }
 
-  /** Never rejects. */
+  /** Never rejects: whatever goes wrong, the event is tried again. */
+  async #guarded(delivery: Delivery): Promise<void> {
+    try {
+      await this.#handle(delivery);
+    } catch (error) {
+      this.#deps.log.error(
+        { subscription: this.key, error: messageOf(error) },
+        "delivering an event",
+      );
+      delivery.retry(this.#plan.maxBackoffMs);
+    }
+  }
+
   async #handle(delivery: Delivery): Promise<void> {
     const { clock, metrics } = this.#deps;
     const { message, attempt } = delivery;

@@ -141,13 +141,16 @@ export class Deliverer {
 
   async #waitFor(destination: Destination, seeker: Seeker): Promise<Backend | DeliveryFailure> {
     const full = destination.enter(seeker, 0);
-    if (full) return full;
+    if (full) return failureOf(full);
     const place = await destination.wait(seeker);
     if (place instanceof Backend) return place;
-    if (place && place !== "moved") return place;
+    if (place && place !== "moved") return failureOf(place);
     return { reason: "NoReadyEndpoint", message: `${destination.policy.name} has changed` };
   }
 }
+
+/** Its status is for clients of the gateway: no Pod has sent it. */
+const failureOf = ({ reason, message }: DeliveryFailure): DeliveryFailure => ({ reason, message });
 
 function withoutRefused(slice: EndpointSlice): EndpointSlice {
   const endpoints = (slice.endpoints ?? []).filter(({ addresses }) =>

@@ -1,4 +1,8 @@
-import { type Socket } from "node:net";
+/** A connection, or what counts like one. */
+export interface Shared {
+  remoteAddress?: string | undefined;
+  once(event: "close", listener: () => void): unknown;
+}
 
 /** How many connections there are from each address, so that none takes them all. */
 export class ConnectionShares {
@@ -11,7 +15,7 @@ export class ConnectionShares {
   }
 
   /** False when its address has its share already; otherwise counts it until it is closed. */
-  admit(socket: Socket): boolean {
+  admit(socket: Shared): boolean {
     const address = socket.remoteAddress ?? "";
     const open = this.#open.get(address) ?? 0;
     if (open >= this.#max) return false;

@@ -175,6 +175,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     clock,
     quietMs: headTimeoutMs,
     idleTimeoutMs,
+    maxRequests: maxConnections,
+    maxRequestsOfAddress: options.maxConnectionsOfAddress,
   });
   const shares = new ConnectionShares(options.maxConnectionsOfAddress);
   server.on("connection", (socket) => {

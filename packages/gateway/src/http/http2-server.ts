@@ -4,6 +4,7 @@ import { type TLSSocket } from "node:tls";
 import { type Clock } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
+import { ConnectionShares } from "./connection-shares.ts";
 
 export interface Http2ServerOptions {
   handle: (request: ClientRequest, response: ClientResponse) => void;
@@ -12,6 +13,9 @@ export interface Http2ServerOptions {
   quietMs: number;
   /** Without a byte in either direction. */
   idleTimeoutMs: number;
+  /** Requests under way, of all connections, and of those from one address: as HTTP/1.1 has connections. */
+  maxRequests: number;
+  maxRequestsOfAddress: number;
 }
 
 export interface Http2Server {
@@ -53,8 +57,18 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   const sessions = new Set<http2.ServerHttp2Session>();
   let isLeaving = false;
   const server = http2.createServer({ settings, ...bounds, Http2ServerRequest: Request });
-  const serve = (request: Request, response: http2.Http2ServerResponse) =>
-    handle(request, new Response(response));
+  const shares = new ConnectionShares(options.maxRequestsOfAddress);
+  let underWay = 0;
+  const serve = (request: Request, response: http2.Http2ServerResponse) => {
+    const { stream } = request;
+    const { remoteAddress } = request.socket;
+    const once = (event: "close", listener: () => void) => stream.once(event, listener);
+    if (underWay >= options.maxRequests || !shares.admit({ remoteAddress, once }))
+      return stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+    underWay++;
+    stream.once("close", () => underWay--);
+    return handle(request, new Response(response));
+  };
   server.on("request", serve);
   server.on("checkContinue", serve);
   server.on("session", (session) => {

@@ -19,6 +19,8 @@ interface Page {
 export interface AdminServerDeps {
   metrics: GatewayMetrics;
   existing: Existing;
+  /** Of what else is in the process: in the same format. */
+  moreMetrics: (() => string) | undefined;
   counts: Counts;
   access: CountsAccess;
   ready: Promise<void>;
@@ -67,10 +69,11 @@ const unauthorized: Page = {
 
 function pageOf(
   url: string,
-  { metrics, existing }: Pick<AdminServerDeps, "metrics" | "existing">,
+  { metrics, existing, moreMetrics }: Omit<AdminServerDeps, "counts" | "access" | "ready">,
   isReady: boolean,
 ): Page {
-  if (url === "/metrics") return { status: 200, body: metrics.render(existing) };
+  if (url === "/metrics")
+    return { status: 200, body: `${metrics.render(existing)}${moreMetrics?.() ?? ""}` };
   if (url === "/healthz") return { status: 200, body: "ok\n" };
   if (url === "/readyz") {
     return { status: isReady ? 200 : 503, body: isReady ? "ok\n" : "waiting\n" };

@@ -2,9 +2,9 @@
  * The source stage of a Function whose source is an image (docs/adr/0019-sources-as-images.md). The digest is the source; what is checked is that
  * the image is in the Function's own repository, because a registry's login may reach those of others.
  */
-import { deprecationOf, runtimeOf } from "@spry/function";
+import { buildKey, deprecationOf, runtimeOf } from "@spry/function";
 import { withWarnings } from "../conditions.ts";
-import { activeRegistry, repositoriesIn } from "../../registry/registry.ts";
+import { activeRegistry, repositoriesIn, repositoryIn } from "../../registry/registry.ts";
 import { type Deps, type Draft, type Outcome } from "../stage.ts";
 import { dropConfigMap, forgetGitSource } from "./git-source.ts";
 
@@ -16,8 +16,14 @@ export async function resolveImageSource(draft: Draft, deps: Deps): Promise<Outc
   const registry = activeRegistry(deps.caches, namespace);
   // Without one the build stage waits, and says for what.
   if (registry) {
+    // Two Functions may have had a former name: only what this one has been built of already is its own there. The key knows
+    // the digest and not the repository, so that a build of it has to have succeeded.
+    const { build } = status;
+    const isKnown = build?.image !== undefined && build.key === buildKey(fn);
     const own = [registry, ...registry.others].flatMap((each) =>
-      repositoriesIn(each, namespace, name).map((path) => `${each.pull}/${path}`),
+      (isKnown ? repositoriesIn(each, namespace, name) : [repositoryIn(each, namespace, name)]).map(
+        (path) => `${each.pull}/${path}`,
+      ),
     );
     const [repository = ""] = (fn.spec.source.image ?? "").split("@");
     if (!own.includes(repository)) {

@@ -12,12 +12,12 @@ import { python } from "@codemirror/lang-python";
 import { yaml } from "@codemirror/lang-yaml";
 import {
   bracketMatching,
+  ensureSyntaxTree,
   foldGutter,
   foldKeymap,
   HighlightStyle,
   indentOnInput,
   syntaxHighlighting,
-  syntaxTree,
 } from "@codemirror/language";
 import { type Diagnostic, linter, lintGutter, lintKeymap } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
@@ -57,6 +57,8 @@ export interface Editor {
   setText(text: string): void;
   setLanguage(language: EditorLanguage): void;
   focusLine(line: number): void;
+  /** With this selection, in characters from the beginning. */
+  focusAt(from: number, to: number): void;
   destroy(): void;
 }
 
@@ -127,6 +129,11 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
       });
       view.focus();
     },
+    focusAt(from, to) {
+      const { length } = view.state.doc;
+      view.dispatch({ selection: { anchor: Math.min(from, length), head: Math.min(to, length) } });
+      view.focus();
+    },
     destroy: () => view.destroy(),
   };
 }
@@ -149,12 +156,16 @@ function languageOf(language: EditorLanguage): Extension {
 }
 
 const maxProblems = 50;
+const maxParseMs = 500;
 
 /** Where the parser could not go on, and what the caller adds. */
 function problemsOf(view: EditorView, more?: (text: string) => LineProblem[]): Diagnostic[] {
   const { state } = view;
   const found: Diagnostic[] = [];
-  syntaxTree(state).iterate({
+  // Of a tree that is not complete yet, the end is an error, too. Nothing typed is no mistake.
+  const isEmpty = state.doc.toString().trim() === "";
+  const tree = isEmpty ? null : ensureSyntaxTree(state, state.doc.length, maxParseMs);
+  tree?.iterate({
     enter: ({ type, from, to }) => {
       if (!type.isError || found.length >= maxProblems) return;
       const end = Math.min(Math.max(to, from + 1), state.doc.length);

@@ -49,22 +49,31 @@ export async function callFunction(
   const reader = response.body.getReader();
   let answer: CallAnswer | undefined;
   let pending = "";
-  let reported = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    const text = decoder.decode(value, { stream: true });
-    if (answer) add(answer, text, value.length);
-    else {
-      pending += text;
-      const end = pending.indexOf("\n");
-      if (end < 0) continue;
-      answer = answerOf(pending.slice(0, end));
-      add(answer, pending.slice(end + 1), pending.length - end - 1);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  // Also what arrives last, before a long silence, is shown.
+  const report = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      if (answer) onProgress({ ...answer });
+    }, reportMs);
+  };
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const text = decoder.decode(value, { stream: true });
+      if (answer) add(answer, text, value.length);
+      else {
+        pending += text;
+        const end = pending.indexOf("\n");
+        if (end < 0) continue;
+        answer = answerOf(pending.slice(0, end));
+        add(answer, pending.slice(end + 1), pending.length - end - 1);
+      }
+      report();
     }
-    if (performance.now() - reported < reportMs) continue;
-    reported = performance.now();
-    onProgress({ ...answer });
+  } finally {
+    clearTimeout(timer);
   }
   if (!answer) throw new Error("the response ended before it began");
   return { ...answer, totalMs: performance.now() - begin };

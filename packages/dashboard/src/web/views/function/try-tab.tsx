@@ -95,11 +95,12 @@ export function TryTab({ fn }: TabProps) {
             onInput={({ currentTarget }) => change({ path: currentTarget.value })}
           />
           {isBusy ? (
-            <button type="button" onClick={() => running.current?.abort()}>
+            // Two buttons: were it one, a click on "Stop" would end as one on "Send".
+            <button key="stop" type="button" onClick={() => running.current?.abort()}>
               Stop
             </button>
           ) : (
-            <button type="submit" class="primary">
+            <button key="send" type="submit" class="primary">
               <Icon name="play" />
               Send
             </button>

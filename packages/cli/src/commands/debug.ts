@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto";
+import { type Function, isServedOnDemand, labels, runtimeOf } from "@spry/function";
+import { type EnvVar, type KubeClient, type Pod, resources } from "@spry/kube";
+import { connect, type GlobalOptions } from "../connection.ts";
+import { findFunction } from "../find-function.ts";
+import { failureIn } from "../load-failure.ts";
+import { forwardPort } from "../port-forward.ts";
+import { UserError } from "../user-error.ts";
+import { untilTrue } from "../until-true.ts";
+
+const inspectPorts = { nodejs: 9229, python: 5678 };
+const servingPort = 8080;
+const startMs = 60_000;
+/** The copy's, should this command be killed. */
+const maxSeconds = 4 * 3600;
+
+/**
+ * Starts a Pod like the Function's own, with the debugger's port open on its loopback, and brings that port and the Function's here.
+ * The Function itself goes on serving: the copy gets what is sent to it here, and nothing else. Runs until Ctrl-C.
+ */
+export async function debug(
+  name: string,
+  options: GlobalOptions & { port?: number },
+): Promise<void> {
+  const { client, cluster, namespace, gateway } = await connect(options);
+  const fn = await findFunction(client, namespace, name);
+  const { language } = runtimeOf(fn);
+  const inspectPort = inspectPorts[language];
+  const pod = await client.create(
+    resources.pods,
+    await copyOf(client, fn, inspectVariables(inspectPort, gateway !== undefined)),
+  );
+  const podName = pod.metadata.name ?? "";
+  const target = { namespace, name: podName };
+  const report = (line: string) => console.error(line);
+  try {
+    await untilReady(client, target);
+    const way = { namespace, pod: podName, report };
+    const localPort = options.port ?? inspectPort;
+    const inspector = await forwardPort(cluster, { ...way, remotePort: inspectPort, localPort });
+    const calls = await forwardPort(cluster, { ...way, remotePort: servingPort, localPort: 0 });
+    console.log(`debugger: 127.0.0.1:${inspector.port} (${attachWith[language]})`);
+    console.log(`calls of the copy: http://localhost:${calls.port}/`);
+    console.log("Ctrl-C ends it");
+    await new Promise<void>((resolve) => {
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+        process.once(signal, () => resolve());
+    });
+    inspector.close();
+    calls.close();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    throw new UserError(
+      `port ${options.port ?? inspectPort} is in use by another program`,
+      "choose another one with --port",
+    );
+  } finally {
+    await client.delete(resources.pods, target, { gracePeriodSeconds: 0 });
+  }
+  process.exit(0);
+}
+
+const attachWith = {
+  nodejs: "chrome://inspect, or VS Code: attach to Node.js",
+  python: "VS Code: attach with debugpy, which must be among the packages",
+};
+
+/**
+ * On a cluster a Pod's loopback is its own, and forwarded ports lead there. On one machine Pods can share the machine's, where each
+ * has an address of its own that only this machine reaches.
+ */
+function inspectVariables(port: number, isOneMachine: boolean): EnvVar[] {
+  if (!isOneMachine) return [{ name: "FUNC_INSPECT", value: `127.0.0.1:${port}` }];
+  const address = { fieldRef: { fieldPath: "status.podIP" } };
+  return [
+    { name: "SPRY_POD_ADDRESS", valueFrom: address },
+    { name: "FUNC_INSPECT", value: `$(SPRY_POD_ADDRESS):${port}` },
+  ];
+}
+
+async function copyOf(client: KubeClient, fn: Function, inspect: readonly EnvVar[]): Promise<Pod> {
+  const { namespace = "", name = "" } = fn.metadata;
+  if (isServedOnDemand(fn.spec))
+    throw new UserError(
+      `Function ${name} is served on demand, and cannot be copied`,
+      "run its directory with `spry dev --inspect`",
+    );
+  const labelSelector = `${labels.functionName}=${name}`;
+  const { items } = await client.list(resources.deployments, { namespace, labelSelector });
+  const template = items[0]?.spec?.template;
+  if (!template?.spec)
+    throw new UserError(
+      `Function ${name} has no Deployment yet`,
+      `spry describe ${name} shows why`,
+    );
+  const [container, ...others] = template.spec.containers;
+  const env = (container?.env ?? []).filter((each) => each.name !== "FUNC_INSPECT");
+  const {
+    livenessProbe: _liveness,
+    startupProbe: _startup,
+    ...own
+  } = container ?? { name: "function" };
+  return {
+    metadata: {
+      name: `${name.slice(0, 40)}-debug-${randomBytes(3).toString("hex")}`,
+      namespace,
+      // None of those by which a Service or a ReplicaSet would take it for one of the Function's.
+      labels: { "app.kubernetes.io/component": "debug", "app.kubernetes.io/part-of": name },
+    },
+    spec: {
+      ...template.spec,
+      restartPolicy: "Never",
+      activeDeadlineSeconds: maxSeconds,
+      containers: [{ ...own, env: [...env, ...inspect] }, ...others],
+    },
+  };
+}
+
+async function untilReady(
+  client: KubeClient,
+  target: { namespace: string; name: string },
+): Promise<void> {
+  await untilTrue("the copy is ready", startMs, async () => {
+    const { status } = await client.get(resources.pods, target);
+    const [container] = status?.containerStatuses ?? [];
+    const end = container?.state?.terminated;
+    if (end) throw new UserError(`the copy failed: ${failureIn(end.message ?? "").summary}`);
+    return container?.ready === true || (container?.state?.waiting?.reason ?? false);
+  });
+}

@@ -1,0 +1,78 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { loadConfig } from "./connection.ts";
+
+let directory: string;
+let ran: string;
+beforeEach(() => {
+  directory = mkdtempSync(path.join(tmpdir(), "spry-foreign-"));
+  ran = path.join(directory, "ran");
+  vi.stubEnv("KUBECONFIG", undefined);
+  vi.spyOn(process, "cwd").mockReturnValue(directory);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
+
+interface Given {
+  server?: string;
+  user?: object;
+  mode?: number;
+  marker?: boolean;
+}
+
+function give({
+  server = "https://127.0.0.1:6443",
+  user = {},
+  mode = 0o600,
+  marker = true,
+}: Given) {
+  mkdirSync(path.join(directory, ".spry", marker ? "pki" : "other"), { recursive: true });
+  const file = path.join(directory, ".spry", "kubeconfig");
+  const config = {
+    clusters: [{ name: "c", cluster: { server } }],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+    "current-context": "x",
+  };
+  writeFileSync(file, JSON.stringify(config));
+  chmodSync(file, mode);
+  return file;
+}
+
+test("the kubeconfig of this directory's platform is found", () => {
+  give({});
+  expect(loadConfig({}).server).toBe("https://127.0.0.1:6443");
+});
+
+const exec = () => ({
+  exec: {
+    apiVersion: "client.authentication.k8s.io/v1",
+    command: "/bin/sh",
+    args: ["-c", `touch ${ran}`],
+    interactiveMode: "Never",
+  },
+});
+
+test.each<[string, () => Given, string]>([
+  ["runs a program", () => ({ user: exec() }), "names a program"],
+  ["sends a file away", () => ({ user: { tokenFile: "/etc/hostname" } }), "of another file"],
+  ["leads to another machine", () => ({ server: "https://evil.example" }), "is not this machine"],
+  [
+    "only begins like this one",
+    () => ({ server: "https://127.0.0.1.evil.example" }),
+    "is not this",
+  ],
+  ["has come with a checkout", () => ({ mode: 0o644 }), "other users may read"],
+  ["is in no data directory", () => ({ marker: false }), "not in a data directory"],
+])("one of a stranger's directory that %s is not used", (_, given, why) => {
+  const file = give(given());
+  expect(() => loadConfig({})).toThrow(why);
+  expect(existsSync(ran)).toBe(false);
+  // Named by the user, it is the user's choice.
+  expect(() => loadConfig({ kubeconfig: file })).not.toThrow();
+});

@@ -1,0 +1,36 @@
+import { existsSync, statSync } from "node:fs";
+import path from "node:path";
+import { type ClusterConfig } from "@spry/kube";
+import { UserError } from "./user-error.ts";
+
+/**
+ * The kubeconfig of the platform that runs in this directory; undefined where there is none. The directory may be a
+ * stranger's: a repository or an archive can bring a `.spry` of its own, and completion runs `spry get` there unasked. So it
+ * must be one that `spry up` has written for this user.
+ */
+export function localKubeconfig(directory: string): string | undefined {
+  const file = path.join(directory, ".spry", "kubeconfig");
+  if (!existsSync(file)) return undefined;
+  const isData = statSync(path.join(directory, ".spry", "pki"), { throwIfNoEntry: false });
+  const { mode, uid } = statSync(file);
+  const isPrivate = process.platform === "win32" || (mode & 0o077) === 0;
+  if (!isData?.isDirectory()) throw distrust(file, "it is not in a data directory of Spry");
+  if (uid !== (process.getuid?.() ?? uid)) throw distrust(file, "it belongs to another user");
+  if (!isPrivate) throw distrust(file, "other users may read or change it");
+  return file;
+}
+
+/** `spry up` writes a server of this machine, and certificates: nothing that runs a program or sends a file away. */
+export function assertLocal({ server, exec, tokenFile }: ClusterConfig, file: string): void {
+  const { hostname } = new URL(server);
+  if (exec) throw distrust(file, "it names a program to run");
+  if (tokenFile !== undefined) throw distrust(file, "it sends the content of another file");
+  if (!/^(?:127(?:\.\d+){3}|localhost|\[::1\])$/.test(hostname))
+    throw distrust(file, `its server ${hostname} is not this machine`);
+}
+
+const distrust = (file: string, why: string): UserError =>
+  new UserError(
+    `${file} is not used, because \`spry up\` has not written it like this: ${why}`,
+    "name it with --kubeconfig if you trust it, or another one",
+  );

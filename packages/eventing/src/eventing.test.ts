@@ -1,0 +1,277 @@
+/** Publisher and dispatcher over HTTP, on a real API server, with sinks that behave as sinks do. */
+import { mkdtempSync } from "node:fs";
+import { createServer, request as httpRequest, type RequestListener } from "node:http";
+import { type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createApiServer } from "@spry/apiserver";
+import { type Subscription, subscriptions } from "@spry/function";
+import { KubeClient, resources } from "@spry/kube";
+import { openSqliteQueue, type QueueLimits } from "@spry/queue";
+import { patience } from "@spry/test-kit";
+import { afterEach, describe, expect, test } from "vitest";
+import { subscriptionCrd } from "./definitions/subscription-crd.ts";
+import { type Eventing, startEventing } from "./start.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function serve(listener: RequestListener): Promise<number> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  cleanups.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+class World {
+  readonly client: KubeClient;
+  readonly eventing: Eventing;
+  port = 0;
+
+  private constructor(client: KubeClient, eventing: Eventing) {
+    this.client = client;
+    this.eventing = eventing;
+  }
+
+  static async create(limits: Partial<QueueLimits> = {}): Promise<World> {
+    const api = await createApiServer({ dataDir: ":memory:" });
+    cleanups.push(() => api.close());
+    const client = new KubeClient(api.transport());
+    const webhook = { url: "https://127.0.0.1:1/convert", caBundle: "" };
+    await client.apply(resources.customResourceDefinitions, subscriptionCrd(webhook));
+    const directory = mkdtempSync(path.join(tmpdir(), "eventing-"));
+    const eventing = startEventing({
+      client,
+      openQueue: () => openSqliteQueue({ directory, limits }),
+      allowPrivate: true,
+    });
+    cleanups.push(() => eventing.close());
+    const world = new World(client, eventing);
+    const { publisher } = eventing;
+    await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
+    cleanups.push(() => {
+      publisher.closeAllConnections();
+      publisher.close();
+    });
+    world.port = (publisher.address() as AddressInfo).port;
+    await world.until(
+      async () => (await world.send({ method: "GET", path: "/readyz" })).status === 200,
+    );
+    return world;
+  }
+
+  async until(ask: () => Promise<boolean> | boolean): Promise<void> {
+    const deadline = performance.now() + patience.condition;
+    while (!(await ask())) {
+      if (performance.now() > deadline) throw new Error(`still not: ${String(ask)}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  send(options: {
+    method?: string;
+    path?: string;
+    headers?: Record<string, string>;
+    body?: string;
+  }): Promise<{ status: number; body: string }> {
+    const { method = "POST", path: at = "/publish", headers = {}, body } = options;
+    return new Promise((resolve, reject) => {
+      const request = httpRequest(
+        { port: this.port, host: "127.0.0.1", method, path: at, headers },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+          response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
+        },
+      );
+      request.on("error", reject);
+      request.end(body);
+    });
+  }
+
+  publish(type: string, id: string, rest: object = {}): Promise<{ status: number; body: string }> {
+    const headers = { "content-type": "application/cloudevents+json" };
+    const event = { specversion: "1.0", id, source: "shop", type, ...rest };
+    return this.send({ headers, body: JSON.stringify(event) });
+  }
+
+  /** A Service whose Pods are one server of the test, and a Subscription to it of the type `<name>.v1`. */
+  async subscribe(name: string, port: number, spec: object = {}, address = "127.0.0.1") {
+    const metadata = { name, namespace: "default" };
+    await this.client.apply(resources.services, { metadata, spec: { ports: [{ port: 80 }] } });
+    await this.client.apply(resources.endpointSlices, {
+      metadata: { ...metadata, labels: { "kubernetes.io/service-name": name } },
+      addressType: "IPv4",
+      endpoints: [{ addresses: [address], conditions: { ready: true } }],
+      ports: [{ name: "", port }],
+    });
+    const subscription: Subscription = {
+      metadata,
+      spec: {
+        sink: `http://${name}.default.svc.cluster.local`,
+        source: "shop",
+        types: [`${name}.v1`],
+        ...spec,
+      },
+    };
+    await this.client.apply(subscriptions, subscription);
+    const queue = this.eventing.queue();
+    await this.until(async () => (await queue?.find(`subscription/default/${name}`)) !== undefined);
+  }
+
+  async deadOf(name: string) {
+    const consumer = await this.eventing.queue()?.find(`subscription/default/${name}`);
+    return (await consumer?.deadLetters({ limit: 10 })) ?? [];
+  }
+}
+
+describe("the publisher", () => {
+  test("refuses what it cannot keep, each with a status of its own", async () => {
+    const world = await World.create();
+    const structured = { "content-type": "application/cloudevents+json" };
+    const rows: [Parameters<World["send"]>[0], number][] = [
+      [{ path: "/other" }, 404],
+      [{ method: "GET" }, 405],
+      [{ headers: { ...structured, origin: "https://evil.example" }, body: "{}" }, 403],
+      [{ headers: structured, body: "{}" }, 400],
+      [{ body: "{}" }, 400],
+      [{ headers: { ...structured, "content-length": "99999999" } }, 413],
+      [{ path: "/app/v1/events", body: "{}" }, 400],
+    ];
+    for (const [request, status] of rows) {
+      const answer = await world.send(request).catch(() => ({ status: 0 }));
+      expect({ request, status: answer.status }).toEqual({ request, status });
+    }
+    expect((await world.publish("a.v1", "1")).status).toBe(204);
+    const empty = await world.publish("a..v1", "1");
+    expect(empty.body).toContain("event type cannot have empty segments after cleaning");
+  });
+
+  test("answers 507 when no more can be kept", async () => {
+    const world = await World.create({ maxBytes: 512 * 1024 });
+    const statuses = new Set<number>();
+    for (let n = 0; n < 30; n++)
+      statuses.add((await world.publish("a.v1", String(n), { data: "x".repeat(60_000) })).status);
+    expect(statuses).toEqual(new Set([204, 507]));
+  });
+
+  test("takes the legacy format, whose source is the application", async () => {
+    const world = await World.create();
+    const got: string[] = [];
+    const port = await serve((request, response) => {
+      got.push(`${String(request.headers["ce-source"])} ${String(request.headers["ce-type"])}`);
+      response.end();
+    });
+    await world.subscribe("orders", port, { source: "commerce", types: ["order.created.v1"] });
+    const body = JSON.stringify({
+      "event-type": "order.created",
+      "event-type-version": "v1",
+      "event-time": "2026-01-31T12:00:00Z",
+      "event-id": "a9b1c2d3-0000-4000-8000-000000000001",
+      data: { n: 1 },
+    });
+    expect(await world.send({ path: "/commerce/v1/events", body })).toEqual({
+      status: 200,
+      body: `{"event-id":"a9b1c2d3-0000-4000-8000-000000000001"}\n`,
+    });
+    await world.until(() => got.length > 0);
+    expect(got).toEqual(["commerce order.created.v1"]);
+  });
+});
+
+describe("a sink", () => {
+  const once = { delivery: { maxAttempts: 1, timeoutSeconds: 1 } };
+
+  test.each<[string, RequestListener, RegExp]>([
+    [
+      "that redirects",
+      (_request, response) =>
+        response.writeHead(302, { location: "http://169.254.169.254/" }).end(),
+      /HTTP 302: redirects are not followed/,
+    ],
+    ["that does not answer", () => {}, /Timeout: no complete response within 1 s/],
+    [
+      "that fails with a long text",
+      (_request, response) =>
+        response.writeHead(500, { "content-type": "text/plain" }).end("x".repeat(1e6)),
+      /HTTP 500: x{500}$/,
+    ],
+    ["that breaks off", (request) => request.socket.destroy(), /UpstreamFailed/],
+  ])("%s is told so in the dead letter", async (_name, listener, message) => {
+    const world = await World.create();
+    await world.subscribe("sink", await serve(listener), once);
+    await world.publish("sink.v1", "1");
+    await world.until(async () => (await world.deadOf("sink")).length === 1);
+    expect((await world.deadOf("sink"))[0]?.message).toMatch(message);
+  });
+
+  test("whose response has no end has acknowledged the event with its head", async () => {
+    const world = await World.create();
+    const port = await serve((_request, response) => {
+      response.writeHead(200);
+      const write = () => {
+        if (response.destroyed) return;
+        response.write("x".repeat(1_000));
+        setImmediate(write);
+      };
+      write();
+    });
+    await world.subscribe("sink", port, once);
+    await world.publish("sink.v1", "1");
+    const consumer = await world.eventing.queue()?.find("subscription/default/sink");
+    await world.until(async () => (await consumer?.state())?.waiting === 0);
+    expect(await world.deadOf("sink")).toEqual([]);
+  });
+
+  test("at a reserved address is never called", async () => {
+    const world = await World.create();
+    await world.subscribe("sink", 80, once, "240.0.0.1");
+    await world.publish("sink.v1", "1");
+    await world.until(async () => (await world.deadOf("sink")).length === 1);
+    expect((await world.deadOf("sink"))[0]?.message).toContain("has no Pod that is ready");
+  });
+
+  test("that is slow gets as much as it has asked for at a time, and holds up no other", async () => {
+    const world = await World.create();
+    let open = 0;
+    const slow = await serve(() => void open++);
+    const got: string[] = [];
+    const fast = await serve((request, response) => {
+      got.push(String(request.headers["ce-id"]));
+      response.end();
+    });
+    await world.subscribe("slow", slow, {
+      types: ["both.v1"],
+      config: { maxInFlightMessages: "3" },
+    });
+    await world.subscribe("fast", fast, { types: ["both.v1"] });
+    const ids = Array.from({ length: 50 }, (_, n) => String(n));
+    for (const id of ids) await world.publish("both.v1", id);
+    await world.until(() => got.length === ids.length);
+    expect(new Set(got).size).toBe(ids.length);
+    expect(open).toBe(3);
+  });
+
+  test("that comes back gets what it has missed", async () => {
+    const world = await World.create();
+    let isUp = false;
+    const got: string[] = [];
+    const port = await serve((request, response) => {
+      if (!isUp) return void response.writeHead(503).end();
+      got.push(String(request.headers["ce-id"]));
+      return void response.end();
+    });
+    await world.subscribe("sink", port, { delivery: { maxBackoffSeconds: 1, jitterPercent: 0 } });
+    for (const id of ["1", "2", "3"]) await world.publish("sink.v1", id);
+    const consumer = await world.eventing.queue()?.find("subscription/default/sink");
+    await world.until(async () => (await consumer?.state())?.retrying === 3);
+    isUp = true;
+    await world.until(() => got.length === 3);
+    expect(got.sort()).toEqual(["1", "2", "3"]);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { eventually } from "../../testing.ts";
+import { mebibyte, ociContainers, restricted, textFrom, why } from "./testing.ts";
+
+describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => {
+  const { start, runOnce, main, sandbox } = ociContainers();
+
+  test("more memory than the limit ends it as OOMKilled", async () => {
+    const { exit } = await runOnce(
+      main(`const all = []; for (;;) all.push(Buffer.alloc(${8 * mebibyte}, 1))`),
+      { isolation: { ...restricted, memoryLimit: 96 * mebibyte } },
+    );
+    expect(exit).toMatchObject({ exitCode: 137, reason: "OOMKilled" });
+  });
+
+  test("Node.js knows the limit of its container", async () => {
+    const { output } = await runOnce(main("console.log(process.constrainedMemory())"), {
+      isolation: { ...restricted, memoryLimit: 96 * mebibyte },
+    });
+    expect(output.trim()).toBe(String(96 * mebibyte));
+  });
+
+  test("a processor limit slows it down, and its use is told", async () => {
+    const spin = "const end = Date.now() + 1500; while (Date.now() < end); console.log('spun')";
+    const { container, log } = await start(main(`${spin}; setTimeout(() => {}, 60_000)`), {
+      isolation: { ...restricted, cpuLimit: 0.2 },
+    });
+    await eventually(() => expect(log()).toContain("spun"));
+    const used = (await sandbox().usage()).find(({ container }) => container === "main");
+    container.kill("SIGKILL");
+    await container.exited;
+    // 1.5 s and the start of Node.js at a fifth of a core, instead of 1.5 s and more.
+    expect(used?.cpuNanoseconds).toBeLessThan(700e6);
+    expect(used?.memoryBytes).toBeGreaterThan(5 * mebibyte);
+  });
+
+  test("a server has a whole core until it is ready, and its limit soon after", async () => {
+    const { container, log } = await start(
+      main(`
+        const { writeSync } = require("node:fs");
+        const spin = (ms) => {
+          const before = process.cpuUsage();
+          for (const end = Date.now() + ms; Date.now() < end;);
+          const { user, system } = process.cpuUsage(before);
+          return Math.round((user + system) / ms / 10);
+        };
+        const starting = spin(400);
+        writeSync(Number(process.env.SPRY_READY_FD), "ready\\n");
+        setTimeout(() => console.log(JSON.stringify({ starting, limited: spin(1500) })), 800);
+        setTimeout(() => {}, 60_000);`),
+      { isolation: { ...restricted, cpuLimit: 0.2, startCpuLimit: 1 } },
+    );
+    await eventually(() => expect(log()).toContain("limited"));
+    // In percent of a core, on a machine that does other things, too.
+    const { starting, limited } = JSON.parse(log()) as Record<string, number>;
+    expect(limited).toBeLessThan(30);
+    expect(starting).toBeGreaterThan(limited! * 1.3);
+    container.kill("SIGKILL");
+    await container.exited;
+  });
+
+  test("a program that is told to end at any moment of its start ends at once", async () => {
+    const program = `
+      process.on("SIGTERM", () => process.exit(143));
+      const begin = Date.now(); while (Date.now() - begin < 30);
+      setTimeout(() => {}, 60_000);`;
+    const slow = { isolation: { ...restricted, cpuLimit: 0.1 } };
+    for (let afterMs = 0; afterMs < 600; afterMs += 25) {
+      const { container } = await start(main(program), slow);
+      await new Promise((resolve) => setTimeout(resolve, afterMs));
+      container.kill("SIGTERM");
+      const late = new Promise((resolve) =>
+        setTimeout(resolve, 15_000, `deaf after ${afterMs} ms`),
+      );
+      expect(await Promise.race([container.exited, late])).toMatchObject({ exitCode: 143 });
+    }
+  });
+
+  test("has an address and a loopback device of its own, and reaches its Pod alone there", async () => {
+    const server = (port: number) =>
+      `require("node:http").createServer((_, answer) => answer.end("mine")).listen(${port}, process.env.HOST, () => console.log("up"));`;
+    const first = await start(main(server(80)), { env: { HOST: "0.0.0.0" } });
+    const second = await start(main(server(80)), { env: { HOST: "127.0.0.1" } });
+    for (const { log } of [first, second]) await eventually(() => expect(log()).toContain("up"));
+    expect(await textFrom(`http://${first.place.ip}/`)).toBe("mine");
+    expect(second.place.ip).not.toBe(first.place.ip);
+    const ask = (host: string) => [
+      "node",
+      "-e",
+      `fetch("http://${host}").then((answer) => answer.text()).then(console.log, (error) => console.log(error.cause.code))`,
+    ];
+    const limits = { timeoutMs: 15_000 };
+    const heard = async (host: string) =>
+      (await second.container.exec(ask(host), limits)).output.trim();
+    expect(await heard("127.0.0.1")).toBe("mine");
+    expect(await heard(first.place.ip)).toBe("mine");
+    expect(await heard(second.place.ip)).toBe("ECONNREFUSED");
+  });
+});
