@@ -1,4 +1,5 @@
 import { type ObjectKey } from "@spry/kube";
+import { exposedHost } from "../exposure/filters.ts";
 import { route } from "../request/filters.ts";
 import { type Passage, type RequestDeps } from "../request/passage.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
@@ -71,6 +72,11 @@ export async function passOn(
     passage.key = named.key;
     passage.path = named.path;
     passage.host = `${named.key.split("/").reverse().join(".")}.svc.cluster.local`;
+    // What is closed by the Function's own name, or has none here, is not open by the gateway's.
+    const closed = exposedHost(passage, deps);
+    if (closed && closed !== "handled") return closed;
+    // A host of APIRules has not been asked for, and its rules have not been looked at.
+    if (passage.exposed) return unknownHost(passage.host);
   }
   if (passage.key === "" && !passage.exposed) return unknownHost(passage.host);
   const refused = route(passage, deps);
