@@ -57,6 +57,8 @@ export interface Editor {
   setText(text: string): void;
   setLanguage(language: EditorLanguage): void;
   focusLine(line: number): void;
+  /** With this selection, in characters from the beginning. */
+  focusAt(from: number, to: number): void;
   destroy(): void;
 }
 
@@ -125,6 +127,11 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
         selection: { anchor: from },
         effects: EditorView.scrollIntoView(from, { y: "center" }),
       });
+      view.focus();
+    },
+    focusAt(from, to) {
+      const { length } = view.state.doc;
+      view.dispatch({ selection: { anchor: Math.min(from, length), head: Math.min(to, length) } });
       view.focus();
     },
     destroy: () => view.destroy(),

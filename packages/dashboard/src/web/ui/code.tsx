@@ -22,6 +22,7 @@ export function Code({
   onEditor?: (editor: Editor) => void;
 }) {
   const ref = useRef<HTMLDivElement>(null);
+  const plain = useRef<HTMLTextAreaElement>(null);
   const editor = useRef<Editor | undefined>(undefined);
   const latest = useRef({ text, onChange, problems });
   latest.current = { text, onChange, problems };
@@ -31,7 +32,8 @@ export function Code({
     const show = async () => {
       const { createEditor } = await import("../editor/code-editor.ts");
       if (isGone || !ref.current) return;
-      setLoaded(true);
+      const area = plain.current;
+      const isTyping = area !== null && document.activeElement === area;
       editor.current = createEditor(ref.current, {
         text: latest.current.text,
         language,
@@ -40,6 +42,9 @@ export function Code({
         onChange: (changed) => latest.current.onChange(changed),
         problems: (current) => latest.current.problems?.(current) ?? [],
       });
+      // A user who has begun to type in the plain field goes on in the editor, at the same place.
+      if (isTyping) editor.current.focusAt(area.selectionStart, area.selectionEnd);
+      setLoaded(true);
       onEditor?.(editor.current);
     };
     void show();
@@ -56,6 +61,7 @@ export function Code({
       <div ref={ref} />
       {!isLoaded && (
         <textarea
+          ref={plain}
           aria-label={label}
           value={text}
           readOnly={readOnly}
