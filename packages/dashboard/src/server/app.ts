@@ -110,7 +110,7 @@ export class App {
     if (!login || !this.#options.access.asOwner)
       throw new RequestError(
         403,
-        "this link has been used or has expired: `npx spry dashboard` prints a new one",
+        `this link has been used or has expired: \`${this.#loginCommand}\` prints a new one`,
       );
     sendJson(response, 200, securityHeaders, login);
   }
@@ -128,6 +128,10 @@ export class App {
     sendJson(response, 200, securityHeaders, { code: this.#sessions.issueCode() });
   }
 
+  get #loginCommand(): string {
+    return this.#options.loginCommand ?? "spry dashboard";
+  }
+
   #info() {
     const { gateway, version, access } = this.#options;
     return {
@@ -135,6 +139,8 @@ export class App {
       gateway: gateway?.origin ?? null,
       /** Whether a link logs in here, or a token does alone. */
       hasLinks: access.asOwner !== undefined,
+      /** What prints a link. */
+      loginCommand: this.#loginCommand,
       hasEvents: this.#options.events !== undefined,
     };
   }

@@ -25,6 +25,9 @@ const firstByteTimeoutMs = 310_000;
 const notPassedOn =
   /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
+/** What the API server would take for its own: who asks, and as whom. It is not for the Function there, nor passed on to it. */
+const ofApiServer = /^(?:authorization|impersonate-.*|x-remote-.*)$/i;
+
 /**
  * Calls a Function for the request console. The response is `{status, headers, …}` on a line, then the Function's body as it
  * arrives, as bytes: nothing that a Function answers (cookies, pages, scripts) becomes part of the dashboard's origin.
@@ -104,7 +107,7 @@ async function throughApiServer(
   const answer = await transport(
     new Request(transportOrigin + service + call.path, {
       method: call.method,
-      headers: call.headers,
+      headers: call.headers.filter(([header]) => !ofApiServer.test(header)),
       signal,
       ...(hasBody(call.method, body) && { body: new Uint8Array(body) }),
     }),

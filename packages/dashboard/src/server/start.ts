@@ -23,6 +23,8 @@ export interface DashboardOptions {
   gatewayMetrics?: (() => string) | undefined;
   /** Further host names by which browsers reach this server. */
   names?: readonly string[];
+  /** The command that prints a link, as users of this installation write it. */
+  loginCommand?: string;
   /** Shown on the page. */
   version: string;
   log?: Logger;
