@@ -3,6 +3,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Transport, transportOrigin } from "@spry/kube";
+import { type BodyShare } from "./body-budget.ts";
 import { assertReadable } from "./function-metrics.ts";
 import { hasBody, readBody, RequestError } from "./http.ts";
 import { foreignHeaders } from "./security-headers.ts";
@@ -35,9 +36,13 @@ const ofApiServer = /^(?:authorization|impersonate-.*|x-remote-.*)$/i;
 export async function callFunction(
   request: IncomingMessage,
   response: ServerResponse,
-  { transport, gateway }: { transport: Transport; gateway: URL | undefined },
+  {
+    transport,
+    share,
+    gateway,
+  }: { transport: Transport; share: BodyShare; gateway: URL | undefined },
 ): Promise<void> {
-  const all = await readBody(request, maxHeadBytes + maxBodyBytes);
+  const all = await readBody(request, maxHeadBytes + maxBodyBytes, share);
   const end = all.indexOf("\n");
   const call = callOf(all.subarray(0, end < 0 ? all.length : end).toString("utf8"));
   const body = end < 0 ? Buffer.alloc(0) : all.subarray(end + 1);
