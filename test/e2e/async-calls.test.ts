@@ -148,6 +148,19 @@ test("OpenFaaS' way, with a callback", async () => {
   expect(JSON.parse(callbacks[0]?.body ?? "")).toMatchObject({ query: { b: "2" } });
 });
 
+test("a Function may be called by its path on the gateway's own host, too", async () => {
+  const { status, location } = await submit("/fn/default/worker/?c=3", {}, "localhost");
+  expect(status).toBe(202);
+  const { body } = await request(
+    platform.gateway.port,
+    "localhost",
+    new URL(location).pathname,
+    {},
+    "GET",
+  );
+  expect(JSON.parse(body)).toMatchObject({ attempts: expect.any(Number) });
+});
+
 test("a call that fails is retried as often as it asks for", async () => {
   const { location } = await submit("/?failures=1", { "x-async-retries": "2" });
   expect(await ended(location)).toMatchObject({ state: "succeeded", attempts: 2 });

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "@spry/test-kit";
 import { functionManifest, pause, Platform, root, run } from "../support/platform.ts";
 
@@ -177,6 +177,7 @@ describe("looking", () => {
     const spry = path.join(root, "packages/cli/bin/spry.mjs");
     const args = ["--kubeconfig", platform.kubeconfig, "debug", "legacy", "--port", String(port)];
     const child = spawn(process.execPath, [spry, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));

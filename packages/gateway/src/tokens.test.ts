@@ -3,6 +3,7 @@ import { createSign, createHmac, generateKeyPairSync } from "node:crypto";
 import { type Logger, resources, silentLogger } from "@spry/kube";
 import { exportSPKI, importJWK, type JWTPayload } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type CallAcceptor, type WaitingCall } from "./http/waiting-calls.ts";
 import { type TestPod } from "./testing/bench.ts";
 import { type ExposureBench, startExposureBench, startIssuer } from "./testing/exposure.ts";
 
@@ -224,5 +225,64 @@ describe("a request is refused, and only the log says why:", () => {
     await Promise.all(Array.from({ length: 60 }, () => get()));
     const written = lines.filter(({ message }) => message === "request refused");
     expect(written.length).toBeLessThanOrEqual(40);
+  });
+});
+
+describe("a call that may wait", () => {
+  let accepted: WaitingCall[];
+  let waiting: ExposureBench;
+
+  beforeEach(async () => {
+    accepted = [];
+    const calls: CallAcceptor = {
+      async accept(call) {
+        accepted.push(call);
+        call.response.writeHead(202, {}).end();
+      },
+      async report(_id, _request, response) {
+        response.writeHead(404, {}).end();
+      },
+    };
+    waiting = await startExposureBench({ calls });
+    for (const name of ["hello", "open"]) await waiting.service(name);
+    const jwt = { authentications: [issuer.authentication] };
+    const rules = [{ path: "/*", methods: ["GET"], jwt }];
+    await waiting.apiRule("dice", { rules });
+  });
+  afterEach(() => waiting.close());
+
+  test("needs the token that a call needs that does not wait, whatever names the Function", async () => {
+    const prefer = { prefer: "respond-async" };
+    const ways = [
+      { host: "localhost", path: "/async/default/hello/a" },
+      { host: `127.0.0.1:${waiting.port}`, path: "/async/default/hello" },
+      { host: "localhost", path: "/async-function/hello" },
+      { host: "localhost", path: "/async-function/hello.default/?b" },
+      { host: "localhost", path: "/fn/default/hello/", headers: prefer },
+      { host: "hello.default.localhost", path: "/", headers: prefer },
+      { host: "hello.default.svc.cluster.local", path: "/", headers: prefer },
+      { host, path: "/", headers: prefer },
+      { host, path: "/", headers: { ...prefer, authorization: "Bearer x" } },
+    ];
+    for (const way of ways) expect([401, 403]).toContain((await waiting.call(way)).status);
+    expect(accepted).toEqual([]);
+    const authorization = `Bearer ${await issuer.token()}`;
+    const allowed = await waiting.call({ host, path: "/", headers: { ...prefer, authorization } });
+    expect(allowed.status).toBe(202);
+  });
+
+  test("may name as its callback what its client could call, and no more", async () => {
+    const call = { host: "localhost", path: "/async/default/open/a" };
+    expect((await waiting.call(call)).status).toBe(202);
+    const [own] = accepted;
+    expect(own).toMatchObject({ key: "default/open", path: "/a", isOfMachine: true });
+    const may = ["default/open", "default/hello", "default/none"].map((key) => own?.mayCall(key));
+    expect(may).toEqual([true, false, false]);
+    const headers = {
+      prefer: "respond-async",
+      authorization: `Bearer ${await issuer.token()}`,
+    };
+    expect((await waiting.call({ host, path: "/", headers })).status).toBe(202);
+    expect(accepted[1]).toMatchObject({ key: "default/hello", isOfMachine: false });
   });
 });

@@ -17,13 +17,22 @@ export function matches(
   return filter === undefined || filter.every((condition) => holds(condition, attributes));
 }
 
+/** Its own one: names are chosen by tenants, and every object has a `constructor`. */
+export function attributeOf(
+  attributes: Readonly<Record<string, unknown>>,
+  name: string,
+): string | undefined {
+  const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
 function holds(condition: Condition, attributes: Readonly<Record<string, string>>): boolean {
   const each = (
     wanted: Readonly<Record<string, string>>,
     test: (value: string, text: string) => boolean,
   ) =>
     Object.entries(wanted).every(([name, text]) => {
-      const value = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
+      const value = attributeOf(attributes, name);
       return value !== undefined && test(value, text);
     });
   if ("exact" in condition) return each(condition.exact, (value, text) => value === text);

@@ -52,22 +52,25 @@ export function createAdminHandler(deps: AdminDeps): RequestListener {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const send = (status: number, value?: unknown) => {
-      if (response.destroyed) return;
+      if (response.destroyed || response.headersSent) return;
+      // Before the head: what cannot be written, or is too long for a string, is an error that can still be told.
+      const text = value === undefined ? undefined : `${JSON.stringify(value)}\n`;
       const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
       response.writeHead(status, {
         "content-type": "application/json",
         "cache-control": "no-store",
         ...challenge,
       });
-      response.end(value === undefined ? undefined : `${JSON.stringify(value)}\n`);
+      response.end(text);
     };
     answer(deps, request, gone.signal)
       .then((value) => (value === undefined ? send(204) : send(200, value)))
       .catch((error: unknown) => {
         const status = statusOf(error);
         if (status === 500) deps.log.error({ error: messageOf(error) }, "administration of events");
-        send(status, { message: status === 500 ? "internal error" : messageOf(error) });
-      });
+        return send(status, { message: status === 500 ? "internal error" : messageOf(error) });
+      })
+      .catch(() => response.destroy());
   };
 }
 
@@ -83,6 +86,7 @@ async function answer(
   signal: AbortSignal,
 ): Promise<unknown> {
   const { method = "GET", url = "/" } = request;
+  if (!URL.canParse(url, "http://admin")) throw new Problem(400, "the path is not valid");
   const { pathname, searchParams: query } = new URL(url, "http://admin");
   const user = await callerOf(client, request);
   if (!user)

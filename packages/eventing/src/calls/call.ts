@@ -42,6 +42,8 @@ export interface CallOptions {
   callbackUrl?: string;
   onSuccess?: string;
   onFailure?: string;
+  /** It was asked for by a program of this machine: results may be sent to the machine's own addresses. */
+  isOfMachine?: boolean;
 }
 
 export const callBounds = {

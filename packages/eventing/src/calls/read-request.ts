@@ -21,7 +21,8 @@ const own = new Set([
  * What is asked for by a request that may wait.
  * @throws Problem with a sentence for the client
  */
-export async function readCall({ request, key, path, headers }: WaitingCall): Promise<Submission> {
+export async function readCall(call: WaitingCall): Promise<Submission> {
+  const { request, key, path, headers } = call;
   const [namespace = "", name = ""] = key.split("/");
   const text = (header: string): string | undefined => {
     const value = request.headers[header];
@@ -36,7 +37,7 @@ export async function readCall({ request, key, path, headers }: WaitingCall): Pr
   const url = (header: string): string | undefined => {
     const value = text(header);
     if (value === undefined) return undefined;
-    const problem = urlProblem(value, namespace);
+    const problem = urlProblem(value, namespace, call);
     if (problem !== undefined) throw new Problem(400, `${header}: ${problem}`);
     return value;
   };
@@ -56,6 +57,7 @@ export async function readCall({ request, key, path, headers }: WaitingCall): Pr
     ...(callbackUrl === undefined ? {} : { callbackUrl }),
     ...(onSuccess === undefined ? {} : { onSuccess }),
     ...(onFailure === undefined ? {} : { onFailure }),
+    ...(call.isOfMachine ? { isOfMachine: true } : {}),
   };
   const passed: string[] = [];
   for (let at = 0; at + 1 < headers.length; at += 2) {
@@ -80,15 +82,30 @@ export async function readCall({ request, key, path, headers }: WaitingCall): Pr
   };
 }
 
+/** The Service that a URL names; undefined for other hosts. */
+export function serviceOf({ hostname }: URL): { name: string; namespace: string } | undefined {
+  const [, name, namespace] =
+    /^([^.]+)\.([^.]+)\.svc(?:\.cluster\.local)?\.?$/.exec(hostname) ?? [];
+  return name === undefined || namespace === undefined ? undefined : { name, namespace };
+}
+
 /** Why results cannot be sent there. Where a name leads is checked when they are. */
-function urlProblem(text: string, namespace: string): string | undefined {
+function urlProblem(
+  text: string,
+  namespace: string,
+  { mayCall }: Pick<WaitingCall, "mayCall">,
+): string | undefined {
   if (text.length > callBounds.urlLength) return `at most ${callBounds.urlLength} characters`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) return "not a valid http or https URL";
   if (url.username !== "" || url.password !== "") return "must not have credentials";
-  const inside = /^([^.]+)\.([^.]+)\.svc(?:\.cluster\.local)?$/.exec(url.hostname);
-  if (inside && inside[2] !== namespace)
+  if (!/\.(?:svc|cluster\.local)\.?$/.test(url.hostname)) return undefined;
+  const service = serviceOf(url);
+  if (service?.namespace !== namespace)
     return `Services of the Function's own namespace ${namespace} only`;
+  // Otherwise it would be a way around the token that its APIRule demands.
+  if (!mayCall(`${namespace}/${service.name}`))
+    return `Service ${service.name} cannot be called from where this request comes from`;
   return undefined;
 }
 

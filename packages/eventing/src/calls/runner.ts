@@ -15,11 +15,12 @@ import {
   callSubject,
   hasEnded,
 } from "./call.ts";
+import { serviceOf } from "./read-request.ts";
 
 export interface RunnerDeps {
   queue: Queue;
   deliver: Deliver;
-  /** Whether results may be sent to this machine and its private networks. */
+  /** Whether results may be sent to this machine and its private networks, if a program of this machine asks for it. */
   allowPrivate: boolean;
   clock: Clock;
   log: Logger;
@@ -184,7 +185,7 @@ export class CallRunner {
     const { url = "", namespace = "", headers: kept = "{}" } = attributes;
     const headers = JSON.parse(kept) as Record<string, string>;
     const target = new URL(url);
-    const [, name] = /^([^.]+)\.[^.]+\.svc(?:\.cluster\.local)?$/.exec(target.hostname) ?? [];
+    const name = serviceOf(target)?.name;
     const bytes = Buffer.from(body);
     const result =
       name === undefined
@@ -193,7 +194,7 @@ export class CallRunner {
             headers,
             body: bytes,
             timeoutMs: callbackTimeoutMs,
-            allowPrivate: this.#deps.allowPrivate,
+            allowPrivate: this.#deps.allowPrivate && attributes["ofmachine"] === "true",
           })
         : await this.#deps.deliver({
             namespace,
@@ -260,7 +261,7 @@ function outcomeOf(result: DeliveryResult): Pick<Call, "response" | "error"> {
 function callbacksOf(
   call: Call,
   namespace: string,
-  { callbackUrl, onSuccess, onFailure }: CallOptions,
+  { callbackUrl, onSuccess, onFailure, isOfMachine = false }: CallOptions,
   result: DeliveryResult,
 ): NewMessage[] {
   const urls = [callbackUrl, call.state === "succeeded" ? onSuccess : onFailure];
@@ -281,7 +282,12 @@ function callbacksOf(
       : {
           subject: callbackSubject,
           key: `callback\n${call.id}\n${index}`,
-          attributes: { url, namespace, headers: JSON.stringify(headers) },
+          attributes: {
+            url,
+            namespace,
+            headers: JSON.stringify(headers),
+            ofmachine: String(isOfMachine),
+          },
           body: "status" in result ? result.body : Buffer.from(result.message),
         },
   );

@@ -1,6 +1,8 @@
 import { type Subscription, subscriptions } from "@spry/function";
 import { apiVersionOf, type KubeObject } from "@spry/kube";
+import { isTooDeep } from "../events/cloud-event.ts";
 import { cleanType } from "../events/names.ts";
+import { deliveryProblems, filtersProblem } from "../validation/extensions.ts";
 import {
   type ProtocolSettings,
   subscriptionsV1alpha1,
@@ -107,15 +109,15 @@ function toV1alpha1({ metadata, spec, status, kind }: Subscription): Subscriptio
   };
 }
 
-/** An annotation may be any text. */
+/** An annotation may be any text: what of it the definition would refuse is not taken over. */
 function restored(kept: string | undefined): Partial<Spec> {
-  if (kept === undefined) return {};
+  if (kept === undefined || isTooDeep(Buffer.from(kept))) return {};
   try {
     const { typeMatching, filters, delivery } = JSON.parse(kept) as Partial<Spec>;
     return {
-      ...(typeMatching && { typeMatching }),
-      ...(filters && { filters }),
-      ...(delivery && { delivery }),
+      ...((typeMatching === "standard" || typeMatching === "exact") && { typeMatching }),
+      ...(filters && filtersProblem(filters) === undefined && { filters }),
+      ...(delivery && deliveryProblems(delivery).length === 0 && { delivery }),
     };
   } catch {
     return {};

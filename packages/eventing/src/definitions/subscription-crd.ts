@@ -1,6 +1,12 @@
 import { subscriptions } from "@spry/function";
 import { type CustomResourceDefinition } from "@spry/kube";
 import { bounds } from "../bounds.ts";
+import {
+  deliveryRanges,
+  maxFilterAttributes,
+  maxOrderByLength,
+  orderByPattern,
+} from "../validation/extensions.ts";
 import { subscriptionsV1alpha1 } from "../conversion/v1alpha1.ts";
 
 export const ourLabels = { "app.kubernetes.io/managed-by": "spry" };
@@ -33,13 +39,12 @@ const integer = (minimum: number, maximum: number, description: string): Schema 
 /** What is read, and written by the controller alone. */
 const status: Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
-const attributes = map(text(bounds.nameLength), 16);
+const attributes = map(text(bounds.nameLength), maxFilterAttributes);
 const conditions = { exact: attributes, prefix: attributes, suffix: attributes };
 const filter = object({
   ...conditions,
   not: { ...object(conditions), maxProperties: 1, minProperties: 1 },
 });
-const daySeconds = 86_400;
 
 const spec = object(
   {
@@ -54,18 +59,29 @@ const spec = object(
       description: "Conditions on the event's attributes, all of which must hold.",
     },
     delivery: object({
-      maxAttempts: integer(1, 1_000, "Then the event becomes a dead letter; 100 by default."),
+      maxAttempts: integer(
+        ...deliveryRanges.maxAttempts,
+        "Then the event becomes a dead letter; 100 by default.",
+      ),
       backoffSeconds: integer(
-        1,
-        3_600,
+        ...deliveryRanges.backoffSeconds,
         "Before the second attempt; doubled each time. 1 by default.",
       ),
-      maxBackoffSeconds: integer(1, 3_600, "The longest pause; 60 by default."),
-      jitterPercent: integer(0, 100, "By how much pauses differ, at random; 20 by default."),
-      timeoutSeconds: integer(1, 600, "For one attempt; 60 by default."),
-      deadlineSeconds: integer(1, 30 * daySeconds, "From the event's acceptance on."),
-      orderBy: text(64, {
-        pattern: "^[a-z0-9]+$",
+      maxBackoffSeconds: integer(
+        ...deliveryRanges.maxBackoffSeconds,
+        "The longest pause; 60 by default.",
+      ),
+      jitterPercent: integer(
+        ...deliveryRanges.jitterPercent,
+        "By how much pauses differ, at random; 20 by default.",
+      ),
+      timeoutSeconds: integer(...deliveryRanges.timeoutSeconds, "For one attempt; 60 by default."),
+      deadlineSeconds: integer(
+        ...deliveryRanges.deadlineSeconds,
+        "From the event's acceptance on.",
+      ),
+      orderBy: text(maxOrderByLength, {
+        pattern: orderByPattern,
         description:
           "Events with the same value of this attribute are delivered one after the other.",
       }),

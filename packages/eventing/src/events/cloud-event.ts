@@ -68,15 +68,39 @@ export function checked(event: CloudEvent): CloudEvent {
 
 const short = (text: string) => text.slice(0, 100);
 
-/** The JSON format (CloudEvents JSON Event Format 1.0.2). */
+/** Deeper JSON is not read or written as such: `JSON.stringify` overflows the stack where `JSON.parse` does not. */
+const maxDepth = 500;
+
+/** Whether a text of JSON has arrays and objects in each other, more than that many; found without parsing it. */
+export function isTooDeep(json: Uint8Array): boolean {
+  let depth = 0;
+  let isInText = false;
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at];
+    if (isInText) {
+      if (byte === 0x5c) at++;
+      else if (byte === 0x22) isInText = false;
+    } else if (byte === 0x22) isInText = true;
+    // `[` and `{`, `]` and `}`.
+    else if (byte === 0x5b || byte === 0x7b) {
+      if (++depth > maxDepth) return true;
+    } else if (byte === 0x5d || byte === 0x7d) depth--;
+  }
+  return false;
+}
+
+export const tooDeep = `the body is nested in more than ${maxDepth} levels`;
+
+/** The JSON format (CloudEvents JSON Event Format 1.0.2). Data that is nested too deeply is passed on as bytes. */
 export function toJson({ attributes, data }: CloudEvent): Record<string, unknown> {
   if (data.length === 0) return { ...attributes };
   const text = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   if (isJson(attributes["datacontenttype"])) {
     try {
+      if (isTooDeep(data)) throw new Error(tooDeep);
       return { ...attributes, data: JSON.parse(text.toString("utf8")) as unknown };
     } catch {
-      // It is not what it says: passed on as bytes.
+      // Passed on as bytes, like what is not JSON at all.
     }
   } else if (/^text\//i.test(attributes["datacontenttype"] ?? "")) {
     return { ...attributes, data: text.toString("utf8") };

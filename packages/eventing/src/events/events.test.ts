@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { NotAnEventError, toJson } from "./cloud-event.ts";
+import { isTooDeep, NotAnEventError, tooDeep, toJson } from "./cloud-event.ts";
 import { binaryHeaders, eventsOf, maxBodyBytes } from "./http.ts";
 import { legacyApplication, legacyEvent } from "./legacy.ts";
+import { toMessage } from "./message.ts";
 import { fullName } from "./names.ts";
 
 const minimal = { specversion: "1.0", id: "1", source: "/s", type: "t.v1" };
@@ -50,13 +51,43 @@ describe("an event", () => {
   });
 
   test("keeps integers and booleans of the JSON format, and the trace of its request", () => {
-    const headers = { ...structured, traceparent: "00-ab-cd-01" };
+    const trace = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+    const headers = { ...structured, traceparent: trace };
     const [event] = read(headers, { ...minimal, count: 5, flag: true, gone: null });
     expect(event?.attributes).toEqual({
       ...minimal,
       count: "5",
       flag: "true",
-      traceparent: "00-ab-cd-01",
+      traceparent: trace,
+    });
+    for (const wrong of ["00-ab-cd-01", `${trace}\u009b31m`, `${trace}-${"x".repeat(500)}`]) {
+      const [other] = read({ ...structured, traceparent: wrong }, minimal);
+      expect(other?.attributes).toEqual(minimal);
+    }
+  });
+
+  test("may have data of any depth in binary mode; as JSON it is bytes then", () => {
+    const binary = {
+      "ce-specversion": "1.0",
+      "ce-id": "1",
+      "ce-source": "/s",
+      "ce-type": "t.v1",
+      "content-type": "application/json",
+    };
+    const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+    const shown = (depth: number) => {
+      const [event] = eventsOf(binary, Buffer.from(nested(depth)));
+      return JSON.stringify(toJson(event ?? { attributes: {}, data: new Uint8Array() }));
+    };
+    expect(shown(500)).toContain(`"data":[[[`);
+    expect(shown(8_000)).toContain(`"data_base64":"W1tb`);
+    const text = `{"a":"${"[".repeat(600)}\\"[["}`;
+    expect(isTooDeep(Buffer.from(text))).toBe(false);
+    for (const deep of [501, 100_000])
+      expect(() => read(structured, `{"data":${nested(deep)}}`)).toThrow(tooDeep);
+    expect(legacyEvent("shop", Buffer.from(nested(100_000)))).toMatchObject({
+      status: 400,
+      moreInfo: tooDeep,
     });
   });
 
@@ -191,4 +222,15 @@ test("names of events are cleaned as the original does it", () => {
     "sap.kyma.custom.myshopeu.ordercreated.v1",
   );
   expect(fullName("any", "sap.kyma.custom.shop.a.v1")).toBe("sap.kyma.custom.shop.a.v1");
+});
+
+test("an event is another one's duplicate only with the same content, whatever its trace", () => {
+  const key = (change: object, data = "1") =>
+    toMessage({ attributes: { ...minimal, ...change }, data: Buffer.from(data) }).key;
+  const own = key({});
+  expect(key({ traceparent: "x", tracestate: "y" })).toBe(own);
+  const others = [key({ id: "2" }), key({ type: "t.v2" }), key({ subject: "s" }), key({}, "2")];
+  expect(new Set([own, ...others]).size).toBe(5);
+  const long = "x".repeat(500);
+  expect(key({ id: long, source: long }).length).toBeLessThanOrEqual(1_024);
 });

@@ -1,6 +1,13 @@
 import { type IncomingHttpHeaders } from "node:http";
 import { bounds } from "../bounds.ts";
-import { checked, type CloudEvent, fromJson, NotAnEventError } from "./cloud-event.ts";
+import {
+  checked,
+  type CloudEvent,
+  fromJson,
+  isTooDeep,
+  NotAnEventError,
+  tooDeep,
+} from "./cloud-event.ts";
 
 /** What encodes an event in a request (HTTP Protocol Binding 1.0.2, section 3). */
 type Mode = "structured" | "batch" | "binary";
@@ -23,6 +30,9 @@ function modeOf(headers: IncomingHttpHeaders): Mode {
   );
 }
 
+/** W3C Trace Context, section 3.2; later versions may have more behind it. Others' are not passed on. */
+const traceParent = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[\x21-\x7e]{1,100})?$/;
+
 const unsupported = (format: string) =>
   new NotAnEventError(
     `unknown Message encoding: the event format ${format.slice(0, 100)} is not supported; send JSON`,
@@ -41,7 +51,7 @@ export function eventsOf(headers: IncomingHttpHeaders, body: Buffer): CloudEvent
   const mode = modeOf(headers);
   const trace = headers["traceparent"];
   const traced = (event: CloudEvent): CloudEvent =>
-    typeof trace !== "string" || "traceparent" in event.attributes || trace.length > 200
+    typeof trace !== "string" || !traceParent.test(trace) || "traceparent" in event.attributes
       ? event
       : { ...event, attributes: { ...event.attributes, traceparent: trace } };
   if (mode === "binary") return [traced(binaryEvent(headers, body))];
@@ -61,6 +71,7 @@ export function eventsOf(headers: IncomingHttpHeaders, body: Buffer): CloudEvent
 }
 
 function parse(body: Buffer): unknown {
+  if (isTooDeep(body)) throw new NotAnEventError(tooDeep);
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as unknown;
   } catch {

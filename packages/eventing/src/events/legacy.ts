@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { bounds } from "../bounds.ts";
-import { checked, type CloudEvent, NotAnEventError } from "./cloud-event.ts";
+import { checked, type CloudEvent, isTooDeep, NotAnEventError, tooDeep } from "./cloud-event.ts";
 
 /** Why a legacy event is refused, in the original's form (kyma-project/eventing-publisher-proxy, `pkg/legacy`). */
 export interface LegacyError {
@@ -24,6 +24,7 @@ export function legacyApplication(path: string): string | undefined {
 /** The event of a legacy request, whose source is the application. */
 export function legacyEvent(application: string, body: Buffer): CloudEvent | LegacyError {
   if (body.length === 0) return badPayload("Bad payload syntax");
+  if (isTooDeep(body)) return badPayload(tooDeep);
   let request: Record<string, unknown>;
   try {
     request = JSON.parse(body.toString("utf8")) as Record<string, unknown>;

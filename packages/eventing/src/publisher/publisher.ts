@@ -32,7 +32,9 @@ export function createPublisher(deps: PublisherDeps): http.Server {
     },
     (request, response) => {
       answer(deps, request, response).catch((error: unknown) => {
-        deps.log.error({ error: messageOf(error) }, "accepting an event");
+        // A client that leaves is no trouble of ours.
+        if (!request.destroyed || request.complete)
+          deps.log.error({ error: messageOf(error) }, "accepting an event");
         response.destroy();
       });
     },

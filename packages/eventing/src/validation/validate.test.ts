@@ -146,3 +146,56 @@ test("more than one source cannot be converted", () => {
     "subscription contains more than 1 eventSource",
   );
 });
+
+describe("what v1alpha1 keeps of v1alpha2 in an annotation", () => {
+  const converted = (kept: object) => {
+    const { spec } = convertSubscription(
+      {
+        apiVersion: "eventing.kyma-project.io/v1alpha1",
+        kind: "Subscription",
+        metadata: {
+          name: "s",
+          namespace: "shop",
+          annotations: { "eventing.kyma-project.io/v1alpha2-spec": JSON.stringify(kept) },
+        },
+        spec: {
+          sink: "http://fn.shop.svc.cluster.local",
+          filter: { filters: [{ eventType: { value: "a.b" }, eventSource: { value: "s" } }] },
+        },
+      } as never,
+      "eventing.kyma-project.io/v1alpha2",
+    ) as Subscription;
+    return spec;
+  };
+  const wrong: object[] = [
+    { filters: [5] },
+    { filters: "abc" },
+    { filters: [{ exact: { a: 1 } }] },
+    { filters: [{ not: { not: { exact: { a: "1" } } } }] },
+    { filters: [{ exact: { a: "1" }, prefix: { a: "1" } }] },
+    { filters: Array.from({ length: 33 }, () => ({ exact: { a: "1" } })) },
+    { delivery: 5 },
+    { delivery: { orderBy: "__proto__" } },
+    { delivery: { backoffSeconds: 0 } },
+    { delivery: { maxAttempts: 1e12 } },
+    { delivery: { timeoutSeconds: 1e9 } },
+    { delivery: { timeoutSeconds: "60" } },
+    { delivery: { deadLetters: "Never" } },
+  ];
+  test.each(wrong.map((each) => [each]))("is not taken over when it is %j", (kept) => {
+    const spec = converted(kept);
+    expect([spec.filters, spec.delivery]).toEqual([undefined, undefined]);
+    expect(problem(kept)).toContain("Subscription validation failed: spec.");
+    expect(problem(kept)).toContain(Object.keys(kept)[0]);
+  });
+
+  test("is taken over when it is right", () => {
+    const kept = {
+      typeMatching: "standard",
+      filters: [{ not: { prefix: { region: "eu-" } } }],
+      delivery: { maxAttempts: 3, orderBy: "partitionkey", deadLetters: "Discard" },
+    };
+    expect(converted(kept)).toMatchObject(kept);
+    expect(problem(kept)).toBeUndefined();
+  });
+});

@@ -1,6 +1,7 @@
 import { type Subscription } from "@spry/function";
 import { bounds } from "../bounds.ts";
 import { fullName, hasEmptySegment, hasPrefix } from "../events/names.ts";
+import { deliveryProblems, filtersProblem, shown } from "./extensions.ts";
 import { type Sink } from "./plan.ts";
 
 const suffix = "svc.cluster.local";
@@ -36,6 +37,10 @@ export function problemsOf(subscription: Subscription): string[] {
     wrong("spec.config", inFlight, `maxInFlightMessages must be from 1 to ${bounds.inFlight}`);
   const sink = readSink(spec.sink ?? "", metadata.namespace ?? "");
   if ("problem" in sink) wrong(sink.path, spec.sink ?? "", sink.problem);
+  // The definition says so, too; but not of what v1alpha1 keeps of v1alpha2 in an annotation.
+  const filters = filtersProblem(spec.filters);
+  if (filters !== undefined) wrong("spec.filters", shown(spec.filters), filters);
+  for (const [path, value, detail] of deliveryProblems(spec.delivery)) wrong(path, value, detail);
   return problems;
 }
 

@@ -21,7 +21,13 @@ import { ConnectionShares } from "./connection-shares.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
-import { type CallAcceptor, isOwnHost, isWaitingCall, passOn } from "./waiting-calls.ts";
+import {
+  type CallAcceptor,
+  isReport,
+  isWaitingCall,
+  nameFunction,
+  passOn,
+} from "./waiting-calls.ts";
 
 export interface FrontServerOptions {
   /** Resolves when the routes are known. */
@@ -124,7 +130,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     error ??= isReady ? indexPage(passage, deps) : undefined;
     const { calls } = options;
     const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);
-    if (!error && !entrance && !(mayWait && isOwnHost(passage))) {
+    if (mayWait) nameFunction(passage);
+    if (!error && !entrance && !(mayWait && isReport(passage))) {
       error = exposedHost(passage, deps);
       // Others go on at once.
       if (!error && passage.exposed) error = await passExposed(passage, deps);

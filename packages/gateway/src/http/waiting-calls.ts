@@ -1,5 +1,4 @@
 import { type ObjectKey } from "@spry/kube";
-import { exposedHost } from "../exposure/filters.ts";
 import { route } from "../request/filters.ts";
 import { type Passage, type RequestDeps } from "../request/passage.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
@@ -16,6 +15,10 @@ export interface WaitingCall {
   path: string;
   /** As the Function gets them, names and values by turns; with `host` first. */
   headers: string[];
+  /** Whether the client itself could call this Service, without a token: then the result may be sent there, too. */
+  mayCall: (service: ObjectKey) => boolean;
+  /** Whether it comes from a program of this machine, which may reach the machine's own addresses by itself. */
+  isOfMachine: boolean;
 }
 
 /** What accepts such calls, and answers questions about them. */
@@ -51,6 +54,22 @@ export function isOwnHost({ host, key }: Passage): boolean {
   return key === "" && ownHost.test(host);
 }
 
+/** Whether it asks the gateway itself for a call's result. */
+export const isReport = (passage: Passage): boolean =>
+  isOwnHost(passage) && passage.path.startsWith(callsPath);
+
+/**
+ * A request to the gateway's own host whose path names a Function is from here on one to that Function's host: what protects
+ * the one protects the other.
+ */
+export function nameFunction(passage: Passage): void {
+  const named = isOwnHost(passage) ? readPath(passage.path) : undefined;
+  if (!named) return;
+  passage.key = named.key;
+  passage.path = named.path;
+  passage.host = `${named.key.split("/").reverse().join(".")}.svc.cluster.local`;
+}
+
 function prefersAsync(prefer: string | string[]): boolean {
   return /(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test([prefer].flat().join(","));
 }
@@ -67,17 +86,6 @@ export async function passOn(
     await acceptor.report(id, request, response);
     return undefined;
   }
-  const named = isOwnHost(passage) ? readPath(passage.path) : undefined;
-  if (named) {
-    passage.key = named.key;
-    passage.path = named.path;
-    passage.host = `${named.key.split("/").reverse().join(".")}.svc.cluster.local`;
-    // What is closed by the Function's own name, or has none here, is not open by the gateway's.
-    const closed = exposedHost(passage, deps);
-    if (closed && closed !== "handled") return closed;
-    // A host of APIRules has not been asked for, and its rules have not been looked at.
-    if (passage.exposed) return unknownHost(passage.host);
-  }
   if (passage.key === "" && !passage.exposed) return unknownHost(passage.host);
   const refused = route(passage, deps);
   if (refused && refused !== "handled") return refused;
@@ -85,8 +93,23 @@ export async function passOn(
   const { host, path, isSecure } = passage;
   const changes = passage.exposed?.requestHeaders;
   const headers = requestHeaders(request, { host, isSecure, changes, trust: false });
-  await acceptor.accept({ request, response, key: key ?? "", path, headers });
+  const { exposed, isExternal, isPublic } = passage;
+  const mayCall = (service: ObjectKey) => !isExternal || isOpen(service, passage, deps);
+  const isOfMachine = !exposed && !isPublic;
+  const call = { request, response, key: key ?? "", path, headers, mayCall, isOfMachine };
+  await acceptor.accept(call);
   return undefined;
+}
+
+/** Whether a request to this Service's own host would be passed on. */
+function isOpen(
+  service: ObjectKey,
+  { isSecure }: Passage,
+  { routes, exposure }: RequestDeps,
+): boolean {
+  const found = routes.find(service);
+  if (!found || found.isClusterLocal || isSecure || exposure?.functionHosts === false) return false;
+  return exposure?.hosts.guardOf(found.key) === undefined;
 }
 
 function readPath(path: string): { key: ObjectKey; path: string } | undefined {

@@ -6,6 +6,8 @@ import { hashOf, Store, type StoredConsumer } from "./store.ts";
 
 const maintenanceMs = 10_000;
 const retryMs = 1_000;
+/** How long a consumer is left alone that cannot be served; a change of it is tried at once. */
+const asideMs = 30_000;
 /** What one pass of the maintenance removes; the rest is for the next, so that others are not held up. */
 const maxRemoved = 2_000;
 const busyPassMs = 20;
@@ -77,7 +79,12 @@ export class Engine {
     const isDurable = requests.some(({ op }) => durable.has(op));
     try {
       this.#transaction(isDurable, () => {
-        for (const request of requests) this.#do(request, replies);
+        for (const request of requests) {
+          const error = this.#apart(() => this.#do(request, replies));
+          if (error && request.id !== 0)
+            replies.push({ id: request.id, error: messageOf(error), kind: "other" });
+          else if (error) replies.push(trouble(`${request.op}: ${messageOf(error)}`));
+        }
         this.#serve(replies);
       });
       this.#post(replies);
@@ -100,6 +107,25 @@ export class Engine {
       // Some errors have rolled it back already.
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       throw error;
+    }
+  }
+
+  /**
+   * One part of the transaction, which is undone alone when it fails: what one consumer asks for never undoes what another
+   * client appends. Returns why; throws what is the database's own failure, and so everyone's.
+   */
+  #apart(work: () => void): Error | undefined {
+    this.#database.exec("SAVEPOINT part");
+    try {
+      work();
+      this.#database.exec("RELEASE part");
+      return undefined;
+    } catch (error) {
+      if (!this.#database.isTransaction || isOfDatabase(error)) throw error;
+      this.#database.exec("ROLLBACK TO part; RELEASE part");
+      this.#store.reload();
+      this.#index();
+      return error instanceof Error ? error : new Error(String(error));
     }
   }
 
@@ -252,12 +278,19 @@ export class Engine {
         replies.push({ id: seeker.id, value: [] });
         continue;
       }
-      const { deliveries, hasMore } = this.#store.lease(
-        consumer,
-        seeker.max,
-        now,
-        this.#limits.maxHeld,
-      );
+      let leased: ReturnType<Store["lease"]> = { deliveries: [], hasMore: false };
+      const error = this.#apart(() => {
+        leased = this.#store.lease(consumer, seeker.max, now, this.#limits.maxHeld);
+      });
+      if (error) {
+        replies.push(trouble(`consumer ${consumer.name} is set aside: ${error.message}`));
+        this.#clock.after(asideMs, () => {
+          this.#ready.add(id);
+          this.#schedule();
+        });
+        continue;
+      }
+      const { deliveries, hasMore } = leased;
       if (deliveries.length > 0) {
         this.#seekers.delete(id);
         this.#dueAt.delete(id);
@@ -308,7 +341,7 @@ export class Engine {
         isBusy = this.#maintain();
       } catch (error) {
         this.#store.reload();
-        this.#post([{ id: troubleId, error: `cleaning up: ${messageOf(error)}`, kind: "other" }]);
+        this.#post([trouble(`cleaning up: ${messageOf(error)}`)]);
       }
       if (!this.#isClosed) this.#maintainAfter(isBusy ? busyPassMs : maintenanceMs);
     });
@@ -324,8 +357,15 @@ export class Engine {
     this.#transaction(false, () => {
       store.removeExpiredRecords(now);
       const why = { reason: "Expired", message: `not delivered within ${maxAgeMs / 1000} s` };
-      for (const consumer of store.consumers.values())
-        handled += store.expire(consumer, now - maxAgeMs, maxRemoved, now, why);
+      // A failure loads all of them anew.
+      const ids = [...store.consumers.keys()];
+      for (const id of ids) {
+        const error = this.#apart(() => {
+          const consumer = store.consumers.get(id);
+          if (consumer) handled += store.expire(consumer, now - maxAgeMs, maxRemoved, now, why);
+        });
+        if (error) this.#post([trouble(`cleaning up: ${error.message}`)]);
+      }
       const done = store.advanceCursors();
       const isTight = store.bytes > maxBytes * tight;
       handled += store.removeDone(done, isTight ? now + 1 : now - maxAgeMs, maxRemoved);
@@ -358,6 +398,13 @@ const silent = new Set<Request["op"]>(["ack", "retry", "bury", "next", "cancelNe
 /** Without `@spry/kube`: the thread loads as little as it can. */
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+const trouble = (error: string): Reply => ({ id: troubleId, error, kind: "other" });
+
+/** Of SQLite itself (https://nodejs.org/api/errors.html): the disk, or the file. */
+function isOfDatabase(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
 }
 
 function isFull(error: unknown): boolean {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { type DatabaseSync, type StatementSync } from "node:sqlite";
-import { type Filter, matches } from "../filter.ts";
+import { attributeOf, type Filter, matches } from "../filter.ts";
 import { type Verdict } from "../queue.ts";
 import {
   type WireDelivery,
@@ -218,7 +218,7 @@ export class Store {
     if (filter !== undefined || orderBy !== undefined) {
       const attributes = JSON.parse(row.attributes) as Record<string, string>;
       if (!matches(filter, attributes)) return undefined;
-      order = orderBy === undefined ? null : (attributes[orderBy] ?? null);
+      order = orderBy === undefined ? null : (attributeOf(attributes, orderBy) ?? null);
     }
     const isHeld =
       order !== null &&
@@ -425,9 +425,8 @@ export class Store {
   redrive(consumer: StoredConsumer, ids: readonly number[] | "all", now: number): number {
     return this.#eachDead(consumer, ids, (row) => {
       const position = this.#insert(now, null, privateHash, privateHash, row);
-      const order = consumer.orderBy
-        ? ((JSON.parse(row.attributes) as Record<string, string>)[consumer.orderBy] ?? null)
-        : null;
+      const attributes = JSON.parse(row.attributes) as Record<string, string>;
+      const order = consumer.orderBy ? (attributeOf(attributes, consumer.orderBy) ?? null) : null;
       this.#run(
         "INSERT INTO pending VALUES (?, ?, ?, ?, ?, ?, ?)",
         consumer.id,

@@ -197,6 +197,26 @@ export function conformance(driver: Driver): void {
       await queue.close();
     });
 
+    test("that orders by a name which every object has, or fails at each message, harms nobody", async () => {
+      const { queue, consumer } = await withConsumer();
+      const named = await queue.consumer("named", { subjects: ["a"], orderBy: "constructor" });
+      const wrong = [5] as unknown as NonNullable<ConsumerOptions["filter"]>;
+      const broken = await queue.consumer("broken", { subjects: ["a"], filter: wrong });
+      const stop = new AbortController();
+      const got = broken.next(1, stop.signal).catch(() => []);
+      const taken = take(named, 2);
+      await queue.append([message("a", "1"), message("a", "2")]);
+      expect(keys(await take(consumer, 2))).toEqual(["1", "2"]);
+      const redriven = await taken;
+      expect(keys(redriven)).toEqual(["1", "2"]);
+      redriven[0]?.bury({ reason: "Refused", message: "no" });
+      expect(await named.redrive("all")).toBe(1);
+      expect(keys(await take(named, 1))).toEqual(["1"]);
+      stop.abort();
+      expect(await got).toEqual([]);
+      await queue.close();
+    });
+
     test("goes back to a place, and gets what is kept from there again", async () => {
       const { queue, consumer } = await withConsumer();
       const appended = await queue.append(["1", "2", "3"].map((key) => message("a", key)));

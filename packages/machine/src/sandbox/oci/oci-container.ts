@@ -25,6 +25,8 @@ import {
 
 const adoptedPollMs = 500;
 const defaultActionMs = [5, 50, 500];
+/** On a busy machine, a start may not get a processor for longer than that. */
+const repeatedMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** A program that has not said that it is ready may still be installing its handlers for so long. */
 const startingMs = 30_000;
 /** How long it may keep the limit that it starts with: until somebody has its first response, and not for ever. */
@@ -170,6 +172,8 @@ export class OciContainer implements SandboxContainer {
     if (!isHandled) return this.#endFor(signal);
     for (const ms of defaultActionMs)
       this.#surroundings.clock.after(ms, () => this.#signalAgain(signal));
+    for (const ms of repeatedMs)
+      this.#surroundings.clock.after(ms, () => this.#repeatWhileStarting(signal));
   }
 
   /**
@@ -179,7 +183,13 @@ export class OciContainer implements SandboxContainer {
   #signalAgain(signal: NodeJS.Signals): void {
     if (!isAlive(this.record)) return;
     if (!handles(this.record.pid, signal)) this.#endFor(signal);
-    else if (this.#isStarting) signalProcess(this.record.pid, signal);
+    else this.#repeatWhileStarting(signal);
+  }
+
+  #repeatWhileStarting(signal: NodeJS.Signals): void {
+    const { pid } = this.record;
+    if (this.#isStarting && isAlive(this.record) && handles(pid, signal))
+      signalProcess(pid, signal);
   }
 
   get #isStarting(): boolean {
