@@ -11,6 +11,7 @@ import {
 } from "@spry/dashboard";
 import { type ClusterConfig, httpsTransport, type Logger, type Transport } from "@spry/kube";
 import { packagedProgram } from "../programs.ts";
+import { spryCommand } from "../shown-command.ts";
 import { version } from "../version.ts";
 import { writeAtomically } from "./data-dir.ts";
 
@@ -55,6 +56,7 @@ export async function openDashboard(options: OpenDashboardOptions): Promise<Dash
       access: { withToken: withToken(apiServer.server), asOwner },
       events: events && { withToken: withToken(events.server), asOwner: events.asOwner },
       web: () => (packagedWeb === undefined ? buildWeb(webCache) : readWeb(packagedWeb)),
+      loginCommand: spryCommand("dashboard"),
       version,
     } satisfies DashboardOptions);
   return start(port).catch((error: unknown) => {

@@ -1,8 +1,11 @@
 import { type Transport } from "@spry/kube";
+import { type ForeignTokens } from "./foreign-tokens.ts";
 import { type Sessions } from "./sessions.ts";
 
 /** How tokens begin that this server has issued itself; all others are the API server's to judge. */
 export const loginTokenPrefix = "spry-login.";
+
+export const isOwnLogin = (token: string): boolean => token.startsWith(loginTokenPrefix);
 
 /** Where a user's requests go. The dashboard itself has no rights: each transport acts as one user, or as none. */
 export interface Access {
@@ -12,15 +15,16 @@ export interface Access {
   asOwner?: Transport | undefined;
 }
 
-/** The transport for a token: as the user behind it. Undefined when it is not valid here. */
-export function transportFor(
+/** The transport for a token: as the user behind it. Undefined when it is not valid here, nor for the API server. */
+export async function transportFor(
   access: Access,
-  sessions: Sessions,
+  { sessions, foreign }: { sessions: Sessions; foreign: ForeignTokens },
   token: string,
-): Transport | undefined {
-  if (token.startsWith(loginTokenPrefix)) {
+): Promise<Transport | undefined> {
+  if (isOwnLogin(token)) {
     return sessions.isValid(token) ? access.asOwner : undefined;
   }
+  if (!(await foreign.isKnown(token))) return undefined;
   return (request) => {
     const headers = new Headers(request.headers);
     headers.set("authorization", `Bearer ${token}`);

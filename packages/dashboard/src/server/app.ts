@@ -1,8 +1,10 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type Duplex } from "node:stream";
 import { type Transport } from "@spry/kube";
-import { type Access, bearerOf, transportFor } from "./access.ts";
+import { type Access, bearerOf, isOwnLogin, loginTokenPrefix, transportFor } from "./access.ts";
+import { BodyBudget, type BodyShare } from "./body-budget.ts";
 import { callFunction } from "./call.ts";
+import { ForeignTokens } from "./foreign-tokens.ts";
 import { functionMetrics } from "./function-metrics.ts";
 import { readJson, RequestError, sendJson } from "./http.ts";
 import { apiPathProblem, isEventsPath, passToApiServer } from "./proxy.ts";
@@ -14,19 +16,25 @@ import { TabSockets } from "./tab-socket.ts";
 import { sendWebFile, type WebFiles } from "./web-files.ts";
 
 const maxLoginBytes = 4096;
+/** Of all bodies together. */
+const maxHeldBytes = 64 * 1024 ** 2;
 
 /** Answers all requests of the port: the page's files, logins, the API server as the user, and Functions. */
 export class App {
   readonly #options: DashboardOptions;
   readonly #sessions: Sessions;
   readonly #sockets: TabSockets;
+  readonly #logins: { sessions: Sessions; foreign: ForeignTokens };
+  readonly #bodies = new BodyBudget(maxHeldBytes);
   #files: Promise<WebFiles> | undefined;
 
   constructor(options: DashboardOptions, sessions: Sessions, closing: AbortSignal) {
     this.#options = options;
     this.#sessions = sessions;
+    this.#logins = { sessions, foreign: new ForeignTokens(options.access.withToken) };
     this.#sockets = new TabSockets({
-      transportFor: (token) => transportFor(options.access, sessions, token),
+      transportFor: (token) => transportFor(options.access, this.#logins, token),
+      isOwn: isOwnLogin,
       endOf: (token) => sessions.endOf(token),
       closing,
     });
@@ -57,22 +65,23 @@ export class App {
       const path = url.slice("/k8s".length);
       const problem = apiPathProblem(path);
       if (problem !== undefined) throw new RequestError(400, problem);
-      return passToApiServer(request, response, path, this.#transportOf(request));
+      const user = await this.#userOf(request, response);
+      return passToApiServer(request, response, path, user);
     }
     if (url.startsWith("/events/")) {
       const path = url.slice("/events".length);
       if (!this.#options.events)
         throw new RequestError(404, "no administration of events is known");
       if (!isEventsPath(path)) throw new RequestError(400, "this is not a path of the events");
-      const transport = this.#transportOf(request, this.#options.events);
-      return passToApiServer(request, response, path, transport);
+      const user = await this.#userOf(request, response, this.#options.events);
+      return passToApiServer(request, response, path, user);
     }
     const [, namespace = "", name] =
       /^\/metrics\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(url) ?? [];
     if (name !== undefined && method === "GET") {
       const { gatewayMetrics } = this.#options;
       if (!gatewayMetrics) throw new RequestError(404, "no gateway with metrics is known");
-      const transport = this.#transportOf(request);
+      const { transport } = await this.#userOf(request, response);
       const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics());
       return sendJson(response, 200, foreignHeaders, metrics);
     }
@@ -87,7 +96,7 @@ export class App {
         return sendJson(response, 200, securityHeaders, this.#info());
       case "POST /call":
         return callFunction(request, response, {
-          transport: this.#transportOf(request),
+          ...(await this.#userOf(request, response)),
           gateway: this.#options.gateway,
         });
       default:
@@ -96,12 +105,18 @@ export class App {
     }
   }
 
-  /** As which user a request is made. */
-  #transportOf({ headers }: IncomingMessage, access: Access = this.#options.access): Transport {
+  /** As which user a request is made, and what memory it may take. */
+  async #userOf(
+    { headers }: IncomingMessage,
+    response: ServerResponse,
+    access: Access = this.#options.access,
+  ): Promise<{ transport: Transport; share: BodyShare }> {
     const token = bearerOf(headers.authorization);
-    const transport = token && transportFor(access, this.#sessions, token);
+    const share = this.#bodies.share(token && !isOwnLogin(token) ? token : loginTokenPrefix);
+    response.once("close", share.giveBack);
+    const transport = token && (await transportFor(access, this.#logins, token));
     if (!transport) throw new RequestError(401, "the login is not valid, or has expired");
-    return transport;
+    return { transport, share };
   }
 
   async #redeem(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -110,7 +125,7 @@ export class App {
     if (!login || !this.#options.access.asOwner)
       throw new RequestError(
         403,
-        "this link has been used or has expired: `npx spry dashboard` prints a new one",
+        `this link has been used or has expired: \`${this.#loginCommand}\` prints a new one`,
       );
     sendJson(response, 200, securityHeaders, login);
   }
@@ -128,6 +143,10 @@ export class App {
     sendJson(response, 200, securityHeaders, { code: this.#sessions.issueCode() });
   }
 
+  get #loginCommand(): string {
+    return this.#options.loginCommand ?? "spry dashboard";
+  }
+
   #info() {
     const { gateway, version, access } = this.#options;
     return {
@@ -135,6 +154,8 @@ export class App {
       gateway: gateway?.origin ?? null,
       /** Whether a link logs in here, or a token does alone. */
       hasLinks: access.asOwner !== undefined,
+      /** What prints a link. */
+      loginCommand: this.#loginCommand,
       hasEvents: this.#options.events !== undefined,
     };
   }

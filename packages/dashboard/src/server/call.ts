@@ -3,6 +3,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Transport, transportOrigin } from "@spry/kube";
+import { type BodyShare } from "./body-budget.ts";
 import { assertReadable } from "./function-metrics.ts";
 import { hasBody, readBody, RequestError } from "./http.ts";
 import { foreignHeaders } from "./security-headers.ts";
@@ -25,6 +26,9 @@ const firstByteTimeoutMs = 310_000;
 const notPassedOn =
   /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
+/** What the API server would take for its own: who asks, and as whom. It is not for the Function there, nor passed on to it. */
+const ofApiServer = /^(?:authorization|impersonate-.*|x-remote-.*)$/i;
+
 /**
  * Calls a Function for the request console. The response is `{status, headers, …}` on a line, then the Function's body as it
  * arrives, as bytes: nothing that a Function answers (cookies, pages, scripts) becomes part of the dashboard's origin.
@@ -32,9 +36,13 @@ const notPassedOn =
 export async function callFunction(
   request: IncomingMessage,
   response: ServerResponse,
-  { transport, gateway }: { transport: Transport; gateway: URL | undefined },
+  {
+    transport,
+    share,
+    gateway,
+  }: { transport: Transport; share: BodyShare; gateway: URL | undefined },
 ): Promise<void> {
-  const all = await readBody(request, maxHeadBytes + maxBodyBytes);
+  const all = await readBody(request, maxHeadBytes + maxBodyBytes, share);
   const end = all.indexOf("\n");
   const call = callOf(all.subarray(0, end < 0 ? all.length : end).toString("utf8"));
   const body = end < 0 ? Buffer.alloc(0) : all.subarray(end + 1);
@@ -104,7 +112,7 @@ async function throughApiServer(
   const answer = await transport(
     new Request(transportOrigin + service + call.path, {
       method: call.method,
-      headers: call.headers,
+      headers: call.headers.filter(([header]) => !ofApiServer.test(header)),
       signal,
       ...(hasBody(call.method, body) && { body: new Uint8Array(body) }),
     }),

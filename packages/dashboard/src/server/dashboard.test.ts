@@ -20,6 +20,7 @@ let api: ApiServer;
 let client: KubeClient;
 let dashboard: Dashboard;
 let gateway: Server;
+let recorded: Transport;
 /** What the API server was asked, with what. */
 const passed: Request[] = [];
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
   api = await createApiServer({ dataDir: ":memory:" });
   client = new KubeClient(api.transport());
   await client.create(resources.customResourceDefinitions, functionCrd());
-  const recorded: Transport = (request) => {
+  recorded = (request) => {
     passed.push(request.clone());
     return api.transport()(request);
   };
@@ -42,6 +43,7 @@ beforeAll(async () => {
     port: 0,
     key,
     version: "1",
+    loginCommand: "spry-here dashboard",
     web: async () => files,
     gateway: new URL(`http://localhost:${(gateway.address() as AddressInfo).port}`),
     access: { asOwner: recorded, withToken: async () => new Response("{}", { status: 401 }) },
@@ -147,6 +149,9 @@ describe("a login", () => {
     const code = codeIn(dashboard.loginUrl());
     expect((await redeem(code)).status).toBe(200);
     const again = await redeem(code);
+    expect(again.body).toContain("`spry-here dashboard`");
+    const { body } = await ask("/info");
+    expect(JSON.parse(body)).toMatchObject({ loginCommand: "spry-here dashboard" });
     expect(again).toMatchObject({ status: 403, body: expect.stringContaining("has been used") });
     expect(again.headers["set-cookie"]).toBeUndefined();
   });
@@ -324,6 +329,31 @@ describe("a call of a Function", () => {
   test("cannot name its own host", async () => {
     const { body } = await call({ headers: [["Host", "evil.example"]] });
     expect(body).toContain("dice.default.localhost");
+  });
+
+  test("without a gateway brings the API server nothing that says who asks", async () => {
+    const remote = await startDashboard({
+      host: "127.0.0.1",
+      port: 0,
+      key,
+      version: "1",
+      web: async () => files,
+      access: { asOwner: recorded, withToken: async () => new Response("{}", { status: 401 }) },
+    });
+    const { port } = remote;
+    const sessions = new Sessions(key);
+    const { token = "" } = sessions.redeem(sessions.issueCode()) ?? {};
+    const named = ["Impersonate-User", "impersonate-group", "Authorization", "X-Remote-User"];
+    const headers = [...named, "X-Own"].map((name) => [name, "a"]);
+    const head = { namespace: "default", name: "dice", method: "GET", path: "/", headers };
+    await fetch(`http://127.0.0.1:${port}/call`, {
+      method: "POST",
+      headers: bearer(token),
+      body: `${JSON.stringify(head)}\n`,
+    });
+    await remote.close();
+    expect(passed.at(-1)?.url).toContain("/services/dice:80/proxy/");
+    expect([...(passed.at(-1)?.headers.keys() ?? [])]).toEqual(["x-own"]);
   });
 
   test("needs a Function that the user can read", async () => {

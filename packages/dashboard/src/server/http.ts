@@ -1,4 +1,5 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
+import { type BodyShare } from "./body-budget.ts";
 
 /** A request that cannot be answered as it was sent; the message is for the user. */
 export class RequestError extends Error {
@@ -10,14 +11,20 @@ export class RequestError extends Error {
   }
 }
 
-/** The body, at most `maxBytes`; more is a `RequestError`. */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/** The body, at most `maxBytes`, and what its user's share has room for; more is a `RequestError`. */
+export async function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  share?: BodyShare,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > maxBytes)
       throw new RequestError(413, `the request's body exceeds its limit (${maxBytes} bytes)`);
+    if (share?.take(chunk.length) === false)
+      throw new RequestError(503, "too many large requests at once: try again in a moment");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf, type Transport, transportOrigin } from "@spry/kube";
+import { type BodyShare } from "./body-budget.ts";
 import { hasBody, readBody, RequestError } from "./http.ts";
 import { foreignHeaders } from "./security-headers.ts";
 
@@ -39,7 +40,7 @@ export async function passToApiServer(
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
-  transport: Transport,
+  { transport, share }: { transport: Transport; share: BodyShare },
 ): Promise<void> {
   const gone = new AbortController();
   response.once("close", () => gone.abort());
@@ -49,7 +50,7 @@ export async function passToApiServer(
     const value = request.headers[name];
     if (value !== undefined) headers.set(name, value);
   }
-  const body = await readBody(request, maxBodyBytes);
+  const body = await readBody(request, maxBodyBytes, share);
   const answer = await transport(
     new Request(transportOrigin + path, {
       method,

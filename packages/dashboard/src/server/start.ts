@@ -23,6 +23,10 @@ export interface DashboardOptions {
   gatewayMetrics?: (() => string) | undefined;
   /** Further host names by which browsers reach this server. */
   names?: readonly string[];
+  /** The command that prints a link, as users of this installation write it. */
+  loginCommand?: string;
+  /** For a request with its body to be received. */
+  requestTimeoutMs?: number;
   /** Shown on the page. */
   version: string;
   log?: Logger;
@@ -36,13 +40,14 @@ export interface Dashboard {
   close(): Promise<void>;
 }
 
-/** For a request's whole head. */
+/** For a request's whole head, and for all of it. */
 const headTimeoutMs = 10_000;
+const defaultRequestTimeoutMs = 120_000;
 const maxConnections = 500;
 
 /** Opens the port. What answers there is loaded with the first request: a platform whose page nobody opens does not pay for it. */
 export async function startDashboard(options: DashboardOptions): Promise<Dashboard> {
-  const { log = silentLogger } = options;
+  const { log = silentLogger, requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const sessions = new Sessions(options.key);
   const closing = new AbortController();
   const load = () =>
@@ -51,9 +56,9 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
   const app = () => (loading ??= load());
   const server = createServer(
     {
-      headersTimeout: headTimeoutMs,
-      requestTimeout: 0,
-      connectionsCheckingInterval: headTimeoutMs,
+      headersTimeout: Math.min(headTimeoutMs, requestTimeoutMs),
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(headTimeoutMs, requestTimeoutMs),
     },
     (request, response) => {
       app()

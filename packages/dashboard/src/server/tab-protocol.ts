@@ -14,4 +14,4 @@ export type ServerMessage =
   | { type: "end"; id: number; error?: string };
 
 /** Why the server closes: codes of RFC 6455 section 7.4.2, for private use. */
-export const socketClosed = { login: 4401, protocol: 4400 } as const;
+export const socketClosed = { login: 4401, protocol: 4400, busy: 4503 } as const;

@@ -6,13 +6,20 @@ import { apiPathProblem } from "./proxy.ts";
 import { type ClientMessage, type ServerMessage, socketClosed } from "./tab-protocol.ts";
 
 export interface TabSocketsOptions {
-  transportFor(token: string): Transport | undefined;
+  /** Undefined for a token that is not valid; it throws where that is not known. */
+  transportFor(token: string): Promise<Transport | undefined>;
+  /** Whether it is a login of ours. */
+  isOwn(token: string): boolean;
   /** When a login of ours ends, in milliseconds since 1970. */
   endOf(token: string): number | undefined;
   closing: AbortSignal;
 }
 
+/** Of those who have a link, and of all others together, who cannot take the first ones' place. */
 const maxTabs = 100;
+const maxForeignTabs = 50;
+/** That have not logged in yet; the oldest makes room for the next. */
+const maxWaiting = 100;
 const maxStreams = 200;
 /** Of one message from the browser: a path, or a token. */
 const maxMessageBytes = 16 * 1024;
@@ -27,6 +34,9 @@ const stalledMs = 60_000;
 /** One WebSocket for each tab of a browser: it carries all of its watches and logs (a browser has six connections a host). */
 export class TabSockets {
   readonly #options: TabSocketsOptions;
+  readonly #waiting = new Set<WebSocket>();
+  readonly #own = new Set<WebSocket>();
+  readonly #foreign = new Set<WebSocket>();
   readonly #server = new WebSocketServer({
     noServer: true,
     maxPayload: maxMessageBytes,
@@ -42,23 +52,51 @@ export class TabSockets {
   }
 
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (this.#server.clients.size >= maxTabs) {
-      socket.end("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n");
-      return;
-    }
-    this.#server.handleUpgrade(request, socket, head, (tab) => new Tab(tab, this.#options));
+    this.#server.handleUpgrade(request, socket, head, (tab) => {
+      const [oldest] = this.#waiting;
+      if (oldest && this.#waiting.size >= maxWaiting) {
+        this.#waiting.delete(oldest);
+        oldest.close(socketClosed.busy, "no login in time");
+      }
+      this.#waiting.add(tab);
+      tab.once("close", () => {
+        for (const tabs of [this.#waiting, this.#own, this.#foreign]) tabs.delete(tab);
+      });
+      Tab.serve(tab, { ...this.#options, admit: (token) => this.#admit(tab, token) });
+    });
   }
+
+  /** False when there are too many of them. */
+  #admit(tab: WebSocket, token: string): boolean {
+    const isOwn = this.#options.isOwn(token);
+    const [tabs, others] = isOwn ? [this.#own, this.#foreign] : [this.#foreign, this.#own];
+    if (!tabs.has(tab) && tabs.size >= (isOwn ? maxTabs : maxForeignTabs)) return false;
+    this.#waiting.delete(tab);
+    others.delete(tab);
+    tabs.add(tab);
+    return true;
+  }
+}
+
+interface TabOptions extends TabSocketsOptions {
+  /** Whether there is room for a tab of this login. */
+  admit(token: string): boolean;
 }
 
 class Tab {
   readonly #socket: WebSocket;
-  readonly #options: TabSocketsOptions;
+  readonly #options: TabOptions;
   readonly #streams = new Map<number, AbortController>();
   #transport: Transport | undefined;
   #isAlive = true;
   #expiry: NodeJS.Timeout | undefined;
 
-  constructor(socket: WebSocket, options: TabSocketsOptions) {
+  /** Until the socket is closed. */
+  static serve(socket: WebSocket, options: TabOptions): Tab {
+    return new Tab(socket, options);
+  }
+
+  private constructor(socket: WebSocket, options: TabOptions) {
     this.#socket = socket;
     this.#options = options;
     const login = setTimeout(
@@ -78,24 +116,43 @@ class Tab {
       clearInterval(ping);
       for (const stream of this.#streams.values()) stream.abort();
     });
+    let work = Promise.resolve();
     socket.on("message", (data) => {
       const message = messageIn(data);
       if (!message) return socket.close(socketClosed.protocol, "not a message");
       if (message.type === "login") {
-        clearTimeout(login);
-        this.#logIn(message.token);
-      } else if (!this.#transport)
-        socket.close(socketClosed.login, "the first message is the login");
-      else if (message.type === "close") this.#streams.get(message.id)?.abort();
-      else this.#open(message.id, message.path, this.#transport);
+        // What follows waits until it is known whose it is.
+        socket.pause();
+        const before = work;
+        const logIn = async () => {
+          await before;
+          await this.#logIn(message.token);
+          if (this.#transport) clearTimeout(login);
+          socket.resume();
+        };
+        work = logIn();
+      } else void work.then(() => this.#do(message));
     });
   }
 
+  #do(message: Exclude<ClientMessage, { type: "login" }>): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if (!this.#transport) this.#socket.close(socketClosed.login, "the first message is the login");
+    else if (message.type === "close") this.#streams.get(message.id)?.abort();
+    else this.#open(message.id, message.path, this.#transport);
+  }
+
   /** Also while it is open: with a login that ends later. */
-  #logIn(token: string): void {
-    this.#transport = this.#options.transportFor(token);
+  async #logIn(token: string): Promise<void> {
+    try {
+      this.#transport = await this.#options.transportFor(token);
+    } catch (error) {
+      return this.#socket.close(socketClosed.busy, messageOf(error));
+    }
     clearTimeout(this.#expiry);
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (!this.#transport) return this.#socket.close(socketClosed.login, "not a valid login");
+    if (!this.#options.admit(token)) return this.#socket.close(socketClosed.busy, "too many tabs");
     const end = this.#options.endOf(token);
     if (end !== undefined) {
       this.#expiry = setTimeout(

@@ -6,6 +6,8 @@ export interface Info {
   /** Origin of the gateway, where this browser reaches Functions. */
   gateway: string | null;
   hasLinks: boolean;
+  /** What prints a link. */
+  loginCommand: string;
   /** Whether the administration of events can be reached. */
   hasEvents: boolean;
 }

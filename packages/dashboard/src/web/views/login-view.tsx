@@ -56,8 +56,8 @@ function LoginForm() {
         <div class="stack tight">
           <h2>On this machine</h2>
           <p class="muted">
-            Run <code>npx spry dashboard</code> in the platform’s directory: it opens this page,
-            logged in.
+            Run <code>{info.value?.loginCommand}</code> in the platform’s directory: it opens this
+            page, logged in.
           </p>
         </div>
       )}
