@@ -34,6 +34,8 @@ export interface ConsumerOptions {
   orderBy?: string | undefined;
   /** Where a consumer that is new begins; what it has begun, it continues. */
   from?: "now" | "start";
+  /** Who shares space and memory with its other consumers, so that others keep theirs; by default the consumer is alone. */
+  owner?: string | undefined;
 }
 
 /** One message, given to one consumer. Exactly one of `ack`, `retry` and `bury` is called. */
@@ -78,6 +80,8 @@ export interface ConsumerState {
   /** Of these, those that wait for their next attempt. */
   retrying: number;
   dead: number;
+  /** Dead letters that have been removed to make room, since the queue was opened. */
+  dropped?: number;
   /** When the oldest of those waiting was accepted. */
   oldestAt?: number | undefined;
 }
@@ -143,8 +147,12 @@ export interface Queue {
 }
 
 export interface QueueLimits {
-  /** Of everything on disk. */
+  /** Of everything on disk but dead letters. When it becomes tight, the owner with the largest backlog loses first. */
   maxBytes: number;
+  /** Of dead letters; beyond it, the owner with the most loses its oldest. */
+  maxDeadBytes: number;
+  /** Of messages that are handed out at a time; an owner gets no more of it than is left for others. */
+  maxLeasedBytes: number;
   /** Messages older than this are removed; those that a consumer has not handled become its dead letters. */
   maxAgeMs: number;
   /** Within which a key is known. */
@@ -155,6 +163,8 @@ export interface QueueLimits {
 
 export const defaultLimits: QueueLimits = {
   maxBytes: 1024 ** 3,
+  maxDeadBytes: 256 * 1024 ** 2,
+  maxLeasedBytes: 64 * 1024 ** 2,
   maxAgeMs: 7 * 24 * 3_600_000,
   duplicatesMs: 120_000,
   maxHeld: 10_000,

@@ -49,6 +49,8 @@ export class Dispatcher {
   readonly #running = new Map<ObjectKey, Running>();
   /** Changes of one Subscription happen one after the other. */
   readonly #turns = new Map<ObjectKey, Promise<void>>();
+  /** Of dead letters, as it was last seen. */
+  readonly #dropped = new Map<ObjectKey, number>();
   readonly #recorder: EventRecorder;
   readonly #unlisten: (() => void)[];
   #isClosed = false;
@@ -157,6 +159,7 @@ export class Dispatcher {
     } else if (!subscription) {
       await queue.removeConsumer(consumerName(key));
       metrics.forget(key);
+      this.#dropped.delete(key);
     }
   }
 
@@ -172,7 +175,14 @@ export class Dispatcher {
     for (const key of this.#running.keys()) {
       const consumer = await queue.find(consumerName(key));
       if (!consumer) continue;
-      const { waiting, dead, oldestAt } = await consumer.state();
+      const { waiting, dead, dropped = 0, oldestAt } = await consumer.state();
+      const before = this.#dropped.get(key) ?? 0;
+      this.#dropped.set(key, dropped);
+      if (dropped > before) {
+        metrics.dropped(key, dropped - before);
+        const message = `${dropped - before} of its oldest dead letters were removed: there is no room for more`;
+        this.#trouble(key, { reason: "DeadLettersDropped", message });
+      }
       const oldestSeconds = oldestAt === undefined ? 0 : (clock.now() - oldestAt) / 1000;
       metrics.state(key, { waiting, dead, oldestSeconds });
     }

@@ -46,6 +46,7 @@ export interface WireOptions {
   filter: string | undefined;
   orderBy: string | undefined;
   from: "now" | "start";
+  owner: string | undefined;
 }
 
 export interface WireStored extends WireMessage {
