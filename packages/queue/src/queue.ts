@@ -69,8 +69,14 @@ export interface DeadLetter extends Verdict {
   event: Message;
 }
 
-/** A place from which messages are read again. */
-export type ReplayFrom = { position: number } | { time: number };
+/**
+ * A place from which messages are read again; not before the consumer's own creation, unless that is asked for: by then it had no
+ * right to them.
+ */
+export type ReplayFrom = ({ position: number } | { time: number }) & { beforeCreation?: boolean };
+
+/** What one page of messages, dead letters or records comes to: one that has reached it ends, whatever its limit. */
+export const maxPageBytes = 4 * 1024 ** 2;
 
 export interface ConsumerState {
   /** Neither acknowledged nor dead; counted up to a million. */
@@ -93,7 +99,7 @@ export interface Consumer {
   state(): Promise<ConsumerState>;
   /** Hands out again, in order, what is still kept from that place on. */
   replay(from: ReplayFrom): Promise<void>;
-  /** In the order of their ids, after `after`. */
+  /** In the order of their ids, after `after`; at most a page. */
   deadLetters(page: { after?: number; limit: number }): Promise<DeadLetter[]>;
   deadLetter(id: number): Promise<DeadLetter | undefined>;
   /** Dead letters become messages of this consumer again, with no attempts; returns how many there were. */
@@ -132,7 +138,7 @@ export interface Queue {
   /** With everything that it has not been given yet; its dead letters as well. */
   removeConsumer(name: string): Promise<void>;
   consumerNames(): Promise<string[]>;
-  /** Messages after that position, at most so many, oldest first. */
+  /** Messages after that position, at most so many, and at most a page; oldest first. */
   read(page: { after: number; limit: number }): Promise<Message[]>;
   /** The last position so far; 0 without any. */
   head(): Promise<number>;
@@ -140,7 +146,7 @@ export interface Queue {
   put(record: StoredRecord): Promise<void>;
   get(bucket: string, key: string): Promise<string | undefined>;
   remove(bucket: string, key: string): Promise<void>;
-  /** By key, after `after`. */
+  /** By key, after `after`; at most a page. */
   list(bucket: string, page: { after?: string; limit: number }): Promise<StoredRecord[]>;
   /** What was acknowledged is noted; messages that are handed out become those of the next start. */
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { type DatabaseSync, type StatementSync } from "node:sqlite";
 import { attributeOf, type Filter, matches } from "../filter.ts";
-import { type QueueLimits, type Verdict } from "../queue.ts";
+import { maxPageBytes, type QueueLimits, type Verdict } from "../queue.ts";
 import {
   type WireDelivery,
   type WireMessage,
@@ -40,6 +40,8 @@ export interface StoredConsumer {
   /** Rows in state `held`. */
   held: number;
   owner: string;
+  /** Messages up to here were there before it. */
+  since: number;
   /** Of its dead letters. */
   deadBytes: number;
   /** Bytes of what is handed out, by position. */
@@ -177,7 +179,8 @@ export class Store {
 
   putConsumer(name: string, options: WireOptions): StoredConsumer {
     const known = [...this.consumers.values()].find((consumer) => consumer.name === name);
-    const text = JSON.stringify(options);
+    const since = known?.since ?? (options.from === "start" ? 0 : this.head);
+    const text = JSON.stringify({ ...options, since });
     if (known) {
       const isSame = known.text === text;
       if (isSame) return known;
@@ -187,7 +190,7 @@ export class Store {
       this.consumers.set(known.id, changed);
       return changed;
     }
-    const cursor = options.from === "start" ? 0 : this.head;
+    const cursor = since;
     const { lastInsertRowid } = this.#prepare(
       "INSERT INTO consumers (name, cursor, options) VALUES (?, ?, ?)",
     ).run(name, cursor, text);
@@ -561,7 +564,10 @@ export class Store {
     return hashes.reduce((sum, each) => sum + count("subject_hash = ?", each), 0);
   }
 
-  replay(consumer: StoredConsumer, from: { position?: number; time?: number }): void {
+  replay(
+    consumer: StoredConsumer,
+    from: { position?: number; time?: number; beforeCreation?: boolean },
+  ): void {
     const { position, time } = from;
     const before =
       position === undefined
@@ -571,18 +577,18 @@ export class Store {
             }
           ).first ?? this.head + 1) - 1
         : position - 1;
-    consumer.cursor = Math.max(0, Math.min(before, this.head));
+    const least = from.beforeCreation === true ? 0 : consumer.since;
+    consumer.cursor = Math.max(least, Math.min(before, this.head));
     this.#saveCursor(consumer);
   }
 
   deadLetters({ id }: StoredConsumer, after: number, limit: number) {
-    return this.#all(
+    return this.#page(
       "SELECT * FROM dead WHERE consumer = ? AND id > ? ORDER BY id LIMIT ?",
-      id,
-      after,
-      limit,
+      [id, after, limit],
+      ({ body }) => (body as Uint8Array).length,
     ).map((each) => {
-      const row = each as Row & {
+      const row = each as unknown as Row & {
         id: number;
         buried_at: number;
         attempts: number;
@@ -646,11 +652,11 @@ export class Store {
   }
 
   read(after: number, limit: number): WireStored[] {
-    return this.#all(
+    return this.#page(
       `SELECT * FROM messages WHERE position > ? AND subject_hash <> ${privateHash} ORDER BY position LIMIT ?`,
-      after,
-      limit,
-    ).map((row) => stored(row as Row));
+      [after, limit],
+      ({ body }) => (body as Uint8Array).length,
+    ).map((row) => stored(row as unknown as Row));
   }
 
   get messages(): number {
@@ -682,12 +688,10 @@ export class Store {
   }
 
   list(bucket: string, after: string, limit: number, now: number): WireRecord[] {
-    return this.#all(
+    return this.#page(
       "SELECT bucket, key, value, expires AS expiresAt FROM records WHERE bucket = ? AND key > ? AND (expires IS NULL OR expires > ?) ORDER BY key LIMIT ?",
-      bucket,
-      after,
-      now,
-      limit,
+      [bucket, after, now, limit],
+      ({ value }) => (value as string).length,
     ) as unknown as WireRecord[];
   }
 
@@ -749,6 +753,22 @@ export class Store {
     this.#run("DELETE FROM records WHERE expires IS NOT NULL AND expires <= ?", now);
   }
 
+  /** Rows until they come to a page; others are not even read. */
+  #page(
+    sql: string,
+    values: readonly (string | number)[],
+    bytesOf: (row: Record<string, unknown>) => number,
+  ): Record<string, unknown>[] {
+    const rows: Record<string, unknown>[] = [];
+    let bytes = 0;
+    for (const row of this.#prepare(sql).iterate(...values)) {
+      rows.push(row);
+      bytes += bytesOf(row);
+      if (bytes >= maxPageBytes) break;
+    }
+    return rows;
+  }
+
   #prepare(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (!statement) this.#statements.set(sql, (statement = this.database.prepare(sql)));
@@ -766,8 +786,10 @@ export class Store {
 }
 
 function consumerOf(id: number, name: string, text: string) {
-  const { subjects, filter, orderBy, owner = name } = JSON.parse(text) as WireOptions;
+  const options = JSON.parse(text) as WireOptions & { since?: number };
+  const { subjects, filter, orderBy, owner = name, since = 0 } = options;
   return {
+    since,
     id,
     name,
     text,
