@@ -224,6 +224,35 @@ describe("a queue's file", () => {
     await expect(openSqliteQueue({ directory: cut })).rejects.toThrow(QueueUnavailableError);
   });
 
+  test("is opened again when its thread has ended", async () => {
+    const directory = fresh();
+    // The thread's program, and a way to end it from here.
+    const workerFile = path.join(directory, "worker.ts");
+    const program = path.join(import.meta.dirname, "sqlite/worker.ts");
+    writeFileSync(
+      workerFile,
+      `import { parentPort } from "node:worker_threads";
+       import ${JSON.stringify(program)};
+       parentPort.on("message", (requests) => requests.some(({ name }) => name === "end") && process.exit(1));`,
+    );
+    const queue = await openSqliteQueue({ directory, workerFile });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    await queue.append([message("a", "1"), message("a", "2")]);
+    const [first] = await take(consumer, 1);
+    await expect(queue.find("end")).rejects.toThrow(QueueUnavailableError);
+    await expect(queue.head()).rejects.toThrow(QueueUnavailableError);
+    first?.ack();
+    await expect.poll(() => queue.head().catch(() => 0), { timeout: 20_000 }).toBe(2);
+    const again = await take(consumer, 2);
+    expect(again.map((each) => [each.message.key, each.attempt])).toEqual([
+      ["1", 2],
+      ["2", 1],
+    ]);
+    await queue.append([message("a", "3")]);
+    expect(await take(consumer, 1)).toHaveLength(1);
+    await queue.close();
+  });
+
   test("is for its owner alone", async () => {
     const directory = path.join(fresh(), "new");
     const queue = await open({}, directory);

@@ -69,7 +69,7 @@ async function answer(
     response.end(body);
   };
   if (path === "/healthz") return send(200, "ok\n");
-  if (path === "/readyz") return deps.queue() ? send(200, "ok\n") : send(503, "waiting\n");
+  if (path === "/readyz") return (await isReady(deps)) ? send(200, "ok\n") : send(503, "waiting\n");
   const legacy = legacyOf(path);
   if (path !== "/publish" && legacy === undefined)
     return send(404, "events are published by POST /publish\n");
@@ -83,6 +83,16 @@ async function answer(
   const publish = legacy === undefined ? publishEvents : publishLegacy(legacy);
   const { status, body = "", type } = await publish(deps, request);
   send(status, body, type);
+}
+
+/** Whether the queue answers: it may have been lost since it was opened. */
+async function isReady({ queue }: PublisherDeps): Promise<boolean> {
+  const answer = queue()?.head();
+  if (!answer) return false;
+  return answer.then(
+    () => true,
+    () => false,
+  );
 }
 
 function legacyOf(path: string): string | undefined {
