@@ -38,7 +38,11 @@ export interface DispatcherOptions {
 const measureMs = 30_000;
 const retryMs = 1_000;
 
+/** Records: the uid of the Subscription that a consumer is of. */
+const ownersBucket = "subscriptions";
+
 interface Running {
+  uid: string;
   plan: Plan;
   worker: SubscriptionWorker;
 }
@@ -98,7 +102,7 @@ export class Dispatcher {
     for (const name of await queue.consumerNames()) {
       if (!name.startsWith(consumerPrefix)) continue;
       const key = name.slice(consumerPrefix.length);
-      if (!cache.get(key)) await queue.removeConsumer(name);
+      if (!cache.get(key)) await this.#remove(key);
     }
   }
 
@@ -139,7 +143,9 @@ export class Dispatcher {
     const assessment = subscription && assess(subscription, (name) => services.get(name));
     const plan = assessment && "plan" in assessment ? assessment.plan : undefined;
     const running = this.#running.get(key);
-    if (plan && running && deepEqual(running.plan.consumer, plan.consumer)) {
+    const uid = subscription?.metadata.uid ?? "";
+    const isSame = running?.uid === uid && deepEqual(running.plan.consumer, plan?.consumer);
+    if (plan && running && isSame) {
       running.plan = plan;
       running.worker.use(plan);
       return;
@@ -148,6 +154,7 @@ export class Dispatcher {
       this.#running.delete(key);
       await running.worker.stop();
     }
+    if (subscription) await this.#claim(key, uid);
     if (plan) {
       // Events from here on are its own, also while its sink does not work.
       await queue.consumer(consumerName(key), plan.consumer);
@@ -155,12 +162,27 @@ export class Dispatcher {
         ...this.#options,
         onTrouble: (at, trouble) => this.#trouble(at, trouble),
       });
-      this.#running.set(key, { plan, worker });
+      this.#running.set(key, { uid, plan, worker });
     } else if (!subscription) {
-      await queue.removeConsumer(consumerName(key));
+      await this.#remove(key);
       metrics.forget(key);
-      this.#dropped.delete(key);
     }
+  }
+
+  /** One that has been deleted and made again under the same name, perhaps by another tenant, inherits nothing. */
+  async #claim(key: ObjectKey, uid: string): Promise<void> {
+    const { queue } = this.#options;
+    const known = await queue.get(ownersBucket, key);
+    if (known === uid) return;
+    if (known !== undefined) await this.#remove(key);
+    await queue.put({ bucket: ownersBucket, key, value: uid });
+  }
+
+  async #remove(key: ObjectKey): Promise<void> {
+    const { queue } = this.#options;
+    await queue.removeConsumer(consumerName(key));
+    await queue.remove(ownersBucket, key);
+    this.#dropped.delete(key);
   }
 
   #trouble(key: ObjectKey, { reason, message }: Trouble): void {

@@ -208,8 +208,7 @@ export class Store {
 
   removeConsumer(id: number): void {
     const known = this.consumers.get(id);
-    for (const position of [...(known?.leased.keys() ?? [])])
-      if (known) this.#cameBack(known, position);
+    if (known) for (const position of known.leased.keys()) this.#cameBack(known, position);
     this.#deadBytes -= known?.deadBytes ?? 0;
     this.#dropped.delete(id);
     for (const table of ["pending", "dead"])
