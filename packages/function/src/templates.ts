@@ -112,14 +112,6 @@ app.get("/", (request, response) => {
   const { name = "world" } = request.query;
   response.json({ message: \`\${process.env.GREETING ?? "Hello"}, \${name}!\` });
 });
-
-// The runtime's request and response, passed on to Express.
-export const main = (event: any) =>
-  new Promise<void>((resolve, reject) => {
-    const { request, response } = event.extensions;
-    response.once("close", resolve);
-    app(request, response, (error?: unknown) => (error ? reject(error) : response.sendStatus(404)));
-  });
 `,
       "handler.test.ts": `import assert from "node:assert/strict";
 import { once } from "node:events";

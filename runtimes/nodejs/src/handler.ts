@@ -1,3 +1,4 @@
+import { type Server } from "node:http";
 import { type FunctionRequest } from "./function-request.ts";
 import { type FunctionResponse } from "./function-response.ts";
 
@@ -14,10 +15,14 @@ export interface FunctionHandler {
    * request is not what such a handler is called with.
    */
   call(request: FunctionRequest, response: FunctionResponse): unknown;
+  /** It is served whole: it might also listen by itself, and need not. */
+  isApplication?: boolean;
   /** Its contract has the runtime answer browsers that ask beforehand, and let every page read the answers. */
   cors?: boolean;
   /** `websocket(socket, request)`, called for each connection when the Function exports it. */
   websocket?: UserFunction | undefined;
+  /** The program's own, which listens for requests to change the protocol. */
+  server?: Server | undefined;
   /** Called once: before the first request, and after the last. */
   start?: UserFunction | undefined;
   stop?: UserFunction | undefined;

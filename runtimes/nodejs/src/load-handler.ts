@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { HandedServer } from "./application/handed-server.ts";
 import { eventHandler } from "./event-handler.ts";
 import { findModule } from "./find-module.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
@@ -20,16 +21,21 @@ export async function loadHandler(
   const name = basename(file.path);
   let module: Exports;
   provideAwsLambda();
+  const handed = new HandedServer(settings.port);
   try {
     module = await loadModule(file);
   } catch (cause) {
     throw new LoadError(`loading ${name}: ${sentenceOf(cause)}`, { cause });
   }
   const websocket = functionOf(module, "websocket");
-  const handler = (await handlerOf(module, settings, publisher)) ?? (websocket && webSocketsOnly);
+  const exported = (await handlerOf(module, settings, publisher)) ?? (websocket && webSocketsOnly);
+  const handler = exported ?? (await listeningProgram(handed, module, settings));
+  // An application listens for itself as well where it is run without us.
+  if (exported?.isApplication) handed.release();
+  else if (exported) handed.giveBack();
   if (handler) {
     const start = bothOf(functionOf(module, "start"), handler.start);
-    const stop = functionOf(module, "stop");
+    const stop = bothOf(functionOf(module, "stop"), handler.stop);
     return { ...handler, websocket: websocket ?? handler.websocket, start, stop };
   }
   const found = Object.keys(module).filter((key) => key !== "module.exports");
@@ -37,6 +43,23 @@ export async function loadHandler(
     `loading ${name}: it does not export a function named ${handlerName}; ` +
       (found.length > 0 ? `its exports are ${found.join(", ")}` : "it has no exports"),
   );
+}
+
+/** A program whose server answers: one that has started it by now, or will and exports nothing. */
+async function listeningProgram(
+  handed: HandedServer,
+  module: Exports,
+  settings: Settings,
+): Promise<FunctionHandler | undefined> {
+  const server = await (isEmpty(module) ? handed.awaited() : handed.taken());
+  if (!server) return undefined;
+  return (await import("./application/application-handler.ts")).serverHandler(server, settings);
+}
+
+/** No exports; imported, a CommonJS module without any has itself as the default one. */
+function isEmpty({ default: own, "module.exports": same, ...others }: Exports): boolean {
+  const isNone = own === undefined || (own === same && Object.keys(own as object).length === 0);
+  return isNone && Object.keys(others).length === 0;
 }
 
 async function handlerOf(

@@ -73,6 +73,8 @@ async function main(): Promise<void> {
     formatLogs(settings.logFormat);
     invocation.follow = runInvocation;
   }
+  const own = handler.server;
+  if (own) server.on("upgrade", (...parts) => own.emit("upgrade", ...parts));
   const closeWebSockets =
     handler.websocket &&
     (await import("./websocket/accept-websockets.ts")).acceptWebSockets(server, invocation);

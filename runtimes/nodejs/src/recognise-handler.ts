@@ -17,6 +17,9 @@ const forms: Recognise[] = [
     const found = objectWith(module, "fetch");
     return found && (await import("./fetch-handler.ts")).fetchHandler(found, settings);
   },
+  /** An application of Express, Koa or Fastify, or a server of `node:http`: exported by default, as `app` or as `server`. */
+  async (module, settings) =>
+    (await import("./application/application-handler.ts")).exportedApplication(module, settings),
   /** Functions Framework: registered by name, or exported under FUNCTION_TARGET. */
   async (module) => targetOf(module),
   /** Knative's `func`: `handle(context, body or event)`. */

@@ -1,4 +1,4 @@
-import { type FunctionResponse } from "./function-response.ts";
+import { FunctionResponse } from "./function-response.ts";
 import { isRequestError } from "./request-error.ts";
 
 /** What a person sees of a failure: a thrown string is meant for them, an error's text is not. */
@@ -6,9 +6,16 @@ export function refuse(response: FunctionResponse, error: unknown): void {
   if (response.writableEnded) return;
   // The status is out: only a broken connection still says that the body is not whole.
   if (response.headersSent) return void response.destroy();
+  takeBack(response);
   response.withdraw();
   response.type("txt");
   // The body that a handler was reading turned out to be too large.
   if (isRequestError(error)) return void response.status(error.status).end(error.message);
   response.status(500).end(typeof error === "string" ? error : "Internal server error");
+}
+
+/** Express gives responses its own class. */
+export function takeBack(response: FunctionResponse): void {
+  if (!(response instanceof FunctionResponse))
+    Object.setPrototypeOf(response, FunctionResponse.prototype);
 }

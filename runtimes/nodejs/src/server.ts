@@ -13,6 +13,7 @@ import { hasBody, isLeftUnread, isTooLong, parseBody, readBody } from "./request
 import { type InvocationSpan } from "./tracing/invocation-span.ts";
 import { type Tracing } from "./tracing/tracing.ts";
 import { endWhenUnread, patienceMs } from "./unread-answer.ts";
+import { takeBack } from "./refuse.ts";
 import { isRequestError, RequestError } from "./request-error.ts";
 
 export type FunctionServer = Server<typeof FunctionRequest, typeof FunctionResponse>;
@@ -41,8 +42,9 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       noDelay: true,
       // Others, such as Java's to HTTP/2, are only offers: the request is answered as it is.
       shouldUpgradeCallback: ({ headers }) =>
-        invocation.handler.websocket !== undefined &&
-        headers.upgrade?.toLowerCase() === "websocket",
+        (invocation.handler.server?.listenerCount("upgrade") ?? 0) > 0 ||
+        (invocation.handler.websocket !== undefined &&
+          headers.upgrade?.toLowerCase() === "websocket"),
     },
     (request, response) => {
       request.res = response;
@@ -132,7 +134,7 @@ function answer(
     deadlines.leave(exchange);
     span?.end(response);
     if (!response.writableFinished)
-      request.abandon(new DOMException("the client closed the connection", "AbortError"));
+      abandon(request, new DOMException("the client closed the connection", "AbortError"));
   });
   if (!admission) return;
   try {
@@ -159,8 +161,13 @@ class Exchange implements Waiting {
   timeIsOver(): void {
     if (this.#response.headersSent) return endWhenUnread(this.#response, patienceMs);
     refuse(this.#request, this.#response, new RequestError(408, "Request Timeout"));
-    this.#request.abandon(new DOMException("the request exceeded its time limit", "TimeoutError"));
+    abandon(this.#request, new DOMException("the request exceeded its time limit", "TimeoutError"));
   }
+}
+
+/** Whatever class a framework has given it. */
+function abandon(request: FunctionRequest, reason: Error): void {
+  FunctionRequest.prototype.abandon.call(request, reason);
 }
 
 /** With its body, read as the handler wants it. */
@@ -192,6 +199,7 @@ function refuse(request: FunctionRequest, response: FunctionResponse, error: unk
   if (!known && !request.readableAborted) logError("answering a request", error);
   // A client reads the answer when it has sent its body: it is let do so, for a moment.
   if (!request.complete) setTimeout(() => request.complete || request.destroy(), 5000).unref();
+  takeBack(response);
   response.withdraw();
   response
     .status(known ? error.status : 500)

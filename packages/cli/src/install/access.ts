@@ -3,7 +3,7 @@ import { validatingConfigurationName } from "@spry/exposure";
 import { apiRules, functions, istioGateways, knative } from "@spry/function";
 import { serverlesses } from "@spry/controller";
 import { servingCrds, servingWebhookNames } from "@spry/serving";
-import { eventingRoles, subscriptionRules } from "./eventing.ts";
+import { eventingRoles } from "./eventing.ts";
 import { type InstalledObject, object } from "./parts.ts";
 import { rule, type Rule } from "./rule.ts";
 
@@ -102,7 +102,6 @@ export const clusterRules: Rule[] = [
     ],
   },
   ...onDemandRules,
-  ...subscriptionRules,
 ];
 
 /** In Spry's own namespace. */

@@ -1,0 +1,110 @@
+/**
+ * Applications of the usual frameworks, exported as they are, and servers of `node:http`. They get the request and response
+ * that their own server would make: Node.js' classes, with the body unread.
+ */
+import { IncomingMessage, Server, ServerResponse } from "node:http";
+import { type FunctionRequest } from "../function-request.ts";
+import { type FunctionResponse } from "../function-response.ts";
+import { answered, type FunctionHandler } from "../handler.ts";
+import { type Exports } from "../load-module.ts";
+import { checkLength } from "../request-body.ts";
+import { type Settings } from "../settings.ts";
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+interface Application {
+  listener: Listener;
+  start?: () => Promise<unknown>;
+  stop?: () => Promise<unknown>;
+  /** Its listeners to `upgrade` are served, too. */
+  server?: Server;
+}
+
+/** Under which names applications are exported, the default export aside. */
+const names = ["app", "server"];
+
+/** The application that a module exports; undefined when none of its exports is one. */
+export function exportedApplication(
+  module: Exports,
+  settings: Settings,
+): FunctionHandler | undefined {
+  const holders = [module, module["default"]].filter(isHolder);
+  const candidates = [
+    module["default"],
+    module,
+    ...holders.flatMap((holder) => names.map((name) => holder[name])),
+  ];
+  for (const candidate of candidates) {
+    const application = isHolder(candidate) ? applicationOf(candidate) : undefined;
+    if (application) return applicationHandler(application, settings);
+  }
+  return undefined;
+}
+
+/** What a server of `node:http` answers. */
+export function serverHandler(server: Server, settings: Settings): FunctionHandler {
+  return applicationHandler(ofServer(server), settings);
+}
+
+function applicationOf(found: Record<string, unknown>): Application | undefined {
+  if (found instanceof Server) return ofServer(found);
+  const has = (...members: string[]) => members.every((name) => typeof found[name] === "function");
+  // Express and Connect.
+  if (typeof found === "function" && has("use", "handle"))
+    return { listener: found as unknown as Listener };
+  // Koa.
+  if (has("use", "callback")) return { listener: (found["callback"] as () => Listener)() };
+  // Fastify.
+  if (has("ready", "inject", "close") && found["server"] instanceof Server) {
+    const { ready, close, server } = found as unknown as FastifyLike;
+    return {
+      ...ofServer(server),
+      start: async () => await ready.call(found),
+      stop: async () => await close.call(found),
+    };
+  }
+  return undefined;
+}
+
+interface FastifyLike {
+  ready: () => Promise<unknown>;
+  close: () => Promise<unknown>;
+  server: Server;
+}
+
+const ofServer = (server: Server): Application => ({
+  listener: (request, response) => void server.emit("request", request, response),
+  server,
+});
+
+function applicationHandler(
+  { listener, server, start, stop }: Application,
+  settings: Settings,
+): FunctionHandler {
+  return {
+    body: "stream",
+    isApplication: true,
+    call(request, response) {
+      checkLength(request, settings.bodyLimitMb);
+      asNodes(request, response);
+      const result = listener(request, response);
+      return Promise.resolve(result).then(() => answered(response));
+    },
+    server,
+    start,
+    stop,
+  };
+}
+
+/** Without members of ours: frameworks define members of these names, and Express replaces the classes altogether. */
+function asNodes(request: FunctionRequest, response: FunctionResponse): void {
+  // From here on it is read as a stream: an end that was held back arrives.
+  request.on("close", () => {});
+  Object.setPrototypeOf(request, IncomingMessage.prototype);
+  Object.setPrototypeOf(response, ServerResponse.prototype);
+  for (const name of ["body", "rawBody", "res"]) Reflect.deleteProperty(request, name);
+}
+
+function isHolder(value: unknown): value is Record<string, unknown> {
+  return value !== null && (typeof value === "object" || typeof value === "function");
+}
