@@ -15,4 +15,7 @@ export const bounds = {
   filters: 32,
   inFlight: 1_000,
   connections: 2_000,
+  connectionsOfAddress: 1_000,
+  /** Bodies of all requests to publish together; one address gets no more of it than is left for others. */
+  publisherBytes: 64 * 1024 ** 2,
 } as const;

@@ -31,11 +31,13 @@ async function serve(listener: RequestListener): Promise<number> {
 class World {
   readonly client: KubeClient;
   readonly eventing: Eventing;
+  readonly #directory: string;
   port = 0;
 
-  private constructor(client: KubeClient, eventing: Eventing) {
+  private constructor(client: KubeClient, eventing: Eventing, directory: string) {
     this.client = client;
     this.eventing = eventing;
+    this.#directory = directory;
   }
 
   static async create(limits: Partial<QueueLimits> = {}): Promise<World> {
@@ -44,14 +46,28 @@ class World {
     const client = new KubeClient(api.transport());
     const webhook = { url: "https://127.0.0.1:1/convert", caBundle: "" };
     await client.apply(resources.customResourceDefinitions, subscriptionCrd(webhook));
-    const directory = mkdtempSync(path.join(tmpdir(), "eventing-"));
+    return World.#start(client, mkdtempSync(path.join(tmpdir(), "eventing-")), limits);
+  }
+
+  /** The same queue, served by another process; this one has ended. */
+  async restarted(meanwhile: () => Promise<unknown>): Promise<World> {
+    await this.eventing.close();
+    await meanwhile();
+    return World.#start(this.client, this.#directory, {});
+  }
+
+  static async #start(
+    client: KubeClient,
+    directory: string,
+    limits: Partial<QueueLimits>,
+  ): Promise<World> {
     const eventing = startEventing({
       client,
       openQueue: () => openSqliteQueue({ directory, limits }),
       allowPrivate: true,
     });
     cleanups.push(() => eventing.close());
-    const world = new World(client, eventing);
+    const world = new World(client, eventing, directory);
     const { publisher } = eventing;
     await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
     cleanups.push(() => {
@@ -274,4 +290,31 @@ describe("a sink", () => {
     await world.until(() => got.length === 3);
     expect(got.sort()).toEqual(["1", "2", "3"]);
   });
+});
+
+test("a Subscription that is made again under the name of another one inherits nothing of it", async () => {
+  const world = await World.create();
+  const port = await serve((_request, response) => response.writeHead(500).end());
+  await world.subscribe("sink", port, { delivery: { maxAttempts: 1 } });
+  await world.publish("sink.v1", "1");
+  await world.until(async () => (await world.deadOf("sink")).length === 1);
+  // Kept while it is the same one.
+  const same = await world.restarted(async () => {});
+  await same.publish("sink.v1", "2");
+  await same.until(async () => (await same.deadOf("sink")).length === 2);
+  const other = await same.restarted(async () => {
+    const key = { name: "sink", namespace: "default" };
+    const { metadata, ...rest } = await same.client.get(subscriptions, key);
+    await same.client.delete(subscriptions, key);
+    await same.client.create(subscriptions, {
+      ...rest,
+      metadata: { ...key, labels: metadata.labels ?? {} },
+    });
+  });
+  await other.until(async () => {
+    const consumer = await other.eventing.queue()?.find("subscription/default/sink");
+    return consumer !== undefined && (await consumer.state()).dead === 0;
+  });
+  await other.publish("sink.v1", "3");
+  await other.until(async () => (await other.deadOf("sink")).length === 1);
 });

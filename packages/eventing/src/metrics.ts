@@ -15,6 +15,10 @@ export class EventingMetrics {
     name: "spry_events_deliveries_total",
     help: "Attempts to deliver an event, by Subscription and outcome.",
   });
+  readonly #dropped = this.registry.counter({
+    name: "spry_events_dead_letters_dropped_total",
+    help: "Dead letters of a Subscription that were removed because there was no room for more.",
+  });
   readonly #latency = this.registry.histogram({
     name: "spry_events_delivery_seconds",
     help: "From an event's acceptance to its acknowledgement by the sink.",
@@ -47,6 +51,9 @@ export class EventingMetrics {
   }
   attempted(key: string, outcome: "delivered" | "failed" | "dead"): void {
     this.#deliveries.increment({ ...labelsOf(key), outcome });
+  }
+  dropped(key: string, count: number): void {
+    for (let i = 0; i < count; i++) this.#dropped.increment(labelsOf(key));
   }
   delivered(key: string, seconds: number): void {
     this.#latency.observe(labelsOf(key), seconds);

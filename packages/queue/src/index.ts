@@ -7,6 +7,7 @@ export {
   type DeadLetter,
   defaultLimits,
   type Delivery,
+  maxPageBytes,
   type Message,
   type NewMessage,
   type Queue,

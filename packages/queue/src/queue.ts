@@ -34,6 +34,8 @@ export interface ConsumerOptions {
   orderBy?: string | undefined;
   /** Where a consumer that is new begins; what it has begun, it continues. */
   from?: "now" | "start";
+  /** Who shares space and memory with its other consumers, so that others keep theirs; by default the consumer is alone. */
+  owner?: string | undefined;
 }
 
 /** One message, given to one consumer. Exactly one of `ack`, `retry` and `bury` is called. */
@@ -67,8 +69,14 @@ export interface DeadLetter extends Verdict {
   event: Message;
 }
 
-/** A place from which messages are read again. */
-export type ReplayFrom = { position: number } | { time: number };
+/**
+ * A place from which messages are read again; not before the consumer's own creation, unless that is asked for: by then it had no
+ * right to them.
+ */
+export type ReplayFrom = ({ position: number } | { time: number }) & { beforeCreation?: boolean };
+
+/** What one page of messages, dead letters or records comes to: one that has reached it ends, whatever its limit. */
+export const maxPageBytes = 4 * 1024 ** 2;
 
 export interface ConsumerState {
   /** Neither acknowledged nor dead; counted up to a million. */
@@ -78,6 +86,8 @@ export interface ConsumerState {
   /** Of these, those that wait for their next attempt. */
   retrying: number;
   dead: number;
+  /** Dead letters that have been removed to make room, since the queue was opened. */
+  dropped?: number;
   /** When the oldest of those waiting was accepted. */
   oldestAt?: number | undefined;
 }
@@ -89,7 +99,7 @@ export interface Consumer {
   state(): Promise<ConsumerState>;
   /** Hands out again, in order, what is still kept from that place on. */
   replay(from: ReplayFrom): Promise<void>;
-  /** In the order of their ids, after `after`. */
+  /** In the order of their ids, after `after`; at most a page. */
   deadLetters(page: { after?: number; limit: number }): Promise<DeadLetter[]>;
   deadLetter(id: number): Promise<DeadLetter | undefined>;
   /** Dead letters become messages of this consumer again, with no attempts; returns how many there were. */
@@ -128,7 +138,7 @@ export interface Queue {
   /** With everything that it has not been given yet; its dead letters as well. */
   removeConsumer(name: string): Promise<void>;
   consumerNames(): Promise<string[]>;
-  /** Messages after that position, at most so many, oldest first. */
+  /** Messages after that position, at most so many, and at most a page; oldest first. */
   read(page: { after: number; limit: number }): Promise<Message[]>;
   /** The last position so far; 0 without any. */
   head(): Promise<number>;
@@ -136,15 +146,19 @@ export interface Queue {
   put(record: StoredRecord): Promise<void>;
   get(bucket: string, key: string): Promise<string | undefined>;
   remove(bucket: string, key: string): Promise<void>;
-  /** By key, after `after`. */
+  /** By key, after `after`; at most a page. */
   list(bucket: string, page: { after?: string; limit: number }): Promise<StoredRecord[]>;
   /** What was acknowledged is noted; messages that are handed out become those of the next start. */
   close(): Promise<void>;
 }
 
 export interface QueueLimits {
-  /** Of everything on disk. */
+  /** Of everything on disk but dead letters. When it becomes tight, the owner with the largest backlog loses first. */
   maxBytes: number;
+  /** Of dead letters; beyond it, the owner with the most loses its oldest. */
+  maxDeadBytes: number;
+  /** Of messages that are handed out at a time; an owner gets no more of it than is left for others. */
+  maxLeasedBytes: number;
   /** Messages older than this are removed; those that a consumer has not handled become its dead letters. */
   maxAgeMs: number;
   /** Within which a key is known. */
@@ -155,6 +169,8 @@ export interface QueueLimits {
 
 export const defaultLimits: QueueLimits = {
   maxBytes: 1024 ** 3,
+  maxDeadBytes: 256 * 1024 ** 2,
+  maxLeasedBytes: 64 * 1024 ** 2,
   maxAgeMs: 7 * 24 * 3_600_000,
   duplicatesMs: 120_000,
   maxHeld: 10_000,

@@ -4,6 +4,8 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { ManualClock } from "@spry/kube";
 import {
+  type Consumer,
+  type Delivery,
   openSqliteQueue,
   type Queue,
   QueueFullError,
@@ -94,6 +96,105 @@ describe("a queue that is full", () => {
   });
 });
 
+describe("owners share", () => {
+  const mebibyte = 1024 ** 2;
+  const body = Buffer.alloc(64 * 1024);
+  const many = (subject: string, count: number, prefix = "") =>
+    Array.from({ length: count }, (_, at) =>
+      message(subject, `${prefix}${subject}${at}`, { body }),
+    );
+
+  test("dead letters: who has the most loses the oldest, and nobody's events are refused for them", async () => {
+    const limits = { maxBytes: 4 * mebibyte, maxDeadBytes: 2 * mebibyte };
+    const queue = await open(limits);
+    const [greedy, other, small] = await Promise.all([
+      queue.consumer("x/1", { subjects: ["a"], owner: "x" }),
+      queue.consumer("x/2", { subjects: ["b"], owner: "x" }),
+      queue.consumer("y/1", { subjects: ["c"], owner: "y" }),
+    ]);
+    const bury = async (consumer: Consumer, subject: string, count: number, prefix = "") => {
+      const all = many(subject, count, prefix);
+      // What has been handled is removed as soon as there is no room.
+      for (let tries = 0, isIn = false; !isIn; tries++) {
+        isIn = await queue.append(all).then(
+          () => true,
+          (error: unknown) => {
+            if (!(error instanceof QueueFullError) || tries > 100) throw error;
+            return false;
+          },
+        );
+      }
+      for (const delivery of await take(consumer, count))
+        delivery.bury({ reason: "Refused", message: "no" });
+    };
+    await bury(small, "c", 3);
+    await bury(other, "b", 6);
+    for (let round = 0; round < 12; round++) await bury(greedy, "a", 10, `${round}/`);
+    expect(await small.state()).toMatchObject({ dead: 3, dropped: 0 });
+    const states = [await greedy.state(), await other.state()];
+    const dead = states.reduce((sum, state) => sum + state.dead, 0);
+    expect(dead).toBeGreaterThan(15);
+    expect(dead).toBeLessThanOrEqual(29);
+    expect(states[0]?.dropped).toBeGreaterThan(90);
+    const [oldest] = await greedy.deadLetters({ limit: 1 });
+    expect(oldest?.event.key.startsWith("0/")).toBe(false);
+    await greedy.discard("all");
+    await bury(greedy, "a", 4, "again/");
+    expect((await greedy.state()).dead).toBe(4);
+    await queue.close();
+  });
+
+  test("space: when it is tight, the largest backlog becomes dead letters, and the other's events go on", async () => {
+    const clock = new ManualClock();
+    const limits = { maxBytes: 4 * mebibyte };
+    const queue = await openSqliteQueue({ directory: fresh(), limits, clock });
+    const slow = await queue.consumer("x/1", { subjects: ["a"], owner: "x" });
+    const quick = await queue.consumer("y/1", { subjects: ["c"], owner: "y" });
+    await queue.append(many("c", 4));
+    const fill = async () => {
+      for (let at = 0; ; at++) await queue.append(many("a", 1, `${at}/`));
+    };
+    await expect(fill()).rejects.toThrow(QueueFullError);
+    await clock.advance(10_000);
+    await queue.append(many("c", 1, "more"));
+    const state = await slow.state();
+    expect(state.dead).toBeGreaterThan(5);
+    expect(state.waiting).toBeGreaterThan(20);
+    const [letter] = await slow.deadLetters({ limit: 1 });
+    expect(letter).toMatchObject({ reason: "QueueFull", event: { key: "0/a0" } });
+    expect(await quick.state()).toMatchObject({ dead: 0, waiting: 5 });
+    await queue.close();
+  });
+
+  test("what is handed out: an owner gets half of it, until something comes back", async () => {
+    const queue = await open({ maxLeasedBytes: mebibyte });
+    const consumers = await Promise.all(
+      ["1", "2", "3"].map((name) => queue.consumer(`x/${name}`, { subjects: ["a"], owner: "x" })),
+    );
+    const other = await queue.consumer("y/1", { subjects: ["a"], owner: "y" });
+    await queue.append(many("a", 20));
+    const stop = new AbortController();
+    const taken: Delivery[] = [];
+    const taking = consumers.map(async (consumer) => {
+      while (!stop.signal.aborted) taken.push(...(await consumer.next(20, stop.signal)));
+    });
+    const own = await take(other, 3);
+    expect(own).toHaveLength(3);
+    await queue.head();
+    const before = taken.length;
+    expect(before).toBeGreaterThan(3);
+    expect(before).toBeLessThanOrEqual(10);
+    while (taken.length < 60) {
+      for (const delivery of taken.slice(0)) delivery.ack();
+      await queue.head();
+    }
+    expect(taken).toHaveLength(60);
+    stop.abort();
+    await Promise.all(taking);
+    await queue.close();
+  });
+});
+
 describe("a queue's file", () => {
   test("that is another process's is not opened", async () => {
     const directory = fresh();
@@ -121,6 +222,35 @@ describe("a queue's file", () => {
     const file = path.join(cut, "queue.db");
     truncateSync(file, Math.floor(statSync(file).size / 2));
     await expect(openSqliteQueue({ directory: cut })).rejects.toThrow(QueueUnavailableError);
+  });
+
+  test("is opened again when its thread has ended", async () => {
+    const directory = fresh();
+    // The thread's program, and a way to end it from here.
+    const workerFile = path.join(directory, "worker.ts");
+    const program = path.join(import.meta.dirname, "sqlite/worker.ts");
+    writeFileSync(
+      workerFile,
+      `import { parentPort } from "node:worker_threads";
+       import ${JSON.stringify(program)};
+       parentPort.on("message", (requests) => requests.some(({ name }) => name === "end") && process.exit(1));`,
+    );
+    const queue = await openSqliteQueue({ directory, workerFile });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    await queue.append([message("a", "1"), message("a", "2")]);
+    const [first] = await take(consumer, 1);
+    await expect(queue.find("end")).rejects.toThrow(QueueUnavailableError);
+    await expect(queue.head()).rejects.toThrow(QueueUnavailableError);
+    first?.ack();
+    await expect.poll(() => queue.head().catch(() => 0), { timeout: 20_000 }).toBe(2);
+    const again = await take(consumer, 2);
+    expect(again.map((each) => [each.message.key, each.attempt])).toEqual([
+      ["1", 2],
+      ["2", 1],
+    ]);
+    await queue.append([message("a", "3")]);
+    expect(await take(consumer, 1)).toHaveLength(1);
+    await queue.close();
   });
 
   test("is for its owner alone", async () => {

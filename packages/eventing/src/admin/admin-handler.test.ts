@@ -91,6 +91,42 @@ describe("administration", () => {
     }
   });
 
+  test("lists dead letters in pages of bounded size, of which none is missing", async () => {
+    const data = JSON.stringify("x".repeat(1024 ** 2 - 2));
+    for (let id = 0; id < 6; id++) await queue.append([event(String(id), data)]);
+    await bury(6);
+    const seen: number[] = [];
+    for (let after: unknown = 0; after !== undefined;) {
+      const { body } = await get(`${letters}?limit=100&after=${String(after)}`);
+      seen.push((body["items"] as unknown[]).length);
+      after = body["next"];
+    }
+    expect(seen).toEqual([4, 2]);
+    const { body } = await get("/v1/events?after=0&limit=100");
+    expect(body["items"]).toHaveLength(4);
+  });
+
+  test("replays what was there before the Subscription for those alone who may read all events", async () => {
+    await queue.append([event("before", "1")]);
+    await queue.consumer("subscription/shop/late", { subjects: "all" });
+    await queue.append([event("after", "1")]);
+    const waiting = async () => {
+      const { port } = server.address() as AddressInfo;
+      const base = `http://127.0.0.1:${port}/v1/namespaces/shop/subscriptions/late`;
+      const headers = { authorization: "Bearer any" };
+      const body = JSON.stringify({ position: 0 });
+      const { status } = await fetch(`${base}/replay`, { method: "POST", headers, body });
+      return [
+        status,
+        ((await (await fetch(base, { headers })).json()) as { waiting: number }).waiting,
+      ];
+    };
+    allows = (resource) => resource !== "events";
+    expect(await waiting()).toEqual([204, 1]);
+    allows = () => true;
+    expect(await waiting()).toEqual([204, 2]);
+  });
+
   test("refuses a path that is not valid", async () => {
     expect(await get("//")).toMatchObject({
       status: 400,

@@ -32,6 +32,8 @@ export interface AdminRequest {
   /** Of JSON; an empty object without one. */
   body: Record<string, unknown>;
   signal: AbortSignal;
+  /** Whether the caller may list events in the whole cluster. */
+  mayReadAll: () => Promise<boolean>;
 }
 
 export interface AdminRoute {
@@ -121,6 +123,7 @@ async function answer(
     query,
     body,
     signal,
+    mayReadAll: () => isAllowed(client, user, { verb: "list", resource: "events" }),
   });
 }
 

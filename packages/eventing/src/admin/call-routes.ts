@@ -1,3 +1,4 @@
+import { maxPageBytes } from "@spry/queue";
 import { type Call, callBucket } from "../calls/call.ts";
 import { type AdminRequest, type AdminRoute } from "./admin-handler.ts";
 import { Problem } from "./problem.ts";
@@ -20,7 +21,9 @@ export const callRoutes: readonly AdminRoute[] = [
         const { response, ...shown } = JSON.parse(value) as Call;
         return response === undefined ? shown : { ...shown, response: { status: response.status } };
       });
-      return { items, ...(kept.length === limit ? { next: kept.at(-1)?.key } : {}) };
+      const bytes = kept.reduce((sum, { value }) => sum + value.length, 0);
+      const isFull = kept.length === limit || bytes >= maxPageBytes;
+      return { items, ...(isFull ? { next: kept.at(-1)?.key } : {}) };
     },
   },
   {

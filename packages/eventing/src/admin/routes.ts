@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Consumer, type DeadLetter, type Message } from "@spry/queue";
+import { type Consumer, type DeadLetter, maxPageBytes, type Message } from "@spry/queue";
 import { consumerName, consumerPrefix } from "../dispatcher/subscription-worker.ts";
 import { toJson } from "../events/cloud-event.ts";
 import { eventOf, isEvent } from "../events/message.ts";
@@ -45,12 +45,14 @@ export const routes: readonly AdminRoute[] = [
     async handle(request) {
       const { position, time } = request.body;
       const consumer = await consumerOf(request);
+      // What was published before is for those who may read all events.
+      const beforeCreation = await request.mayReadAll();
       if (typeof position === "number" && Number.isSafeInteger(position) && position >= 0)
-        return consumer.replay({ position });
+        return consumer.replay({ position, beforeCreation });
       const at = typeof time === "string" ? Date.parse(time) : Number.NaN;
       if (Number.isNaN(at))
         throw new Problem(400, "say where to begin: { position } or { time }, a time of RFC 3339");
-      return consumer.replay({ time: at });
+      return consumer.replay({ time: at, beforeCreation });
     },
   },
   {
@@ -63,7 +65,11 @@ export const routes: readonly AdminRoute[] = [
       const after = numberOf(request.query.get("after") ?? "0", "after");
       const consumer = await consumerOf(request);
       const items = await consumer.deadLetters({ after, limit });
-      const next = items.length === limit ? items.at(-1)?.id : undefined;
+      const isFull = isFullPage(
+        items.map(({ event }) => event),
+        limit,
+      );
+      const next = isFull ? items.at(-1)?.id : undefined;
       return { items: items.map(shownLetter), ...(next === undefined ? {} : { next }) };
     },
   },
@@ -113,9 +119,9 @@ export const routes: readonly AdminRoute[] = [
         after = messages.at(-1)?.position ?? after;
         const items = messages.filter(isEvent).map(shownEvent);
         const isOver = performance.now() >= deadline || signal.aborted;
-        if (items.length > 0 || (isOver && messages.length < limit))
-          return { items, position: after };
-        if (messages.length < limit) await pause(pollMs, undefined, { signal }).catch(() => {});
+        const isFull = isFullPage(messages, limit);
+        if (items.length > 0 || (isOver && !isFull)) return { items, position: after };
+        if (!isFull) await pause(pollMs, undefined, { signal }).catch(() => {});
       }
     },
   },
@@ -128,6 +134,11 @@ export const routes: readonly AdminRoute[] = [
   },
   ...callRoutes,
 ];
+
+/** Whether there may be more behind it. */
+const isFullPage = (messages: readonly Message[], limit: number): boolean =>
+  messages.length >= limit ||
+  messages.reduce((sum, { body }) => sum + body.length, 0) >= maxPageBytes;
 
 async function consumerOf({ queue, namespace, name }: AdminRequest): Promise<Consumer> {
   const found = await queue.find(consumerName(`${namespace}/${name}`));

@@ -71,6 +71,7 @@ export class CallRunner {
     const consumer = this.#deps.queue.consumer(callsConsumer(key), {
       subjects: [callSubject(key)],
       from: "now",
+      owner: key.split("/")[0],
     });
     this.#loops.set(key, consumer);
     try {

@@ -38,7 +38,11 @@ export interface DispatcherOptions {
 const measureMs = 30_000;
 const retryMs = 1_000;
 
+/** Records: the uid of the Subscription that a consumer is of. */
+const ownersBucket = "subscriptions";
+
 interface Running {
+  uid: string;
   plan: Plan;
   worker: SubscriptionWorker;
 }
@@ -49,6 +53,8 @@ export class Dispatcher {
   readonly #running = new Map<ObjectKey, Running>();
   /** Changes of one Subscription happen one after the other. */
   readonly #turns = new Map<ObjectKey, Promise<void>>();
+  /** Of dead letters, as it was last seen. */
+  readonly #dropped = new Map<ObjectKey, number>();
   readonly #recorder: EventRecorder;
   readonly #unlisten: (() => void)[];
   #isClosed = false;
@@ -96,7 +102,7 @@ export class Dispatcher {
     for (const name of await queue.consumerNames()) {
       if (!name.startsWith(consumerPrefix)) continue;
       const key = name.slice(consumerPrefix.length);
-      if (!cache.get(key)) await queue.removeConsumer(name);
+      if (!cache.get(key)) await this.#remove(key);
     }
   }
 
@@ -137,7 +143,9 @@ export class Dispatcher {
     const assessment = subscription && assess(subscription, (name) => services.get(name));
     const plan = assessment && "plan" in assessment ? assessment.plan : undefined;
     const running = this.#running.get(key);
-    if (plan && running && deepEqual(running.plan.consumer, plan.consumer)) {
+    const uid = subscription?.metadata.uid ?? "";
+    const isSame = running?.uid === uid && deepEqual(running.plan.consumer, plan?.consumer);
+    if (plan && running && isSame) {
       running.plan = plan;
       running.worker.use(plan);
       return;
@@ -146,6 +154,7 @@ export class Dispatcher {
       this.#running.delete(key);
       await running.worker.stop();
     }
+    if (subscription) await this.#claim(key, uid);
     if (plan) {
       // Events from here on are its own, also while its sink does not work.
       await queue.consumer(consumerName(key), plan.consumer);
@@ -153,11 +162,27 @@ export class Dispatcher {
         ...this.#options,
         onTrouble: (at, trouble) => this.#trouble(at, trouble),
       });
-      this.#running.set(key, { plan, worker });
+      this.#running.set(key, { uid, plan, worker });
     } else if (!subscription) {
-      await queue.removeConsumer(consumerName(key));
+      await this.#remove(key);
       metrics.forget(key);
     }
+  }
+
+  /** One that has been deleted and made again under the same name, perhaps by another tenant, inherits nothing. */
+  async #claim(key: ObjectKey, uid: string): Promise<void> {
+    const { queue } = this.#options;
+    const known = await queue.get(ownersBucket, key);
+    if (known === uid) return;
+    if (known !== undefined) await this.#remove(key);
+    await queue.put({ bucket: ownersBucket, key, value: uid });
+  }
+
+  async #remove(key: ObjectKey): Promise<void> {
+    const { queue } = this.#options;
+    await queue.removeConsumer(consumerName(key));
+    await queue.remove(ownersBucket, key);
+    this.#dropped.delete(key);
   }
 
   #trouble(key: ObjectKey, { reason, message }: Trouble): void {
@@ -172,7 +197,14 @@ export class Dispatcher {
     for (const key of this.#running.keys()) {
       const consumer = await queue.find(consumerName(key));
       if (!consumer) continue;
-      const { waiting, dead, oldestAt } = await consumer.state();
+      const { waiting, dead, dropped = 0, oldestAt } = await consumer.state();
+      const before = this.#dropped.get(key) ?? 0;
+      this.#dropped.set(key, dropped);
+      if (dropped > before) {
+        metrics.dropped(key, dropped - before);
+        const message = `${dropped - before} of its oldest dead letters were removed: there is no room for more`;
+        this.#trouble(key, { reason: "DeadLettersDropped", message });
+      }
       const oldestSeconds = oldestAt === undefined ? 0 : (clock.now() - oldestAt) / 1000;
       metrics.state(key, { waiting, dead, oldestSeconds });
     }

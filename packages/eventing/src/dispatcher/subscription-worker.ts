@@ -20,7 +20,7 @@ export interface WorkerDeps {
 }
 
 export interface Trouble {
-  reason: "DeliveryFailed" | "DeadLetter";
+  reason: "DeliveryFailed" | "DeadLetter" | "DeadLettersDropped";
   message: string;
 }
 

@@ -1,4 +1,5 @@
 import * as http from "node:http";
+import { ConnectionShares, MemoryBudget } from "@spry/gateway";
 import { type Logger, messageOf } from "@spry/kube";
 import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
 import { bounds } from "../bounds.ts";
@@ -21,7 +22,9 @@ const requestTimeoutMs = 60_000;
 const keepAliveMs = 65_000;
 
 /** Accepts events: 204 says that they are durable, each other status that they are not. */
-export function createPublisher(deps: PublisherDeps): http.Server {
+export function createPublisher(dependencies: PublisherDeps): http.Server {
+  const deps = { ...dependencies, budget: new MemoryBudget(bounds.publisherBytes) };
+  const shares = new ConnectionShares(bounds.connectionsOfAddress);
   const server = http.createServer(
     {
       headersTimeout: headTimeoutMs,
@@ -40,11 +43,18 @@ export function createPublisher(deps: PublisherDeps): http.Server {
     },
   );
   server.maxConnections = bounds.connections;
+  server.on("connection", (socket) => {
+    if (!shares.admit(socket)) socket.destroy();
+  });
   return server;
 }
 
+interface Deps extends PublisherDeps {
+  budget: MemoryBudget;
+}
+
 async function answer(
-  deps: PublisherDeps,
+  deps: Deps,
   request: http.IncomingMessage,
   response: http.ServerResponse,
 ): Promise<void> {
@@ -59,7 +69,7 @@ async function answer(
     response.end(body);
   };
   if (path === "/healthz") return send(200, "ok\n");
-  if (path === "/readyz") return deps.queue() ? send(200, "ok\n") : send(503, "waiting\n");
+  if (path === "/readyz") return (await isReady(deps)) ? send(200, "ok\n") : send(503, "waiting\n");
   const legacy = legacyOf(path);
   if (path !== "/publish" && legacy === undefined)
     return send(404, "events are published by POST /publish\n");
@@ -73,6 +83,16 @@ async function answer(
   const publish = legacy === undefined ? publishEvents : publishLegacy(legacy);
   const { status, body = "", type } = await publish(deps, request);
   send(status, body, type);
+}
+
+/** Whether the queue answers: it may have been lost since it was opened. */
+async function isReady({ queue }: PublisherDeps): Promise<boolean> {
+  const answer = queue()?.head();
+  if (!answer) return false;
+  return answer.then(
+    () => true,
+    () => false,
+  );
 }
 
 function legacyOf(path: string): string | undefined {
@@ -90,17 +110,18 @@ interface Answer {
 }
 
 async function publishEvents(
-  { queue, metrics }: PublisherDeps,
+  { queue, metrics, budget }: Deps,
   request: http.IncomingMessage,
 ): Promise<Answer> {
   try {
     const limit = maxBodyBytes(request.headers);
-    const body = await bodyOf(request, limit);
-    if (!body) throw new NotAnEventError(`the body has more than ${limit} bytes`, 413);
-    const events = eventsOf(request.headers, body);
-    await accept(queue(), events);
-    metrics.accepted(events.length);
-    return { status: 204 };
+    return await withBody(request, limit, budget, async (body) => {
+      if (!body) throw new NotAnEventError(`the body has more than ${limit} bytes`, 413);
+      const events = eventsOf(request.headers, body);
+      await accept(queue(), events);
+      metrics.accepted(events.length);
+      return { status: 204 };
+    });
   } catch (error) {
     const refusal = refusalOf(error);
     metrics.refused(refusal.status);
@@ -111,22 +132,23 @@ async function publishEvents(
 /** As the original answers: 200 with the id, or an error object. */
 const publishLegacy =
   (application: string) =>
-  async ({ queue, metrics }: PublisherDeps, request: http.IncomingMessage): Promise<Answer> => {
+  async ({ queue, metrics, budget }: Deps, request: http.IncomingMessage): Promise<Answer> => {
     const json = (status: number, value: unknown): Answer => ({
       status,
       body: `${JSON.stringify(value)}\n`,
       type: "application/json",
     });
-    const body = await bodyOf(request, bounds.eventBytes);
-    const event = body ? legacyEvent(application, body) : tooLarge;
-    if ("status" in event) {
-      metrics.refused(event.status);
-      return json(event.status, event);
-    }
     try {
-      await accept(queue(), [event]);
-      metrics.accepted(1);
-      return json(200, { "event-id": event.attributes["id"] });
+      return await withBody(request, bounds.eventBytes, budget, async (body) => {
+        const event = body ? legacyEvent(application, body) : tooLarge;
+        if ("status" in event) {
+          metrics.refused(event.status);
+          return json(event.status, event);
+        }
+        await accept(queue(), [event]);
+        metrics.accepted(1);
+        return json(200, { "event-id": event.attributes["id"] });
+      });
     } catch (error) {
       const { status, message } = refusalOf(error);
       metrics.refused(status);
@@ -154,15 +176,33 @@ function refusalOf(error: unknown): { status: number; message: string } {
   throw error;
 }
 
-/** Undefined: it is larger than that. Rejects when the client leaves. */
-async function bodyOf(request: http.IncomingMessage, limit: number): Promise<Buffer | undefined> {
-  if (Number(request.headers["content-length"] ?? 0) > limit) return undefined;
+/**
+ * Does the work with the request's body, whose memory is part of the budget until then; undefined: it is larger than the
+ * limit. Rejects when the client leaves.
+ * @throws QueueUnavailableError when others' bodies, or this address' own, take the memory there is
+ */
+async function withBody<T>(
+  request: http.IncomingMessage,
+  limit: number,
+  budget: MemoryBudget,
+  work: (body: Buffer | undefined) => Promise<T>,
+): Promise<T> {
+  if (Number(request.headers["content-length"] ?? 0) > limit) return work(undefined);
+  const owner = request.socket.remoteAddress ?? "";
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > limit) return undefined;
-    chunks.push(chunk);
+  let taken = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > limit) return await work(undefined);
+      if (!budget.take(owner, chunk.length))
+        throw new QueueUnavailableError("too many events are being published at present");
+      taken += chunk.length;
+      chunks.push(chunk);
+    }
+    return await work(Buffer.concat(chunks));
+  } finally {
+    budget.give(owner, taken);
   }
-  return Buffer.concat(chunks);
 }

@@ -34,7 +34,7 @@ export function planOf({ spec }: Subscription, sink: Sink): Plan {
   const { jitterPercent = 20, timeoutSeconds = 60, deadlineSeconds, deadLetters } = delivery;
   return {
     sink,
-    consumer: consumerOptions(spec),
+    consumer: { ...consumerOptions(spec), owner: sink.namespace },
     maxInFlight: Number(config?.["maxInFlightMessages"] ?? defaultMaxInFlight),
     maxAttempts,
     backoffMs: backoffSeconds * 1_000,

@@ -106,6 +106,7 @@ describe("which events are chosen", () => {
     expect(chosen({ typeMatching: "exact", source: "/a/b", types: ["x.y"] })).toEqual({
       subjects: ["event:sap.kyma.custom.ab.x.y"],
       filter: [{ any: [{ exact: { type: "x.y", source: "/a/b" } }] }],
+      owner: "shop",
       orderBy: undefined,
     });
     expect(chosen({ typeMatching: "exact", source: "", types: ["x.y"] })).toMatchObject({

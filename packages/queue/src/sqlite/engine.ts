@@ -11,6 +11,11 @@ const asideMs = 30_000;
 /** What one pass of the maintenance removes; the rest is for the next, so that others are not held up. */
 const maxRemoved = 2_000;
 const busyPassMs = 20;
+/** Messages that consumers look at in one pass, where space is tight. */
+const maxLooked = 10_000;
+/** Who has the largest backlog is looked for so often at most, and loses so many messages at a time. */
+const shedMs = 5_000;
+const maxShed = 5_000;
 /** From this share of the limit on, what has been delivered is removed before its time. */
 const tight = 0.8;
 
@@ -39,13 +44,16 @@ export class Engine {
   /** By the subjects' hashes; rebuilt when consumers change. */
   #consumersOf = new Map<number, number[]>();
   #consumersOfAll: number[] = [];
+  /** Consumers whose owners have as much as they may have. */
+  readonly #starved = new Set<number>();
+  #shedFrom = 0;
   #cancelDue = () => {};
   #cancelMaintenance = () => {};
 
   constructor(file: string, limits: QueueLimits, clock: Clock, post: (replies: Reply[]) => void) {
     this.#database = new DatabaseSync(file);
     try {
-      this.#store = new Store(this.#database);
+      this.#store = new Store(this.#database, limits);
     } catch (error) {
       this.#database.close();
       throw error;
@@ -159,7 +167,7 @@ export class Engine {
     switch (request.op) {
       case "append": {
         const since = now - this.#limits.duplicatesMs;
-        if (request.messages.length > 0 && store.bytes >= this.#limits.maxBytes) {
+        if (request.messages.length > 0 && store.liveBytes >= this.#limits.maxBytes) {
           const error = `it has reached its limit of ${this.#limits.maxBytes} bytes`;
           replies.push({ id: request.id, error, kind: "full" });
           this.#maintainAfter(0);
@@ -179,6 +187,7 @@ export class Engine {
       case "removeConsumer": {
         const known = [...store.consumers.values()].find(({ name }) => name === request.name);
         if (known) store.removeConsumer(known.id);
+        if (known) this.#maybeReady(known);
         this.#index();
         return reply(undefined);
       }
@@ -255,6 +264,8 @@ export class Engine {
   }
 
   #maybeReady({ id }: StoredConsumer): void {
+    for (const each of this.#starved) if (this.#seekers.has(each)) this.#ready.add(each);
+    this.#starved.clear();
     if (this.#seekers.has(id)) this.#ready.add(id);
     else this.#dueAt.delete(id);
   }
@@ -290,7 +301,11 @@ export class Engine {
         });
         continue;
       }
-      const { deliveries, hasMore } = leased;
+      const { deliveries, hasMore, isStarved } = leased;
+      if (isStarved) {
+        this.#starved.add(id);
+        continue;
+      }
       if (deliveries.length > 0) {
         this.#seekers.delete(id);
         this.#dueAt.delete(id);
@@ -366,9 +381,29 @@ export class Engine {
         });
         if (error) this.#post([trouble(`cleaning up: ${error.message}`)]);
       }
+      const isTight = store.liveBytes > maxBytes * tight;
+      // One that is slow must not keep what others have done with.
+      let looked = 0;
+      for (const id of isTight ? ids : []) {
+        const error = this.#apart(() => {
+          const consumer = store.consumers.get(id);
+          if (consumer && looked < maxLooked)
+            looked += store.look(consumer, maxLooked - looked, now);
+        });
+        if (error) this.#post([trouble(`cleaning up: ${error.message}`)]);
+      }
+      if (looked >= maxLooked) handled += maxRemoved;
       const done = store.advanceCursors();
-      const isTight = store.bytes > maxBytes * tight;
       handled += store.removeDone(done, isTight ? now + 1 : now - maxAgeMs, maxRemoved);
+      const excess = store.liveBytes - maxBytes * tight;
+      if (excess <= 0 || now < this.#shedFrom) return;
+      this.#shedFrom = now + shedMs;
+      const full = {
+        reason: "QueueFull",
+        message: "the queue is full, and this is its largest backlog",
+      };
+      if (store.shed(excess, maxShed, now, full) > 0)
+        store.removeDone(store.advanceCursors(), now + 1, maxShed);
     });
     return handled >= maxRemoved;
   }

@@ -24,6 +24,9 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
+/** After its thread has ended, which only a failure does that it cannot go on with. */
+const reopenMs = 1_000;
+
 /**
  * A queue in one file of this machine.
  * @throws QueueUnavailableError when the file cannot be read or is another process's
@@ -48,14 +51,42 @@ export async function openSqliteQueue(options: SqliteQueueOptions): Promise<Queu
     }
   };
   let isClosing = false;
+  let isOpen = false;
+  let isReopening = false;
+  let reopening: NodeJS.Timeout | undefined;
   const fail = (error: unknown) => {
     if (!isClosing) log.error({ file, error: messageOf(error) }, "the queue of events has ended");
     for (const { reject } of waiting.values()) reject(unavailable(file, messageOf(error)));
     waiting.clear();
   };
-  const thread = options.clock
-    ? engineHere(file, limits, options.clock, receive)
-    : engineInThread(file, limits, options.workerFile, receive, fail);
+  const start = () =>
+    options.clock
+      ? engineHere(file, limits, options.clock, receive)
+      : engineInThread(file, limits, options.workerFile, receive, ended);
+  // What was handed out is handed out again by the next one, and consumers are those of the file.
+  const ended = (error: unknown) => {
+    const wasOpen = isOpen;
+    isOpen = false;
+    fail(error);
+    if (isClosing || !(wasOpen || isReopening)) return;
+    isReopening = true;
+    clearTimeout(reopening);
+    reopening = setTimeout(() => {
+      if (isClosing) return;
+      waiting.set(0, {
+        resolve: () => {
+          isOpen = true;
+          isReopening = false;
+          log.info({ file }, "the queue of events is open again");
+        },
+        // Its file cannot be used at present: the thread is ended, and the next one tries.
+        reject: () => void thread.end(),
+      });
+      thread = start();
+    }, reopenMs);
+    reopening.unref();
+  };
+  let thread = start();
   let lastId = 0;
   let outgoing: Request[] = [];
   const send = (request: Request) => {
@@ -68,7 +99,10 @@ export async function openSqliteQueue(options: SqliteQueueOptions): Promise<Queu
   };
   const ask: Ask = (operation) => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    if (thread.hasEnded()) return Promise.reject(unavailable(file, "it is closed"));
+    if (thread.hasEnded() || !isOpen)
+      return Promise.reject(
+        unavailable(file, isReopening ? "it is being reopened" : "it is closed"),
+      );
     const id = ++lastId;
     waiting.set(id, { resolve, reject });
     send({ ...operation, id });
@@ -76,6 +110,7 @@ export async function openSqliteQueue(options: SqliteQueueOptions): Promise<Queu
   };
   try {
     await opened.promise;
+    isOpen = true;
   } catch (error) {
     isClosing = true;
     await thread.end();
@@ -83,6 +118,7 @@ export async function openSqliteQueue(options: SqliteQueueOptions): Promise<Queu
   }
   const end = () => {
     isClosing = true;
+    clearTimeout(reopening);
     return thread.end();
   };
   return new SqliteQueue(ask, (operation) => send({ ...operation, id: 0 }), end);
@@ -104,10 +140,11 @@ function engineInThread(
   const worker = new Worker(program, { workerData: { file, limits } });
   let ended = false;
   worker.on("message", receive);
-  worker.on("error", fail);
+  let why: unknown = "the queue's thread has ended";
+  worker.on("error", (error) => (why = error));
   worker.on("exit", () => {
     ended = true;
-    fail("the queue's thread has ended");
+    fail(why);
   });
   return {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it is a thread, not a window

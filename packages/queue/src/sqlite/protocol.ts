@@ -13,7 +13,13 @@ export type Operation =
   | { op: "retry"; consumer: number; position: number; afterMs: number }
   | { op: "bury"; consumer: number; position: number; why: Verdict }
   | { op: "consumerState"; consumer: number }
-  | { op: "replay"; consumer: number; position?: number; time?: number }
+  | {
+      op: "replay";
+      consumer: number;
+      position?: number;
+      time?: number;
+      beforeCreation?: boolean;
+    }
   | { op: "deadLetters"; consumer: number; after: number; limit: number }
   | { op: "redrive"; consumer: number; ids: readonly number[] | "all" }
   | { op: "discard"; consumer: number; ids: readonly number[] | "all" }
@@ -46,6 +52,7 @@ export interface WireOptions {
   filter: string | undefined;
   orderBy: string | undefined;
   from: "now" | "start";
+  owner: string | undefined;
 }
 
 export interface WireStored extends WireMessage {

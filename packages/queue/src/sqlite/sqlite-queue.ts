@@ -49,7 +49,7 @@ export class SqliteQueue implements Queue {
   }
 
   async consumer(name: string, options: ConsumerOptions): Promise<Consumer> {
-    const { subjects, filter, orderBy, from = "now" } = options;
+    const { subjects, filter, orderBy, from = "now", owner } = options;
     const id = (await this.#ask({
       op: "consumer",
       name,
@@ -58,6 +58,7 @@ export class SqliteQueue implements Queue {
         filter: filter && JSON.stringify(filter),
         orderBy,
         from,
+        owner,
       },
     })) as number;
     return new SqliteConsumer(name, id, this.#ask, this.#say);

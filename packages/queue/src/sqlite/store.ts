@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { type DatabaseSync, type StatementSync } from "node:sqlite";
 import { attributeOf, type Filter, matches } from "../filter.ts";
-import { type Verdict } from "../queue.ts";
+import { maxPageBytes, type QueueLimits, type Verdict } from "../queue.ts";
 import {
   type WireDelivery,
   type WireMessage,
@@ -10,6 +10,7 @@ import {
   type WireStored,
 } from "./protocol.ts";
 import { pendingState, prepare, privateHash } from "./schema.ts";
+import { Shares } from "./shares.ts";
 
 const { waiting, leased, held } = pendingState;
 /** Messages that one look of a consumer may pass over. */
@@ -20,6 +21,11 @@ const maxLeased = 64;
 const maxLeasedBytes = 2 * 1024 ** 2;
 /** More waiting messages are not counted. */
 const maxCounted = 1_000_000;
+/** What a message takes besides its body, about. */
+const rowBytes = 1_024;
+const deadBytesOf = `length(body) + length(attributes) + length(key) + length(subject) + length(message) + ${rowBytes}`;
+/** More dead letters than have to be are dropped at a time: looking for the largest owner costs something. */
+const dropShare = 1 / 16;
 
 export interface StoredConsumer {
   id: number;
@@ -33,6 +39,13 @@ export interface StoredConsumer {
   cursor: number;
   /** Rows in state `held`. */
   held: number;
+  owner: string;
+  /** Messages up to here were there before it. */
+  since: number;
+  /** Of its dead letters. */
+  deadBytes: number;
+  /** Bytes of what is handed out, by position. */
+  leased: Map<number, number>;
 }
 
 interface Row {
@@ -53,9 +66,16 @@ export class Store {
   readonly database: DatabaseSync;
   readonly consumers = new Map<number, StoredConsumer>();
   readonly #statements = new Map<string, StatementSync>();
+  readonly #limits: QueueLimits;
+  readonly #leased: Shares;
+  /** Dead letters that were removed for want of room, by consumer. */
+  readonly #dropped = new Map<number, number>();
+  #deadBytes = 0;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, limits: QueueLimits) {
     this.database = database;
+    this.#limits = limits;
+    this.#leased = new Shares(limits.maxLeasedBytes);
     prepare(database);
     this.reload();
   }
@@ -63,6 +83,8 @@ export class Store {
   /** After a transaction that was rolled back: what is known of consumers is what is stored. */
   reload(): void {
     this.consumers.clear();
+    this.#leased.clear();
+    this.#deadBytes = 0;
     for (const row of this.#all("SELECT id, name, cursor, options FROM consumers")) {
       const { id, name, cursor, options } = row as Record<"id" | "cursor", number> &
         Record<"name" | "options", string>;
@@ -71,8 +93,20 @@ export class Store {
         id,
         held,
       ) as { n: number };
+      const { bytes: deadBytes } = this.#get(
+        `SELECT coalesce(sum(${deadBytesOf}), 0) AS bytes FROM dead WHERE consumer = ?`,
+        id,
+      ) as { bytes: number };
+      this.#deadBytes += deadBytes;
       const known = consumerOf(id, name, options);
-      this.consumers.set(id, { ...known, cursor, held: n });
+      const consumer = { ...known, cursor, held: n, deadBytes, leased: new Map<number, number>() };
+      this.consumers.set(id, consumer);
+      const out = this.#all(
+        `SELECT p.position, length(m.body) AS bytes FROM pending p JOIN messages m ON m.position = p.position
+         WHERE p.consumer = ? AND p.state = ${leased}`,
+        id,
+      ) as { position: number; bytes: number }[];
+      for (const { position, bytes } of out) this.#handedOut(consumer, position, bytes);
     }
   }
 
@@ -87,6 +121,24 @@ export class Store {
       (name) => (this.#get(`PRAGMA ${name}`) as Record<string, number>)[name] ?? 0,
     ) as [number, number, number];
     return (pages - free) * size;
+  }
+
+  /** Without dead letters, which have a limit of their own. */
+  get liveBytes(): number {
+    return this.bytes - this.#deadBytes;
+  }
+
+  #handedOut(consumer: StoredConsumer, position: number, bodyBytes: number): void {
+    const bytes = bodyBytes + rowBytes;
+    consumer.leased.set(position, bytes);
+    this.#leased.add(consumer.owner, bytes);
+  }
+
+  #cameBack(consumer: StoredConsumer, position: number): void {
+    const bytes = consumer.leased.get(position);
+    if (bytes === undefined) return;
+    consumer.leased.delete(position);
+    this.#leased.add(consumer.owner, -bytes);
   }
 
   append(
@@ -127,26 +179,38 @@ export class Store {
 
   putConsumer(name: string, options: WireOptions): StoredConsumer {
     const known = [...this.consumers.values()].find((consumer) => consumer.name === name);
-    const text = JSON.stringify(options);
+    const since = known?.since ?? (options.from === "start" ? 0 : this.head);
+    const text = JSON.stringify({ ...options, since });
     if (known) {
       const isSame = known.text === text;
       if (isSame) return known;
       this.#run("UPDATE consumers SET options = ? WHERE id = ?", text, known.id);
-      const changed = { ...known, ...consumerOf(known.id, name, text) };
+      const { owner } = known;
+      const changed = { ...known, ...consumerOf(known.id, name, text), owner };
       this.consumers.set(known.id, changed);
       return changed;
     }
-    const cursor = options.from === "start" ? 0 : this.head;
+    const cursor = since;
     const { lastInsertRowid } = this.#prepare(
       "INSERT INTO consumers (name, cursor, options) VALUES (?, ?, ?)",
     ).run(name, cursor, text);
     const id = Number(lastInsertRowid);
-    const created = { ...consumerOf(id, name, text), cursor, held: 0 };
+    const created: StoredConsumer = {
+      ...consumerOf(id, name, text),
+      cursor,
+      held: 0,
+      deadBytes: 0,
+      leased: new Map(),
+    };
     this.consumers.set(id, created);
     return created;
   }
 
   removeConsumer(id: number): void {
+    const known = this.consumers.get(id);
+    if (known) for (const position of known.leased.keys()) this.#cameBack(known, position);
+    this.#deadBytes -= known?.deadBytes ?? 0;
+    this.#dropped.delete(id);
     for (const table of ["pending", "dead"])
       this.#run(`DELETE FROM ${table} WHERE consumer = ?`, id);
     this.#run("DELETE FROM consumers WHERE id = ?", id);
@@ -155,15 +219,17 @@ export class Store {
 
   /**
    * Hands out up to `max` messages: first those whose time has come, then those that the consumer has not looked at.
-   * `hasMore` says that it should look again at once.
+   * `hasMore` says that it should look again at once, `isStarved` that its owner has as much as it may have.
    */
   lease(
     consumer: StoredConsumer,
     wish: number,
     now: number,
     maxHeld: number,
-  ): { deliveries: WireDelivery[]; hasMore: boolean } {
+  ): { deliveries: WireDelivery[]; hasMore: boolean; isStarved?: boolean } {
     const max = Math.min(wish, maxLeased);
+    const maxBytes = Math.min(maxLeasedBytes, this.#leased.room(consumer.owner));
+    if (maxBytes <= 0) return { deliveries: [], hasMore: false, isStarved: true };
     const due = this.#all(
       `SELECT m.*, p.attempts, p.first_at FROM pending p JOIN messages m ON m.position = p.position
        WHERE p.consumer = ? AND p.state = ${waiting} AND p.due <= ? ORDER BY p.due, p.position LIMIT ?`,
@@ -172,9 +238,7 @@ export class Store {
       max,
     ) as (Row & { attempts: number; first_at: number })[];
     let bytes = 0;
-    const fitting = due.filter(
-      ({ body }, at) => (bytes += body.length) <= maxLeasedBytes || at === 0,
-    );
+    const fitting = due.filter(({ body }, at) => (bytes += body.length) <= maxBytes || at === 0);
     const deliveries = fitting.map((row) => {
       const firstAt = row.first_at || now;
       this.#run(
@@ -183,12 +247,12 @@ export class Store {
         consumer.id,
         row.position,
       );
+      this.#handedOut(consumer, row.position, row.body.length);
       return { ...stored(row), attempt: row.attempts + 1, firstAt };
     });
     const before = consumer.cursor;
     let scanned = 0;
-    const hasRoom = () =>
-      deliveries.length < max && bytes < maxLeasedBytes && consumer.held < maxHeld;
+    const hasRoom = () => deliveries.length < max && bytes < maxBytes && consumer.held < maxHeld;
     while (hasRoom() && scanned < maxScanned) {
       const wanted = Math.min(max - deliveries.length + 8, 256);
       const rows = this.#after(consumer, wanted);
@@ -196,8 +260,10 @@ export class Store {
         if (!hasRoom()) break;
         consumer.cursor = row.position;
         const delivery = this.#take(consumer, row, now);
-        if (delivery) deliveries.push(delivery);
-        if (delivery) bytes += row.body.length;
+        if (!delivery) continue;
+        deliveries.push(delivery);
+        bytes += row.body.length;
+        this.#handedOut(consumer, row.position, row.body.length);
       }
       scanned += rows.length;
       if (rows.length < wanted) {
@@ -211,7 +277,12 @@ export class Store {
   }
 
   /** The consumer looks at one message for the first time. */
-  #take(consumer: StoredConsumer, row: Row, now: number): WireDelivery | undefined {
+  #take(
+    consumer: StoredConsumer,
+    row: Row,
+    now: number,
+    mayLease = true,
+  ): WireDelivery | undefined {
     const { subjects, filter, orderBy } = consumer;
     if (subjects !== "all" && !subjects.has(row.subject)) return undefined;
     let order: string | null = null;
@@ -228,7 +299,7 @@ export class Store {
         order,
       ) !== undefined;
     const isEarly = row.not_before !== null && row.not_before > now;
-    const state = isHeld ? held : isEarly ? waiting : leased;
+    const state = isHeld ? held : isEarly || !mayLease ? waiting : leased;
     if (isHeld) consumer.held++;
     const isLeased = state === leased;
     // A replay may come across one that is pending already.
@@ -271,6 +342,26 @@ export class Store {
       .map((position) => this.#get("SELECT * FROM messages WHERE position = ?", position) as Row);
   }
 
+  /**
+   * Notes what a consumer that has fallen behind has yet to get, so that what is between can be removed; returns how many
+   * messages it has looked at.
+   */
+  look(consumer: StoredConsumer, limit: number, now: number): number {
+    const before = consumer.cursor;
+    let scanned = 0;
+    while (scanned < limit && consumer.cursor < this.head) {
+      const rows = this.#after(consumer, 64);
+      for (const row of rows) {
+        consumer.cursor = row.position;
+        this.#take(consumer, row, now, false);
+      }
+      scanned += rows.length;
+      if (rows.length < 64) consumer.cursor = this.head;
+    }
+    if (consumer.cursor !== before) this.#saveCursor(consumer);
+    return scanned;
+  }
+
   /** Persisted lazily: what is looked at twice is not handed out twice, because it is pending. */
   #saveCursor({ id, cursor }: StoredConsumer): void {
     this.#run("UPDATE consumers SET cursor = ? WHERE id = ?", cursor, id);
@@ -278,6 +369,7 @@ export class Store {
 
   /** Whether it is there, and handed out. */
   ack(consumer: StoredConsumer, position: number): void {
+    this.#cameBack(consumer, position);
     const row = this.#get(
       "DELETE FROM pending WHERE consumer = ? AND position = ? RETURNING order_key",
       consumer.id,
@@ -286,7 +378,9 @@ export class Store {
     if (row?.order_key) this.#release(consumer, row.order_key);
   }
 
-  retry({ id }: StoredConsumer, position: number, due: number): void {
+  retry(consumer: StoredConsumer, position: number, due: number): void {
+    const { id } = consumer;
+    this.#cameBack(consumer, position);
     this.#run(
       `UPDATE pending SET state = ${waiting}, due = ? WHERE consumer = ? AND position = ? AND state = ${leased}`,
       due,
@@ -296,17 +390,103 @@ export class Store {
   }
 
   bury(consumer: StoredConsumer, position: number, why: Verdict, now: number): void {
-    this.#run(
+    const buried = this.#get(
       `INSERT INTO dead (consumer, buried_at, attempts, reason, message, position, at, subject, key, attributes, body)
        SELECT p.consumer, ?, p.attempts, ?, ?, m.position, m.at, m.subject, m.key, m.attributes, m.body
-       FROM pending p JOIN messages m ON m.position = p.position WHERE p.consumer = ? AND p.position = ?`,
+       FROM pending p JOIN messages m ON m.position = p.position WHERE p.consumer = ? AND p.position = ?
+       RETURNING ${deadBytesOf} AS bytes`,
       now,
       why.reason.slice(0, 100),
       why.message.slice(0, maxWhyBytes),
       consumer.id,
       position,
-    );
+    ) as { bytes: number } | undefined;
     this.ack(consumer, position);
+    this.#countDead(consumer, buried?.bytes ?? 0);
+    if (this.#deadBytes > this.#limits.maxDeadBytes) this.#dropDead();
+  }
+
+  #countDead(consumer: StoredConsumer, bytes: number): void {
+    consumer.deadBytes += bytes;
+    this.#deadBytes += bytes;
+  }
+
+  /** The oldest dead letters of the owner who has the most. */
+  #dropDead(): void {
+    const { maxDeadBytes } = this.#limits;
+    while (this.#deadBytes > maxDeadBytes * (1 - dropShare)) {
+      const bytesOf = (consumer: StoredConsumer) => consumer.deadBytes;
+      const [largest] = this.#largestFirst(bytesOf);
+      const consumer = largest?.consumers[0];
+      const oldest =
+        consumer &&
+        (this.#get(
+          `DELETE FROM dead WHERE id = (SELECT min(id) FROM dead WHERE consumer = ?) RETURNING ${deadBytesOf} AS bytes`,
+          consumer.id,
+        ) as { bytes: number } | undefined);
+      if (!oldest) return;
+      this.#countDead(consumer, -oldest.bytes);
+      this.#dropped.set(consumer.id, (this.#dropped.get(consumer.id) ?? 0) + 1);
+    }
+  }
+
+  /** Owners and their consumers, those with the most first. */
+  #largestFirst(bytesOf: (consumer: StoredConsumer) => number) {
+    const owners = new Map<string, { bytes: number; consumers: StoredConsumer[] }>();
+    for (const consumer of this.consumers.values()) {
+      const known = owners.get(consumer.owner) ?? { bytes: 0, consumers: [] };
+      known.bytes += bytesOf(consumer);
+      known.consumers.push(consumer);
+      owners.set(consumer.owner, known);
+    }
+    for (const { consumers } of owners.values()) consumers.sort((a, b) => bytesOf(b) - bytesOf(a));
+    return [...owners.values()].sort((a, b) => b.bytes - a.bytes);
+  }
+
+  /**
+   * Makes room at the expense of who keeps the most from being removed: some of its messages, oldest first, become dead letters.
+   * One who is alone loses nothing: then it is its own publishers who wait. Backlogs are estimated, as one pass over the
+   * messages can tell them.
+   */
+  shed(excess: number, limit: number, now: number, why: Verdict): number {
+    const bySubject = new Map<number, number>();
+    let total = 0;
+    let count = 0;
+    const rows = this.#all(
+      `SELECT subject_hash AS subject, sum(length(body) + ${rowBytes}) AS bytes, count(*) AS n FROM messages GROUP BY subject_hash`,
+    ) as { subject: number; bytes: number; n: number }[];
+    for (const { subject, bytes, n } of rows) {
+      bySubject.set(subject, bytes);
+      total += bytes;
+      count += n;
+    }
+    if (count === 0) return 0;
+    const average = total / count;
+    const { head } = this;
+    const { first } = this.#get("SELECT min(position) AS first FROM messages") as { first: number };
+    const pending = new Map(
+      (
+        this.#all("SELECT consumer, count(*) AS n FROM pending GROUP BY consumer") as {
+          consumer: number;
+          n: number;
+        }[]
+      ).map(({ consumer, n }) => [consumer, n]),
+    );
+    const backlogs = new Map<number, number>();
+    for (const { id, subjects, hashes, cursor } of this.consumers.values()) {
+      const ahead = Math.max(0, head - Math.max(cursor, first - 1)) / (head - first + 1);
+      const all =
+        subjects === "all"
+          ? total
+          : hashes.reduce((sum, each) => sum + (bySubject.get(each) ?? 0), 0);
+      backlogs.set(id, all * ahead + (pending.get(id) ?? 0) * average);
+    }
+    const owners = this.#largestFirst(({ id }) => backlogs.get(id) ?? 0);
+    const [largest] = owners;
+    const consumer = largest?.consumers[0];
+    if (!consumer || owners.length < 2 || largest.bytes <= total / owners.length) return 0;
+    const wanted = Math.min(limit, Math.ceil(excess / average));
+    return this.expire(consumer, Number.MAX_SAFE_INTEGER, wanted, now, why);
   }
 
   #release(consumer: StoredConsumer, order: string): void {
@@ -364,6 +544,7 @@ export class Store {
       inFlight: of(leased),
       retrying,
       dead,
+      dropped: this.#dropped.get(id) ?? 0,
       oldestAt: oldest?.at,
     };
   }
@@ -382,7 +563,10 @@ export class Store {
     return hashes.reduce((sum, each) => sum + count("subject_hash = ?", each), 0);
   }
 
-  replay(consumer: StoredConsumer, from: { position?: number; time?: number }): void {
+  replay(
+    consumer: StoredConsumer,
+    from: { position?: number; time?: number; beforeCreation?: boolean },
+  ): void {
     const { position, time } = from;
     const before =
       position === undefined
@@ -392,18 +576,18 @@ export class Store {
             }
           ).first ?? this.head + 1) - 1
         : position - 1;
-    consumer.cursor = Math.max(0, Math.min(before, this.head));
+    const least = from.beforeCreation === true ? 0 : consumer.since;
+    consumer.cursor = Math.max(least, Math.min(before, this.head));
     this.#saveCursor(consumer);
   }
 
   deadLetters({ id }: StoredConsumer, after: number, limit: number) {
-    return this.#all(
+    return this.#page(
       "SELECT * FROM dead WHERE consumer = ? AND id > ? ORDER BY id LIMIT ?",
-      id,
-      after,
-      limit,
+      [id, after, limit],
+      ({ body }) => (body as Uint8Array).length,
     ).map((each) => {
-      const row = each as Row & {
+      const row = each as unknown as Row & {
         id: number;
         buried_at: number;
         attempts: number;
@@ -445,18 +629,21 @@ export class Store {
   }
 
   #eachDead(
-    { id }: StoredConsumer,
+    consumer: StoredConsumer,
     ids: readonly number[] | "all",
     handle: (row: Row) => void,
   ): number {
+    const { id } = consumer;
     const remove = (number: number) => {
       const row = this.#get(
-        "DELETE FROM dead WHERE consumer = ? AND id = ? RETURNING *",
+        `DELETE FROM dead WHERE consumer = ? AND id = ? RETURNING *, ${deadBytesOf} AS bytes`,
         id,
         number,
-      );
-      if (row) handle(row as unknown as Row);
-      return row ? 1 : 0;
+      ) as (Row & { bytes: number }) | undefined;
+      if (!row) return 0;
+      this.#countDead(consumer, -row.bytes);
+      handle(row);
+      return 1;
     };
     if (ids !== "all") return ids.reduce((sum, number) => sum + remove(number), 0);
     const all = this.#all("SELECT id FROM dead WHERE consumer = ? ORDER BY id", id);
@@ -464,11 +651,11 @@ export class Store {
   }
 
   read(after: number, limit: number): WireStored[] {
-    return this.#all(
+    return this.#page(
       `SELECT * FROM messages WHERE position > ? AND subject_hash <> ${privateHash} ORDER BY position LIMIT ?`,
-      after,
-      limit,
-    ).map((row) => stored(row as Row));
+      [after, limit],
+      ({ body }) => (body as Uint8Array).length,
+    ).map((row) => stored(row as unknown as Row));
   }
 
   get messages(): number {
@@ -500,12 +687,10 @@ export class Store {
   }
 
   list(bucket: string, after: string, limit: number, now: number): WireRecord[] {
-    return this.#all(
+    return this.#page(
       "SELECT bucket, key, value, expires AS expiresAt FROM records WHERE bucket = ? AND key > ? AND (expires IS NULL OR expires > ?) ORDER BY key LIMIT ?",
-      bucket,
-      after,
-      now,
-      limit,
+      [bucket, after, now, limit],
+      ({ value }) => (value as string).length,
     ) as unknown as WireRecord[];
   }
 
@@ -567,6 +752,22 @@ export class Store {
     this.#run("DELETE FROM records WHERE expires IS NOT NULL AND expires <= ?", now);
   }
 
+  /** Rows until they come to a page; others are not even read. */
+  #page(
+    sql: string,
+    values: readonly (string | number)[],
+    bytesOf: (row: Record<string, unknown>) => number,
+  ): Record<string, unknown>[] {
+    const rows: Record<string, unknown>[] = [];
+    let bytes = 0;
+    for (const row of this.#prepare(sql).iterate(...values)) {
+      rows.push(row);
+      bytes += bytesOf(row);
+      if (bytes >= maxPageBytes) break;
+    }
+    return rows;
+  }
+
   #prepare(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (!statement) this.#statements.set(sql, (statement = this.database.prepare(sql)));
@@ -584,11 +785,14 @@ export class Store {
 }
 
 function consumerOf(id: number, name: string, text: string) {
-  const { subjects, filter, orderBy } = JSON.parse(text) as WireOptions;
+  const options = JSON.parse(text) as WireOptions & { since?: number };
+  const { subjects, filter, orderBy, owner = name, since = 0 } = options;
   return {
+    since,
     id,
     name,
     text,
+    owner,
     subjects: subjects === "all" ? subjects : new Set(subjects),
     hashes: subjects === "all" ? [] : [...new Set(subjects.map(hashOf))],
     filter: filter === undefined ? undefined : (JSON.parse(filter) as Filter),

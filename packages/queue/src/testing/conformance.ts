@@ -4,6 +4,7 @@ import {
   type Consumer,
   type ConsumerOptions,
   type Delivery,
+  maxPageBytes,
   type NewMessage,
   type Queue,
   type QueueLimits,
@@ -111,6 +112,27 @@ export function conformance(driver: Driver): void {
       const rest = await queue.read({ after: first?.position ?? 0, limit: 10 });
       expect([first, ...rest].map((one) => one?.key)).toEqual(["1", "2", "3"]);
       expect(await queue.head()).toBe(appended[2]?.position);
+      await queue.close();
+    });
+
+    test("are read in pages of bounded size, and so are dead letters and records", async () => {
+      const { queue, consumer } = await withConsumer();
+      const body = Buffer.alloc(maxPageBytes / 4);
+      for (let at = 0; at < 6; at++) await queue.append([message("a", String(at), { body })]);
+      const read = async (after: number) => queue.read({ after, limit: 100 });
+      const page = await read(0);
+      expect(page.map(({ key }) => key)).toEqual(["0", "1", "2", "3"]);
+      expect(await read(page.at(-1)?.position ?? 0)).toHaveLength(2);
+      for (let left = 6; left > 0;) {
+        for (const delivery of await take(consumer, 1, 2)) {
+          delivery.bury({ reason: "Refused", message: "no" });
+          left--;
+        }
+      }
+      expect(await consumer.deadLetters({ limit: 100 })).toHaveLength(4);
+      const value = "x".repeat(maxPageBytes / 4);
+      for (const key of ["1", "2", "3", "4", "5"]) await queue.put({ bucket: "b", key, value });
+      expect(await queue.list("b", { limit: 100 })).toHaveLength(4);
       await queue.close();
     });
 
@@ -223,6 +245,26 @@ export function conformance(driver: Driver): void {
       for (const delivery of await take(consumer, 3)) delivery.ack();
       await consumer.replay({ position: appended[1]?.position ?? 0 });
       expect(keys(await take(consumer, 2))).toEqual(["2", "3"]);
+      await queue.close();
+    });
+
+    test("does not go back to before its creation, unless that is asked for", async () => {
+      const queue = await driver.open();
+      const [first] = await queue.append([message("a", "before")]);
+      const consumer = await queue.consumer("c", { subjects: ["a"] });
+      await queue.append([message("a", "1")]);
+      for (const delivery of await take(consumer, 1)) delivery.ack();
+      // Nor by another choice of messages.
+      const changed = await queue.consumer("c", { subjects: ["a", "b"] });
+      const position = first?.position ?? 0;
+      for (const from of [{ position }, { time: 0 }]) {
+        await changed.replay(from);
+        const [again] = await take(changed, 1, 10);
+        expect(again?.message.key).toBe("1");
+        again?.ack();
+      }
+      await changed.replay({ position, beforeCreation: true });
+      expect(keys(await take(changed, 2))).toEqual(["before", "1"]);
       await queue.close();
     });
 
