@@ -302,19 +302,19 @@ test("a Subscription that is made again under the name of another one inherits n
   const same = await world.restarted(async () => {});
   await same.publish("sink.v1", "2");
   await same.until(async () => (await same.deadOf("sink")).length === 2);
+  const key = { name: "sink", namespace: "default" };
   const other = await same.restarted(async () => {
-    const key = { name: "sink", namespace: "default" };
-    const { metadata, ...rest } = await same.client.get(subscriptions, key);
+    const { spec } = await same.client.get(subscriptions, key);
     await same.client.delete(subscriptions, key);
-    await same.client.create(subscriptions, {
-      ...rest,
-      metadata: { ...key, labels: metadata.labels ?? {} },
-    });
+    await same.client.create(subscriptions, { metadata: key, spec });
   });
+  const { uid } = (await other.client.get(subscriptions, key)).metadata;
   await other.until(async () => {
-    const consumer = await other.eventing.queue()?.find("subscription/default/sink");
-    return consumer !== undefined && (await consumer.state()).dead === 0;
+    const queue = other.eventing.queue();
+    if ((await queue?.get("subscriptions", "default/sink")) !== uid) return false;
+    return (await queue?.find("subscription/default/sink")) !== undefined;
   });
+  expect(await other.deadOf("sink")).toEqual([]);
   await other.publish("sink.v1", "3");
   await other.until(async () => (await other.deadOf("sink")).length === 1);
 });
