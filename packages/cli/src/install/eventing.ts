@@ -7,6 +7,16 @@ import { rule, type Rule } from "./rule.ts";
 const { group } = subscriptions;
 const rbac = "rbac.authorization.k8s.io/v1";
 
+/** The controller on one machine, where there are Subscriptions: definition and status. */
+export const subscriptionRules: Rule[] = [
+  {
+    ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get", "patch"),
+    resourceNames: [subscriptionsDefinition],
+  },
+  rule(group, ["subscriptions"], "list", "watch"),
+  rule(group, ["subscriptions/status"], "patch"),
+];
+
 /** What accepts and delivers events: on one machine the gateway. Whose the definition is decides whether it delivers. */
 export const eventingRules: Rule[] = [
   {

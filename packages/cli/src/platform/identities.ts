@@ -4,7 +4,7 @@
  * what kube-controller-manager is on a cluster.
  */
 import { clusterRules, namespaceRules, rule, type Rule } from "../install/access.ts";
-import { eventingRules } from "../install/eventing.ts";
+import { eventingRules, subscriptionRules } from "../install/eventing.ts";
 import { gatewayExposureRules, gatewayNamespaceRules, gatewayRules } from "../install/gateway.ts";
 import { type InstalledObject, object } from "../install/parts.ts";
 import { registryRules } from "../install/registry.ts";
@@ -37,7 +37,7 @@ export const gatewayIdentity: Identity = {
 export const controllerIdentity: Identity = {
   name: "spry:controller",
   groups: [...subjects.gateway.organisations, authenticated],
-  rules: clusterRules,
+  rules: [...clusterRules, ...subscriptionRules],
   ownRules: namespaceRules,
 };
 
