@@ -261,7 +261,6 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     );
     const [gateway, images] = await settled(startGateway(), imagesMade);
     await sandbox.offer(gateway.publisherPort);
-    await announcePublisher(client, { address: sandbox.hostAddress, port: gateway.publisherPort });
 
     const metrics = prometheusMetrics();
     let isReady = false;
@@ -320,6 +319,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         internalRegistry: access,
         remarks,
         log: log.child({ room: "controller" }),
+        signal: running.signal,
+      }),
+      announcePublisher({
+        client,
+        endpoint: { address: sandbox.hostAddress, port: gateway.publisherPort },
+        log: log.child({ room: "eventing" }),
         signal: running.signal,
       }),
       startExposure({

@@ -1,16 +1,87 @@
 /** The publisher's name inside the cluster: that of Kyma's Eventing, which Functions are given. */
-import { type KubeClient, resources } from "@spry/kube";
+import { functions } from "@spry/function";
+import {
+  Informer,
+  isNotFound,
+  type KubeClient,
+  type KubeObject,
+  type Logger,
+  type Resource,
+  resources,
+} from "@spry/kube";
 import { systemNamespace } from "./system-objects.ts";
 
 const name = "eventing-publisher-proxy";
-const labels = { "app.kubernetes.io/managed-by": "spry" };
+const managedBy = "app.kubernetes.io/managed-by";
+const labels = { [managedBy]: "spry" };
 const portName = "http-publish";
 
-/** A Service without a selector: the publisher is a process of the platform, and not a Pod. */
-export async function announcePublisher(
+interface Endpoint {
+  address: string;
+  port: number;
+}
+
+export interface AnnounceOptions {
+  client: KubeClient;
+  endpoint: Endpoint;
+  log: Logger;
+  signal: AbortSignal;
+}
+
+/**
+ * Keeps the Service as long as there is no Function of its name: stand-ins for Kyma's publisher are Functions of that name, and
+ * get what the namespace's other Functions publish. Clients outside still reach the platform's own at its port.
+ */
+export async function announcePublisher(options: AnnounceOptions): Promise<void> {
+  const { client, endpoint, log, signal } = options;
+  const standIns = new Informer(client, functions, {
+    namespace: systemNamespace,
+    fieldSelector: `metadata.name=${name}`,
+    log,
+  });
+  let isStoodInFor: boolean | undefined;
+  const follow = async () => {
+    const isNow = [...standIns.list()].some(({ metadata }) => !metadata.deletionTimestamp);
+    if (isNow === isStoodInFor) return;
+    isStoodInFor = isNow;
+    if (!isNow) return announce(client, endpoint);
+    log.warn({ function: name, namespace: systemNamespace }, "a Function is the publisher now");
+    await withdraw(client);
+  };
+  let last = Promise.resolve();
+  const ended = standIns.run(signal);
+  await Promise.race([standIns.synced, ended]);
+  const failed = Promise.withResolvers<never>();
+  const go = () => {
+    last = last.then(follow).catch(failed.reject);
+  };
+  standIns.onChange(go);
+  go();
+  await Promise.race([failed.promise, ended]);
+}
+
+/** Its EndpointSlice ends with it. */
+async function withdraw(client: KubeClient): Promise<void> {
+  await deleteOwn(client, resources.services);
+  await deleteOwn(client, resources.endpointSlices);
+}
+
+/** Not the Function's, which has the same name. */
+async function deleteOwn<T extends KubeObject>(
   client: KubeClient,
-  endpoint: { address: string; port: number },
+  resource: Resource<T>,
 ): Promise<void> {
+  const target = { namespace: systemNamespace, name };
+  try {
+    const { metadata } = await client.get(resource, target);
+    if (metadata.labels?.[managedBy] === labels[managedBy]) await client.delete(resource, target);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+/** A Service without a selector: the publisher is a process of the platform, and not a Pod. */
+async function announce(client: KubeClient, endpoint: Endpoint): Promise<void> {
   const metadata = { name, namespace: systemNamespace, labels };
   await client.apply(
     resources.services,
