@@ -46,6 +46,7 @@ test("a running platform is saved to a file that only its owner can read", async
   const { code, output } = await spry("backup", archive, "--data-dir", platform.dataDir);
   expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("saved ") });
   expect(statSync(archive).mode & 0o777).toBe(0o600);
+  expect(output).toContain("Events and calls that wait are not saved");
   expect(readdirSync(platform.dataDir).filter((name) => name.startsWith("backup-"))).toEqual([]);
 });
 

@@ -136,7 +136,9 @@ const rows: Record<string, Example> = {
     needs: { is: !onCluster, what: "Eventing" },
     functions: ["orders", "warehouse"],
     works: async () => {
-      await platform.k("wait --for=condition=Ready subscription/warehouse --timeout=30s");
+      await platform.k(
+        "wait --for=jsonpath={.status.ready}=true subscription/warehouse --timeout=30s",
+      );
       expect(await post("orders.default", { part: "gear" })).toMatchObject({ status: 202 });
       const seen = async () => JSON.parse(await text("warehouse.default")) as unknown[];
       await expect.poll(seen).toHaveLength(1);

@@ -26,13 +26,23 @@ const madeAnew = new Set([
   "registry/scratch",
   "scratch",
 ]);
+/** Written all the time, and by one process alone: whole only when nothing runs. */
+const queue = ["events/queue.db", "events/queue.db-wal", "events/queue.db-shm"];
+
+export interface Collected {
+  /** Whether the events and calls that wait are among it. */
+  hasEvents: boolean;
+}
+
 /** Gathers in the directory `into` what is to be kept of the data directory `root`, whether its platform runs or not. */
-export async function collect(root: string, into: string): Promise<void> {
+export async function collect(root: string, into: string): Promise<Collected> {
   // Objects first: the images that they name stay in the registry for longer than this takes.
   await mkdir(path.join(into, "api"), { recursive: true });
   await snapshot(root, path.join(into, "api/state.db"));
-  const left = new Set(madeAnew).add(path.basename(into));
+  const hasEvents = !isRunning(root);
+  const left = new Set([...madeAnew, path.basename(into), ...(hasEvents ? [] : queue)]);
   await linkBelow(root, into, "", left);
+  return { hasEvents };
 }
 
 async function snapshot(root: string, file: string): Promise<void> {

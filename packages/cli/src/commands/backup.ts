@@ -12,7 +12,7 @@ export interface BackupOptions {
 
 /**
  * Saves a platform, running or not, to one file (`-`: standard output): objects of one moment, certificates,
- * keys and images.
+ * keys and images. Events and calls that wait are saved of one that is not running.
  */
 export async function backup(file: string | undefined, options: BackupOptions): Promise<void> {
   const root = path.resolve(options.dataDir);
@@ -24,7 +24,11 @@ export async function backup(file: string | undefined, options: BackupOptions): 
   const target = path.resolve(file ?? `spry-${new Date().toISOString().replaceAll(":", "")}.tar`);
   const scratch = await mkdtemp(path.join(root, "backup-"));
   try {
-    await collect(root, scratch);
+    const { hasEvents } = await collect(root, scratch);
+    if (!hasEvents)
+      console.error(
+        "Events and calls that wait are not saved: stop the platform first if they matter.",
+      );
     if (file === "-") return await writeArchive(scratch, process.stdout, version);
     const partial = `${target}.partial`;
     try {
