@@ -52,10 +52,10 @@ describe("a Function with three revisions as a Deployment", () => {
     await answers("next-dice", "three");
     expect(await shares("next-dice", 3)).toEqual({ three: 3 });
     await spry("traffic", "dice", "2=100");
-    await answers("dice", "two");
+    // The load hears of it with its next request.
+    await expect.poll(() => load.seen).toEqual(new Set(["one", "two", "three"]));
     await load.stop();
     expect(load.failures).toEqual([]);
-    expect(load.seen).toEqual(new Set(["one", "two", "three"]));
   });
 
   test("is a Deployment again when the latest gets all", async () => {
