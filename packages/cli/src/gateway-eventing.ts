@@ -37,6 +37,9 @@ export interface GatewayEventing {
   close(): Promise<void>;
 }
 
+/** People and dashboards: few, and each keeps one open. */
+const maxAdminConnections = 256;
+
 export async function startGatewayEventing(
   text: string,
   client: KubeClient,
@@ -62,6 +65,7 @@ export async function startGatewayEventing(
     { ...tls, minVersion: "TLSv1.2", requestCert: true, rejectUnauthorized: false },
     eventing.admin,
   );
+  adminServer.maxConnections = maxAdminConnections;
   const admin = await listening(adminServer, { host: settings.host, port: settings.adminPort });
   return {
     publisherPort: publisher.port,

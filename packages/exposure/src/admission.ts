@@ -3,12 +3,13 @@ import {
   type AdmissionRequest,
   type AdmissionResponse,
   allow,
+  answerConversion,
   answerReview,
   deepEqual,
   refuse,
 } from "@spry/kube";
 import { v1beta1SpecOf } from "./conversion/convert.ts";
-import { answerConversion } from "./conversion/review.ts";
+import { convertApiRule } from "./conversion/convert.ts";
 import { conversionPath } from "./definitions/ensure-definitions.ts";
 import { validateApiRule } from "./validation/validate.ts";
 import { validationPath } from "./webhook-location.ts";
@@ -18,7 +19,7 @@ export const exposureWebhooks = {
   /** Undefined for a request that is none of theirs. */
   answers(request: Request): Promise<Response> | undefined {
     const { pathname } = new URL(request.url);
-    if (pathname === conversionPath) return answerConversion(request);
+    if (pathname === conversionPath) return answerConversion(request, "APIRule", convertApiRule);
     if (pathname === validationPath) return answerReview(request, check);
     return undefined;
   },

@@ -48,3 +48,4 @@ export {
   refuse,
   webhookProblem,
 } from "./admission-review.ts";
+export { answerConversion } from "./conversion-review.ts";

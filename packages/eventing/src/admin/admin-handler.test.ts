@@ -14,6 +14,8 @@ let consumer: Consumer;
 let server: Server;
 /** What the API server says of the caller's rights. */
 let allows = (_resource: string): boolean => true;
+/** When it says so. */
+let reviewed = Promise.resolve();
 
 /** Stands for the API server's reviews. */
 const reviews = {
@@ -21,16 +23,17 @@ const reviews = {
     { kind }: { kind: string },
     { spec }: { spec: { resourceAttributes?: { resource: string } } },
   ) =>
-    Promise.resolve({
+    reviewed.then(() => ({
       status:
         kind === "TokenReview"
           ? { authenticated: true, user: { username: "someone" } }
           : { allowed: allows(spec.resourceAttributes?.resource ?? "") },
-    }),
+    })),
 } as unknown as KubeClient;
 
 beforeEach(async () => {
   allows = () => true;
+  reviewed = Promise.resolve();
   queue = await openSqliteQueue({ directory: mkdtempSync(path.join(tmpdir(), "admin-")) });
   consumer = await queue.consumer("subscription/shop/s", { subjects: "all" });
   server = createServer(
@@ -133,4 +136,17 @@ describe("administration", () => {
       body: { message: "the path is not valid" },
     });
   });
+});
+
+test("strangers make the API server review a bounded number of tokens at once", async () => {
+  const review = Promise.withResolvers<void>();
+  reviewed = review.promise;
+  const statuses: number[] = [];
+  const all = Array.from({ length: 40 }, async () => statuses.push((await get(letters)).status));
+  // The others are still being reviewed.
+  await expect.poll(() => statuses).toEqual(Array.from({ length: 8 }, () => 503));
+  review.resolve();
+  await Promise.all(all);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(32);
+  expect(await get(letters)).toMatchObject({ status: 200 });
 });

@@ -47,15 +47,18 @@ export interface AdminRoute {
 }
 
 const maxBodyBytes = 1024 * 1024;
+/** Requests for which the API server is asked at the same time who sends them. */
+const maxAsking = 32;
 
 /** Administration of events over HTTPS: docs/rooms/eventing.md says what there is. */
 export function createAdminHandler(deps: AdminDeps): RequestListener {
+  const asking = { count: 0 };
   return (request, response) => {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const send = (status: number, value?: unknown) => {
       if (response.destroyed || response.headersSent) return;
-      // Before the head: what cannot be written, or is too long for a string, is an error that can still be told.
+      // Before the head: what cannot be serialized, or is too long for a string, can still be reported as an error.
       const text = value === undefined ? undefined : `${JSON.stringify(value)}\n`;
       const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
       response.writeHead(status, {
@@ -65,7 +68,7 @@ export function createAdminHandler(deps: AdminDeps): RequestListener {
       });
       response.end(text);
     };
-    answer(deps, request, gone.signal)
+    answer(deps, request, gone.signal, asking)
       .then((value) => (value === undefined ? send(204) : send(200, value)))
       .catch((error: unknown) => {
         const status = statusOf(error);
@@ -86,19 +89,23 @@ async function answer(
   { client, queue: current, calls }: AdminDeps,
   request: IncomingMessage,
   signal: AbortSignal,
+  asking: { count: number },
 ): Promise<unknown> {
   const { method = "GET", url = "/" } = request;
   if (!URL.canParse(url, "http://admin")) throw new Problem(400, "the path is not valid");
   const { pathname, searchParams: query } = new URL(url, "http://admin");
-  const user = await callerOf(client, request);
-  if (!user)
-    throw new Problem(401, "who you are is not known: send a client certificate or a token");
   const matching = routes.filter(({ path }) => path.test(pathname));
   const route = matching.find((each) => each.method === method);
   if (!route) {
     if (matching.length > 0) throw new Problem(405, `${method} is not supported here`);
     throw new Problem(404, "not found: docs/rooms/eventing.md lists the paths");
   }
+  // Strangers, too, make the API server review their tokens.
+  if (asking.count >= maxAsking) throw new Problem(503, "too many requests at once: retry later");
+  asking.count++;
+  const user = await callerOf(client, request).finally(() => asking.count--);
+  if (!user)
+    throw new Problem(401, "who you are is not known: send a client certificate or a token");
   const { namespace, name, id = "" } = route.path.exec(pathname)?.groups ?? {};
   const { verb, resource } = route;
   const access: Access = {

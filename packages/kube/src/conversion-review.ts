@@ -1,5 +1,6 @@
-import { type KubeObject, messageOf, readReviewBody, webhookProblem } from "@spry/kube";
-import { convertApiRule } from "./convert.ts";
+import { readReviewBody, webhookProblem } from "./admission-review.ts";
+import { messageOf } from "./errors.ts";
+import { type KubeObject } from "./objects.ts";
 
 /** `apiextensions.k8s.io/v1 ConversionReview`, as far as it is needed. */
 interface ConversionReview {
@@ -10,13 +11,21 @@ const reviewKind = { apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionRev
 /** A list is converted in one request. */
 const maxLength = 64 * 1024 * 1024;
 
-/** Answers a ConversionReview of APIRules; a failure names the object that could not be converted. */
-export async function answerConversion(request: Request): Promise<Response> {
+/**
+ * Answers a ConversionReview v1 by converting its objects one by one; what is not a review is refused with a 4xx. If an
+ * object cannot be converted, the whole review fails with a message that names it.
+ *
+ * @param kind of the objects, for that message
+ */
+export async function answerConversion(
+  request: Request,
+  kind: string,
+  convert: (object: KubeObject, desiredApiVersion: string) => KubeObject,
+): Promise<Response> {
   if (request.method !== "POST") return webhookProblem(405, "a review must be sent with POST");
   const body = await readReviewBody(request, maxLength);
   if (body === undefined) return webhookProblem(413, "the request body is too large");
-  const asked = parse(body)?.request;
-  const { uid, desiredAPIVersion, objects } = asked ?? {};
+  const { uid, desiredAPIVersion, objects } = parse(body)?.request ?? {};
   if (typeof uid !== "string" || typeof desiredAPIVersion !== "string" || !Array.isArray(objects))
     return webhookProblem(
       400,
@@ -25,10 +34,10 @@ export async function answerConversion(request: Request): Promise<Response> {
   const convertedObjects: KubeObject[] = [];
   for (const object of objects as KubeObject[]) {
     try {
-      convertedObjects.push(convertApiRule(object, desiredAPIVersion));
+      convertedObjects.push(convert(object, desiredAPIVersion));
     } catch (error) {
       const { name, namespace } = object.metadata;
-      const message = `APIRule ${namespace}/${name}: ${messageOf(error)}`;
+      const message = `${kind} ${namespace}/${name}: ${messageOf(error)}`;
       const result = { status: "Failure", message };
       return Response.json({ ...reviewKind, response: { uid, result } });
     }
