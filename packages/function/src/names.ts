@@ -39,7 +39,7 @@ export const names = {
     [namespace, functionName].some((each) => each.includes("-"))
       ? `${namespace}.${functionName}`
       : `${namespace}-${functionName}`,
-  /** Of versions of Spry that did not tell such Functions apart, in any registry. */
+  /** Of versions of Spry that did not distinguish such Functions, in any registry. */
   formerRepository: (namespace: string, functionName: string) => `${namespace}-${functionName}`,
   externalDependencyCache: (namespace: string, runtime: string) =>
     `spry-cache/${namespace}-${runtime}`,

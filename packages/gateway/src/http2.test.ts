@@ -199,9 +199,9 @@ describe("a request over HTTP/2", () => {
     answer = (_request, response) => (finish = () => response.end("done"));
     const asked = ask(session);
     await expect.poll(() => pod.seen.length).toBe(1);
-    const told = new Promise<number>((resolve) => session.once("goaway", resolve));
+    const goaway = new Promise<number>((resolve) => session.once("goaway", resolve));
     const closed = bench.gateway.close();
-    expect(await told).toBe(http2.constants.NGHTTP2_NO_ERROR);
+    expect(await goaway).toBe(http2.constants.NGHTTP2_NO_ERROR);
     finish();
     expect(await asked).toMatchObject({ body: "done" });
     await closed;
@@ -347,7 +347,7 @@ describe("an attack ends its own connection, and no other:", () => {
       ],
     ],
     ["of a WebSocket (RFC 8441)", [[":protocol", "websocket"]]],
-  ])("a head %s is no request", async (_, more) => {
+  ])("a head %s is refused", async (_, more) => {
     const socket = await raw();
     const frames = framesUntilEnd(socket);
     const block = headerBlock([...requestTo(host), ...more]);
@@ -399,7 +399,7 @@ describe("an attack ends its own connection, and no other:", () => {
     expect(pod.seen[0]?.headers).not.toHaveProperty("b");
   });
 
-  test("a length that is not the body's is no request to be trusted", async () => {
+  test("a request whose length is not that of its body is refused", async () => {
     const socket = await raw();
     const frames = framesUntilEnd(socket);
     const block = headerBlock([...requestTo(host, "/", "POST"), ["content-length", "3"]]);

@@ -12,7 +12,7 @@ import { connect } from "node:tls";
 import { messageOf, StatusError } from "@spry/kube";
 import { type PodPort, type ProxyTarget } from "./proxy-target.ts";
 
-/** A request on its way, and how it looks from here. */
+/** A request that is being proxied, with its target. */
 export interface Passage {
   incoming: IncomingMessage;
   target: ProxyTarget;
@@ -26,7 +26,7 @@ const headTimeoutMs = 600_000;
 /** The same until the protocol is another one. */
 const upgradeTimeoutMs = 20_000;
 
-/** Between two hops only (RFC 9110 section 7.6.1), and what the API server alone is told. */
+/** Hop-by-hop headers (RFC 9110 section 7.6.1), and those that are meant for the API server alone. */
 const notPassedOn = new Set([
   "connection",
   "keep-alive",
@@ -44,8 +44,8 @@ const notPassedOn = new Set([
 ]);
 
 /**
- * What a Pod answers at the API server's own origin: its page may not act as the API's, nor leave anything there that
- * later requests bring along.
+ * Headers of a Pod's response, which has the API server's origin: its page must not act with the API's authority, nor leave
+ * anything there, such as a cookie, that later requests would carry.
  */
 const notPassedBack = new Set([
   "connection",
@@ -144,7 +144,7 @@ async function connectionTo({ open, scheme }: PodPort, signal: AbortSignal): Pro
   const plain = Duplex.from({ readable: Readable.fromWeb(inward as never), writable: outward });
   plain.on("error", () => {});
   if (scheme === "http") return plain;
-  // As Kubernetes: whose certificate it is has nobody told the API server.
+  // As in Kubernetes, the certificate is not verified: the API server does not know which one to expect.
   const secure = connect({ socket: plain, rejectUnauthorized: false });
   secure.on("error", () => {});
   return secure;

@@ -48,14 +48,14 @@ export interface AdminRoute {
 
 const maxBodyBytes = 1024 * 1024;
 
-/** Administration of events over HTTPS: docs/rooms/eventing.md says what there is. */
+/** Administration of events over HTTPS: docs/rooms/eventing.md lists the requests. */
 export function createAdminHandler(deps: AdminDeps): RequestListener {
   return (request, response) => {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const send = (status: number, value?: unknown) => {
       if (response.destroyed || response.headersSent) return;
-      // Before the head: what cannot be written, or is too long for a string, is an error that can still be told.
+      // Before the head is sent, so that a value that cannot be serialized, or exceeds a string's length, still becomes an error.
       const text = value === undefined ? undefined : `${JSON.stringify(value)}\n`;
       const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
       response.writeHead(status, {

@@ -202,7 +202,7 @@ export class Dispatcher {
       this.#dropped.set(key, dropped);
       if (dropped > before) {
         metrics.dropped(key, dropped - before);
-        const message = `${dropped - before} of its oldest dead letters were removed: there is no room for more`;
+        const message = `${dropped - before} of its oldest dead letters were removed to make room for new ones`;
         this.#trouble(key, { reason: "DeadLettersDropped", message });
       }
       const oldestSeconds = oldestAt === undefined ? 0 : (clock.now() - oldestAt) / 1000;

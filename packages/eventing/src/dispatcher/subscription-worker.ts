@@ -55,7 +55,7 @@ export class SubscriptionWorker {
     this.#freed();
   }
 
-  /** Takes nothing more; what is on its way ends, and is noted. */
+  /** Takes no more events; deliveries under way are finished, and their results recorded. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#freed();
@@ -184,8 +184,8 @@ export class SubscriptionWorker {
     const { backoffMs, maxBackoffMs, jitter } = this.#plan;
     const grown = Math.min(backoffMs * 2 ** Math.min(attempt - 1, 30), maxBackoffMs);
     const spread = grown * (1 + jitter * (2 * Math.random() - 1));
-    const wished = "status" in result ? Number(result.headers["retry-after"]) * 1_000 : 0;
-    return Math.round(Math.max(spread, Math.min(wished || 0, maxBackoffMs)));
+    const requested = "status" in result ? Number(result.headers["retry-after"]) * 1_000 : 0;
+    return Math.round(Math.max(spread, Math.min(requested || 0, maxBackoffMs)));
   }
 }
 

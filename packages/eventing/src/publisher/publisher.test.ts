@@ -56,7 +56,7 @@ test("bodies that are never finished take a part of the memory, and are refused 
   expect(first).toMatch(/^HTTP\/1\.1 503 /);
   expect(first).toContain("retry-after: 1");
   for (const socket of sockets.splice(0)) socket.destroy();
-  // What they held is free again, and clients that have left are no errors.
+  // Their memory is free again, and clients that have disconnected are not logged as errors.
   const event = { specversion: "1.0", id: "1", source: "/s", type: "t.v1", data: 1 };
   await expect.poll(() => publish(JSON.stringify(event)), { timeout: 20_000 }).toBe(204);
   expect(logged).toEqual([]);

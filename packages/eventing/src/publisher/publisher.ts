@@ -35,7 +35,7 @@ export function createPublisher(dependencies: PublisherDeps): http.Server {
     },
     (request, response) => {
       answer(deps, request, response).catch((error: unknown) => {
-        // A client that leaves is no trouble of ours.
+        // A client that disconnects is not our error.
         if (!request.destroyed || request.complete)
           deps.log.error({ error: messageOf(error) }, "accepting an event");
         response.destroy();

@@ -61,9 +61,9 @@ export class Histogram {
     return lines;
   }
 
-  #add(wished: string | undefined, labels: string, otherwise: string): Row {
+  #add(newOwner: string | undefined, labels: string, otherwise: string): Row {
     const owner =
-      wished !== undefined && this.#free.take(namespaceOf(wished), 1) ? wished : undefined;
+      newOwner !== undefined && this.#free.take(namespaceOf(newOwner), 1) ? newOwner : undefined;
     const key = owner === undefined ? otherwise : labels;
     const existing = this.#rows.get(key);
     if (existing) return existing;
