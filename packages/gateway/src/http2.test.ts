@@ -1,4 +1,4 @@
-/** HTTP/2 from clients: the same requests and responses as over HTTP/1.1, and what would make much work of little. */
+/** HTTP/2 from clients: the same requests and responses as over HTTP/1.1, and attacks that cost the client little. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import * as http2 from "node:http2";
@@ -316,7 +316,7 @@ describe("an attack ends its own connection, and no other:", () => {
     const socket = await raw();
     const frames = framesUntilEnd(socket);
     socket.write(Buffer.concat([opening, ...attack()]));
-    // Who reads nothing of the answers does not make them pile up.
+    // Responses do not accumulate for a client that does not read them.
     const before = process.memoryUsage().heapUsed;
     expect(await ask(good, { ":path": "/good" })).toMatchObject({ body: "good" });
     setTimeout(() => socket.destroy(), 2_000).unref();

@@ -7,7 +7,7 @@ import { type Access, callerOf, isAllowed } from "./caller.ts";
 import { Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
 
-/** What makes calls that wait, and those of schedules. */
+/** Makes waiting calls, and those of schedules. */
 export interface Calls {
   runner: CallRunner;
   scheduler: Scheduler;

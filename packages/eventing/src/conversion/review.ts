@@ -13,7 +13,7 @@ const maxLength = 64 * 1024 * 1024;
 
 /** The webhook of Subscriptions. */
 export const eventingWebhooks = {
-  /** Undefined for a request that is none of its own. */
+  /** Undefined for any other request. */
   answers(request: Request): Promise<Response> | undefined {
     return new URL(request.url).pathname === conversionPath ? answer(request) : undefined;
   },

@@ -24,14 +24,14 @@ export interface Trouble {
   message: string;
 }
 
-/** What is read, and kept with a dead letter, of a sink's response. */
+/** Limits on what is read of a sink's response, and kept with a dead letter. */
 const maxResponseBytes = 4 * 1024;
 const shownBytes = 500;
 const queueRetryMs = 1_000;
 /** Handed out to one Subscription at a time; more are taken when they have been handled. */
 const maxHeldBytes = 4 * bounds.eventBytes;
 
-/** Takes the events of one Subscription and sends them to its sink; what it waits for holds up no other one. */
+/** Takes the events of one Subscription and sends them to its sink; a slow sink delays no other Subscription. */
 export class SubscriptionWorker {
   readonly key: ObjectKey;
   readonly #deps: WorkerDeps;
@@ -49,7 +49,7 @@ export class SubscriptionWorker {
     this.#ended = this.#run();
   }
 
-  /** From the next event on; another choice of events needs another worker. */
+  /** Applies from the next event on; other filters need another worker. */
   use(plan: Plan): void {
     this.#plan = plan;
     this.#freed();

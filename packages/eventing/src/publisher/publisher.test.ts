@@ -32,7 +32,7 @@ const publish = async (body: string) =>
   (await fetch(`http://127.0.0.1:${port}/publish`, { method: "POST", headers: structured, body }))
     .status;
 
-/** A batch of which all but the end has been sent; resolves with what the publisher says to it, if it does. */
+/** A batch of which all but the end has been sent; `answer` resolves with the publisher's response, if any. */
 function unfinished(): { sent: Promise<void>; answer: Promise<string> } {
   const socket = connect(port, "127.0.0.1");
   sockets.push(socket);
