@@ -16,7 +16,8 @@ const words: [pattern: RegExp, instead: string][] = [
   [/\b(?:tells?|telling|told)\b/i, "reports, shows, specifies"],
   [/\bwish(?:es|ed)?\b/i, "desired"],
   [/\bsurroundings\b/i, "environment"],
-  [/\b(?:some|no|any)body\b|\bwhoever\b/i, "the user, the client, the caller"],
+  // Not the account, as in passwd(5).
+  [/\b(?:some|no|any)body\b(?!:)|\bwhoever\b/i, "the user, the client, the caller"],
   [/\bbeside\b/i, "next to, alongside, in addition to"],
   [/\banew\b/i, "again"],
   [/\blikewise\b/i, "also"],
@@ -26,16 +27,8 @@ const words: [pattern: RegExp, instead: string][] = [
 const inMessages: typeof words = [[/\bthere (?:is|are) no\b/i, "… does not exist, … not found"]];
 
 const revisedRooms = [
-  "packages/function/src/**/*.ts",
-  "packages/kube/src/**/*.ts",
-  "packages/{controller,exposure,source}/src/**/*.ts",
-  "packages/image/src/{*,builder/**/*}.ts",
-  "packages/gateway/src/**/*.ts",
-  "packages/dashboard/src/**/*.{ts,tsx}",
-  "packages/cli/src/*.ts",
-  "packages/cli/src/{backup,commands}/**/*.ts",
-  "packages/apiserver/src/**/*.ts",
-  "packages/cli/src/{platform,in-cluster,install}/**/*.ts",
+  "packages/{apiserver,cli,controller,dashboard,eventing,exposure,function}/src/**/*.{ts,tsx}",
+  "packages/{gateway,image,kube,machine,serving,source}/src/**/*.ts",
   "runtimes/nodejs/src/**/*.ts",
   "runtimes/python/spry_runtime/**/*.py",
 ];

@@ -1,7 +1,7 @@
 /**
  * Twenty minutes of requests that are nearly right, to the API server as a tenant, to the registry with that tenant's login,
- * and to the gateway: nothing fails, hangs, grows or tells what is inside, and nobody else's things change.
- * `SPRY_TEST_FUZZ_SECONDS` asks for another time, `SPRY_TEST_SEED` for other requests.
+ * and to the gateway: nothing fails, hangs, grows or discloses internals, and no object of another tenant changes.
+ * `SPRY_TEST_FUZZ_SECONDS` sets another duration, `SPRY_TEST_SEED` other requests.
  */
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
@@ -130,18 +130,18 @@ test(
   (seconds + 400) * 1000,
 );
 
-/** Undefined when the response is one that a server may give to anything. */
+/** Undefined when the response is acceptable, whatever the request was. */
 function complaint({ status, text, hung }: RawResponse, mayAnswer: number[]): string | undefined {
   if (hung) return "no response, and no end, within 30 s";
   if (text !== "" && status === 0) return "not a response";
-  // So does Kubernetes.
+  // Kubernetes responds in the same way.
   if (status === 500 && text.includes("resourceVersion: Invalid value")) return undefined;
   if (status >= 500 && !mayAnswer.includes(status)) return `answered ${status}`;
   const inside =
     /node:internal|node_modules|\.[cm]?[tj]s:\d+|(Type|Range|Reference|Syntax)Error\b|Cannot read prop|is not a function/;
-  const told =
+  const disclosed =
     inside.exec(text)?.[0] ?? (text.includes(platform.dataDir) ? platform.dataDir : undefined);
-  return told === undefined ? undefined : `tells ${told}`;
+  return disclosed === undefined ? undefined : `discloses ${disclosed}`;
 }
 
 function report(

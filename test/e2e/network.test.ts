@@ -212,7 +212,7 @@ describe("NetworkPolicies", () => {
       metadata: { name, namespace },
       spec: { podSelector: {}, ...spec },
     });
-  /** What is dropped is noticed by nobody but the one who waits. */
+  /** Dropped packets cause no error: only the caller's time limit ends the wait. */
   const isHeard = async (url: string) =>
     (
       await platform.call("caller.default", {
@@ -221,7 +221,7 @@ describe("NetworkPolicies", () => {
     ).body === "far";
   const eventually = (heard: boolean) => expect.poll(() => isHeard("http://far.shop/")).toBe(heard);
 
-  test("nobody is let in, then one namespace, then one port; the gateway always is", async () => {
+  test("all callers are blocked, then one namespace and one port admitted; the gateway always is", async () => {
     await eventually(true);
     await platform.k("apply -f -", policy("deny", "shop", {}));
     await eventually(false);
@@ -242,7 +242,7 @@ describe("NetworkPolicies", () => {
     await platform.k("delete networkpolicy deny allow -n shop");
   });
 
-  test("a caller whose namespace is not let in is told so by name, from Python, too", async () => {
+  test("a blocked caller fails, from Python, too", async () => {
     await platform.k("apply -f -", policy("deny", "shop", {}));
     await eventually(false);
     if (python) {
@@ -254,7 +254,7 @@ describe("NetworkPolicies", () => {
     await eventually(true);
   });
 
-  test("nobody is let out, but to the name server", async () => {
+  test("no call leaves, except to the name server", async () => {
     await platform.k("apply -f -", policy("closed", "default", { policyTypes: ["Egress"] }));
     await eventually(false);
     expect(JSON.parse(await called("http://far.shop/", "lookup"))).toMatchObject({ family: 4 });

@@ -237,12 +237,14 @@ describe("a Function", () => {
     const { items } = JSON.parse(await platform.k("get events -o json")) as {
       items: { reason: string; message: string }[];
     };
-    const told = items.filter(({ reason }) => reason === "Failed").map(({ message }) => message);
-    expect(told.join("\n")).toMatch(/not found|unknown/i);
+    const messages = items
+      .filter(({ reason }) => reason === "Failed")
+      .map(({ message }) => message);
+    expect(messages.join("\n")).toMatch(/not found|unknown/i);
     expect(await conditionsOf("revision", "gone-00001")).toMatchObject({ Ready: "True" });
   }, 240_000);
 
-  test("that never gets ready is reported; what served before goes on, and so does its successor", async () => {
+  test("that never becomes ready is reported; the one before keeps serving, and the next one replaces it", async () => {
     await create("stuck", answering("before"));
     await apply("stuck", "for (;;);");
     await untilTrue(
@@ -258,7 +260,7 @@ describe("a Function", () => {
     await platform.callUntil("stuck.default", ({ body }) => body === "after");
   });
 
-  test("that dies under load: what may be repeated is, all else is told, and the next is answered", async () => {
+  test("that dies under load: what can be retried is, all else is reported, and the next request is answered", async () => {
     const dies = `module.exports = { main: (event) => {
       if (event.extensions.request.path === "/die") process.exit(3);
       return "alive"; } };`;
@@ -270,9 +272,9 @@ describe("a Function", () => {
     };
     const sentence =
       "Revision default/dies-00001 closed the connection before it responded; it may have handled the request";
-    // A GET is sent again, a POST under way in a container that dies is not (gateway/attempt/retry.ts). All else waits.
-    const unlike = (...told: string[]) =>
-      load.failures.filter((why) => !told.some((start) => why.includes(start)));
+    // A GET is retried, a POST under way in a container that dies is not (gateway/attempt/retry.ts). All others wait.
+    const unlike = (...expected: string[]) =>
+      load.failures.filter((why) => !expected.some((start) => why.includes(start)));
     expect((await die()).body).toContain(sentence);
     await platform.callUntil("dies.default", ({ status }) => status === 200);
     await pause(1_000);
@@ -289,7 +291,7 @@ describe("a Function", () => {
   });
 });
 
-test("a Revision whose image is not there is told in Knative's words; the one before serves, from zero as well", async () => {
+test("a Revision whose image does not exist is reported in Knative's words; the one before serves, from zero as well", async () => {
   await create("whole", answering("whole"));
   const image = await platform.k(
     "get revision whole-00001 -o jsonpath={.spec.containers[0].image}",

@@ -35,12 +35,12 @@ const source = `
     },
     websocket(socket) { socket.onmessage = ({ data }) => socket.send("got " + data); },
   };`;
-const service = "/api/v1/namespaces/default/services/told:80/proxy";
+const service = "/api/v1/namespaces/default/services/mirror:80/proxy";
 
 beforeAll(async () => {
   await platform.start();
-  await platform.k("apply -f -", functionManifest("told", source));
-  await platform.k("wait --for=condition=Running function/told --timeout=100s");
+  await platform.k("apply -f -", functionManifest("mirror", source));
+  await platform.k("wait --for=condition=Running function/mirror --timeout=100s");
   proxy = spawn("kubectl", ["--kubeconfig", platform.kubeconfig, "proxy", "--port=0"]);
   const [line] = (await once(proxy.stdout!, "data")) as [Buffer];
   base = `http://${/127\.0\.0\.1:\d+/.exec(line.toString())?.[0]}`;
@@ -57,7 +57,7 @@ interface Seen {
 }
 
 describe("kubectl get --raw", () => {
-  test.each(["told:80", "told:http", "told", "http:told:80"])(
+  test.each(["mirror:80", "mirror:http", "mirror", "http:mirror:80"])(
     "reaches a Function by its Service as %s",
     async (name) => {
       const path = `/api/v1/namespaces/default/services/${name}/proxy/a/b?c=d`;
@@ -76,11 +76,11 @@ describe("kubectl get --raw", () => {
     );
   });
 
-  test("is told why something cannot be reached", async () => {
+  test("reports why something cannot be reached", async () => {
     const why = async (path: string) => (await platform.kubectl(["get", "--raw", path])).stderr;
     const services = "/api/v1/namespaces/default/services";
-    expect(await why(`${services}/nobody:80/proxy/`)).toContain('services "nobody" not found');
-    expect(await why(`${services}/told:81/proxy/`)).toContain("no service port");
+    expect(await why(`${services}/missing:80/proxy/`)).toContain('services "missing" not found');
+    expect(await why(`${services}/mirror:81/proxy/`)).toContain("no service port");
     expect(await why("/api/v1/nodes/spry/proxy/nothing")).toContain("the node has no /nothing");
   });
 });
@@ -101,7 +101,7 @@ describe("kubectl proxy", () => {
     expect(seen.headers["x-forwarded-uri"]).toBe(service);
   });
 
-  test("lets no page act at the API's own origin", async () => {
+  test("does not let a page act at the API's own origin", async () => {
     const { headers } = await fetch(`${base}${service}/cookie`);
     expect(headers.get("set-cookie")).toBeNull();
     expect(headers.get("content-security-policy")).toBe(
@@ -129,7 +129,7 @@ describe("kubectl proxy", () => {
   });
 });
 
-test("a body that comes with the wish for another protocol is passed on as any other", async () => {
+test("a body with a request for another protocol is passed on as any other", async () => {
   await platform.k("create serviceaccount caller");
   await platform.k("create rolebinding caller --clusterrole=edit --serviceaccount=default:caller");
   const token = (await platform.k("create token caller")).trim();
@@ -159,7 +159,7 @@ describe("a tenant", () => {
     const as = ["--as=system:serviceaccount:default:reader"];
     const { stderr } = await platform.kubectl([...as, "get", "--raw", `${service}/`]);
     expect(stderr).toMatch(
-      /services "told:80" is forbidden.*cannot get resource "services\/proxy"/,
+      /services "mirror:80" is forbidden.*cannot get resource "services\/proxy"/,
     );
   });
 
@@ -180,7 +180,7 @@ describe("a tenant", () => {
           { addresses: ["127.0.0.1"] },
           {
             addresses: ["127.0.0.1"],
-            targetRef: { kind: "Pod", name: "nobody", namespace: "default" },
+            targetRef: { kind: "Pod", name: "missing", namespace: "default" },
           },
         ],
       },

@@ -1,6 +1,6 @@
 /**
- * Program of a thread: asks an API server again and again, and reports how long the slowest answer took when it is told to
- * stop. What the two threads waited for a processor, while other programs had it, is not the server's time.
+ * Program of a thread: queries an API server until it is stopped, and then reports how long the slowest response took. The time
+ * for which the two threads waited for a processor, while other programs had it, is not counted.
  */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";

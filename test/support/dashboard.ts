@@ -14,11 +14,11 @@ const startMs = 120_000;
 
 export interface DashboardTab {
   page: Page;
-  /** What the browser has complained about: errors of scripts, refusals of the page's policy. */
+  /** Errors that the browser has reported: of scripts, and violations of the page's policy. */
   complaints: string[];
 }
 
-/** A platform and a browser for all tests of a file, which are skipped where there is no Chromium. */
+/** A platform and a browser for all tests of a file, which are skipped without Chromium. */
 export class DashboardUser {
   readonly platform: Platform;
   #browser: Browser | undefined;

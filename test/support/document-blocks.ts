@@ -4,11 +4,11 @@ export interface DocumentBlock {
   language: string;
   text: string;
   line: number;
-  /** The file that the reader is told to write: `<!-- file: shop/handler.ts -->`. */
+  /** The file that the reader is to write: `<!-- file: shop/handler.ts -->`. */
   file: string | undefined;
   /** A command that keeps running, in a terminal of its own: `<!-- background -->`. */
   isBackground: boolean;
-  /** Needs what the test has not: `<!-- not run: needs a cluster -->`. */
+  /** Needs something that the test does not have: `<!-- not run: needs a cluster -->`. */
   isNotRun: boolean;
 }
 

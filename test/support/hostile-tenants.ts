@@ -5,7 +5,7 @@ import { functionManifest, type Platform } from "./platform.ts";
 
 interface Circumstances {
   start: () => Promise<unknown>;
-  /** Somebody else starts and removes it. */
+  /** The caller starts and removes it. */
   isStarted?: boolean;
   /** Pods share the machine's network. */
   sharesLoopback?: boolean;
@@ -58,7 +58,7 @@ export function hostileTenants(
     }
     await platform.k(`create secret generic words -n ${alice} --from-literal=word=${secret}`);
     const env = [{ name: "WORD", valueFrom: { secretKeyRef: { name: "words", key: "word" } } }];
-    const told = await as(
+    const applied = await as(
       alice,
       "apply -f -",
       functionManifest(
@@ -68,7 +68,7 @@ export function hostileTenants(
         { namespace: alice },
       ),
     );
-    expect(told.stderr).toBe("");
+    expect(applied.stderr).toBe("");
     expect(
       (
         await as(

@@ -23,7 +23,7 @@ export interface OidcProvider {
   token(asked?: TokenAsked): Promise<string>;
   /** Publishes these keys; tokens are signed with the first from now on. A provider takes them at its start. */
   useKeys(...kids: string[]): Promise<void>;
-  /** Nobody listens any more. */
+  /** Stops listening. */
   close(): Promise<void>;
 }
 

@@ -29,14 +29,14 @@ export function knativeProgram(name: string): string {
   return path.join(path.dirname(cacheDir()), "foreign-tools", `knative-${versions}`, name);
 }
 
-/** Knative's own definitions, as its releases install them; undefined where its sources are not there. */
+/** Knative's own definitions, as its releases install them; undefined when its sources have not been downloaded. */
 export function knativeDefinitions(): string | undefined {
   const cache = execFileSync("go", ["env", "GOMODCACHE"], { encoding: "utf8" }).trim();
   const directory = path.join(cache, serving, "config/core/300-resources");
   return existsSync(directory) ? directory : undefined;
 }
 
-/** Builds what is not there. Each module is built as it is, with its own go.mod and go.sum. Throws when Go fails. */
+/** Builds the missing programs. Each module is built unchanged, with its own go.mod and go.sum. Throws when Go fails. */
 export function buildKnative(): void {
   build(client, "kn", ["build"], "./cmd/kn");
   const tests = ["test", "-c", "-tags=e2e"];

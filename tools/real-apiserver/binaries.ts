@@ -112,7 +112,7 @@ async function build(program: Program, signal: AbortSignal): Promise<void> {
   // What nice(1) answers when there is no such command.
   if (code === 127) {
     throw new Problem(
-      `building ${program}: there is no go command`,
+      `building ${program}: the command go was not found`,
       `install Go ${versions().go} or newer (https://go.dev/doc/install), or set KUBECONFIG and add --use-current`,
     );
   }

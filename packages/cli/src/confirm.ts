@@ -1,12 +1,15 @@
-/** Asks before something that cannot be undone. */
+/** Asks for confirmation before something that cannot be undone. */
 import { createInterface } from "node:readline/promises";
 import { UserError } from "./user-error.ts";
 
-/** Returns once the user has agreed. Where nobody can be asked, `--yes` says so instead; a UserError otherwise. */
+/**
+ * Returns once the user has agreed, in advance by `--yes` (`isAgreed`) or on the terminal.
+ * @throws UserError when the user declines, or when neither `--yes` nor a terminal is present
+ */
 export async function confirm(question: string, isAgreed: boolean | undefined): Promise<void> {
   if (isAgreed) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UserError(`${question} Not without a confirmation`, "add --yes");
+    throw new UserError(`${question} This requires confirmation`, "add --yes");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const answer = await lines.question(`${question} [y/N] `);

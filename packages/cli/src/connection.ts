@@ -25,7 +25,7 @@ export interface GlobalOptions {
 /** Which cluster a command talks to, and as what. */
 export interface Connection {
   client: KubeClient;
-  /** As the kubeconfig has it, for what is not a request. */
+  /** From the kubeconfig, for purposes other than requests. */
   cluster: ClusterConfig;
   namespace: string;
   /** Base URL of the gateway, where the cluster has one that this machine can reach. */
@@ -46,7 +46,7 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
     const { url } = (config.extensions?.[name] ?? {}) as { url?: string };
     return url ? new URL(url) : undefined;
   };
-  // With the same credentials: it asks the API server who they are.
+  // With the same credentials, which it verifies with the API server.
   const events = urlIn(eventsExtension);
   return {
     cluster: config,

@@ -1,7 +1,7 @@
 import { type Remarks } from "@spry/controller";
 import { type DefinitionOwner } from "@spry/eventing";
 
-/** Says in the Serverless object's status that Subscriptions are another installation's to serve. */
+/** Says in the Serverless object's status that another installation serves Subscriptions. */
 export function remarkEventingOwner(remarks: Remarks, owner: DefinitionOwner): void {
   const other =
     "Subscriptions are defined by another installation (Kyma's Eventing module): they are left to it";

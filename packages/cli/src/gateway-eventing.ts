@@ -10,16 +10,16 @@ import { openSqliteQueue } from "@spry/queue";
 import { listening } from "./listening.ts";
 import { queueProgram } from "./programs.ts";
 
-/** What the platform passes on, as JSON in the environment. */
+/** What the platform passes to the gateway, as JSON in the environment. */
 export interface EventingSettings {
   /** Where the queue is. */
   directory: string;
   host: string;
   /** Of the publisher. */
   port: number;
-  /** Another one will do if it is taken. */
+  /** If it is in use, another one is chosen. */
   orFree: boolean;
-  /** Of the administration; 0 is any. */
+  /** Of the administration; 0 for any free one. */
   adminPort: number;
   /** Where its certificate is, and the authority of its clients'. */
   pki: string;

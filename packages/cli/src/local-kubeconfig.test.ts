@@ -69,7 +69,7 @@ test.each<[string, () => Given, string]>([
   ],
   ["has come with a checkout", () => ({ mode: 0o644 }), "other users may read"],
   ["is in no data directory", () => ({ marker: false }), "not in a data directory"],
-])("one of a stranger's directory that %s is not used", (_, given, why) => {
+])("one in an untrusted directory that %s is not used", (_, given, why) => {
   const file = give(given());
   expect(() => loadConfig({})).toThrow(why);
   expect(existsSync(ran)).toBe(false);

@@ -4,9 +4,9 @@ import { type ClusterConfig } from "@spry/kube";
 import { UserError } from "./user-error.ts";
 
 /**
- * The kubeconfig of the platform that runs in this directory; undefined where there is none. The directory may be a
- * stranger's: a repository or an archive can bring a `.spry` of its own, and completion runs `spry get` there unasked. So it
- * must be one that `spry up` has written for this user.
+ * The kubeconfig of the platform that runs in this directory; undefined when the file does not exist. The
+ * directory may not be trustworthy: a repository or an archive can contain a `.spry` of its own, and completion runs
+ * `spry get` there without being asked to. So the file must be one that `spry up` has written for this user.
  */
 export function localKubeconfig(directory: string): string | undefined {
   const file = path.join(directory, ".spry", "kubeconfig");
@@ -20,7 +20,7 @@ export function localKubeconfig(directory: string): string | undefined {
   return file;
 }
 
-/** `spry up` writes a server of this machine, and certificates: nothing that runs a program or sends a file away. */
+/** `spry up` writes a server on this machine and certificates, but nothing that runs a program or sends a file elsewhere. */
 export function assertLocal({ server, exec, tokenFile }: ClusterConfig, file: string): void {
   const { hostname } = new URL(server);
   if (exec) throw distrust(file, "it names a program to run");

@@ -31,7 +31,7 @@ export function levelNamed(name: string): LogLevel {
   throw new UserError(`${name} is not a level`, `use one of ${levels.join(", ")}`);
 }
 
-/** The line as it is to be printed; undefined if it is not wanted. `isTerminal`: what could steer one is taken out. */
+/** The line as it is to be printed; undefined if the options exclude it. `isTerminal`: characters that could control a terminal are removed. */
 export function shownLine(
   line: string,
   instance: string | undefined,

@@ -6,7 +6,7 @@ try {
   await createProgram().parseAsync();
 } catch (error) {
   await explain(error);
-  // What a command that failed half-way has left open must not keep it alive.
+  // Handles that a failed command has left open must not keep the process alive.
   process.exit(1);
 }
 

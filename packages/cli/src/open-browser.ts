@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** Opens an address in the user's browser; `onFailure` where none can be started. The address is no secret: see `openLogin`. */
+/** Opens an address in the user's browser; calls `onFailure` when none can be started. Not for secret addresses: see `openLogin`. */
 export function openBrowser(url: string, onFailure: () => void): void {
   const commands: Partial<Record<NodeJS.Platform, string[]>> = {
     darwin: ["open"],

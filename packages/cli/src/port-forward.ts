@@ -23,7 +23,7 @@ export interface Forwarding {
 }
 
 const protocol = "v4.channel.k8s.io";
-/** What is kept for a connection that does not read. */
+/** Bytes that are buffered for a connection that does not read. */
 const maxBufferedBytes = 1024 * 1024;
 
 /** Listens until `close`. Fails with EADDRINUSE where the port is taken. */

@@ -9,7 +9,7 @@ export const isPackage =
   typeof SPRY_PROGRAM_URL === "string" && !SPRY_PROGRAM_URL.includes("/node_modules/.cache/");
 
 /**
- * The file of a program of ours that runs as a process of its own: next to the running one when that is a bundle,
+ * The file of one of our programs that runs as a separate process: next to the running one when that is a bundle,
  * and the source otherwise. `source` is relative to this folder.
  */
 function programFile(name: string, source: string): string {

@@ -1,4 +1,4 @@
-/** What one request, event or Subscription may contain: generous for people, and a limit for what others have to keep. */
+/** What one request, event or Subscription may contain: enough for every user, and limited for the sake of others. */
 export const bounds = {
   /** As the original's `MAX_REQUEST_SIZE`; JetStream's messages have the same limit. */
   eventBytes: 1024 ** 2,
@@ -16,6 +16,6 @@ export const bounds = {
   inFlight: 1_000,
   connections: 2_000,
   connectionsOfAddress: 1_000,
-  /** Bodies of all requests to publish together; one address gets no more of it than is left for others. */
+  /** Bodies of all requests to publish together; one address holds at most as much as remains free. */
   publisherBytes: 64 * 1024 ** 2,
 } as const;

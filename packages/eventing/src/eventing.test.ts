@@ -218,7 +218,7 @@ describe("a sink", () => {
       /HTTP 500: x{500}$/,
     ],
     ["that breaks off", (request) => request.socket.destroy(), /UpstreamFailed/],
-  ])("%s is told so in the dead letter", async (_name, listener, message) => {
+  ])("%s gets a dead letter that says so", async (_name, listener, message) => {
     const world = await World.create();
     await world.subscribe("sink", await serve(listener), once);
     await world.publish("sink.v1", "1");

@@ -1,4 +1,4 @@
-/** What the fields of a Function mean, for `kubectl explain` and docs/function-reference.md; by path. Others say it where they are. */
+/** What the fields of a Function mean, for `kubectl explain` and docs/function-reference.md; by path. Other fields have their descriptions in the schema. */
 import { type Schema } from "./core-schemas.ts";
 
 const descriptions: Readonly<Record<string, string>> = {

@@ -64,7 +64,7 @@ function isReadable({ revision, data }: Partial<FunctionRevision>): boolean {
   );
 }
 
-/** What of a spec is history: not how much of it runs, and not when it is called. */
+/** The part of a spec that the history records: without replicas, traffic and schedules. */
 export function recordedSpec(spec: FunctionSpec): FunctionSpec {
   const { replicas: _replicas, traffic: _traffic, schedules: _schedules, ...recorded } = spec;
   return recorded;

@@ -32,14 +32,14 @@ export const names = {
   /** Where a namespace's builds keep dependency layers there, a repository for each runtime. */
   dependencyCaches: (namespace: string) => `${names.repositories(namespace)}/dependencies.cache`,
   /**
-   * The same two in an external registry, where the contract and limits on depth decide about names. With a hyphen in one of
+   * The same two in an external registry, where the contract and limits on depth determine the names. With a hyphen in one of
    * them, `<namespace>-<function>` would belong to several Functions; a dot is in neither name.
    */
   externalRepository: (namespace: string, functionName: string) =>
     [namespace, functionName].some((each) => each.includes("-"))
       ? `${namespace}.${functionName}`
       : `${namespace}-${functionName}`,
-  /** Of versions of Spry that did not tell such Functions apart, in any registry. */
+  /** Of versions of Spry that did not distinguish such Functions, in any registry. */
   formerRepository: (namespace: string, functionName: string) => `${namespace}-${functionName}`,
   externalDependencyCache: (namespace: string, runtime: string) =>
     `spry-cache/${namespace}-${runtime}`,

@@ -169,7 +169,7 @@ describe("a Function's own host", () => {
     expect(await bench.call()).toMatchObject({ status: 200 });
   });
 
-  test("is not there for clients outside when the Function is cluster-local", async () => {
+  test("does not exist for clients outside when the Function is cluster-local", async () => {
     const target = { namespace: "default", name: "hello" };
     const labels = { "networking.knative.dev/visibility": "cluster-local" };
     await bench.client.patch(resources.services, target, { metadata: { labels } });

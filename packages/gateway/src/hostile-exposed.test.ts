@@ -1,4 +1,7 @@
-/** What strangers try at the host of an APIRule: to be somebody, to be elsewhere, to be two requests at once. A row an attack. */
+/**
+ * Attacks of unknown clients at the host of an APIRule, one in each row: to pass as another user, to reach another path or host,
+ * to hide one request in another.
+ */
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { connect } from "node:tls";
 import { certificateFor } from "@spry/test-kit";

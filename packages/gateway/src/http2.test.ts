@@ -1,4 +1,4 @@
-/** HTTP/2 from clients: the same requests and responses as over HTTP/1.1, and what would make much work of little. */
+/** HTTP/2 from clients: the same requests and responses as over HTTP/1.1, and attacks that cost the client little. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import * as http2 from "node:http2";
@@ -199,9 +199,9 @@ describe("a request over HTTP/2", () => {
     answer = (_request, response) => (finish = () => response.end("done"));
     const asked = ask(session);
     await expect.poll(() => pod.seen.length).toBe(1);
-    const told = new Promise<number>((resolve) => session.once("goaway", resolve));
+    const goaway = new Promise<number>((resolve) => session.once("goaway", resolve));
     const closed = bench.gateway.close();
-    expect(await told).toBe(http2.constants.NGHTTP2_NO_ERROR);
+    expect(await goaway).toBe(http2.constants.NGHTTP2_NO_ERROR);
     finish();
     expect(await asked).toMatchObject({ body: "done" });
     await closed;
@@ -316,7 +316,7 @@ describe("an attack ends its own connection, and no other:", () => {
     const socket = await raw();
     const frames = framesUntilEnd(socket);
     socket.write(Buffer.concat([opening, ...attack()]));
-    // Who reads nothing of the answers does not make them pile up.
+    // Responses do not accumulate for a client that does not read them.
     const before = process.memoryUsage().heapUsed;
     expect(await ask(good, { ":path": "/good" })).toMatchObject({ body: "good" });
     setTimeout(() => socket.destroy(), 2_000).unref();
@@ -347,7 +347,7 @@ describe("an attack ends its own connection, and no other:", () => {
       ],
     ],
     ["of a WebSocket (RFC 8441)", [[":protocol", "websocket"]]],
-  ])("a head %s is no request", async (_, more) => {
+  ])("a head %s is refused", async (_, more) => {
     const socket = await raw();
     const frames = framesUntilEnd(socket);
     const block = headerBlock([...requestTo(host), ...more]);
@@ -399,7 +399,7 @@ describe("an attack ends its own connection, and no other:", () => {
     expect(pod.seen[0]?.headers).not.toHaveProperty("b");
   });
 
-  test("a length that is not the body's is no request to be trusted", async () => {
+  test("a request whose length is not that of its body is refused", async () => {
     const socket = await raw();
     const frames = framesUntilEnd(socket);
     const block = headerBlock([...requestTo(host, "/", "POST"), ["content-length", "3"]]);

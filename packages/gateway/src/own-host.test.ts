@@ -1,4 +1,4 @@
-/** Functions by a path of the gateway's own host: what is closed by its own name is closed there, however the path is written. */
+/** Functions by a path of the gateway's own host: a Function that is closed at its own host is closed there, too, however the path is written. */
 import { resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type TestPod } from "./testing/bench.ts";

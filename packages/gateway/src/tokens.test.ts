@@ -83,7 +83,7 @@ describe("a token of the issuer", () => {
     expect(await bearer(before)).toMatchObject({ status: 200 });
     await issuer.rotate("second");
     expect(await bearer(await issuer.token())).toMatchObject({ status: 200 });
-    // What was signed with a key that is gone has been good a moment ago.
+    // A token that was signed with the removed key was valid a moment ago.
     expect(await bearer(before)).toMatchObject({ status: 401 });
   });
 });
@@ -210,7 +210,7 @@ describe("a request is refused, and only the log says why:", () => {
     expect(issuer.fetched()).toBe(0);
     const refused = lines.find(({ message }) => message === "request refused");
     expect(refused?.fields["problems"]).toEqual([
-      expect.stringContaining("is a Service's of another namespace"),
+      expect.stringContaining("belongs to a Service of another namespace"),
     ]);
     const annotations = { "gateway.kyma-project.io/exposable-from": "default" };
     await bench.client.patch(resources.services, target, { metadata: { annotations } });

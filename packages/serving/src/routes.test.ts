@@ -147,7 +147,7 @@ describe("the Service of a Route", () => {
     });
   });
 
-  test("without a place is told by its Route, and gets one that becomes free", async () => {
+  test("without a place is reported in its Route, and gets one that becomes free", async () => {
     const callers: GatewayAddressing = { kind: "port", addresses: () => ["10.0.0.1"] };
     await using platform = await ServingPlatform.start({ callers, maxPlaces: 3 });
     await platform.running(kservice("first"));

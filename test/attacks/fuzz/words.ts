@@ -212,7 +212,7 @@ export function gatewayWords(): Vocabulary {
       "echo.fuzz.localhost:8080",
       "ECHO.FUZZ.LOCALHOST.",
       "localhost",
-      "nobody.fuzz.localhost",
+      "missing.fuzz.localhost",
       "",
       "canary.default.localhost\r\nhost: echo.fuzz.localhost",
       "[::1]",

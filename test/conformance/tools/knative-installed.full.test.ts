@@ -1,4 +1,4 @@
-/** A platform on which somebody installs Knative Serving, with the definitions of its own release: everything is left to it. */
+/** A platform on which the user installs Knative Serving from its own release: Spry leaves all Knative objects to it. */
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { knativeLabels, type KService } from "@spry/function";
@@ -8,7 +8,8 @@ import { functionManifest, Platform } from "../../support/platform.ts";
 import { untilTrue } from "../../support/until-true.ts";
 
 const directory = knativeDefinitions();
-const told = "Knative Serving is installed by another party: Knative Services are left to it";
+const leftMessage =
+  "Knative Serving is installed by another party: Knative Services are left to it";
 const patience = { timeout: 30_000, interval: 100 };
 
 describe.skipIf(!directory)(
@@ -40,17 +41,17 @@ describe.skipIf(!directory)(
     const lazy = (name: string) =>
       functionManifest(name, `module.exports = { main: () => "here" };`, { scaleConfig });
 
-    test("ends ours, and the Serverless object says so", async () => {
-      expect(await configured()).not.toContain(told);
+    test("replaces ours, and the Serverless object says so", async () => {
+      expect(await configured()).not.toContain(leftMessage);
       const files = readdirSync(directory ?? "").filter((name) => name.endsWith(".yaml"));
       for (const name of files)
         await platform.k(
           `apply --server-side --force-conflicts -f ${path.join(directory ?? "", name)}`,
         );
-      await expect.poll(configured, patience).toContain(told);
+      await expect.poll(configured, patience).toContain(leftMessage);
     });
 
-    test("has its own webhooks: ours are asked no more", async () => {
+    test("has its own webhooks: ours are no longer called", async () => {
       await expect.poll(() => webhooks("mutating", "webhook.serving.spry.io"), patience).toBe("");
       await expect
         .poll(() => webhooks("validating", "validation.webhook.serving.spry.io"), patience)

@@ -101,7 +101,7 @@ export class Dispatcher {
     return podStreamOf(this.#engine, this.#resourceRequest(request, url, info, user, []));
   }
 
-  /** What a request is passed on to whole. Throws a `StatusError`. */
+  /** The target of a proxied request. Throws a `StatusError`. */
   proxy(request: HttpRequest, requester: UserInfo, headers: HeaderList): Passed {
     const user = this.#actingUser(requester, headers);
     const url = urlOf(request);

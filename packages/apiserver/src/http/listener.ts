@@ -186,7 +186,7 @@ function isProxiedUpgrade({ url = "", method, headers }: IncomingMessage): boole
   return isProxyPath(url) && method === "GET" && !hasBody;
 }
 
-/** Passed on as it comes, however long it is: a Pod has limits of its own. */
+/** Streamed without a limit on its length: a Pod has its own limits. */
 async function proxyRequest(
   serving: Serving,
   incoming: IncomingMessage,

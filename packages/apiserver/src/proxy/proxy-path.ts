@@ -1,15 +1,15 @@
-/** Paths of requests that are passed on whole: `/api/v1/namespaces/NS/services/[SCHEME:]NAME[:PORT]/proxy/PATH`, pods and nodes alike. */
+/** Paths of requests that are proxied: `/api/v1/namespaces/NS/services/[SCHEME:]NAME[:PORT]/proxy/PATH`, pods and nodes alike. */
 export interface ProxyPath {
   kind: "pods" | "services" | "nodes";
   /** Empty for nodes. */
   namespace: string;
   name: string;
   scheme: "http" | "https";
-  /** Number or name; empty where none is named. */
+  /** Number or name; empty when the path has none. */
   port: string;
   /** Up to and with `/proxy`, as the client wrote it. */
   prefix: string;
-  /** What the other side is asked for, with its query; begins with a slash. */
+  /** The path that the target is requested with, and its query; begins with a slash. */
   target: string;
 }
 

@@ -15,7 +15,7 @@ type Body = ReadableStream<Uint8Array>;
 /** Where a request is passed on to. */
 export type ProxyTarget = PodPort | NodePath;
 
-/** A port of a Pod, which its node connects to: an address that an object names is never connected to from here. */
+/** A port of a Pod, to which its node connects: the API server never connects to an address from an object. */
 export interface PodPort {
   kind: "pod";
   scheme: "http" | "https";
@@ -25,7 +25,7 @@ export interface PodPort {
 
 export interface NodePath {
   kind: "node";
-  /** Asks the node's agent. */
+  /** Requests it from the node's agent. */
   ask(signal: AbortSignal): Promise<Response>;
 }
 
@@ -70,7 +70,7 @@ function portOf({ spec }: Pod, port: string): number {
   return named.containerPort;
 }
 
-/** A Pod that is a ready endpoint of the Service, in its namespace, and the port by which it answers there. */
+/** A Pod that is a ready endpoint of the Service, in its namespace, and the port on which it listens. */
 function podBehind(
   engine: Engine,
   { namespace, name, port }: ProxyPath,
@@ -103,7 +103,7 @@ function slicesOf({ store }: Engine, namespace: string, service: string): Partia
     .filter(({ metadata }) => metadata.labels?.["kubernetes.io/service-name"] === service);
 }
 
-/** Reading only: commands in Pods are for those with rights on the Pods. */
+/** Only requests that read: running commands in Pods requires rights on the Pods. */
 function nodeTarget(engine: Engine, { name, port, target }: ProxyPath): NodePath {
   find(engine, "/nodes", "", name);
   const kubelet = engine.kubelet(name);

@@ -12,21 +12,21 @@ import { connect } from "node:tls";
 import { messageOf, StatusError } from "@spry/kube";
 import { type PodPort, type ProxyTarget } from "./proxy-target.ts";
 
-/** A request on its way, and how it looks from here. */
+/** A request that is being proxied, with its target. */
 export interface Passage {
   incoming: IncomingMessage;
   target: ProxyTarget;
-  /** Of `proxyPathOf`: what is in front of the target's own paths. */
+  /** From `proxyPathOf`: the prefix of the target's own paths. */
   prefix: string;
   path: string;
 }
 
-/** Until there is a response; from then on it may take as long as it likes. */
+/** Until the response begins; its body has no time limit. */
 const headTimeoutMs = 600_000;
-/** The same until the protocol is another one. */
+/** Until the protocol has been switched. */
 const upgradeTimeoutMs = 20_000;
 
-/** Between two hops only (RFC 9110 section 7.6.1), and what the API server alone is told. */
+/** Hop-by-hop headers (RFC 9110 section 7.6.1), and those that are meant for the API server alone. */
 const notPassedOn = new Set([
   "connection",
   "keep-alive",
@@ -44,8 +44,8 @@ const notPassedOn = new Set([
 ]);
 
 /**
- * What a Pod answers at the API server's own origin: its page may not act as the API's, nor leave anything there that
- * later requests bring along.
+ * Headers of a Pod's response, which has the API server's origin: its page must not act with the API's authority, nor leave
+ * anything there, such as a cookie, that later requests would carry.
  */
 const notPassedBack = new Set([
   "connection",
@@ -72,7 +72,7 @@ export async function passOn(passage: Passage, outgoing: ServerResponse): Promis
   if (target.kind === "node") return answerOfNode(target, incoming, outgoing, gone.signal);
   const sent = await requestOf(passage, target, gone.signal);
   const arrived = responseTo(sent);
-  // A body that is not wanted any more is not an error: the response says why.
+  // A body that the target no longer reads is not an error: the response says why.
   pipeline(incoming, sent).catch(() => {});
   const response = await arrived;
   outgoing.writeHead(response.statusCode ?? 502, headersBack(response, passage));
@@ -110,7 +110,7 @@ export async function passUpgradeOn(passage: Passage, socket: Duplex, head: Buff
   await Promise.allSettled([pipeline(socket, other), pipeline(other, socket)]);
 }
 
-/** A request on a connection of its own into the Pod; the body is the caller's affair. */
+/** A request on a separate connection to the Pod; the caller sends the body. */
 async function requestOf(
   { incoming, prefix, path }: Passage,
   target: PodPort,
@@ -144,7 +144,7 @@ async function connectionTo({ open, scheme }: PodPort, signal: AbortSignal): Pro
   const plain = Duplex.from({ readable: Readable.fromWeb(inward as never), writable: outward });
   plain.on("error", () => {});
   if (scheme === "http") return plain;
-  // As Kubernetes: whose certificate it is has nobody told the API server.
+  // As in Kubernetes, the certificate is not verified: the API server does not know which one to expect.
   const secure = connect({ socket: plain, rejectUnauthorized: false });
   secure.on("error", () => {});
   return secure;
@@ -196,7 +196,7 @@ function headersBack({ headers }: IncomingMessage, { prefix }: Passage): Headers
   };
 }
 
-/** Without those, those that `Connection` names, and whom the client wants to be taken for. */
+/** Without those, without those that `Connection` names, and without headers for impersonation. */
 function passed(headers: IncomingHttpHeaders, without: ReadonlySet<string>): Headers {
   const named = new Set(
     (headers.connection ?? "")

@@ -144,7 +144,7 @@ function chosen(offered: readonly string[], served: readonly string[]): string {
   );
 }
 
-/** Says in HTTP why the connection stays as it is, and ends it. */
+/** Responds over HTTP with the reason why the protocol is not switched, and closes the connection. */
 export function refuseUpgrade(socket: Duplex, error: unknown): void {
   const { status, body } = errorResponse(error);
   const text = typeof body === "string" ? body : "";

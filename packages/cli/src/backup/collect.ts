@@ -26,11 +26,11 @@ const madeAnew = new Set([
   "registry/scratch",
   "scratch",
 ]);
-/** Written all the time, and by one process alone: whole only when nothing runs. */
+/** Written continuously, by one process: consistent only when the platform is stopped. */
 const queue = ["events/queue.db", "events/queue.db-wal", "events/queue.db-shm"];
 
 export interface Collected {
-  /** Whether the events and calls that wait are among it. */
+  /** Whether it includes the waiting events and calls. */
   hasEvents: boolean;
 }
 

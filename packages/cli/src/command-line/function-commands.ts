@@ -124,7 +124,7 @@ export function addFunctionCommands(program: Command): void {
     .description("delete Functions and everything that belongs to them")
     .option("-f, --filename <file>", "delete what manifests describe (repeatable)", collect)
     .option("-R, --recursive", "also the files in the folders of a directory")
-    .option("-y, --yes", "without a question; needed where there is no terminal")
+    .option("-y, --yes", "delete without asking; required without a terminal")
     .option("--no-wait", "do not wait for the deletion")
     .action(async (names, _options, command) =>
       (await import("../commands/delete.ts")).remove(names, command.optsWithGlobals()),

@@ -1,4 +1,4 @@
-/** The `spry` command: all commands and options. The code of each command is loaded only when it is the one asked for. */
+/** The `spry` command: all commands and options. The code of a command is loaded only when that command is run. */
 import { Command } from "commander";
 import { version } from "../version.ts";
 import { addClusterCommands } from "./cluster-commands.ts";

@@ -16,7 +16,7 @@ interface Call {
   schedule?: { name: string };
 }
 
-/** As the gateway names a call, with its namespace in front, or without. */
+/** The gateway's name of a call, with or without the namespace as prefix. */
 function idIn(text: string): string {
   const [, id] = /^(?:[-a-z0-9]+\.)?([0-9a-z]{9,12}-[0-9a-f]{32})$/.exec(text) ?? [];
   if (id !== undefined) return id;

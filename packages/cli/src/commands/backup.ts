@@ -12,7 +12,7 @@ export interface BackupOptions {
 
 /**
  * Saves a platform, running or not, to one file (`-`: standard output): objects of one moment, certificates,
- * keys and images. Events and calls that wait are saved of one that is not running.
+ * keys and images. Waiting events and calls are saved only when the platform is stopped.
  */
 export async function backup(file: string | undefined, options: BackupOptions): Promise<void> {
   const root = path.resolve(options.dataDir);

@@ -11,12 +11,12 @@ import { untilTrue } from "../until-true.ts";
 const inspectPorts = { nodejs: 9229, python: 5678 };
 const servingPort = 8080;
 const startMs = 60_000;
-/** The copy's, should this command be killed. */
+/** Time limit of the copy, in case this command is killed. */
 const maxSeconds = 4 * 3600;
 
 /**
  * Starts a Pod like the Function's own, with the debugger's port open on its loopback, and brings that port and the Function's here.
- * The Function itself goes on serving: the copy gets what is sent to it here, and nothing else. Runs until Ctrl-C.
+ * The Function itself keeps serving: the copy gets only requests that are sent to it here. Runs until Ctrl-C.
  */
 export async function debug(
   name: string,
@@ -104,7 +104,7 @@ async function copyOf(client: KubeClient, fn: Function, inspect: readonly EnvVar
     metadata: {
       name: `${name.slice(0, 40)}-debug-${randomBytes(3).toString("hex")}`,
       namespace,
-      // None of those by which a Service or a ReplicaSet would take it for one of the Function's.
+      // Without the labels by which a Service or a ReplicaSet would select it as one of the Function's Pods.
       labels: { "app.kubernetes.io/component": "debug", "app.kubernetes.io/part-of": name },
     },
     spec: {

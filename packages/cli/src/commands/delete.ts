@@ -9,7 +9,7 @@ export interface DeleteOptions extends GlobalOptions {
   filename?: string[];
   recursive?: boolean;
   wait: boolean;
-  /** Without a question. */
+  /** Delete without asking. */
   yes?: boolean;
 }
 

@@ -13,7 +13,7 @@ export interface DiffOptions extends GlobalOptions {
   recursive?: boolean;
 }
 
-/** Prints what `spry apply` would change, as the server would store it. The exit code is 1 if that is anything. */
+/** Prints what `spry apply` would change, as the server would store it. The exit code is 1 if anything would change. */
 export async function diff(options: DiffOptions): Promise<void> {
   const manifests = readManifests(options.filename, { isRecursive: options.recursive ?? false });
   const { client, namespace } = await connect(options);
@@ -51,10 +51,10 @@ async function stored(
 }
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
-/** Of this process alone: a digest says whether two values are equal, and no list of guesses can be compared with it. */
+/** Random for each process: digests show whether two values are equal, but cannot be compared with digests of guesses. */
 const digestKey = randomBytes(32);
 
-/** What a user writes of an object; of a Secret's values, whether they are equal. */
+/** The part of an object that users write; a Secret's values as digests. */
 export function shown({
   apiVersion,
   kind,

@@ -13,8 +13,8 @@ export interface DoctorOptions extends GlobalOptions {
 }
 
 /**
- * Checks this machine, and a data directory that no platform uses. Throws when anything is wrong with the latter; what is found
- * about the machine are hints, because most Functions need only part of it.
+ * Checks this machine, and a data directory that no platform uses. Throws when the latter has a problem; problems of the
+ * machine are only hints, because most Functions need only part of what is checked.
  */
 export async function doctor(options: DoctorOptions): Promise<void> {
   const root = path.resolve(options.dataDir);

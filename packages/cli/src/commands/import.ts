@@ -8,7 +8,7 @@ import { configName } from "../project/schema.ts";
 import { spryCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 
-/** Writes a `spry.yaml` for each Function of another tool's file, next to its code. Nothing is written if anything is in the way. */
+/** Writes a `spry.yaml` for each Function of another tool's file, next to its code. Either all of them are written or none. */
 export function importConfig(file: string, options: { force?: boolean }): void {
   const all = importFile(file);
   for (const { directory } of all) {

@@ -102,7 +102,7 @@ class Printer {
     for (const line of lines) this.#print(instance, line);
   }
 
-  /** What has been written without a line's end. */
+  /** The incomplete last line. */
   end(instance: string): void {
     const rest = this.#open.get(instance) ?? "";
     this.#open.set(instance, "");

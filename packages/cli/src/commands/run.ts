@@ -17,8 +17,8 @@ export interface RunOptions extends GlobalOptions {
 const readyMs = 120_000;
 
 /**
- * The original's `run function`: the directory of a config.yaml on port 8080. It needs no container, so that its name is that of
- * nothing, and code is always replaced as it changes.
+ * The original's `run function`: the directory of a config.yaml on port 8080. It runs without a container, so the option for
+ * its name has no effect, and changed code is always reloaded.
  */
 export async function run(options: RunOptions): Promise<void> {
   const directory = options.sourceDir ?? path.dirname(options.filename ?? "config.yaml");

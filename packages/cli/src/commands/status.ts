@@ -5,7 +5,7 @@ import { shortReason } from "../short-reason.ts";
 import { tableLines } from "../table.ts";
 import { statusWord } from "./get.ts";
 
-/** Prints what there is: the cluster, how many Functions in which state, and those that do not run, with the reason. */
+/** Prints an overview: the cluster, how many Functions in which state, and those that do not run, with the reason. */
 export async function status(options: GlobalOptions): Promise<void> {
   const { client, gateway } = await connect(options);
   const response = await client.raw("GET", "/version");

@@ -34,7 +34,7 @@ function finish(
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { ...options, stdio: "inherit" });
-    // Ctrl-C reaches the tests as well: their end is this command's.
+    // Ctrl-C also reaches the tests: this command ends when they do.
     process.on("SIGINT", () => {});
     child.once("error", (error) =>
       reject(new UserError(`the tests cannot be started: ${error.message}`)),
@@ -43,7 +43,7 @@ function finish(
   });
 }
 
-/** The directory's own script, or what its language brings. */
+/** The directory's own script, or the default of its language. */
 function commandOf({ root, runtime }: Project): [string, ...string[]] {
   if (runtime.language === "python") return pythonTests(root);
   const script = testScript(root);

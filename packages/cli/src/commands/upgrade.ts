@@ -8,8 +8,8 @@ import { backup } from "./backup.ts";
 import { verifyAll } from "./doctor.ts";
 
 /**
- * Prepares a data directory for this version: checks that it is whole and not of a newer version, and saves it to a file. Its
- * format is changed by the next start, if at all; until then nothing is.
+ * Prepares a data directory for this version: checks that it is intact and not of a newer version, and saves it to a file. Its
+ * format is migrated by the next start, if necessary; this command changes nothing.
  */
 export async function upgrade(options: { dataDir: string }): Promise<void> {
   const root = path.resolve(options.dataDir);

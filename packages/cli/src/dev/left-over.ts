@@ -1,6 +1,6 @@
 /**
- * Ends what a Function's process has started and left its process group: debugpy's adapter does so, and stays for good when its
- * process ends before it has connected to it. Found by the directory that is `HOME` of all of them, and of nothing else.
+ * Ends processes that a Function's process has started and that have left its process group. debugpy's adapter does so, and
+ * never ends when the Function's process ends before connecting to it. They are found by their `HOME`, which only they have.
  */
 import { readdirSync, readFileSync } from "node:fs";
 

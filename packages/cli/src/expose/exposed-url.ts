@@ -4,7 +4,7 @@ import { hostUrls } from "./host-urls.ts";
 
 /**
  * The first URL under which an APIRule of a Function's namespace exposes it; undefined if none does, or if APIRules are
- * not served or not for the user to see.
+ * not served, or the user may not read them.
  */
 export async function exposedUrl(
   client: KubeClient,
@@ -18,7 +18,7 @@ export async function exposedUrl(
     const where = { namespace: inNamespace ?? "", name: gatewayName };
     const gateway = await client.get(istioGateways, where).catch(() => undefined);
     const [url] = gateway ? hostUrls(rule.spec.hosts ?? [], gateway, gatewayTls) : [];
-    // A name for many has no address of its own.
+    // A wildcard host is not an address.
     if (url && !url.includes("*")) return url;
   }
   return undefined;

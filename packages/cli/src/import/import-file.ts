@@ -1,4 +1,4 @@
-/** Configuration of neighbours as `spry.yaml`: func's `func.yaml`, OpenFaaS' `stack.yml`, the original's `config.yaml`. */
+/** Configuration of other tools as `spry.yaml`: func's `func.yaml`, OpenFaaS' `stack.yml`, the original's `config.yaml`. */
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { load, YAMLException } from "js-yaml";
@@ -10,7 +10,7 @@ import { UserError } from "../user-error.ts";
 export interface Imported {
   directory: string;
   config: ProjectConfig;
-  /** What has no counterpart, a sentence each. */
+  /** One sentence for each setting without a counterpart. */
   remarks: string[];
 }
 

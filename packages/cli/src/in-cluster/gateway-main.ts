@@ -22,7 +22,7 @@ void runProgram(log, async (signal) => {
     namespace,
     ownCertificates: false,
     allowLoopback: false,
-    // What is open to strangers is what APIRules open. Functions whose callers need tokens never have hosts of their own.
+    // Only APIRules open anything to clients outside. Functions whose callers need tokens never have hosts of their own.
     functionHosts: process.env["SPRY_SERVICE_TYPE"] !== "LoadBalancer",
     publicHttpsPort: 443,
   };

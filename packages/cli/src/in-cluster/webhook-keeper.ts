@@ -28,7 +28,7 @@ export async function keepWebhooks(options: {
   const { mutatingWebhookConfigurations, validatingWebhookConfigurations } = resources;
   const mutating = new Informer(client, mutatingWebhookConfigurations, named(names.mutating));
   const validating = new Informer(client, validatingWebhookConfigurations, named(names.validating));
-  // Whose Knative Serving is decides about the webhooks of ours.
+  // Whether Knative Serving is ours decides whether our webhooks are registered.
   const { plural, group } = knative.services;
   const { customResourceDefinitions } = resources;
   const serving = new Informer(client, customResourceDefinitions, named(`${plural}.${group}`));

@@ -17,7 +17,7 @@ export const subscriptionRules: Rule[] = [
   rule(group, ["subscriptions/status"], "patch"),
 ];
 
-/** What accepts and delivers events: on one machine the gateway. Whose the definition is decides whether it delivers. */
+/** What accepts and delivers events: on one machine the gateway. It delivers only if the definition of Subscriptions is ours. */
 export const eventingRules: Rule[] = [
   {
     ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get"),
@@ -27,7 +27,7 @@ export const eventingRules: Rule[] = [
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(group, ["subscriptions"], "list", "watch"),
   rule("", ["events"], "create", "patch"),
-  // Who asks for dead letters and calls, and whether they may have them.
+  // To authenticate and authorize requests for dead letters and calls.
   rule("authentication.k8s.io", ["tokenreviews"], "create"),
   rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
 ];
@@ -54,7 +54,7 @@ export function eventingRoles(): InstalledObject[] {
       {
         rules: [
           rule(group, ["subscriptions"], ...writing),
-          // Contents of events: not for those who may only look.
+          // Contents of events: not for users who may only view.
           rule(group, ["subscriptions/deadletters", "calls"], "get", "list", "update", "delete"),
           rule(group, ["subscriptions/replay"], "update"),
         ],

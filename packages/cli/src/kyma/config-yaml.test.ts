@@ -132,7 +132,7 @@ test.each([
   ["by an absolute path", "sourcePath: /etc\n  sourceHandlerName: hostname"],
   ["by a link", "sourceHandlerName: link.js"],
   ["as what declares its packages", "depsHandlerName: ../secret.js"],
-])("a file outside of the directory is nobody's source: %s", (_, line) => {
+])("a file outside of the directory is refused as source: %s", (_, line) => {
   writeFileSync(path.join(directory, "../secret.js"), "secret");
   writeFileSync(path.join(directory, "../handler.js"), "secret");
   const link = path.join(directory, "link.js");

@@ -105,7 +105,7 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   };
 }
 
-/** One that is started again is found where the one before it was. */
+/** A restarted process listens on the same ports. */
 function samePorts({ eventing }: GatewayOptions, ports: Ports) {
   const { port, httpsPort, publisherPort, eventsPort } = ports;
   return {

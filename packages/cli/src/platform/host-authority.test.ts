@@ -72,7 +72,7 @@ test("a key that is lost gives another authority", async () => {
   expect(authority.certificate()).not.toBe(before);
 });
 
-test("what is broken is an error, and no certificate", async () => {
+test("a broken key is an error, and no certificate is issued", async () => {
   writeFileSync(path.join(dir, "hosts-ca.key"), "broken");
   await expect(authority.issue(["dice.localhost"])).rejects.toThrow();
 });

@@ -1,14 +1,14 @@
 import { parseImageName, RegistryClient } from "@spry/image";
 import { type Clock } from "@spry/kube";
 
-/** A registry that has not answered is not asked again at every pass. */
+/** A registry that has not responded is not queried again at every pass. */
 const pauseMs = 30_000;
 const timeoutMs = 10_000;
 const maxRemembered = 1_000;
 
 /**
- * What the tag of an image means now, `repository@sha256:…`, for Knative Services; undefined where its registry does not say so
- * without a login. `mirrors` are registries under other names, by host.
+ * The digest to which an image's tag points now, as `repository@sha256:…`, for Knative Services; undefined when its registry
+ * does not report it to a client without a login. `mirrors` are registries under other names, by host.
  */
 export function createDigestResolver(
   mirrors: Readonly<Record<string, { url: string }>>,
@@ -29,7 +29,7 @@ export function createDigestResolver(
     try {
       return await resolve(image);
     } catch {
-      // The nodes say why, when they pull it.
+      // Nodes report the reason when they pull the image.
       if (failures.size >= maxRemembered) failures.clear();
       failures.set(image, clock.now());
       return undefined;

@@ -1,4 +1,4 @@
-/** The publisher's name inside the cluster: that of Kyma's Eventing, which Functions are given. */
+/** The publisher's name inside the cluster, the same as in Kyma's Eventing; Functions get it as a variable. */
 import { functions } from "@spry/function";
 import {
   Informer,
@@ -29,8 +29,8 @@ export interface AnnounceOptions {
 }
 
 /**
- * Keeps the Service as long as there is no Function of its name: stand-ins for Kyma's publisher are Functions of that name, and
- * get what the namespace's other Functions publish. Clients outside still reach the platform's own at its port.
+ * Keeps the Service as long as there is no Function of its name: such a Function replaces the publisher and
+ * gets the events that the namespace's other Functions publish. Clients outside still reach the platform's publisher at its port.
  */
 export async function announcePublisher(options: AnnounceOptions): Promise<void> {
   const { client, endpoint, log, signal } = options;

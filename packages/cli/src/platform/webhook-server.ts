@@ -28,7 +28,7 @@ export async function startWebhookServer(options: {
   ca: string;
 }): Promise<{
   use(config: ControllerConfig): void;
-  /** Whose Knative Serving is has changed. */
+  /** The owner of Knative Serving has changed. */
   configureServing(): Promise<void>;
   close(): Promise<void>;
 }> {

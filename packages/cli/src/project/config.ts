@@ -40,7 +40,7 @@ export function readConfig(directory: string): ProjectConfig {
   return parseConfig(readFileSync(file, "utf8"));
 }
 
-/** A directory of the original's CLI needs no second file. */
+/** A directory of the original's CLI works without a second file. */
 function kymaConfigOf(directory: string): ProjectConfig {
   const file = path.join(directory, kymaConfigName);
   const found = statSync(file, { throwIfNoEntry: false });
@@ -49,7 +49,7 @@ function kymaConfigOf(directory: string): ProjectConfig {
   try {
     [value] = loadAll(readFileSync(file, "utf8"));
   } catch {
-    // It may be another program's.
+    // The file may belong to another program.
     return {};
   }
   if (!isKymaConfig(value)) return {};

@@ -96,8 +96,8 @@ function setDefaults(request: AdmissionRequest, config: ControllerConfig): Admis
 }
 
 /**
- * What the operator has chosen for new Functions that say nothing. By now `replicas` is 1 also where it was left out: the
- * schema has a default. Those that exist are left as they are.
+ * The operator's default for new Functions that specify no scale. At this point an omitted `replicas` is 1 already, because the
+ * schema has a default. Existing Functions are not changed.
  */
 function defaultScaleOf(
   { operation }: AdmissionRequest,

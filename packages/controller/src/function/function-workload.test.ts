@@ -149,7 +149,7 @@ describe("scaling", () => {
     );
   });
 
-  test("is told of an autoscaler of somebody else, such as KEDA's, that scales it as well, once", async () => {
+  test("gets one Event about a foreign autoscaler, such as KEDA's, that also scales it", async () => {
     await platform.running("hello", { scaleConfig: { minReplicas: 1, maxReplicas: 3 } });
     const owner = { apiVersion: "keda.sh/v1alpha1", kind: "ScaledObject", name: "queue", uid: "1" };
     const warnings = async () =>

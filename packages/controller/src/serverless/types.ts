@@ -46,7 +46,7 @@ export interface ServerlessStatus {
   logFormat?: string;
   networkPoliciesEnabled?: string;
   functionHistoryLimit?: string;
-  /** As in the spec; not there where there is none. */
+  /** As in the spec; omitted when the spec has none. */
   defaultScaleConfig?: ScaleConfig;
 }
 

@@ -82,7 +82,7 @@ async function bury(count: number): Promise<void> {
 }
 
 describe("administration", () => {
-  test("shows what nobody can write as JSON: data that is nested too deeply", async () => {
+  test("shows data that is nested too deeply to be written as JSON", async () => {
     await queue.append([event("1", "[".repeat(6_000) + "]".repeat(6_000))]);
     await bury(1);
     for (const target of [`${letters}?limit=5`, "/v1/events?after=0"]) {

@@ -7,7 +7,7 @@ import { type Access, callerOf, isAllowed } from "./caller.ts";
 import { Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
 
-/** What makes calls that wait, and those of schedules. */
+/** Makes waiting calls, and those of schedules. */
 export interface Calls {
   runner: CallRunner;
   scheduler: Scheduler;
@@ -50,7 +50,7 @@ const maxBodyBytes = 1024 * 1024;
 /** Requests for which the API server is asked at the same time who sends them. */
 const maxAsking = 32;
 
-/** Administration of events over HTTPS: docs/rooms/eventing.md says what there is. */
+/** Administration of events over HTTPS: docs/rooms/eventing.md lists the requests. */
 export function createAdminHandler(deps: AdminDeps): RequestListener {
   const asking = { count: 0 };
   return (request, response) => {
@@ -58,7 +58,7 @@ export function createAdminHandler(deps: AdminDeps): RequestListener {
     response.once("close", () => gone.abort());
     const send = (status: number, value?: unknown) => {
       if (response.destroyed || response.headersSent) return;
-      // Before the head: what cannot be serialized, or is too long for a string, can still be reported as an error.
+      // Before the head is sent, so that a value that cannot be serialized, or exceeds a string's length, still becomes an error.
       const text = value === undefined ? undefined : `${JSON.stringify(value)}\n`;
       const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
       response.writeHead(status, {

@@ -43,10 +43,10 @@ export interface Access {
   name?: string;
 }
 
-/** Longer ones are no tokens of an API server. */
+/** No API server issues longer ones. */
 const maxTokenLength = 32 * 1024;
 
-/** By a client certificate that the server has verified, or by a token of the API server's; undefined: by neither. */
+/** Known by a client certificate that the server has verified, or by a token of the API server; undefined without either. */
 export async function callerOf(
   client: KubeClient,
   { socket, headers }: IncomingMessage,

@@ -45,7 +45,7 @@ export const routes: readonly AdminRoute[] = [
     async handle(request) {
       const { position, time } = request.body;
       const consumer = await consumerOf(request);
-      // What was published before is for those who may read all events.
+      // Events from before the Subscription's creation require the right to read all events.
       const beforeCreation = await request.mayReadAll();
       if (typeof position === "number" && Number.isSafeInteger(position) && position >= 0)
         return consumer.replay({ position, beforeCreation });

@@ -18,7 +18,7 @@ const own = new Set([
 ]);
 
 /**
- * What is asked for by a request that may wait.
+ * Reads a request for a call that may wait.
  * @throws Problem with a sentence for the client
  */
 export async function readCall(call: WaitingCall): Promise<Submission> {
@@ -89,7 +89,7 @@ export function serviceOf({ hostname }: URL): { name: string; namespace: string 
   return name === undefined || namespace === undefined ? undefined : { name, namespace };
 }
 
-/** Why results cannot be sent there. Where a name leads is checked when they are. */
+/** Why results cannot be sent to this URL. The addresses of its name are checked when they are sent. */
 function urlProblem(
   text: string,
   namespace: string,
@@ -103,7 +103,7 @@ function urlProblem(
   const service = serviceOf(url);
   if (service?.namespace !== namespace)
     return `Services of the Function's own namespace ${namespace} only`;
-  // Otherwise it would be a way around the token that its APIRule demands.
+  // Otherwise it would bypass the token that its APIRule demands.
   if (!mayCall(`${namespace}/${service.name}`))
     return `Service ${service.name} cannot be called from where this request comes from`;
   return undefined;

@@ -33,7 +33,7 @@ const callbackAttempts = 8;
 const callbackTimeoutMs = 30_000;
 const maxCallbacks = 20;
 
-/** Makes the calls that wait, of each Function by itself, and sends the results to who asked for them. */
+/** Makes the waiting calls, those of each Function independently, and sends the results to the URLs that the clients specified. */
 export class CallRunner {
   readonly #deps: RunnerDeps;
   readonly #loops = new Map<ObjectKey, Promise<unknown>>();

@@ -17,13 +17,13 @@ export interface Submission {
   schedule?: { name: string; dueAt: string };
 }
 
-/** Sorts by time, and cannot be guessed: who knows it may read the result. */
+/** Sorts by time, and cannot be guessed: a client that knows it may read the result. */
 export const newCallId = (clock: Clock): string =>
   `${clock.now().toString(36).padStart(9, "0")}-${randomBytes(16).toString("hex")}`;
 
 const keyBucket = (namespace: string) => `call-keys/${namespace}`;
 
-/** Accepts calls; one with the same key as an earlier one is that one. */
+/** Accepts calls; a call with the key of an earlier one is a duplicate and gets its id. */
 export class CallSubmitter {
   readonly #clock: Clock;
   /** Submissions with a key happen one after the other. */

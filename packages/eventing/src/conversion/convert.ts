@@ -109,7 +109,7 @@ function toV1alpha1({ metadata, spec, status, kind }: Subscription): Subscriptio
   };
 }
 
-/** An annotation may be any text: what of it the definition would refuse is not taken over. */
+/** An annotation may contain any text: values that the definition would refuse are dropped. */
 function restored(kept: string | undefined): Partial<Spec> {
   if (kept === undefined || isTooDeep(Buffer.from(kept))) return {};
   try {

@@ -4,7 +4,7 @@ import { convertSubscription } from "./convert.ts";
 
 /** The webhook of Subscriptions. */
 export const eventingWebhooks = {
-  /** Undefined for a request with another path. */
+  /** Undefined for any other request. */
   answers(request: Request): Promise<Response> | undefined {
     if (new URL(request.url).pathname !== conversionPath) return undefined;
     return answerConversion(request, "Subscription", convertSubscription);

@@ -2,7 +2,7 @@ import { subscriptions } from "@spry/function";
 import { isNotFound, type KubeClient, resources } from "@spry/kube";
 import { ourLabels, subscriptionCrd } from "./subscription-crd.ts";
 
-/** Whose the definition of Subscriptions is. */
+/** The owner of the definition of Subscriptions. */
 export type DefinitionOwner = "ours" | "other" | "missing";
 
 /** Where the webhook of conversions answers. */
@@ -23,7 +23,7 @@ export async function definitionOwner(client: KubeClient): Promise<DefinitionOwn
 }
 
 /**
- * Brings the definition of Subscriptions where it is missing, and keeps our own current; that of another installation
+ * Creates the definition of Subscriptions where it is missing, and keeps our own current; that of another installation
  * (Kyma's Eventing module) is left alone. `webhook` says where the API server finds `conversionPath`.
  */
 export async function ensureDefinitions(

@@ -118,7 +118,7 @@ export class Dispatcher {
 
   #refresh(key: ObjectKey): void {
     const { subscriptions: cache, services, log } = this.#options;
-    // Without all of them, one would be taken for deleted.
+    // With an incomplete list, a missing Subscription would be treated as deleted.
     if (this.#isClosed || !cache.hasSynced || !services.hasSynced) return;
     const before = this.#turns.get(key) ?? Promise.resolve();
     const turn = before
@@ -169,7 +169,7 @@ export class Dispatcher {
     }
   }
 
-  /** One that has been deleted and made again under the same name, perhaps by another tenant, inherits nothing. */
+  /** A Subscription that was deleted and created again, perhaps by another tenant, inherits nothing. */
   async #claim(key: ObjectKey, uid: string): Promise<void> {
     const { queue } = this.#options;
     const known = await queue.get(ownersBucket, key);
@@ -202,7 +202,7 @@ export class Dispatcher {
       this.#dropped.set(key, dropped);
       if (dropped > before) {
         metrics.dropped(key, dropped - before);
-        const message = `${dropped - before} of its oldest dead letters were removed: there is no room for more`;
+        const message = `${dropped - before} of its oldest dead letters were removed to make room for new ones`;
         this.#trouble(key, { reason: "DeadLettersDropped", message });
       }
       const oldestSeconds = oldestAt === undefined ? 0 : (clock.now() - oldestAt) / 1000;

@@ -24,14 +24,14 @@ export interface Trouble {
   message: string;
 }
 
-/** What is read, and kept with a dead letter, of a sink's response. */
+/** Limits on what is read of a sink's response, and kept with a dead letter. */
 const maxResponseBytes = 4 * 1024;
 const shownBytes = 500;
 const queueRetryMs = 1_000;
 /** Handed out to one Subscription at a time; more are taken when they have been handled. */
 const maxHeldBytes = 4 * bounds.eventBytes;
 
-/** Takes the events of one Subscription and sends them to its sink; what it waits for holds up no other one. */
+/** Takes the events of one Subscription and sends them to its sink; a slow sink delays no other Subscription. */
 export class SubscriptionWorker {
   readonly key: ObjectKey;
   readonly #deps: WorkerDeps;
@@ -49,13 +49,13 @@ export class SubscriptionWorker {
     this.#ended = this.#run();
   }
 
-  /** From the next event on; another choice of events needs another worker. */
+  /** Applies from the next event on; other filters need another worker. */
   use(plan: Plan): void {
     this.#plan = plan;
     this.#freed();
   }
 
-  /** Takes nothing more; what is on its way ends, and is noted. */
+  /** Takes no more events; deliveries under way are finished, and their results recorded. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#freed();
@@ -184,8 +184,8 @@ export class SubscriptionWorker {
     const { backoffMs, maxBackoffMs, jitter } = this.#plan;
     const grown = Math.min(backoffMs * 2 ** Math.min(attempt - 1, 30), maxBackoffMs);
     const spread = grown * (1 + jitter * (2 * Math.random() - 1));
-    const wished = "status" in result ? Number(result.headers["retry-after"]) * 1_000 : 0;
-    return Math.round(Math.max(spread, Math.min(wished || 0, maxBackoffMs)));
+    const requested = "status" in result ? Number(result.headers["retry-after"]) * 1_000 : 0;
+    return Math.round(Math.max(spread, Math.min(requested || 0, maxBackoffMs)));
   }
 }
 

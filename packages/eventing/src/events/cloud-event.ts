@@ -8,7 +8,7 @@ export interface CloudEvent {
   data: Uint8Array;
 }
 
-/** What was sent is not an event; the message is for the client. */
+/** The request does not contain an event; the message is for the client. */
 export class NotAnEventError extends Error {
   override readonly name = "NotAnEventError";
   readonly status: number;
@@ -19,7 +19,7 @@ export class NotAnEventError extends Error {
 }
 
 const attributeName = /^[a-z0-9]{1,64}$/;
-/** RFC 3986, as far as it excludes what is no reference: spaces, quotes and brackets. */
+/** The part of RFC 3986 that excludes spaces, quotes and brackets. */
 const uriReference = /^[^\s"<>\\^`{|}]+$/;
 /** RFC 3339. */
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;

@@ -112,7 +112,7 @@ describe("an event", () => {
   });
 });
 
-describe("what is not an event is refused with a sentence", () => {
+describe("a request without an event is refused with a sentence", () => {
   const long = "x".repeat(501);
   const rows: [string, Record<string, string>, unknown, string][] = [
     ["no encoding", { "content-type": "application/json" }, minimal, "unknown Message encoding"],
@@ -207,7 +207,7 @@ describe("a legacy event", () => {
     });
   });
 
-  test("that is no JSON is a bad payload", () => {
+  test("that is not JSON is a bad payload", () => {
     expect(legacyEvent("commerce", bytes("{"))).toMatchObject({
       status: 400,
       type: "bad_payload",

@@ -10,8 +10,8 @@ export const subjectOf = (name: string): string => `${subjectPrefix}${name}`;
 export const isEvent = ({ subject }: Message): boolean => subject.startsWith(subjectPrefix);
 
 /**
- * Source and id together identify an event (CloudEvents, section 3.1.1). But anyone may name any source: so that nobody
- * can make another one's event a duplicate of theirs, the key has a digest of everything else.
+ * Source and id together identify an event (CloudEvents, section 3.1.1). But any client may use any source: so
+ * that none can have another client's event dropped as a duplicate, the key also has a digest of everything else.
  */
 export function toMessage({ attributes, data }: CloudEvent): NewMessage {
   const { source = "", type = "", id = "" } = attributes;

@@ -32,7 +32,7 @@ const publish = async (body: string) =>
   (await fetch(`http://127.0.0.1:${port}/publish`, { method: "POST", headers: structured, body }))
     .status;
 
-/** A batch of which all but the end has been sent; resolves with what the publisher says to it, if it does. */
+/** A batch of which all but the end has been sent; `answer` resolves with the publisher's response, if any. */
 function unfinished(): { sent: Promise<void>; answer: Promise<string> } {
   const socket = connect(port, "127.0.0.1");
   sockets.push(socket);
@@ -56,7 +56,7 @@ test("bodies that are never finished take a part of the memory, and are refused 
   expect(first).toMatch(/^HTTP\/1\.1 503 /);
   expect(first).toContain("retry-after: 1");
   for (const socket of sockets.splice(0)) socket.destroy();
-  // What they held is free again, and clients that have left are no errors.
+  // Their memory is free again, and clients that have disconnected are not logged as errors.
   const event = { specversion: "1.0", id: "1", source: "/s", type: "t.v1", data: 1 };
   await expect.poll(() => publish(JSON.stringify(event)), { timeout: 20_000 }).toBe(204);
   expect(logged).toEqual([]);

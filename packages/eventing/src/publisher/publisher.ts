@@ -35,7 +35,7 @@ export function createPublisher(dependencies: PublisherDeps): http.Server {
     },
     (request, response) => {
       answer(deps, request, response).catch((error: unknown) => {
-        // A client that leaves is no trouble of ours.
+        // A client that disconnects is not our error.
         if (!request.destroyed || request.complete)
           deps.log.error({ error: messageOf(error) }, "accepting an event");
         response.destroy();
@@ -62,7 +62,7 @@ async function answer(
   const [path = "/"] = url.split("?");
   const send = (status: number, body = "", type = "text/plain; charset=utf-8") => {
     if (response.headersSent || response.destroyed) return;
-    // The rest of a body that is refused is not worth reading.
+    // The rest of a refused body is not read.
     if (!request.complete) response.setHeader("connection", "close");
     if (status === 503) response.setHeader("retry-after", "1");
     response.writeHead(status, body === "" ? {} : { "content-type": type });
@@ -77,7 +77,7 @@ async function answer(
     response.setHeader("allow", "POST");
     return send(405, "events are published with POST\n");
   }
-  // Pages of any site may have a browser send requests here; browsers name the site.
+  // A page of any site can make a browser send requests here; browsers name the site in the request.
   if (request.headers.origin !== undefined)
     return send(403, "events are not accepted from web pages\n");
   const publish = legacy === undefined ? publishEvents : publishLegacy(legacy);
@@ -177,9 +177,9 @@ function refusalOf(error: unknown): { status: number; message: string } {
 }
 
 /**
- * Does the work with the request's body, whose memory is part of the budget until then; undefined: it is larger than the
- * limit. Rejects when the client leaves.
- * @throws QueueUnavailableError when others' bodies, or this address' own, take the memory there is
+ * Does the work with the request's body, whose memory counts towards the budget until then; undefined when the body exceeds
+ * the limit. Rejects when the client disconnects.
+ * @throws QueueUnavailableError when the memory is used up, by all clients or by this address
  */
 async function withBody<T>(
   request: http.IncomingMessage,

@@ -5,7 +5,7 @@ const maxLength = 256;
 /**
  * The first time after `after` (milliseconds since the epoch) at which a schedule is due; undefined when there is none.
  * `cron`: five fields or a nickname such as `@daily`; `timeZone`: a name of the IANA database.
- * @throws Error with what is wrong
+ * @throws Error that names the problem
  */
 export function nextRun(cron: string, timeZone: string, after: number): number | undefined {
   if (cron.length > maxLength) throw new Error("the schedule is too long");

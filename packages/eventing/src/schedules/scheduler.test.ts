@@ -109,7 +109,7 @@ describe("a Function with a schedule", () => {
     expect((await fn.calls()).map(({ state }) => state)).toEqual(["succeeded", "succeeded"]);
   });
 
-  test("that was away gets the last run that it has missed, if that is not too late", async () => {
+  test("that was stopped starts the last run that it has missed, if that is not too late", async () => {
     await using fn = await scheduled({ startingDeadlineSeconds: 300 });
     await fn.away(31);
     expect(fn.called).toEqual(["2026-01-01T00:30:00.000Z "]);

@@ -27,7 +27,7 @@ export interface SchedulerDeps {
 
 /** What is kept of a schedule. */
 interface Kept {
-  /** Runs due up to then have been seen to; RFC 3339. */
+  /** Runs that were due up to then have been handled; RFC 3339. */
   seenUpTo: string;
   lastCall?: string;
 }
@@ -38,7 +38,7 @@ interface Running {
 }
 
 const bucket = "schedules";
-/** Timers are not for months. */
+/** The longest delay of a timer, and the period in which the last missed run is looked for. */
 const longestMs = 3_600_000;
 const retryMs = 5_000;
 const defaultDeadlineSeconds = 300;
@@ -72,7 +72,7 @@ export class Scheduler {
     for (const { cancel } of this.#running.values()) cancel();
   }
 
-  /** One run by hand, at once. Throws an Error with a sentence when there is no such schedule. */
+  /** Starts one run immediately. Throws an Error with a sentence when the schedule does not exist. */
   async runNow(key: ObjectKey, name: string): Promise<string> {
     const schedule = this.#schedulesOf(key).find((each) => each.name === name);
     if (!schedule) throw new Error(`Function ${key} has no schedule ${name}`);
@@ -148,11 +148,11 @@ export class Scheduler {
     }
   }
 
-  /** Of several runs that were missed, the last one; it says that the others are past, too. */
+  /** The last of several missed runs; starting it marks the others as past. */
   #lastDue({ cron, timeZone = "UTC" }: FunctionSchedule, since: number, now: number) {
     const first = nextRun(cron, timeZone, since);
     if (first === undefined || first > now) return undefined;
-    // From a time not long ago: a schedule of each minute may have missed a year of them.
+    // From a recent time on: a schedule for each minute may have missed a year of runs.
     const recent = nextRun(cron, timeZone, Math.max(since, now - longestMs));
     let last = recent !== undefined && recent <= now ? recent : first;
     for (let next = nextRun(cron, timeZone, last); next !== undefined && next <= now;) {

@@ -7,7 +7,7 @@ import { plainAddress, refusedAddress } from "./key-address.ts";
 export interface KeyFetchOptions {
   /** Whether issuers may run on this machine: on one machine, not in a cluster. */
   allowLoopback: boolean;
-  /** Why an address that would be allowed is not for who asks, in the end as a sentence; undefined if it is. */
+  /** Why this tenant may not use an address that is otherwise allowed, as a sentence; undefined if it may. */
   mayReach?: (address: string, port: number) => string | undefined;
   /** How names are resolved; the system's way by default. */
   lookup?: LookupFunction;

@@ -16,7 +16,7 @@ export class KeysUnavailableError extends Error {
   override name = "KeysUnavailableError";
 }
 
-/** A set of keys, for one tenant: what another has fetched, or made fail, is not to be found out. */
+/** A set of keys for one tenant, which cannot find out what another one has fetched, or what has failed for it. */
 export interface KeySource {
   uri: string;
   /** The namespace of the APIRule. */
@@ -29,7 +29,7 @@ export interface JwksCacheOptions {
   clock?: Clock;
 }
 
-/** Sets that are kept, of all tenants and of one; of the tenant's own, the one that was not used for longest makes room. */
+/** Sets that are kept, of all tenants and of one; the tenant's least recently used one makes room. */
 const maxSets = 2_000;
 const maxSetsOfTenant = 50;
 const maxKeys = 100;
@@ -39,7 +39,7 @@ const freshMs = 300_000;
 const staleMs = 3_600_000;
 /** A failure is remembered: no client can make us fetch more often. */
 const retryMs = 10_000;
-/** A key that is not in a set makes it fetched again, so often at once, and each time one more after this time. */
+/** An unknown key causes the set to be fetched again: so many times at once, and one more time in each interval. */
 const maxRotations = 3;
 const rotationMs = 30_000;
 
@@ -60,7 +60,7 @@ interface Entry {
 
 /**
  * The keys of issuers by tenant and URL of their set (RFC 7517). A set is fetched once, however many requests wait for it; a
- * token with an unknown `kid` makes it fetched again, three times at once and then at most every 30 s.
+ * token with an unknown `kid` causes it to be fetched again, three times at once and then at most every 30 s.
  */
 export class JwksCache {
   readonly #entries = new Map<string, Entry>();
@@ -106,7 +106,7 @@ export class JwksCache {
     return age > staleMs ? undefined : entry.version;
   }
 
-  /** Why a set could not be fetched when it was last tried, undefined if it could: for who has asked for it. */
+  /** Why the last attempt to fetch a set failed, for the tenant that requested it; undefined if it succeeded. */
   problem(source: KeySource): string | undefined {
     return this.#entries.get(keyOf(source))?.problem;
   }

@@ -34,8 +34,8 @@ for (const [network, prefix] of [
   never.addSubnet(network, prefix, "ipv6");
 
 /**
- * Why keys cannot be fetched from this address, undefined if they can. Private networks are allowed: issuers run there; what
- * there belongs to other tenants is for `KeyFetchOptions.mayReach` to say.
+ * Why keys cannot be fetched from this address, undefined if they can. Private networks are allowed, because issuers run there;
+ * `KeyFetchOptions.mayReach` decides about addresses of other tenants.
  * IPv4 addresses inside of IPv6 (mapped, NAT64, 6to4) count as what they contain.
  */
 export function refusedAddress(address: string, allowLoopback: boolean): string | undefined {

@@ -39,7 +39,7 @@ export function serviceProblem(
   return `${what} does not have port ${port}${known ? ` (it has ${known})` : ""}`;
 }
 
-/** Whether a Service allows what APIRules of another namespace ask for: to be exposed, or that keys are fetched from it. */
+/** Whether a Service permits APIRules of another namespace to expose it, or to fetch keys from it. */
 export function permits(service: Service | undefined, namespace: string): boolean {
   const permitted = service?.metadata.annotations?.[exposableFrom] ?? "";
   return permitted.split(",").some((each) => each.trim() === namespace || each.trim() === "*");

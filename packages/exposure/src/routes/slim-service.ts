@@ -1,7 +1,7 @@
 import { type Service } from "@spry/kube";
 import { exposableFrom } from "./service-address.ts";
 
-/** Of a Service, what `routesOf` looks at, and its addresses: a cluster has many. */
+/** The part of a Service that `routesOf` reads, and its addresses, to save memory: a cluster has many Services. */
 export function withPorts({ metadata, spec }: Service): Service {
   const { name, namespace = "", uid, resourceVersion } = metadata;
   const permitted = metadata.annotations?.[exposableFrom];

@@ -8,7 +8,7 @@ import { deepEqual } from "@spry/kube";
 import { type Failure, failure } from "./failure.ts";
 import { headerName } from "./request.ts";
 
-/** An issuer is undefined where v1beta1 trusts whoever has the keys. */
+/** An issuer is undefined in a v1beta1 rule that accepts any issuer with these keys. */
 type AnyJwtConfig = Omit<JwtConfig, "authentications"> & {
   authentications?: readonly TokenAuthentication[];
 };

@@ -45,7 +45,7 @@ export type PathPattern =
   /** RE2, for the whole path (v1beta1). */
   | { kind: "regex"; regex: string };
 
-/** `issuer` is undefined where v1beta1 trusts whoever has the keys. */
+/** `issuer` is undefined in a v1beta1 rule that accepts any issuer with these keys. */
 export type TokenAuthentication = Omit<JwtAuthentication, "issuer"> & {
   issuer: string | undefined;
 };

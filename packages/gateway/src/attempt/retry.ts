@@ -35,13 +35,13 @@ export function isUnsendable(code: string): boolean {
 }
 
 /**
- * Whether a request may be sent again because that cannot do anything twice:
+ * Whether a request may be retried because nothing can be done twice by that:
  *
  * - the connection was never made: always;
  * - the connection broke: an idempotent request, or any request to a Pod that was being removed, if it broke at once.
  *
- * Whether a handler had begun with it cannot be seen from here: a Pod that dies closes what it has read and what it has not in
- * the same way. All others get a 502 that says so, and whoever sent them decides.
+ * The gateway cannot see whether a handler has received it: a Pod that dies closes connections in the same way, whether or not
+ * it has read the request. All other requests get a 502 that says so, and the client decides whether to retry.
  */
 export function mayRetry(attempt: FailedAttempt): boolean {
   if (attempt.hasResponded || !attempt.isBodyReplayable || isUnsendable(attempt.code)) return false;

@@ -35,7 +35,7 @@ const settings = {
 };
 /** All bodies of a connection together. */
 const connectionWindow = 1024 ** 2;
-/** What makes much work of little: frames that are reset, refused, malformed or never answered end the connection. */
+/** Limits on cheap attacks: too many frames that are reset, refused, malformed or never answered end the connection. */
 const bounds = {
   maxHeaderListPairs: 500,
   streamResetBurst: 200,
@@ -49,8 +49,8 @@ const bounds = {
 };
 
 /**
- * HTTP/2 for clients over TLS. Its requests and responses are what the rest of the room knows from HTTP/1.1; there are
- * no upgrades (RFC 8441 is not offered), so that WebSockets stay with HTTP/1.1.
+ * HTTP/2 for clients over TLS. Its requests and responses have the same interface as those of HTTP/1.1; upgrades are
+ * not offered (RFC 8441), so WebSockets use HTTP/1.1.
  */
 export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   const { handle, clock, quietMs, idleTimeoutMs } = options;
@@ -82,7 +82,7 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
     });
     session.setLocalWindowSize(connectionWindow);
     session.setTimeout(idleTimeoutMs, () => session.destroy());
-    // What fails is the client's to notice.
+    // The client notices failures itself.
     session.on("error", () => session.destroy());
     session.on("stream", (stream) => {
       stopWaiting();

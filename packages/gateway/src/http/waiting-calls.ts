@@ -59,8 +59,8 @@ export const isReport = (passage: Passage): boolean =>
   isOwnHost(passage) && passage.path.startsWith(callsPath);
 
 /**
- * A request to the gateway's own host whose path names a Function is from here on one to that Function's host: what protects
- * the one protects the other.
+ * From here on, a request to the gateway's own host whose path names a Function is treated as one to that Function's host, so
+ * that the same protection applies.
  */
 export function nameFunction(passage: Passage): void {
   const named = isOwnHost(passage) ? readPath(passage.path) : undefined;

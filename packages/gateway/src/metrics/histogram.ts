@@ -8,7 +8,7 @@ interface Row {
   buckets: number[];
 }
 
-/** Whose rows go on: those of others are of objects that have been deleted. */
+/** Whether an object still exists; rows of deleted objects are removed. */
 export type Exists = (owner: string) => boolean;
 
 /** A Prometheus histogram; rows differ by their labels. No namespace has more rows than it leaves to others. */
@@ -37,7 +37,7 @@ export class Histogram {
     if (at >= 0) row.buckets[at] = (row.buckets[at] ?? 0) + 1;
   }
 
-  /** Forgets the rows of what does not exist any more. */
+  /** Removes the rows of objects that no longer exist. */
   retain(exists: Exists): void {
     for (const [labels, { owner }] of this.#rows) {
       if (owner === undefined || exists(owner)) continue;
@@ -61,9 +61,9 @@ export class Histogram {
     return lines;
   }
 
-  #add(wished: string | undefined, labels: string, otherwise: string): Row {
+  #add(newOwner: string | undefined, labels: string, otherwise: string): Row {
     const owner =
-      wished !== undefined && this.#free.take(namespaceOf(wished), 1) ? wished : undefined;
+      newOwner !== undefined && this.#free.take(namespaceOf(newOwner), 1) ? newOwner : undefined;
     const key = owner === undefined ? otherwise : labels;
     const existing = this.#rows.get(key);
     if (existing) return existing;

@@ -1,7 +1,7 @@
 /**
  * Functions under the gateway's own host, for machines on which `*.localhost` does not resolve:
- * `http://localhost:8080/fn/<namespace>/<name>/`. All of them share one origin there, so that what a page may do to its origin is
- * taken from them: cookies, service workers, storage.
+ * `http://localhost:8080/fn/<namespace>/<name>/`. All of them share one origin there, so their pages may not
+ * change anything that belongs to the origin: cookies, service workers, storage.
  */
 import { isIP } from "node:net";
 import { type ResponseHeaders } from "../attempt/attempt.ts";
@@ -10,7 +10,7 @@ import { type Filter } from "../request/filters.ts";
 
 const form = /^\/fn\/([a-z0-9][-a-z0-9]{0,62})\/([a-z0-9][-a-z0-9]{0,62})(\/[^?#]*)?(\?.*)?$/;
 
-/** Whether the host is this machine itself, and nobody's name: a page of another host cannot lead here by its own. */
+/** Whether the host is loopback's: a page cannot reach it by another name that resolves to this machine (DNS rebinding). */
 export function isThisMachine(authority: string): boolean {
   const name = hostName(authority).replaceAll(/[[\]]/g, "");
   return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));

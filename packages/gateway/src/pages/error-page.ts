@@ -1,6 +1,6 @@
 import { escaped, page } from "./html.ts";
 
-/** What a person can do about the gateway's own errors, by their reason. */
+/** What the user can do about the gateway's own errors, by their reason. */
 const wayOut: Readonly<Record<string, string>> = {
   UnknownHost: "<code>spry get</code> lists the URLs of all Functions.",
   FunctionNotFound: "<code>spry get -A</code> lists all Functions.",

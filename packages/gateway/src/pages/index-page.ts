@@ -1,4 +1,4 @@
-/** `http://localhost:8080/`: which Functions there are, for those who are on this machine. */
+/** `http://localhost:8080/`: lists the Functions for users of this machine. */
 import { type Function } from "@spry/function";
 import { type Filter } from "../request/filters.ts";
 import { isThisMachine } from "./by-path.ts";
@@ -9,7 +9,7 @@ interface Row {
   name: string;
   /** `running`, `failed` or `starting`. */
   state: string;
-  /** The first line of why; only of one that does not run. */
+  /** The first line of the reason; only for a Function that does not run. */
   reason: string;
   url: string;
   /** Where `*.localhost` does not resolve. */

@@ -45,7 +45,7 @@ export function revisionPolicy(
   };
 }
 
-/** A response that has begun may take as long as it goes on: Knative's `timeoutSeconds` is about its beginning, too. */
+/** Knative's `timeoutSeconds` limits the time until the response begins, not that of its body. */
 function limitsOf(revision: Revision | undefined, timeoutMs: number): AttemptLimits {
   const { responseStartTimeoutSeconds = 0, idleTimeoutSeconds = 0 } = revision?.spec ?? {};
   const starts = [responseStartTimeoutSeconds, idleTimeoutSeconds].filter((limit) => limit > 0);

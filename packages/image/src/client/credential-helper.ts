@@ -20,7 +20,8 @@ export async function askCredentialHelper(
   const { failure, output } = await run(`docker-credential-${name}`, registry);
   if (failure) {
     if (/credentials not found/i.test(output)) return undefined;
-    if (failure.code === "ENOENT") throw new Error(`${what}: there is no such program on the PATH`);
+    if (failure.code === "ENOENT")
+      throw new Error(`${what}: the program was not found on the PATH`);
     throw new Error(
       `${what}: ${failure.killed ? "no answer in time" : output.slice(0, 200).trim()}`,
     );

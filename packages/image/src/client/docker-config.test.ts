@@ -62,7 +62,7 @@ describe("registry credentials", () => {
     expect(await credentials("other.io")).toEqual({ username: "u", password: "for other.io" });
     expect(await credentials("b.io")).toBeUndefined();
     expect(await credentials("f.io")).toEqual({ identityToken: "refresh" });
-    await expect(credentials("c.io")).rejects.toThrow(/no such program on the PATH/);
+    await expect(credentials("c.io")).rejects.toThrow(/the program was not found on the PATH/);
     await expect(credentials("d.io")).rejects.toThrow(/a credential helper's name/);
     const failure: unknown = await credentials("e.io").catch((error: unknown) => error);
     expect(String(failure)).toMatch(/the answer has no Username and Secret$/);

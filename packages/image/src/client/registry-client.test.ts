@@ -38,7 +38,9 @@ describe("a registry client", () => {
     await client.putBlob(name, config.digest, { size: 2, open: () => content });
     const manifest = { schemaVersion: 2, mediaType: mediaTypes.manifest, config, layers: [] };
     await client.putManifest(name, Buffer.from(JSON.stringify(manifest)), mediaTypes.manifest);
-    await expect(client.resolveImage(name)).rejects.toThrow(/chart:1 is no image that can be run/);
+    await expect(client.resolveImage(name)).rejects.toThrow(
+      /chart:1 is not an image that can be run, but another kind of artifact/,
+    );
   });
 
   test("sends a blob again from its start when the connection breaks", async () => {

@@ -220,7 +220,7 @@ export class RegistryClient {
 function assertIsImage(name: ImageName, list: unknown): void {
   if (!Array.isArray(list))
     throw new Error(
-      `${formatImageName(name)} is no image that can be run, but something else that is kept in registries`,
+      `${formatImageName(name)} is not an image that can be run, but another kind of artifact`,
     );
 }
 

@@ -12,9 +12,9 @@ export function readManifest(bytes: Uint8Array, mediaType: string): ImageManifes
   try {
     value = JSON.parse(Buffer.from(bytes).toString("utf8")) as typeof value;
   } catch {
-    throw invalid("the manifest is no JSON");
+    throw invalid("the manifest is not valid JSON");
   }
-  if (value === null || typeof value !== "object") throw invalid("the manifest is no object");
+  if (value === null || typeof value !== "object") throw invalid("the manifest is not an object");
   if (value.schemaVersion !== 2) throw invalid("schemaVersion is not 2");
   if (value.mediaType !== undefined && value.mediaType !== mediaType)
     throw invalid("mediaType and Content-Type differ");

@@ -142,7 +142,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   };
 }
 
-/** What is asked for. A path that begins with two slashes is one all the same, and no host. */
+/** The URL of a request. Two slashes at its beginning are part of the path, and do not begin a host. */
 function targetOf({ url = "/" }: IncomingMessage): URL {
   const target = URL.parse(url.startsWith("/") ? `http://registry.internal${url}` : url);
   if (target) return target;

@@ -36,7 +36,7 @@ const page = { matchLabels: { name: "web" } };
 test.each<[string, NetworkPolicy[], object]>([
   ["no policy", [], {}],
   ["a policy of others", [policy("web", { podSelector: {} })], {}],
-  ["nobody", [policy("shop", { podSelector })], { admitted: [] }],
+  ["no caller", [policy("shop", { podSelector })], { admitted: [] }],
   [
     "its namespace",
     [policy("shop", { podSelector, ingress: [{ from: [{ podSelector: {} }] }] })],

@@ -38,10 +38,10 @@ export function isolationOf(pod: Pod, container: Container, imageUser: string): 
   };
 }
 
-/** Cores. A tenth of one, as the smallest Functions have, makes half a second of a start that takes 50 ms. */
+/** Cores. With a tenth of one, as the smallest Functions have, a start of 50 ms takes half a second. */
 const startCores = 1;
 
-/** For what somebody waits for: a server, which says when it is ready. */
+/** Only for a server, whose start requests may wait for: it has a probe that reports when it is ready. */
 function startCpuLimitOf(
   { spec }: Pod,
   { readinessProbe, startupProbe }: Container,

@@ -147,7 +147,7 @@ describe.skipIf(why !== "")(`Python from the registry of Go modules${why}`, () =
       "the registry of Go modules does not carry it",
     );
     expect(await fetchPython("3.14", () => {}, { ...env, PATH: "/nowhere" })).toBe(
-      "Go, with which it would be fetched, is not there either",
+      "Go, which would download it, is not installed either",
     );
   });
 

@@ -32,9 +32,9 @@ export async function fetchPython(
   env: Environment = process.env,
 ): Promise<string | undefined> {
   const [system, processor] = [systems[process.platform], processors[process.arch]];
-  if (!system || !processor) return `nobody carries it for ${process.platform} ${process.arch}`;
+  if (!system || !processor) return `no download exists for ${process.platform} ${process.arch}`;
   const program = goProgram(env);
-  if (!program) return "Go, with which it would be fetched, is not there either";
+  if (!program) return "Go, which would download it, is not installed either";
   const place = fetchedPythons(env);
   // Beside that place, not in it: what is not complete is not to be found.
   const scratch = `${place}.partial-${randomBytes(4).toString("hex")}`;

@@ -86,7 +86,7 @@ export function gatewaySliceReconciler(
     return {};
   }
 
-  /** Whoever was refused may have a place now. */
+  /** Services that were refused may get a place now. */
   function release(key: ObjectKey): void {
     if (places.release(key)) for (const refused of places.refused) wake.service(refused);
   }

@@ -22,7 +22,7 @@ export class Places {
   readonly #byPlace = new Map<string, ObjectKey>();
   readonly #byService = new Map<ObjectKey, string>();
   readonly #perNamespace = new Map<string, number>();
-  /** Services that have asked in vain. */
+  /** Services that requested a place and did not get one. */
   readonly #refused = new Set<ObjectKey>();
   readonly #count: number;
 
@@ -42,7 +42,7 @@ export class Places {
     return place;
   }
 
-  /** Whether the Service has asked for a place in vain, and still wants one. */
+  /** Whether the Service requested a place, did not get one, and still needs it. */
   hasRefused(service: ObjectKey): boolean {
     return this.#refused.has(service);
   }

@@ -96,7 +96,7 @@ function applicationHandler(
   };
 }
 
-/** Without members of ours: frameworks define members of these names, and Express replaces the classes altogether. */
+/** Removes our own members: frameworks define members with the same names, and Express replaces the classes altogether. */
 function asNodes(request: FunctionRequest, response: FunctionResponse): void {
   // From here on it is read as a stream: an end that was held back arrives.
   request.on("close", () => {});

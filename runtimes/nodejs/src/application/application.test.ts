@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { failToStart, send, startFunction } from "../testing/running-function.ts";
 
-/** What is told apart by their members: the frameworks themselves are tried in `test/e2e/deploy.test.ts`. */
+/** The members by which frameworks are recognized; the frameworks themselves are tested in `test/e2e/deploy.test.ts`. */
 const express = `
   const { IncomingMessage, ServerResponse } = require("node:http");
   const express = () => {
@@ -115,7 +115,7 @@ test("its server gets requests to change the protocol, if it listens for them", 
   expect(text).toMatch(/^HTTP\/1.1 101 [^]*hello$/);
 });
 
-test("a server next to a handler listens where it was told to", async () => {
+test("a server next to a handler listens at the port that it specifies", async () => {
   const { url } = await startFunction(
     `${server} server.listen(0, "127.0.0.1"); exports.main = () => String(server.address().port);`,
   );
@@ -125,7 +125,7 @@ test("a server next to a handler listens where it was told to", async () => {
   expect((await send(`http://127.0.0.1:${port}/b`)).body).toBe("mine /b");
 });
 
-test("a program that neither exports nor listens is told so when it has nothing left to do", async () => {
+test("a program that neither exports nor listens fails with a message when it has nothing left to do", async () => {
   const { code, stderr } = await failToStart(`setTimeout(() => {}, 300);`);
   expect(code).toBe(1);
   expect(stderr).toContain("it has no exports");

@@ -16,8 +16,8 @@ export function openInspector(where: string, file?: string): void {
 }
 
 /**
- * As `node --inspect-brk` does for a program: what Node.js has started with is the runtime, which is not what is debugged. A pause is
- * one of all sessions, the debugger's among them.
+ * Does for the user's file what `node --inspect-brk` does for a program, which here would be the runtime. A pause affects all
+ * sessions, including the debugger's.
  */
 function stopAtFirstLine(file: string): void {
   const session = new Session();

@@ -1,4 +1,4 @@
-/** What of this machine and of the kubeconfig's cluster stands in the way of a platform or of its Functions. */
+/** Problems of this machine, and of the kubeconfig's cluster, that affect a platform or its Functions. */
 import { lookup } from "node:dns/promises";
 import { statfsSync } from "node:fs";
 import { createServer } from "node:net";

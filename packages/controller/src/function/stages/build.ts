@@ -107,7 +107,7 @@ function knownImage(
       image: version.image,
     })),
   ];
-  // What was built under the former name is still to be had by it.
+  // Images that were built under the former name can still be pulled by it.
   const prefixes = registry
     ? repositoriesIn(registry, namespace, name).map((each) => `${registry.pull}/${each}@`)
     : [""];

@@ -29,10 +29,10 @@ export const scaleWorkload: Stage = {
   forget: (key) => void reported.delete(key),
 };
 
-/** What was last said of each Function: not again with every pass. */
+/** The last Event for each Function, so that it is not repeated with every pass. */
 const reported = new Map<string, string>();
 
-/** Another autoscaler than that of `scaleConfig` decides about the same replicas: each undoes what the other does. */
+/** Another autoscaler scales the same Function as that of `scaleConfig`: each reverts the other's changes. */
 function reportRival({ fn, key }: Draft, { caches, events }: Deps): void {
   const rival = caches.autoscalers.byIndex("scaled", key).find((each) => !isControlledBy(each, fn));
   const message = rival && rivalryOf(fn, rival);

@@ -107,8 +107,8 @@ export function writeRoot(
   }
   const { uid, gid } = user;
   const own = uid === 0 ? "" : `spry:x:${uid}:${gid}::/:/bin/sh\n`;
-  const nobody = uid === 65_534 ? "" : "nobody:x:65534:65534:nobody:/:/bin/false\n";
-  file(path.join(root, "etc/passwd"), `root:x:0:0:root:/:/bin/sh\n${own}${nobody}`);
+  const unprivileged = uid === 65_534 ? "" : "nobody:x:65534:65534:nobody:/:/bin/false\n";
+  file(path.join(root, "etc/passwd"), `root:x:0:0:root:/:/bin/sh\n${own}${unprivileged}`);
   file(path.join(root, "etc/group"), `root:x:0:\n${gid === 0 ? "" : `spry:x:${gid}:\n`}`);
 }
 

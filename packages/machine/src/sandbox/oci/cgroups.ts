@@ -160,7 +160,7 @@ export class Cgroups {
     return readFileSync(path.join(this.#root, controller, this.pathOf(id), file), "latin1");
   }
 
-  /** Only what is there: a group that is gone must not become a file. */
+  /** Only to a file that exists: writing to a deleted group must not create one. */
   #write(controller: string, id: string, file: string, text: string): void {
     const at = path.join(this.#root, controller, this.pathOf(id), file);
     writeFileSync(at, text, { flag: "r+" });

@@ -35,7 +35,7 @@ test.skipIf(why !== "")(
 );
 
 test.skipIf(why !== "")(
-  `a table of nftables that a platform without its interface has left keeps nobody from Pods${why}`,
+  `an nftables table that a platform without an interface has left does not block the way to Pods${why}`,
   async () => {
     const dataDir = temporaryDirectory();
     const before = await openOciSandbox({ dataDir });

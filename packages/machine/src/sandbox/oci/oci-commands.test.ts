@@ -7,7 +7,7 @@ import { ociContainers, why } from "./testing.ts";
 describe.skipIf(why !== "")(`commands and terminals of an OCI runtime's containers${why}`, () => {
   const { start, main } = ociContainers();
 
-  test("a command runs beside it as the same user, and is ended when it takes too long", async () => {
+  test("a command runs in it as the same user, and is ended when it exceeds its time limit", async () => {
     const { container } = await start(main("setTimeout(() => {}, 60_000)"));
     const limits = { timeoutMs: 15_000 };
     const show = ["node", "-p", "process.getuid() + process.env.SPRY_READY_FD"];

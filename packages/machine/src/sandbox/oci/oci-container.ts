@@ -29,7 +29,7 @@ const defaultActionMs = [5, 50, 500];
 const repeatedMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** A program that has not said that it is ready may still be installing its handlers for so long. */
 const startingMs = 30_000;
-/** How long it may keep the limit that it starts with: until somebody has its first response, and not for ever. */
+/** How long a container keeps the higher limit of its start: until its first response, but at most `atMost`. */
 const startLimitMs = { afterReady: 500, atMost: 5_000 };
 const maxExecOutput = 10 * 1024;
 /**
@@ -99,7 +99,7 @@ export class OciContainer implements SandboxContainer {
       cpuLimit: launch.cpuLimit,
     };
     const exited = ended.then((exitCode) => {
-      // Somebody may have ended the runtime alone: the container must not go on unseen.
+      // The runtime alone may have been killed: the container must not keep running unsupervised.
       killFirst(record);
       input?.close();
       const finishedAt = clock.now();
@@ -177,8 +177,8 @@ export class OciContainer implements SandboxContainer {
   }
 
   /**
-   * Until a program has handlers of its own, Node.js handles a signal once, by trying to end in the default way, in vain. If
-   * the program's own handler has been installed since, only a second signal reaches it.
+   * Until a program installs its own handlers, Node.js handles the first signal itself and tries to end by the default action,
+   * which has no effect here. A handler that the program has installed since then gets only a second signal.
    */
   #signalAgain(signal: NodeJS.Signals): void {
     if (!isAlive(this.record)) return;
@@ -212,7 +212,7 @@ export class OciContainer implements SandboxContainer {
     const ended = () => void (isRunning = false);
     exec.exited.then(ended, ended);
     const kill = () => {
-      // Later the number may be somebody else's.
+      // Later, another process may have the id.
       const pid = isRunning ? readPid(pidFile) : undefined;
       // The runtime ends with the command; ended first, it would leave the command behind.
       if (pid === undefined) exec.kill();

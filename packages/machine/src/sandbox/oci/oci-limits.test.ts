@@ -20,7 +20,7 @@ describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => 
     expect(output.trim()).toBe(String(96 * mebibyte));
   });
 
-  test("a processor limit slows it down, and its use is told", async () => {
+  test("a processor limit slows it down, and its usage is reported", async () => {
     const spin = "const end = Date.now() + 1500; while (Date.now() < end); console.log('spun')";
     const { container, log } = await start(main(`${spin}; setTimeout(() => {}, 60_000)`), {
       isolation: { ...restricted, cpuLimit: 0.2 },
@@ -59,7 +59,7 @@ describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => 
     await container.exited;
   });
 
-  test("a program that is told to end at any moment of its start ends at once", async () => {
+  test("a program that gets SIGTERM at any moment of its start ends at once", async () => {
     const program = `
       process.on("SIGTERM", () => process.exit(143));
       const begin = Date.now(); while (Date.now() - begin < 30);

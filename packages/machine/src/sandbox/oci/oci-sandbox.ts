@@ -93,7 +93,8 @@ class OciSandbox implements Sandbox {
   }
 
   get runtimeVersion(): string {
-    return `oci://${path.basename(this.#surroundings.runtime.file)}`;
+    const { runtime } = this.#surroundings;
+    return `oci://${path.basename(runtime.file)}`;
   }
 
   get annotations(): Record<string, string> {
@@ -179,7 +180,7 @@ class OciSandbox implements Sandbox {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     const hostAddress = this.#network?.hostAddress;
     await writeNameFiles(dir, { pod, ip: record.ip, hostAddress });
-    // Last: what has a record is complete, and taken over as it is by the agent after one that was killed.
+    // Written last: a Pod with a record is complete, and the next agent takes it over if this one is killed.
     writeRecord(podFile(dir), record);
     return this.#add(record);
   }
