@@ -2,7 +2,10 @@ import { DatabaseSync } from "node:sqlite";
 import { type Clock } from "@spry/kube";
 import { type QueueLimits } from "../queue.ts";
 import { type Reply, type Request, troubleId } from "./protocol.ts";
-import { hashOf, Store, type StoredConsumer } from "./store.ts";
+import { type StoredConsumer } from "./consumers.ts";
+import { type Lease } from "./deliveries.ts";
+import { hashOf } from "./messages.ts";
+import { Store } from "./store.ts";
 
 const maintenanceMs = 10_000;
 const retryMs = 1_000;
@@ -173,26 +176,28 @@ export class Engine {
           this.#maintainAfter(0);
           return;
         }
-        const appended = request.messages.map((message) => store.append(message, now, since));
-        for (const record of request.records) store.put(record);
+        const appended = request.messages.map((message) =>
+          store.messages.append(message, now, since),
+        );
+        for (const record of request.records) store.records.put(record);
         for (const { subject } of request.messages) this.#wake(subject);
         return reply(appended);
       }
       case "consumer": {
-        const { id } = store.putConsumer(request.name, request.options);
+        const { id } = store.consumers.put(request.name, request.options);
         this.#index();
         this.#ready.add(id);
         return reply(id);
       }
       case "removeConsumer": {
-        const known = [...store.consumers.values()].find(({ name }) => name === request.name);
-        if (known) store.removeConsumer(known.id);
+        const known = store.consumers.find(request.name);
+        if (known) store.removeConsumer(known);
         if (known) this.#maybeReady(known);
         this.#index();
         return reply(undefined);
       }
       case "find":
-        return reply([...store.consumers.values()].find(({ name }) => name === request.name)?.id);
+        return reply(store.consumers.find(request.name)?.id);
       case "consumerNames":
         return reply([...store.consumers.values()].map(({ name }) => name));
       case "next":
@@ -206,19 +211,19 @@ export class Engine {
         return undefined;
       }
       case "read":
-        return reply(store.read(request.after, request.limit));
+        return reply(store.messages.read(request.after, request.limit));
       case "head":
-        return reply(store.head);
+        return reply(store.messages.head);
       case "state": {
-        const { messages, bytes } = store;
-        return reply({ messages, bytes, maxBytes: this.#limits.maxBytes });
+        const messages = store.messages.count;
+        return reply({ messages, bytes: store.bytes, maxBytes: this.#limits.maxBytes });
       }
       case "remove":
-        return reply(store.remove(request.bucket, request.key));
+        return reply(store.records.remove(request.bucket, request.key));
       case "get":
-        return reply(store.get(request.bucket, request.key, now));
+        return reply(store.records.get(request.bucket, request.key, now));
       case "list":
-        return reply(store.list(request.bucket, request.after, request.limit, now));
+        return reply(store.records.list(request.bucket, request.after, request.limit, now));
       case "close":
         return undefined;
       default:
@@ -237,27 +242,27 @@ export class Engine {
     if (!consumer) return reply(undefined);
     switch (request.op) {
       case "ack":
-        store.ack(consumer, request.position);
+        store.pending.ack(consumer, request.position);
         return this.#maybeReady(consumer);
       case "retry":
-        store.retry(consumer, request.position, now + request.afterMs);
+        store.pending.retry(consumer, request.position, now + request.afterMs);
         return this.#maybeReady(consumer);
       case "bury":
-        store.bury(consumer, request.position, request.why, now);
+        store.deadLetters.bury(consumer, request.position, request.why, now);
         return this.#maybeReady(consumer);
       case "consumerState":
         return reply(store.consumerState(consumer));
       case "replay":
-        store.replay(consumer, request);
+        store.consumers.replay(consumer, request);
         this.#ready.add(consumer.id);
         return reply(undefined);
       case "deadLetters":
-        return reply(store.deadLetters(consumer, request.after, request.limit));
+        return reply(store.deadLetters.list(consumer, request.after, request.limit));
       case "redrive":
         this.#ready.add(consumer.id);
-        return reply(store.redrive(consumer, request.ids, now));
+        return reply(store.deadLetters.redrive(consumer, request.ids, now));
       case "discard":
-        return reply(store.discard(consumer, request.ids));
+        return reply(store.deadLetters.discard(consumer, request.ids));
       default:
         return undefined;
     }
@@ -289,9 +294,9 @@ export class Engine {
         replies.push({ id: seeker.id, value: [] });
         continue;
       }
-      let leased: ReturnType<Store["lease"]> = { deliveries: [], hasMore: false };
+      let leased: Lease = { deliveries: [], hasMore: false };
       const error = this.#apart(() => {
-        leased = this.#store.lease(consumer, seeker.max, now, this.#limits.maxHeld);
+        leased = this.#store.deliveries.lease(consumer, seeker.max, now, this.#limits.maxHeld);
       });
       if (error) {
         replies.push(trouble(`consumer ${consumer.name} is set aside: ${error.message}`));
@@ -314,7 +319,7 @@ export class Engine {
         this.#requests.push({ op: "next", consumer: id, max: seeker.max, id: seeker.id });
         this.#schedule();
       } else {
-        const due = this.#store.nextDue(consumer);
+        const due = this.#store.pending.nextDue(consumer);
         if (due === undefined) this.#dueAt.delete(id);
         else this.#dueAt.set(id, due);
       }
@@ -370,14 +375,15 @@ export class Engine {
     const store = this.#store;
     let handled = 0;
     this.#transaction(false, () => {
-      store.removeExpiredRecords(now);
+      store.records.removeExpired(now);
       const why = { reason: "Expired", message: `not delivered within ${maxAgeMs / 1000} s` };
-      // A failure loads all of them anew.
-      const ids = [...store.consumers.keys()];
+      // A failure loads all of them again.
+      const ids = [...store.consumers.ids()];
       for (const id of ids) {
         const error = this.#apart(() => {
           const consumer = store.consumers.get(id);
-          if (consumer) handled += store.expire(consumer, now - maxAgeMs, maxRemoved, now, why);
+          if (consumer)
+            handled += store.retention.expire(consumer, now - maxAgeMs, maxRemoved, now, why);
         });
         if (error) this.#post([trouble(`cleaning up: ${error.message}`)]);
       }
@@ -388,13 +394,13 @@ export class Engine {
         const error = this.#apart(() => {
           const consumer = store.consumers.get(id);
           if (consumer && looked < maxLooked)
-            looked += store.look(consumer, maxLooked - looked, now);
+            looked += store.retention.look(consumer, maxLooked - looked, now);
         });
         if (error) this.#post([trouble(`cleaning up: ${error.message}`)]);
       }
       if (looked >= maxLooked) handled += maxRemoved;
-      const done = store.advanceCursors();
-      handled += store.removeDone(done, isTight ? now + 1 : now - maxAgeMs, maxRemoved);
+      const done = store.retention.advanceCursors();
+      handled += store.retention.removeDone(done, isTight ? now + 1 : now - maxAgeMs, maxRemoved);
       const excess = store.liveBytes - maxBytes * tight;
       if (excess <= 0 || now < this.#shedFrom) return;
       this.#shedFrom = now + shedMs;
@@ -402,8 +408,8 @@ export class Engine {
         reason: "QueueFull",
         message: "the queue is full, and this is its largest backlog",
       };
-      if (store.shed(excess, maxShed, now, full) > 0)
-        store.removeDone(store.advanceCursors(), now + 1, maxShed);
+      if (store.retention.shed(excess, maxShed, now, full) > 0)
+        store.retention.removeDone(store.retention.advanceCursors(), now + 1, maxShed);
     });
     return handled >= maxRemoved;
   }
@@ -427,7 +433,7 @@ const durable = new Set<Request["op"]>([
   "discard",
   "replay",
 ]);
-/** What nobody waits for, and must happen all the same. */
+/** What is never answered with an error: it must happen all the same, and is done later. */
 const silent = new Set<Request["op"]>(["ack", "retry", "bury", "next", "cancelNext"]);
 
 /** Without `@spry/kube`: the thread loads as little as it can. */
