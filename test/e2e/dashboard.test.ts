@@ -11,8 +11,15 @@ const answering = (text: string) => `module.exports = { main: () => ${JSON.strin
 test("npm start prints a link that logs in once", async () => {
   const link = /http:\/\/127\.0\.0\.1:\d+\/#code=[\w-]+/.exec(platform.output)?.[0] ?? "";
   const { page, complaints } = await user.tab();
+  await page.addInitScript(() =>
+    addEventListener("DOMContentLoaded", () =>
+      Object.assign(window, { addressAtStart: location.href }),
+    ),
+  );
   await page.goto(link);
   await page.getByRole("heading", { name: "No Functions yet" }).waitFor();
+  // The code is out of the address before the first frame: what navigates then does not lose it.
+  expect(await page.evaluate(() => Reflect.get(window, "addressAtStart"))).toBe(`${user.origin}/`);
   // The code stays neither in the address nor in a cookie.
   expect(page.url()).toBe(`${user.origin}/`);
   expect(await page.context().cookies()).toEqual([]);

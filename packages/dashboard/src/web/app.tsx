@@ -1,6 +1,5 @@
 import { signal } from "@preact/signals";
 import { type ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
 import { segments } from "./router.ts";
 import { isLoggedIn, resumeLogin } from "./session/login.ts";
 import { loadInfo } from "./state/info.ts";
@@ -22,10 +21,13 @@ const isStarted = signal(false);
 /** Once logged in, the views stay when the login ends: what has been typed in them stays, too. */
 const wasLoggedIn = signal(false);
 
+/** Not left to the first frame, which can be late: a link's code is read before anything else changes the address. */
+export async function start(): Promise<void> {
+  await Promise.all([resumeLogin(), loadInfo()]);
+  isStarted.value = true;
+}
+
 export function App() {
-  useEffect(() => {
-    void Promise.all([resumeLogin(), loadInfo()]).then(() => (isStarted.value = true));
-  }, []);
   if (isLoggedIn.value) wasLoggedIn.value = true;
   if (!isStarted.value) return null;
   if (!wasLoggedIn.value) return <LoginView />;
