@@ -8,6 +8,7 @@ import { may } from "../../state/rights.ts";
 import { type Tone } from "../../state/function-state.ts";
 import { Age, Empty, State } from "../../ui/basics.tsx";
 import { LogView } from "../../ui/log-view.tsx";
+import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
 
@@ -59,41 +60,29 @@ export function BuildsTab({ fn }: TabProps) {
           <h2>Builds</h2>
           {again}
         </div>
-        <div class="scroll-x" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th>Build</th>
-                <th>State</th>
-                <th>Took</th>
-                <th>Begun</th>
-              </tr>
-            </thead>
-            <tbody>
-              {sorted.slice(0, 20).map((each) => (
-                <tr key={each.metadata.uid}>
-                  <td>
-                    <button
-                      type="button"
-                      class="plain small mono"
-                      aria-pressed={each === job}
-                      onClick={() => setChosen(each.metadata.name)}
-                    >
-                      {each.metadata.name}
-                    </button>
-                  </td>
-                  <td>
-                    <JobState job={each} />
-                  </td>
-                  <td>{durationOf(each)}</td>
-                  <td class="muted">
-                    <Age time={each.metadata.creationTimestamp} /> ago
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={["Build", "State", "Took", "Begun"]}>
+          {sorted.slice(0, 20).map((each) => (
+            <tr key={each.metadata.uid}>
+              <td>
+                <button
+                  type="button"
+                  class="plain small mono"
+                  aria-pressed={each === job}
+                  onClick={() => setChosen(each.metadata.name)}
+                >
+                  {each.metadata.name}
+                </button>
+              </td>
+              <td>
+                <JobState job={each} />
+              </td>
+              <td>{durationOf(each)}</td>
+              <td class="muted">
+                <Age time={each.metadata.creationTimestamp} /> ago
+              </td>
+            </tr>
+          ))}
+        </Table>
       </div>
       <h2>Log of {jobName}</h2>
       <LogView key={jobName} pods={ofJob} label={`Log of ${jobName}`} />
