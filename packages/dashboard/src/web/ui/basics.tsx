@@ -123,12 +123,15 @@ export function Dialog({
   title,
   onClose,
   children,
+  leave,
   actions,
   kind = "",
 }: {
   title: string;
   onClose: () => void;
   children?: ComponentChildren;
+  /** What the button that closes it says, before those of `actions`; without it there is none. */
+  leave?: string;
   actions?: ComponentChildren;
   kind?: "" | "wide" | "palette";
 }) {
@@ -156,7 +159,16 @@ export function Dialog({
         <h2 id={id}>{title}</h2>
       </div>
       {kind === "palette" ? children : <div class="body stack">{children}</div>}
-      {actions && <div class="actions">{actions}</div>}
+      {(leave !== undefined || actions) && (
+        <div class="actions">
+          {leave !== undefined && (
+            <button type="button" onClick={onClose}>
+              {leave}
+            </button>
+          )}
+          {actions}
+        </div>
+      )}
     </dialog>
   );
 }

@@ -179,15 +179,7 @@ const keys: [keys: string, what: string][] = [
 
 function Keys() {
   return (
-    <Dialog
-      title="Keyboard shortcuts"
-      onClose={close}
-      actions={
-        <button type="button" onClick={close}>
-          Close
-        </button>
-      }
-    >
+    <Dialog title="Keyboard shortcuts" leave="Close" onClose={close}>
       <dl class="pairs">
         {keys.map(([name, what]) => [
           <dt key={name}>

@@ -50,16 +50,12 @@ export function DeadLettersDialog({
     <Dialog
       kind="wide"
       title={`Dead letters of ${name}`}
+      leave="Close"
       onClose={onClose}
       actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="button" class="primary" onClick={() => void act("redrive", { all: true })}>
-            Redrive all
-          </button>
-        </>
+        <button type="button" class="primary" onClick={() => void act("redrive", { all: true })}>
+          Redrive all
+        </button>
       }
     >
       {failure && <Problem title="It was not done" text={failure} />}

@@ -42,16 +42,12 @@ export function ClashDialog({
     <Dialog
       kind="wide"
       title="Another user has changed the same fields"
+      leave="Back to editing"
       onClose={onClose}
       actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Back to editing
-          </button>
-          <button type="button" class="primary" onClick={apply}>
-            Apply
-          </button>
-        </>
+        <button type="button" class="primary" onClick={apply}>
+          Apply
+        </button>
       }
     >
       <p class="muted">

@@ -20,6 +20,7 @@ import { may } from "../../state/rights.ts";
 import { yamlOf } from "../../state/yaml.ts";
 import { Age, Dialog, Empty, State } from "../../ui/basics.tsx";
 import { Diff } from "../../ui/diff.tsx";
+import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
 
@@ -64,60 +65,42 @@ export function HistoryTab({ fn }: TabProps) {
   };
   return (
     <div class="stack loose">
-      <div class="panel scroll-x" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th>Version</th>
-              <th>When</th>
-              <th>Who</th>
-              <th>Source</th>
-              <th>Serves</th>
-              <td />
-            </tr>
-          </thead>
-          <tbody>
-            {revisions.map((revision, index) => (
-              <tr key={revision.metadata.uid}>
-                <td>
-                  <strong>{revision.revision}</strong>
-                </td>
-                <td class="nowrap muted">
-                  <Age time={revision.data.time} /> ago
-                </td>
-                <td>{revision.data.author ?? "–"}</td>
-                <td class="mono">{sourceText(revision)}</td>
-                <td>
-                  <Serves fn={fn} revision={revision} isNewest={index === 0} />
-                </td>
-                <td>
-                  <span class="row">
-                    <button type="button" class="small" onClick={() => setShown(revision)}>
-                      Compare
-                    </button>
-                    {!readOnly && revision.revision !== fn.status?.revision && (
-                      <button type="button" class="small" onClick={() => void rollBack(revision)}>
-                        Roll back
-                      </button>
-                    )}
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table isPanel heads={["Version", "When", "Who", "Source", "Serves", ""]}>
+        {revisions.map((revision, index) => (
+          <tr key={revision.metadata.uid}>
+            <td>
+              <strong>{revision.revision}</strong>
+            </td>
+            <td class="nowrap muted">
+              <Age time={revision.data.time} /> ago
+            </td>
+            <td>{revision.data.author ?? "–"}</td>
+            <td class="mono">{sourceText(revision)}</td>
+            <td>
+              <Serves fn={fn} revision={revision} isNewest={index === 0} />
+            </td>
+            <td>
+              <span class="row">
+                <button type="button" class="small" onClick={() => setShown(revision)}>
+                  Compare
+                </button>
+                {!readOnly && revision.revision !== fn.status?.revision && (
+                  <button type="button" class="small" onClick={() => void rollBack(revision)}>
+                    Roll back
+                  </button>
+                )}
+              </span>
+            </td>
+          </tr>
+        ))}
+      </Table>
       <Traffic fn={fn} revisions={revisions} readOnly={readOnly} />
       {shown && (
         <Dialog
           kind="wide"
           title={`From the present state back to version ${shown.revision}`}
+          leave="Close"
           onClose={() => setShown(undefined)}
-          actions={
-            <button type="button" onClick={() => setShown(undefined)}>
-              Close
-            </button>
-          }
         >
           <Diff
             label="Differences"

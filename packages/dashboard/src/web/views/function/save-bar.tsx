@@ -81,12 +81,8 @@ export function SaveBar({ fn }: { fn: Function }) {
         <Dialog
           kind="wide"
           title={`What changes of ${name}`}
+          leave="Close"
           onClose={() => setReviewing(false)}
-          actions={
-            <button type="button" onClick={() => setReviewing(false)}>
-              Close
-            </button>
-          }
         >
           <Diff
             label="Changes"
