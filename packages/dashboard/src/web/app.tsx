@@ -8,7 +8,7 @@ import { Palette } from "./ui/palette.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 import { ApiRulesView } from "./views/api-rules-view.tsx";
 import { BuildsView } from "./views/builds-view.tsx";
-import { CreateView } from "./views/create-view.tsx";
+import { CreateView } from "./views/create/create-view.tsx";
 import { FunctionView } from "./views/function/function-view.tsx";
 import { FunctionsView } from "./views/functions-view.tsx";
 import { LoginDialog, LoginView } from "./views/login-view.tsx";
