@@ -18,10 +18,10 @@ import { SubscriptionsView } from "./views/events/subscriptions-view.tsx";
 import { SettingsView } from "./views/settings-view.tsx";
 
 const isStarted = signal(false);
-/** Once logged in, the views stay when the login ends: what has been typed in them stays, too. */
+/** After the first login the views stay when a login ends, and so does what has been typed in them. */
 const wasLoggedIn = signal(false);
 
-/** Not left to the first frame, which can be late: a link's code is read before anything else changes the address. */
+/** Called before the first frame, which can be late: a link's code must be read before anything changes the address. */
 export async function start(): Promise<void> {
   await Promise.all([resumeLogin(), loadInfo()]);
   isStarted.value = true;

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { messageOf } from "@spry/kube/browser";
 import { Dialog, Problem } from "./basics.tsx";
 
-/** A dialogue in front of one action. An action that fails leaves it open, with the reason. */
+/** A dialogue with one action. When the action fails, the dialogue stays open and shows why. */
 export function ActionDialog({
   title,
   verb,
@@ -15,7 +15,7 @@ export function ActionDialog({
   children,
 }: {
   title: string;
-  /** On the button of the action. */
+  /** The label of the action's button. */
   verb: string;
   kind?: "primary" | "danger";
   isDisabled?: boolean;

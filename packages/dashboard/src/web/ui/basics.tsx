@@ -59,7 +59,7 @@ export function Empty({
   );
 }
 
-/** A control with its label, and what is wrong with its value. `children` gets the ids that tie them together. */
+/** A control with its label, and what is wrong with its value. `children` gets the ids that connect them. */
 export function Field({
   label,
   hint,
@@ -118,7 +118,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** A modal dialogue; Escape and the outside close it, and nothing that was typed elsewhere is touched. */
+/** A modal dialogue; Escape or a click outside closes it. What was typed elsewhere stays. */
 export function Dialog({
   title,
   onClose,
@@ -130,7 +130,7 @@ export function Dialog({
   title: string;
   onClose: () => void;
   children?: ComponentChildren;
-  /** What the button that closes it says, before those of `actions`; without it there is none. */
+  /** The label of a button that closes it, before `actions`. */
   leave?: string;
   actions?: ComponentChildren;
   kind?: "" | "wide" | "palette";
@@ -179,7 +179,7 @@ const units: [name: string, seconds: number][] = [
   ["m", 60],
 ];
 
-/** How long ago, in the largest unit that says enough: `42s`, `5m`, `3h`, `12d`. */
+/** How long ago, in the largest unit that is precise enough: `42s`, `5m`, `3h`, `12d`. */
 export function ageOf(time: string | undefined, now = Date.now()): string {
   if (!time) return "";
   const seconds = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));

@@ -8,7 +8,7 @@ export interface FunctionName {
   name: string;
 }
 
-/** One Function of those in the namespace, or of all. */
+/** A choice of one Function, of the namespace or of all namespaces. */
 export function FunctionField({
   namespace,
   value,

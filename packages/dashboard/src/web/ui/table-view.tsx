@@ -6,7 +6,7 @@ import { Frame } from "./frame.tsx";
 import { NamespaceChoice } from "./namespace-choice.tsx";
 import { Table } from "./table.tsx";
 
-/** A view of all objects of a kind, in one namespace or in all: a table, or why it is empty. */
+/** A view of all objects of a kind, in one namespace or in all: a table, or an explanation why it is empty. */
 export function TableView({
   title,
   actions,
@@ -22,16 +22,16 @@ export function TableView({
   title: string;
   actions?: ComponentChildren;
   namespace: string | undefined;
-  /** Next to the choice of the namespace. */
+  /** Shown next to the choice of namespace. */
   note?: ComponentChildren;
   live: Live<unknown>;
-  /** Says that the objects cannot be listed. */
+  /** The title of the problem when the objects cannot be listed. */
   problemTitle: string;
-  /** Shown instead of the table when there are none. */
+  /** Shown when no object exists. */
   empty: ComponentChildren;
   heads: readonly string[];
   rows: ComponentChildren;
-  /** Dialogues over the view. */
+  /** Dialogues of the view. */
   children?: ComponentChildren;
 }) {
   return (

@@ -1,13 +1,13 @@
 import { type ComponentChildren } from "preact";
 
-/** Scrolls by itself where it is too wide. An empty head is that of buttons. */
+/** A table that scrolls where it is too wide. A column of buttons has an empty head. */
 export function Table({
   heads,
   isPanel = false,
   children,
 }: {
   heads: readonly string[];
-  /** Not within another panel. */
+  /** Whether it is a panel of its own, or a part of one. */
   isPanel?: boolean;
   children: ComponentChildren;
 }) {

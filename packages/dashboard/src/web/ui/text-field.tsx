@@ -1,7 +1,7 @@
 import { type ComponentChildren } from "preact";
 import { Field } from "./basics.tsx";
 
-/** A line of text that a machine reads: a name, a URL, a path. */
+/** A field for a line that programs read: a name, a URL, a path. */
 export function TextField({
   label,
   hint,

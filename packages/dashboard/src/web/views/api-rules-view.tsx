@@ -22,7 +22,7 @@ const tones: Record<string, Tone> = {
   Deleting: "idle",
 };
 
-/** What is exposed to the outside: hosts, and who may call. */
+/** What is exposed to the outside: hosts, and who may call them. */
 export function ApiRulesView() {
   const namespace = query.value.get("ns") ?? undefined;
   const live = useLive<ApiRule>(apiRules, { namespace });
@@ -54,8 +54,8 @@ export function ApiRulesView() {
       problemTitle="APIRules cannot be listed"
       empty={
         <Empty title="Nothing is exposed" actions={expose}>
-          Functions answer callers on this machine or inside the cluster. An APIRule gives one a
-          public host with HTTPS, and says who may call it.
+          Functions answer callers on this machine or inside the cluster. An APIRule gives a
+          Function a public host with HTTPS, and defines who may call it.
         </Empty>
       }
       heads={["Name", "State", "Hosts", "Service", "Who may call", "Age", ""]}
@@ -130,7 +130,7 @@ function callersOf({ spec }: ApiRule): string {
 
 const allMethods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
-/** The usual APIRule: a host, all paths, open or for tokens of an issuer. More is said in YAML. */
+/** The usual APIRule: a host, all paths, open to everyone or to the tokens of an issuer. Everything else is set in YAML. */
 function ExposeDialog({
   namespace,
   onClose,

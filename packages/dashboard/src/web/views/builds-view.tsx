@@ -33,8 +33,8 @@ export function BuildsView() {
       problemTitle="Builds cannot be listed"
       empty={
         <Empty title="No builds to show">
-          A change of a Function’s code or packages is built into an image by a Job. Jobs that are
-          long over are removed.
+          A change of a Function’s code or packages is built into an image by a Job. Jobs are
+          removed some time after they have ended.
         </Empty>
       }
       heads={["Function", "State", "Took", "Begun", "Job"]}

@@ -22,7 +22,7 @@ import { SourceFields } from "./source-fields.tsx";
 import { TemplateCards } from "./template-cards.tsx";
 import { YamlForm } from "./yaml-form.tsx";
 
-/** A Function of one's own: choose what it is like, name it, change the code, create it. */
+/** Creates a Function: choose a template, name it, change the code. */
 export function CreateView() {
   const [templates, setTemplates] = useState<readonly Template[]>([]);
   const [isYaml, setYaml] = useState(newFunction.value?.yaml !== undefined);
@@ -83,7 +83,8 @@ export function CreateView() {
       >
         <div class="row between wrap">
           <p class="muted">
-            Choose a beginning, name it, and change the code. All of it can be changed later.
+            Choose a template, name the Function, and change the code. You can change everything
+            later.
           </p>
           <button
             type="button"

@@ -5,7 +5,7 @@ import { TextField } from "../../ui/text-field.tsx";
 import { problemAt } from "../form/form.ts";
 import { type NewFunctionProps } from "./new-function-props.ts";
 
-/** What the Function is called, and where it is. An empty name is a problem once creating it was tried. */
+/** The Function's name and namespace. An empty name is a problem only after an attempt to create the Function. */
 export function NameFields({
   made: { name, namespace },
   change,
@@ -37,7 +37,7 @@ export function NameFields({
   );
 }
 
-/** The contract's message is long, and names the path again. */
+/** The message of the contract is long, and repeats the path. */
 const shortName = (problem: string | undefined): string | undefined =>
   problem === undefined
     ? undefined

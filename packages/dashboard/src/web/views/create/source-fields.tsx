@@ -4,7 +4,7 @@ import { type FormProps } from "../form/form.ts";
 import { GitFields } from "../form/git-fields.tsx";
 import { RuntimeField } from "../form/runtime-field.tsx";
 
-/** The runtime, and the code with its dependencies, or the repository that they are in. */
+/** The runtime, and the code with its dependencies or its Git repository. */
 export function SourceFields({ template, ...form }: FormProps & { template: string }) {
   const { spec, onChange } = form;
   const { inline, gitRepository } = spec.source;

@@ -18,7 +18,7 @@ const titles: Record<string, string> = {
 
 const titleOf = ({ name }: Template): string => titles[name] ?? name;
 
-/** What the Function is like in the beginning: a template, or a repository of one's own. */
+/** What the Function begins with: a template, or a Git repository. */
 export function TemplateCards({
   templates,
   made,

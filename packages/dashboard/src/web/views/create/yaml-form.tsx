@@ -3,7 +3,7 @@ import { readYaml, yamlOf } from "../../state/yaml.ts";
 import { Code } from "../../ui/code.tsx";
 import { type NewFunctionProps } from "./new-function-props.ts";
 
-/** The whole Function as YAML, the same one that the form shows. */
+/** The Function of the form, as YAML. */
 export function YamlForm({ made, change }: NewFunctionProps) {
   const { name, namespace, desired } = made;
   const [typed, setTyped] = useState<string>();

@@ -11,7 +11,7 @@ import { printable } from "../../state/log-text.ts";
 import { Age, Dialog, Problem } from "../../ui/basics.tsx";
 import { toast } from "../../ui/toasts.tsx";
 
-/** Events that could not be delivered, why, and the way back: one by one, or all. */
+/** Events that could not be delivered, and why. They can be sent again, one by one or all. */
 export function DeadLettersDialog({
   namespace,
   name,

@@ -6,7 +6,7 @@ import { FunctionField, type FunctionName } from "../../ui/function-field.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { toast } from "../../ui/toasts.tsx";
 
-/** Which events a Function is to get. More (filters, retries, order) is said in YAML. */
+/** Which events a Function gets. Filters, retries and order are set in YAML. */
 export function SubscribeDialog({
   namespace,
   onClose,
@@ -49,7 +49,7 @@ export function SubscribeDialog({
       />
       <TextField
         label="Source"
-        hint="which source the events are of, as they name it"
+        hint="the source attribute of the events"
         value={source}
         onChange={setSource}
       />

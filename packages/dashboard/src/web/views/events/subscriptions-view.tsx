@@ -14,10 +14,10 @@ import { SubscribeDialog } from "./subscribe-dialog.tsx";
 
 export const eventingGroup = "eventing.kyma-project.io";
 const pollMs = 2_000;
-/** More namespaces are not polled at once: one is chosen then. */
+/** With more namespaces, only the first ones are polled: users then choose a namespace. */
 const maxNamespaces = 20;
 
-/** Which Functions get which events, how far they have come, and what could not be delivered. */
+/** Which Functions get which events, how far the delivery is, and what could not be delivered. */
 export function SubscriptionsView() {
   const namespace = query.value.get("ns") ?? undefined;
   const live = useLive<Subscription>(subscriptions, { namespace });
@@ -90,7 +90,7 @@ export function SubscriptionsView() {
   );
 }
 
-/** By `namespace/name`, asked for again and again while the view is shown; without rights, empty. */
+/** By `namespace/name`; polled while the view is shown. Empty without rights. */
 function useQueueStates(namespaces: string[]): ReadonlyMap<string, QueueState> {
   const [states, setStates] = useState<ReadonlyMap<string, QueueState>>(new Map());
   const key = namespaces.join(",");

@@ -90,7 +90,7 @@ function ofKind(name: string, kind: Kind): EnvVar {
   return { name, valueFrom: kind === "secret" ? { secretKeyRef: ref } : { configMapKeyRef: ref } };
 }
 
-/** Object and key; the names of what there is are suggested to those who may list it. */
+/** An object and a key. The names of existing objects are suggested to users who may list them. */
 function KeyFields({
   namespace,
   variable,
@@ -136,7 +136,7 @@ function KeyFields({
   );
 }
 
-/** Names alone: what is in Secrets does not stay in the tab. */
+/** Only names: the content of Secrets does not stay in the tab. */
 const namesOnly = {
   kind: "names",
   transform: <T extends KubeObject>({ metadata }: T) => ({ metadata }) as T,

@@ -11,7 +11,7 @@ const authKinds = {
 
 export const emptyRepository: GitRepositorySource = { url: "", reference: "main", baseDir: "" };
 
-/** Where the source is, and how to log in there. */
+/** The repository with the source, and how to log in there. */
 export function GitFields({ spec, onChange, problems, readOnly }: FormProps) {
   const git = spec.source.gitRepository ?? emptyRepository;
   const set = (part: Partial<GitRepositorySource>) =>

@@ -11,14 +11,14 @@ export function LabelFields({
   readOnly,
 }: {
   title: string;
-  /** One of them, in a word. */
+  /** What one of them is called. */
   what: string;
   values: Record<string, string>;
   onChange: (values: Record<string, string>) => void;
   error?: string | undefined;
   readOnly: boolean;
 }) {
-  // A row whose name is empty, or is another's for a moment while it is typed, stays a row.
+  // A row stays while its name is empty, or is for a moment the same as that of another row.
   const rows = useRef<[string, string][]>(Object.entries(values));
   if (
     JSON.stringify(Object.fromEntries(rows.current.filter(([name]) => name))) !==

@@ -35,9 +35,9 @@ export function BuildsTab({ fn }: TabProps) {
     };
     try {
       await client.patch(functions, { namespace, name }, patch);
-      toast("good", "A build of the same source has been asked for.");
+      toast("good", "A build of the same source has been requested.");
     } catch (error) {
-      toast("bad", `No build: ${messageOf(error)}`);
+      toast("bad", `The build was not requested: ${messageOf(error)}`);
     }
   };
   const again = may(namespace, "patch", "functions") && (
@@ -49,7 +49,7 @@ export function BuildsTab({ fn }: TabProps) {
     return (
       <Empty title={jobs.isReady.value ? "No builds to show" : "…"} actions={again}>
         {jobs.problem.value ||
-          "A change of code or packages is built into an image, and its log appears here. Builds that are long over are removed."}
+          "A change of code or packages is built into an image, and its log appears here. Builds are removed some time after they have ended."}
       </Empty>
     );
   }

@@ -16,7 +16,7 @@ import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** Says what is deleted with a Function, and what stays; and it can be undone for a while. */
+/** Shows what is deleted with a Function, and what stays. The deletion can be undone for a while. */
 export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => void }) {
   const { namespace = "", name = "" } = fn.metadata;
   const revisions = useLive(functionRevisions, {
@@ -40,7 +40,7 @@ export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => 
       onAction={remove}
       onClose={onClose}
     >
-      <p>What goes with it:</p>
+      <p>Deleted with it:</p>
       <ul class="stack tight">
         <li>
           {pods.length === 1 ? "its Pod" : `its ${pods.length} Pods`}: requests are no longer
@@ -64,11 +64,11 @@ function refersTo(spec: unknown, name: string): boolean {
   return JSON.stringify(spec ?? {}).includes(`"name":${JSON.stringify(name)}`);
 }
 
-/** The same Function again, as it was; its history begins anew. */
+/** Creates the Function again, as it was; its history starts over. */
 async function restore(fn: Function): Promise<void> {
   const { namespace = "", name = "" } = fn.metadata;
   const { metadata, spec } = desiredOf(fn);
-  // Of the one that is still being deleted, the name is taken for a moment.
+  // The name stays taken until the deletion has finished.
   for (let attempt = 1; ; attempt++) {
     try {
       await client.create(functions, { metadata: { namespace, name, ...metadata }, spec });

@@ -4,7 +4,7 @@ import { Age, Empty, State } from "../../ui/basics.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** The conditions as they are, and what has happened. */
+/** The present conditions, and what has happened. */
 export function EventsTab({ fn }: TabProps) {
   const { namespace, name = "" } = fn.metadata;
   const { items, isReady, problem } = useLive(resources.events, {
@@ -73,7 +73,7 @@ export function EventsTab({ fn }: TabProps) {
 const timeOf = ({ lastTimestamp, metadata }: Event): string =>
   lastTimestamp ?? metadata.creationTimestamp ?? "";
 
-/** `Stalled` and `Reconciling` are there only while something is not as desired. */
+/** `Stalled` and `Reconciling` exist only while something is not as desired. */
 function toneOf({ type, status }: { type: string; status: string }) {
   if (type === "Stalled") return "bad";
   if (type === "Reconciling") return "busy";

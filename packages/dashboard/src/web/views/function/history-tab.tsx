@@ -24,7 +24,7 @@ import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** What was deployed, the way back to it, and which version gets which share of the requests. */
+/** What was deployed, how to return to it, and which version gets which share of the requests. */
 export function HistoryTab({ fn }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const live = useLive(functionRevisions, {
@@ -113,7 +113,7 @@ export function HistoryTab({ fn }: TabProps) {
   );
 }
 
-/** As `spry rollback` writes it: the spec, and the value that asked for a build of its own, which is part of the build's key. */
+/** The same as `spry rollback`: the spec, and the annotation that requested a rebuild, because it is part of the build key. */
 function restored({ metadata, spec }: Desired, { data }: FunctionRevision): Desired {
   const { [annotations.rebuild]: _rebuild, ...others } = metadata.annotations;
   const rebuild = data.rebuild === undefined ? {} : { [annotations.rebuild]: data.rebuild };
@@ -154,7 +154,7 @@ const sharesOf = (traffic: TrafficShare[] | undefined): TrafficShare[] =>
 const labelOf = ({ revision }: TrafficShare): string =>
   revision === undefined ? "latest" : `version ${revision}`;
 
-/** Shares of the requests as sliders; what one gets, the others lose. */
+/** Shares of the requests as sliders: what one version gains, the others lose. */
 function Traffic({
   fn,
   revisions,
