@@ -210,6 +210,33 @@ describe("rights", () => {
   });
 });
 
+test("variables and labels are added, changed and removed in the form", async () => {
+  await apply("formed", answering("formed"), { env: [{ name: "OLD", value: "1" }] });
+  await running("formed");
+  const { page, complaints } = await user.open("/functions/default/formed/settings");
+  await page.getByRole("button", { name: "Variable", exact: true }).click();
+  await page.getByLabel("Name of variable 2").fill("PASSWORD");
+  await page.getByLabel("Where variable 2 is from").selectOption("Secret");
+  await page.getByLabel("Secret of variable 2").fill("shop");
+  await page.getByLabel("Key of variable 2").fill("password");
+  await page.getByRole("button", { name: "Variable", exact: true }).click();
+  await page.getByLabel("Name of variable 3").fill("NEW");
+  await page.getByLabel("Value of variable 3").fill("3");
+  await page.getByRole("button", { name: "Remove variable OLD" }).click();
+  await page.getByRole("button", { name: "label", exact: true }).click();
+  await page.getByLabel("Name of label 1").fill("team");
+  await page.getByLabel("Value of label 1").fill("shop");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("formed is applied.").waitFor();
+  const of = (path: string) => platform.k(`get function formed -o jsonpath={${path}}`);
+  expect(JSON.parse(await of(".spec.env"))).toEqual([
+    { name: "PASSWORD", valueFrom: { secretKeyRef: { name: "shop", key: "password" } } },
+    { name: "NEW", value: "3" },
+  ]);
+  expect(await of(".metadata.labels.team")).toBe("shop");
+  expect(complaints).toEqual([]);
+});
+
 test("a deletion says what goes with it, and can be undone", async () => {
   await apply("brief", answering("brief"));
   await running("brief");

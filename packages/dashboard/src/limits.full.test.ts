@@ -64,7 +64,7 @@ describe.skipIf(!existsSync(executablePath))(`a list of ${many} Functions`, () =
     const { metrics } = await devtools.send("Performance.getMetrics");
     const heap = metrics.find(({ name }) => name === "JSHeapUsedSize")?.value ?? Infinity;
     expect(heap / 1024 ** 2).toBeLessThan(150);
-    // Whatever is scrolled to, the document has the rows in view.
+    // Wherever the list is scrolled to, the document has the rows in view.
     const all = await frameOf(page);
     expect(await page.locator(".vrow").count()).toBeLessThan(100);
     await page.getByLabel("Search Functions").fill("fn-000");
@@ -83,7 +83,7 @@ describe.skipIf(!existsSync(executablePath))(`a list of ${many} Functions`, () =
       `interactive ${interactiveMs.toFixed(0)} ms, listed ${listedMs.toFixed(0)} ms, heap ${(heap / 1024 ** 2).toFixed(0)} MB, ` +
         `a frame of ${many} rows ${all.toFixed(0)} ms, of 100 rows ${few.toFixed(0)} ms, change on screen ${changeMs.toFixed(0)} ms`,
     );
-    // By the same machine at the same time: other programs' load is in both.
+    // Measured on the same machine at the same time: the load of other programs is in both.
     expect(all / few).toBeLessThan(3);
     expect(changeMs).toBeLessThan(1_000);
   }, 120_000);

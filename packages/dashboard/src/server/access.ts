@@ -2,20 +2,20 @@ import { type Transport } from "@spry/kube";
 import { type ForeignTokens } from "./foreign-tokens.ts";
 import { type Sessions } from "./sessions.ts";
 
-/** How tokens begin that this server has issued itself; all others are the API server's to judge. */
+/** The prefix of tokens that this server has issued itself; the API server decides about all others. */
 export const loginTokenPrefix = "spry-login.";
 
 export const isOwnLogin = (token: string): boolean => token.startsWith(loginTokenPrefix);
 
 /** Where a user's requests go. The dashboard itself has no rights: each transport acts as one user, or as none. */
 export interface Access {
-  /** To the API server, without any credential: the request's own `Authorization` is all that there is. */
+  /** To the API server, with no credential but the request's own `Authorization`. */
   withToken: Transport;
-  /** As the user who started this server, for those who logged in with a link. Absent: there are no links. */
+  /** As the user who started this server, for those who logged in with a link. Absent: links do not exist. */
   asOwner?: Transport | undefined;
 }
 
-/** The transport for a token: as the user behind it. Undefined when it is not valid here, nor for the API server. */
+/** A transport that acts as the token's user. Undefined when the token is valid neither here nor for the API server. */
 export async function transportFor(
   access: Access,
   { sessions, foreign }: { sessions: Sessions; foreign: ForeignTokens },
@@ -32,7 +32,7 @@ export async function transportFor(
   };
 }
 
-/** Of a header `Authorization: Bearer …` (RFC 6750 section 2.1). */
+/** The token in a header `Authorization: Bearer …` (RFC 6750 section 2.1). */
 export function bearerOf(authorization: string | undefined): string | undefined {
   return /^Bearer ([\w.~+/-]{1,8192}=*)$/i.exec(authorization ?? "")?.[1];
 }

@@ -16,7 +16,7 @@ import { TabSockets } from "./tab-socket.ts";
 import { sendWebFile, type WebFiles } from "./web-files.ts";
 
 const maxLoginBytes = 4096;
-/** Of all bodies together. */
+/** All bodies together. */
 const maxHeldBytes = 64 * 1024 ** 2;
 
 /** Answers all requests of the port: the page's files, logins, the API server as the user, and Functions. */
@@ -71,8 +71,9 @@ export class App {
     if (url.startsWith("/events/")) {
       const path = url.slice("/events".length);
       if (!this.#options.events)
-        throw new RequestError(404, "no administration of events is known");
-      if (!isEventsPath(path)) throw new RequestError(400, "this is not a path of the events");
+        throw new RequestError(404, "this dashboard has no administration of events");
+      if (!isEventsPath(path))
+        throw new RequestError(400, "this is not a path of the administration of events");
       const user = await this.#userOf(request, response, this.#options.events);
       return passToApiServer(request, response, path, user);
     }
@@ -80,7 +81,8 @@ export class App {
       /^\/metrics\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(url) ?? [];
     if (name !== undefined && method === "GET") {
       const { gatewayMetrics } = this.#options;
-      if (!gatewayMetrics) throw new RequestError(404, "no gateway with metrics is known");
+      if (!gatewayMetrics)
+        throw new RequestError(404, "this dashboard has no gateway with metrics");
       const { transport } = await this.#userOf(request, response);
       const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics());
       return sendJson(response, 200, foreignHeaders, metrics);
@@ -105,7 +107,7 @@ export class App {
     }
   }
 
-  /** As which user a request is made, and what memory it may take. */
+  /** The user in whose name a request is made, and the memory that it may take. */
   async #userOf(
     { headers }: IncomingMessage,
     response: ServerResponse,
@@ -152,9 +154,9 @@ export class App {
     return {
       version,
       gateway: gateway?.origin ?? null,
-      /** Whether a link logs in here, or a token does alone. */
+      /** Whether links log in here; without them, only tokens do. */
       hasLinks: access.asOwner !== undefined,
-      /** What prints a link. */
+      /** The command that prints a link. */
       loginCommand: this.#loginCommand,
       hasEvents: this.#options.events !== undefined,
     };
@@ -162,7 +164,7 @@ export class App {
 
   #refuse(response: ServerResponse, { status, message }: RequestError): void {
     if (response.headersSent) return void response.destroy();
-    // What of the body has not been read would be taken for the next request.
+    // The part of the body that has not been read would be taken for the next request.
     response.setHeader("connection", "close");
     sendJson(response, status, foreignHeaders, { message });
   }

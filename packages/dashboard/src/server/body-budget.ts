@@ -1,6 +1,6 @@
 /**
- * The memory for bodies of requests, of all users together. A user may take no more than is left for others (dynamic
- * thresholds, Choudhury and Hahne 1998): one alone gets half of it.
+ * The memory for request bodies of all users together. A user may take no more than remains for the others (dynamic
+ * thresholds, Choudhury and Hahne 1998): a single user gets half of it.
  */
 export class BodyBudget {
   readonly #taken = new Map<string, number>();
@@ -10,7 +10,7 @@ export class BodyBudget {
     this.#free = bytes;
   }
 
-  /** What one request of a user takes. */
+  /** The memory that one request of a user takes. */
   share(user: string): BodyShare {
     let own = 0;
     let isOver = false;
@@ -36,8 +36,8 @@ export class BodyBudget {
 }
 
 export interface BodyShare {
-  /** False when it is too much, and nothing is taken. */
+  /** Returns false, and takes nothing, when it is too much. */
   take: (bytes: number) => boolean;
-  /** All of it, when the request has been answered, or its client has left; no more is given then. */
+  /** Gives everything back, once the request has been answered or its client has left; nothing can be taken afterwards. */
   giveBack: () => void;
 }

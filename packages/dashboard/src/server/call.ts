@@ -11,10 +11,10 @@ import { foreignHeaders } from "./security-headers.ts";
 /** What the request console sends: the first line of a body, before the Function's. */
 interface Call {
   namespace: string;
-  /** Of the Function. */
+  /** The Function's name. */
   name: string;
   method: string;
-  /** With the query. */
+  /** Includes the query. */
   path: string;
   headers: [name: string, value: string][];
 }
@@ -22,11 +22,11 @@ interface Call {
 const maxHeadBytes = 64 * 1024;
 const maxBodyBytes = 10 * 1024 ** 2;
 const firstByteTimeoutMs = 310_000;
-/** Of one connection, not of the request; `host` names the Function and is ours. */
+/** These belong to a connection, not to the request; `host` names the Function, and we set it. */
 const notPassedOn =
   /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
-/** What the API server would take for its own: who asks, and as whom. It is not for the Function there, nor passed on to it. */
+/** Headers that the API server would read itself: credentials and impersonation. It would not pass them on to the Function. */
 const ofApiServer = /^(?:authorization|impersonate-.*|x-remote-.*)$/i;
 
 /**
@@ -132,7 +132,7 @@ function callOf(text: string): Call {
     throw new RequestError(400, "the call does not name a Function");
   if (typeof method !== "string" || !/^[A-Z]{1,20}$/.test(method) || method === "CONNECT")
     throw new RequestError(400, "the method is not valid");
-  // Also no `//host` and no `/../`: what the path leads to is the Function, by either way.
+  // `//host` and `/../` are refused, too: either way, the path must lead to the Function.
   if (typeof path !== "string" || !/^\/(?!\/)[\x21-\x7e]*$/.test(path) || leavesRoot(path))
     throw new RequestError(400, "the path must begin with / and contain no spaces and no ..");
   if (!Array.isArray(headers) || headers.length > 100 || !headers.every(isHeader))
@@ -165,7 +165,7 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text.slice(0, maxHeadBytes));
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new RequestError(400, "the call's first line must be a JSON object");
 }

@@ -21,7 +21,7 @@ let client: KubeClient;
 let dashboard: Dashboard;
 let gateway: Server;
 let recorded: Transport;
-/** What the API server was asked, with what. */
+/** The requests that the API server has received. */
 const passed: Request[] = [];
 
 beforeAll(async () => {

@@ -3,20 +3,20 @@ import { type Transport, transportOrigin } from "@spry/kube";
 import { RequestError } from "./http.ts";
 
 const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-/** For so long a token that the API server knew counts; what it may do is asked each time. */
+/** How long a token counts as known after a review. What it may do is decided with each request. */
 const knownMs = 30_000;
 const maxKnown = 1_000;
 const maxQuestions = 16;
 const timeoutMs = 10_000;
 
 /**
- * Which tokens the API server knows that this server has not issued. Before it has said so, a request costs nothing here: no
- * body is read, and no tab is taken.
+ * Which tokens that this server has not issued the API server knows. Until it has confirmed a token, requests with it cost
+ * nothing here: no body is read, and no tab is accepted.
  */
 export class ForeignTokens {
   readonly #transport: Transport;
   readonly #now: () => number;
-  /** Digests of tokens, and until when each counts; the oldest first. */
+  /** Digests of tokens, each with the time until which it counts; the oldest first. */
   readonly #known = new Map<string, number>();
   readonly #asking = new Map<string, Promise<boolean>>();
 
@@ -26,7 +26,7 @@ export class ForeignTokens {
     this.#now = now;
   }
 
-  /** Throws a RequestError if it cannot be asked now. */
+  /** Throws a RequestError if the API server cannot be queried now. */
   async isKnown(token: string): Promise<boolean> {
     const digest = createHash("sha256").update(token).digest("base64");
     if ((this.#known.get(digest) ?? 0) > this.#now()) return true;
@@ -58,7 +58,7 @@ export class ForeignTokens {
     await answer?.body?.cancel();
     if (!answer || answer.status >= 500)
       throw new RequestError(502, "the API server cannot be asked whose token this is");
-    // An older API server does not have the review (404); to a token that it does not know it answers 401 for every path.
+    // An older API server does not have the review (404); with a token that it does not know it responds with 401 to every path.
     return answer.status !== 401;
   }
 

@@ -1,11 +1,11 @@
 import { type Transport, transportOrigin } from "@spry/kube";
 import { RequestError } from "./http.ts";
 
-/** What the gateway has counted of one Function since it started. */
+/** What the gateway has counted for one Function since the gateway started. */
 export interface FunctionMetrics {
   /** Requests by their status. */
   requests: Record<string, number>;
-  /** How many took at most so many seconds: the bounds grow, and the last is `+Inf`. */
+  /** Cumulative: how many requests took at most `bound` seconds. Bounds ascend, and the last is `+Inf`. */
   buckets: [bound: string, count: number][];
   coldStarts: number;
 }
@@ -13,7 +13,7 @@ export interface FunctionMetrics {
 const maxMetricsBytes = 64 * 1024 ** 2;
 const timeoutMs = 10_000;
 
-/** For users who may read the Function; the gateway's counters of others are not theirs. */
+/** Only for users who may read the Function: the gateway's counters are those of all Functions. */
 export async function functionMetrics(
   { namespace, name }: { namespace: string; name: string },
   transport: Transport,
@@ -46,7 +46,7 @@ export async function functionMetrics(
   return metrics;
 }
 
-/** A Function that the user may not read is not called, and not measured, for them either. */
+/** A user who may not read a Function may neither call it here nor see its metrics. */
 export async function assertReadable(
   { namespace, name }: { namespace: string; name: string },
   transport: Transport,

@@ -11,7 +11,7 @@ export class RequestError extends Error {
   }
 }
 
-/** The body, at most `maxBytes`, and what its user's share has room for; more is a `RequestError`. */
+/** The body. More than `maxBytes`, or more than the user's share has room for, is a `RequestError`. */
 export async function readBody(
   request: IncomingMessage,
   maxBytes: number,
@@ -30,7 +30,7 @@ export async function readBody(
   return Buffer.concat(chunks);
 }
 
-/** Whether `fetch`'s Request takes the body: of GET and HEAD it takes none. */
+/** Whether `fetch`'s Request accepts the body: for GET and HEAD it does not. */
 export function hasBody(method: string, body: Buffer): boolean {
   return body.length > 0 && method !== "GET" && method !== "HEAD";
 }

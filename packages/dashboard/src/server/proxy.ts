@@ -6,16 +6,16 @@ import { type BodyShare } from "./body-budget.ts";
 import { hasBody, readBody, RequestError } from "./http.ts";
 import { foreignHeaders } from "./security-headers.ts";
 
-/** What an API server accepts of an object, and a little for the rest of the request. */
+/** The largest object that an API server accepts, and a little for the rest of the request. */
 const maxBodyBytes = 4 * 1024 ** 2;
 const maxPathLength = 4096;
-/** No other header travels on: neither who is impersonated nor what a proxy may trust. */
+/** Other headers are not passed on: impersonation, for example, or what a proxy would trust. */
 const requestHeaders = ["accept", "content-type"] as const;
 const responseHeaders = ["content-type", "warning", "retry-after", "audit-id"] as const;
 
 /**
- * Why a path is not passed on. It is one of the API server's, written in one way only; answers of Pods and Services by way
- * of the API server (`…/proxy`) would be others' pages on this origin, and are not among them.
+ * Why a path is not passed on. Only paths of the API server are, in their plain spelling. What Pods and Services respond
+ * through the API server (`…/proxy`) is not: it would be other people's pages on this origin.
  */
 export function apiPathProblem(path: string): string | undefined {
   const [pathname = "", ...query] = path.split("?");
@@ -73,6 +73,6 @@ export async function passToApiServer(
     ),
   });
   if (!answer.body) return void response.end();
-  // A client that leaves, or an API server that does, ends the other side; there is nothing left to say.
+  // When the client or the API server closes its connection, the other one is closed; no error can be reported any more.
   await pipeline(Readable.from(answer.body), response).catch(() => response.destroy());
 }

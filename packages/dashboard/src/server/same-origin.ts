@@ -1,11 +1,11 @@
 import { type IncomingMessage } from "node:http";
 
-/** What programs of this machine call a loopback address, a port aside. */
+/** The names that programs on this machine use for a loopback address, without a port. */
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * A page of another site must not reach this server: not under a name that it has pointed here (DNS rebinding), and not with
- * requests of its own. Returns what is wrong with a request in that respect.
+ * A page of another site must not reach this server: neither by a host name that it has pointed here (DNS rebinding) nor with
+ * cross-site requests. Returns why a request is refused, if it is.
  *
  * @param names further host names that this server is reached by, without ports
  */
@@ -20,10 +20,10 @@ export function originProblem(
   const { origin } = headers;
   // Behind a proxy that ends TLS the page's scheme is https.
   if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`)
-    return "requests of other sites are not allowed";
+    return "requests from other sites are not allowed";
   const site = headers["sec-fetch-site"];
   const isNavigation = headers["sec-fetch-mode"] === "navigate";
   if (site !== undefined && site !== "same-origin" && site !== "none" && !isNavigation)
-    return "requests of other sites are not allowed";
+    return "requests from other sites are not allowed";
   return undefined;
 }

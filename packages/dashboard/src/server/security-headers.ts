@@ -21,7 +21,7 @@ const policy = {
   "trusted-types": "'none'",
 };
 
-/** On every response. The page loads and runs what this server has, talks to this server, and cannot be framed. */
+/** On every response. The page loads and runs only what this server serves, talks only to this server, and cannot be framed. */
 export const securityHeaders: Record<string, string> = {
   "content-security-policy": Object.entries(policy)
     .map(([name, value]) => `${name} ${value}`)
@@ -29,7 +29,7 @@ export const securityHeaders: Record<string, string> = {
   ...commonHeaders,
 };
 
-/** On what others have written (objects, Functions' answers): should a browser ever show it as a page, it can do nothing. */
+/** On content that others have written (objects, Functions' responses): as a page in a browser, it could do nothing. */
 export const foreignHeaders = {
   ...commonHeaders,
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { loginTokenPrefix } from "./access.ts";
 
-/** What a browser gets for a code, and stores. */
+/** What a browser gets in exchange for a code, and stores. */
 export interface Login {
   token: string;
   /** Milliseconds since 1970. */
@@ -10,18 +10,18 @@ export interface Login {
 
 const codeLifeMs = 24 * 3600 * 1000;
 const loginLifeMs = 12 * 3600 * 1000;
-/** How far apart the clocks of this machine's processes may be; they are the same clock. */
+/** How old a proof may be. Both processes run on this machine, with the same clock. */
 const proofLifeMs = 30_000;
 const maxCodes = 100;
 
 /**
- * Logins on one machine. A code is in the fragment of a link, works once, and is known to this process alone. A login is a
- * signed text with its end in it: it outlives a restart of the platform, and nothing has to be stored.
+ * Logins on one machine. A code is in the fragment of a link, works once, and is known only to this process. A login is a
+ * signed string that contains its expiry: it survives a restart of the platform, and nothing has to be stored.
  */
 export class Sessions {
   readonly #key: Buffer;
   readonly #now: () => number;
-  /** Until when each may be redeemed. */
+  /** When each expires. */
   readonly #codes = new Map<string, number>();
 
   constructor(key: Buffer, now: () => number = Date.now) {
@@ -29,7 +29,7 @@ export class Sessions {
     this.#now = now;
   }
 
-  /** A code for one login; of too many that nobody has used, the oldest ends. */
+  /** A code for one login. When too many are unused, the oldest becomes invalid. */
   issueCode(): string {
     const code = randomBytes(24).toString("base64url");
     for (const [oldest] of this.#codes) {
@@ -47,7 +47,7 @@ export class Sessions {
     return until > this.#now() ? this.#issueLogin() : undefined;
   }
 
-  /** A later end for a login that is still valid. */
+  /** Extends a login that is still valid. */
   renew(token: string): Login | undefined {
     return this.isValid(token) ? this.#issueLogin() : undefined;
   }
@@ -56,7 +56,7 @@ export class Sessions {
     return this.endOf(token) !== undefined;
   }
 
-  /** When a login ends (ms since 1970); undefined when it is not one, or has ended. */
+  /** When a login expires (ms since 1970); undefined when the token is not a login, or has expired. */
   endOf(token: string): number | undefined {
     const [, content = "", signature = ""] =
       /^spry-login\.(\d{1,16}\.[\w-]{16})\.([\w-]{43})$/.exec(token) ?? [];
@@ -65,7 +65,7 @@ export class Sessions {
     return expires > this.#now() ? expires : undefined;
   }
 
-  /** Whether the caller has the key of this server, and asks now: `<milliseconds since 1970>.<signature>` (codeProof). */
+  /** Whether the caller has the key of this server, and made the proof just now: `<milliseconds since 1970>.<signature>` (codeProof). */
   isProof(proof: string): boolean {
     const [, time = "", signature = ""] = /^(\d{1,16})\.([\w-]{43})$/.exec(proof) ?? [];
     if (!isEqual(signature, sign(this.#key, `code ${time}`))) return false;
@@ -80,7 +80,7 @@ export class Sessions {
   }
 }
 
-/** With what a process that can read the key asks for a code (`POST /login/code`): the key itself does not travel. */
+/** The proof with which a process that can read the key requests a code (`POST /login/code`). The key itself is not sent. */
 export function codeProof(key: Buffer, now = Date.now()): string {
   return `${now}.${sign(key, `code ${now}`)}`;
 }

@@ -11,11 +11,11 @@ export interface DashboardOptions {
   /** 0 picks a free one. */
   port: number;
   access: Access;
-  /** The same for the administration of events. Absent: there is none. */
+  /** The same for the administration of events. Absent: the dashboard does not have it. */
   events?: Access | undefined;
-  /** 32 random bytes that only the owner of the data directory can read: logins are signed with it. */
+  /** 32 random bytes that only the owner of the data directory can read: logins are signed with them. */
   key: Buffer;
-  /** The page's files; asked for with the first request. */
+  /** The page's files; called with the first request. */
   web: () => Promise<WebFiles>;
   /** Where Functions are called: the gateway. Without one they are called through the API server. */
   gateway?: URL | undefined;
@@ -25,7 +25,7 @@ export interface DashboardOptions {
   names?: readonly string[];
   /** The command that prints a link, as users of this installation write it. */
   loginCommand?: string;
-  /** For a request with its body to be received. */
+  /** The time in which a request with its body must arrive. */
   requestTimeoutMs?: number;
   /** Shown on the page. */
   version: string;
@@ -40,12 +40,12 @@ export interface Dashboard {
   close(): Promise<void>;
 }
 
-/** For a request's whole head, and for all of it. */
+/** The time in which a request's head must arrive, and the whole request. */
 const headTimeoutMs = 10_000;
 const defaultRequestTimeoutMs = 120_000;
 const maxConnections = 500;
 
-/** Opens the port. What answers there is loaded with the first request: a platform whose page nobody opens does not pay for it. */
+/** Opens the port. Its code is loaded with the first request: a platform whose page is never opened does not pay for it. */
 export async function startDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { log = silentLogger, requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const sessions = new Sessions(options.key);
@@ -88,7 +88,7 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
     });
   });
   const { port } = server.address() as AddressInfo;
-  // An address, not a name: at another address of the name another user's program could wait for the code.
+  // An address, not a name: another user's program could listen for the code at another address of the same name.
   const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
   return {
     port,

@@ -19,7 +19,7 @@ const start = (more: Partial<DashboardOptions> = {}) =>
     web: async () => new Map(),
     access: {
       asOwner: async () => new Response("{}"),
-      // As an API server does that knows one token.
+      // Like an API server that knows one token.
       async withToken(request) {
         asked.push(`${request.method} ${new URL(request.url).pathname}`);
         const isKnown = request.headers.get("authorization") === `Bearer ${known}`;
@@ -123,7 +123,7 @@ describe("a tab", () => {
     expect(tab.messages).toEqual([]);
   });
 
-  test("has its place, however many connections log nobody in", async () => {
+  test("has its place, however many connections never log in", async () => {
     const strangers = Array.from({ length: 120 }, open);
     await Promise.all(strangers.map(({ opened }) => opened));
     const tab = open();

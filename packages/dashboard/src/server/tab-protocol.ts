@@ -1,9 +1,9 @@
-/** What travels over the WebSocket of a tab, as JSON, one object a message. Both halves of the room import this file. */
+/** What travels over the WebSocket of a tab, as JSON, one object per message. The server and the page import this file. */
 
 export type ClientMessage =
-  /** The first message, and again with a later login: the token is in no URL and no header that is logged. */
+  /** The first message; sent again with a renewed login. This way the token is in no URL or header that might be logged. */
   | { type: "login"; token: string }
-  /** A GET of the API server whose response is a stream; `id` is the browser's choice. */
+  /** A GET of the API server whose response is a stream; the browser chooses `id`. */
   | { type: "open"; id: number; path: string }
   | { type: "close"; id: number };
 

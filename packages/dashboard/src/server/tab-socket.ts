@@ -6,32 +6,32 @@ import { apiPathProblem } from "./proxy.ts";
 import { type ClientMessage, type ServerMessage, socketClosed } from "./tab-protocol.ts";
 
 export interface TabSocketsOptions {
-  /** Undefined for a token that is not valid; it throws where that is not known. */
+  /** Undefined for a token that is not valid; throws where that cannot be found out. */
   transportFor(token: string): Promise<Transport | undefined>;
-  /** Whether it is a login of ours. */
+  /** Whether this server has issued the token. */
   isOwn(token: string): boolean;
-  /** When a login of ours ends, in milliseconds since 1970. */
+  /** When such a login expires, in milliseconds since 1970. */
   endOf(token: string): number | undefined;
   closing: AbortSignal;
 }
 
-/** Of those who have a link, and of all others together, who cannot take the first ones' place. */
+/** Tabs with a login by link, and with any other token: the latter cannot take the place of the former. */
 const maxTabs = 100;
 const maxForeignTabs = 50;
-/** That have not logged in yet; the oldest makes room for the next. */
+/** Connections that have not logged in yet; the oldest is closed for the next. */
 const maxWaiting = 100;
 const maxStreams = 200;
-/** Of one message from the browser: a path, or a token. */
+/** The size of one message from the browser: a path, or a token. */
 const maxMessageBytes = 16 * 1024;
 const loginTimeoutMs = 10_000;
 const pingMs = 30_000;
-/** A stream is read on when the browser has taken most of what was sent. */
+/** Reading of a stream continues when the browser has received most of what was sent. */
 const maxUnsentBytes = 4 * 1024 ** 2;
 const sendPauseMs = 20;
-/** A browser that takes nothing for so long is cut off. */
+/** A browser that receives nothing for this long is disconnected. */
 const stalledMs = 60_000;
 
-/** One WebSocket for each tab of a browser: it carries all of its watches and logs (a browser has six connections a host). */
+/** One WebSocket for each tab carries all of its watches and logs: a browser opens only six connections per host. */
 export class TabSockets {
   readonly #options: TabSocketsOptions;
   readonly #waiting = new Set<WebSocket>();
@@ -66,7 +66,7 @@ export class TabSockets {
     });
   }
 
-  /** False when there are too many of them. */
+  /** Returns false when too many tabs are open. */
   #admit(tab: WebSocket, token: string): boolean {
     const isOwn = this.#options.isOwn(token);
     const [tabs, others] = isOwn ? [this.#own, this.#foreign] : [this.#foreign, this.#own];
@@ -121,7 +121,7 @@ class Tab {
       const message = messageIn(data);
       if (!message) return socket.close(socketClosed.protocol, "not a message");
       if (message.type === "login") {
-        // What follows waits until it is known whose it is.
+        // Later messages wait until the user is known.
         socket.pause();
         const before = work;
         const logIn = async () => {
@@ -142,7 +142,7 @@ class Tab {
     else this.#open(message.id, message.path, this.#transport);
   }
 
-  /** Also while it is open: with a login that ends later. */
+  /** Also on an open connection, with a login that expires later. */
   async #logIn(token: string): Promise<void> {
     try {
       this.#transport = await this.#options.transportFor(token);
@@ -199,7 +199,7 @@ class Tab {
     }
   }
 
-  /** Nothing more is read for a browser that does not keep up. */
+  /** Stops reading for a browser that does not keep up. */
   async #drained(signal: AbortSignal): Promise<void> {
     const deadline = Date.now() + stalledMs;
     while (this.#socket.bufferedAmount > maxUnsentBytes && !signal.aborted) {

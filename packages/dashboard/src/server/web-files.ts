@@ -14,7 +14,7 @@ import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { RequestError } from "./http.ts";
 
-/** The page's files by their names, compressed. `index.html` is what a user asks for, at whatever path. */
+/** The page's files by their names, compressed. `index.html` is the page, whatever the path. */
 export type WebFiles = ReadonlyMap<string, WebFile>;
 
 interface WebFile {
@@ -43,7 +43,7 @@ export async function buildWeb(cache: string): Promise<WebFiles> {
   }
 }
 
-/** What `buildWeb` has left in a folder. */
+/** The files that `buildWeb` has written to a folder. */
 export const readWeb = async (folder: string): Promise<WebFiles> => filesIn(folder);
 
 function filesIn(folder: string): WebFiles {
@@ -59,7 +59,7 @@ function filesIn(folder: string): WebFiles {
   return found;
 }
 
-/** By times and sizes: all that is bundled is in these three rooms, or in the lock file. */
+/** A digest of times and sizes: everything that is bundled comes from these three rooms or is in the lock file. */
 function sourcesDigest(): string {
   const hash = createHash("sha256");
   const files = [
@@ -98,7 +98,7 @@ export async function bundleInto(folder: string): Promise<void> {
     legalComments: "none",
     logLevel: "silent",
   });
-  // Its process would stay for the next build, which there is none of.
+  // Its process would keep running for a next build, which never comes.
   await stop();
   const partial = `${folder}.${process.pid}`;
   mkdirSync(partial, { recursive: true });
@@ -140,7 +140,7 @@ ${chunks.map((chunk) => `<link rel="modulepreload" href="/assets/${chunk}">`).jo
 </html>
 `;
 
-/** Names of files have their content's digest, and never change. */
+/** File names contain a digest of the content, so a file never changes. */
 const forever = "public, max-age=31536000, immutable";
 
 /** A file below `/assets/`, or the page for every other path: which view it shows is decided in the browser. */

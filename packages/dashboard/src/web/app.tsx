@@ -1,6 +1,5 @@
 import { signal } from "@preact/signals";
 import { type ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
 import { segments } from "./router.ts";
 import { isLoggedIn, resumeLogin } from "./session/login.ts";
 import { loadInfo } from "./state/info.ts";
@@ -9,7 +8,7 @@ import { Palette } from "./ui/palette.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 import { ApiRulesView } from "./views/api-rules-view.tsx";
 import { BuildsView } from "./views/builds-view.tsx";
-import { CreateView } from "./views/create-view.tsx";
+import { CreateView } from "./views/create/create-view.tsx";
 import { FunctionView } from "./views/function/function-view.tsx";
 import { FunctionsView } from "./views/functions-view.tsx";
 import { LoginDialog, LoginView } from "./views/login-view.tsx";
@@ -19,13 +18,16 @@ import { SubscriptionsView } from "./views/events/subscriptions-view.tsx";
 import { SettingsView } from "./views/settings-view.tsx";
 
 const isStarted = signal(false);
-/** Once logged in, the views stay when the login ends: what has been typed in them stays, too. */
+/** After the first login the views stay when a login ends, and so does what has been typed in them. */
 const wasLoggedIn = signal(false);
 
+/** Called before the first frame, which can be late: a link's code must be read before anything changes the address. */
+export async function start(): Promise<void> {
+  await Promise.all([resumeLogin(), loadInfo()]);
+  isStarted.value = true;
+}
+
 export function App() {
-  useEffect(() => {
-    void Promise.all([resumeLogin(), loadInfo()]).then(() => (isStarted.value = true));
-  }, []);
   if (isLoggedIn.value) wasLoggedIn.value = true;
   if (!isStarted.value) return null;
   if (!wasLoggedIn.value) return <LoginView />;

@@ -1,4 +1,4 @@
-/** Addresses of views: a path, and what is set in a view in its query. Each can be sent to another user. */
+/** Addresses of views: a path, and in its query what is set in the view. An address can be sent to another user. */
 import { computed, signal } from "@preact/signals";
 
 const address = signal(location.pathname + location.search);
@@ -24,7 +24,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   if (!replace) document.querySelector("main")?.scrollTo(0, 0);
 }
 
-/** Changes the query of this address; `undefined` leaves a name out. */
+/** Changes the query of this address; `undefined` removes a name. */
 export function setQuery(changes: Record<string, string | undefined>): void {
   const search = new URLSearchParams(query.value);
   for (const [name, value] of Object.entries(changes)) {
@@ -35,7 +35,7 @@ export function setQuery(changes: Record<string, string | undefined>): void {
   navigate(url.value.pathname + (text ? `?${text}` : ""), { replace: true });
 }
 
-/** Links within the page are followed without loading it again. */
+/** Links within the page are followed without a reload. */
 addEventListener("click", (event) => {
   if (
     event.defaultPrevented ||

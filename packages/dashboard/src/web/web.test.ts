@@ -1,4 +1,4 @@
-/** What the browser loads, and what views show, as far as that needs no browser. */
+/** What the browser loads, and what views show, tested without a browser. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

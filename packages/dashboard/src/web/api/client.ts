@@ -16,7 +16,7 @@ const transport: Transport = (request) => {
 
 export const client = new KubeClient(transport, { fieldManager });
 
-/** A path of this server, as the user; a login that has ended shows the login. */
+/** Requests a path of this server as the user. When the login has expired, the page asks for a new one. */
 export async function asUser(path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set("authorization", `Bearer ${currentToken()}`);

@@ -8,7 +8,7 @@ export interface LiveOptions<T> {
   namespace?: string | undefined;
   labelSelector?: string;
   fieldSelector?: string;
-  /** What is kept of an object; by `kind`, because functions cannot be compared. */
+  /** Reduces an object to what is kept of it. `kind` identifies the transform, because functions cannot be compared. */
   keep?: { kind: string; transform: (object: T) => T };
 }
 
@@ -46,7 +46,7 @@ class Shared<T extends KubeObject> implements Live<T> {
       this.problem.value = "";
       this.items.value = [...informer.list()];
     };
-    // A list of thousands arrives as thousands of changes: they are shown together.
+    // A list of thousands of objects arrives as thousands of changes: they are shown together.
     informer.onChange(() => {
       if (this.#isScheduled) return;
       this.#isScheduled = true;
@@ -76,7 +76,7 @@ class Shared<T extends KubeObject> implements Live<T> {
     };
   }
 
-  /** The informer reports failures to its log; what a user has to know is shown. */
+  /** The informer reports failures to its log: this one shows them to the user. */
   #log(): Logger {
     const silent = () => {};
     const log: Logger = {

@@ -12,7 +12,7 @@ export interface LogLine {
   level: LogLevel;
 }
 
-/** Lines of each Pod from before. */
+/** How many earlier lines of each Pod are shown. */
 const tailLines = 500;
 const maxLineLength = 16 * 1024;
 const retryMs = 1_000;
@@ -34,7 +34,7 @@ export function followLog(
     let status = 0;
     let rest = "";
     const query = new URLSearchParams({ follow: "true", timestamps: "true", container });
-    // After a lost connection: what is new since, by the second; what has been shown is left out.
+    // After a lost connection: everything since then, to the second; lines that have been shown are skipped.
     if (lastTime === "") query.set("tailLines", String(tailLines));
     else query.set("sinceTime", lastTime.replace(/\.\d+Z$/, "Z"));
     const from = lastTime;

@@ -1,4 +1,4 @@
-/** The one WebSocket of this tab (server/tab-socket.ts): it connects again by itself, and its streams end when it does. */
+/** The one WebSocket of this tab (server/tab-socket.ts): it reconnects by itself, and its streams end when the connection does. */
 import { effect, signal } from "@preact/signals";
 import { type ClientMessage, type ServerMessage, socketClosed } from "../../server/tab-protocol.ts";
 import { currentToken, isLoggedIn, loginEnded } from "../session/login.ts";
@@ -27,7 +27,7 @@ effect(() => {
   if (isLoggedIn.value) connect();
   else socket?.close();
 });
-// A laptop that wakes up need not wait for the next attempt.
+// A laptop that wakes up does not wait for the next attempt.
 addEventListener("online", () => connect());
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) connect();

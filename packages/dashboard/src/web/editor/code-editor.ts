@@ -45,7 +45,7 @@ export interface LineProblem {
 export interface EditorOptions {
   text: string;
   language: EditorLanguage;
-  /** For those who cannot see it. */
+  /** The editor's name for screen readers. */
   label: string;
   readOnly: boolean;
   onChange(text: string): void;
@@ -57,14 +57,14 @@ export interface Editor {
   setText(text: string): void;
   setLanguage(language: EditorLanguage): void;
   focusLine(line: number): void;
-  /** With this selection, in characters from the beginning. */
+  /** Focuses the editor with this selection, in characters from the beginning. */
   focusAt(from: number, to: number): void;
   destroy(): void;
 }
 
 export function createEditor(parent: HTMLElement, options: EditorOptions): Editor {
   const language = new Compartment();
-  // Below a shadow root its rules are style sheets made by script; in a document they would be inline, which the page's
+  // Below a shadow root its rules are style sheets created by script; in a document they would be inline, which the page's
   // policy refuses.
   const root = parent.shadowRoot ?? parent.attachShadow({ mode: "open" });
   const view = new EditorView({
@@ -95,7 +95,7 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
         EditorView.contentAttributes.of({ "aria-label": options.label }),
         EditorState.readOnly.of(options.readOnly),
         EditorView.editable.of(!options.readOnly),
-        // Escape, then Tab, leaves the editor for those who have no mouse.
+        // Escape, then Tab, leaves the editor without a mouse.
         keymap.of([
           ...closeBracketsKeymap,
           ...defaultKeymap,
@@ -158,11 +158,11 @@ function languageOf(language: EditorLanguage): Extension {
 const maxProblems = 50;
 const maxParseMs = 500;
 
-/** Where the parser could not go on, and what the caller adds. */
+/** The parser's errors, and the problems that the caller adds. */
 function problemsOf(view: EditorView, more?: (text: string) => LineProblem[]): Diagnostic[] {
   const { state } = view;
   const found: Diagnostic[] = [];
-  // Of a tree that is not complete yet, the end is an error, too. Nothing typed is no mistake.
+  // In a tree that is not complete yet, the end is an error, too. An empty text has no error.
   const isEmpty = state.doc.toString().trim() === "";
   const tree = isEmpty ? null : ensureSyntaxTree(state, state.doc.length, maxParseMs);
   tree?.iterate({

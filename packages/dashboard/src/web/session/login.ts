@@ -1,20 +1,20 @@
-/** Who is logged in. The token is in this tab's session storage: in no cookie, and in no URL that a server gets. */
+/** Who is logged in. The token is in this tab's session storage: it is in no cookie, and in no URL that is sent to a server. */
 import { computed, signal } from "@preact/signals";
 
 interface Stored {
   token: string;
-  /** Milliseconds since 1970; absent for a token of the API server, which does not say. */
+  /** Milliseconds since 1970; absent for a token of the API server, whose expiry is not known. */
   expires?: number;
 }
 
 const storageKey = "spry.login";
 const channelName = "spry.login";
-/** How long a new tab waits for another one of this origin to hand its login over. */
+/** How long a new tab waits for the login of another tab of this origin. */
 const handOverMs = 150;
 const renewAheadMs = 60 * 60 * 1000;
 
 const stored = signal<Stored | undefined>(undefined);
-/** Why there is no login (any more), for the user. */
+/** For the user: why the login failed or has ended. */
 export const loginProblem = signal("");
 export const isLoggedIn = computed(() => stored.value !== undefined);
 export const currentToken = (): string => stored.value?.token ?? "";
@@ -25,7 +25,7 @@ channel.addEventListener("message", ({ data }: MessageEvent<{ ask?: boolean }>) 
   if (data.ask && stored.value) channel.postMessage({ login: stored.value });
 });
 
-/** With the code of the address, with what this tab has stored, or with the login of another tab, in this order. */
+/** Logs in with the code in the address, with the login that this tab has stored, or with that of another tab, in this order. */
 export async function resumeLogin(): Promise<void> {
   const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
   if (code !== undefined) {
@@ -59,7 +59,7 @@ async function redeem(code: string): Promise<boolean> {
   }
 }
 
-/** With a token of the API server; resolves with what is wrong with it, if anything. */
+/** Logs in with a token of the API server; resolves with what is wrong with it, if anything. */
 export async function logInWith(token: string): Promise<string | undefined> {
   const response = await fetch("/k8s/apis/authentication.k8s.io/v1/selfsubjectreviews", {
     method: "POST",
@@ -73,7 +73,7 @@ export async function logInWith(token: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** The server has refused the token: what the user has typed stays where it is, and a new login goes on with it. */
+/** The server has refused the token: what the user has typed stays where it is until the next login. */
 export function loginEnded(): void {
   if (!stored.value) return;
   loginProblem.value = "your login has expired";

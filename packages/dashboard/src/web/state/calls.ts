@@ -1,10 +1,10 @@
-/** Requests to Functions from the console, and what came of them. */
+/** Requests to Functions from the console, and their responses. */
 import { asUser } from "../api/client.ts";
 
 export interface CallRequest {
   method: string;
   path: string;
-  /** One `Name: value` a line. */
+  /** One `Name: value` per line. */
   headers: string;
   body: string;
 }
@@ -16,17 +16,17 @@ export interface CallAnswer {
   totalMs?: number;
   /** Milliseconds that the request waited for a Pod to start. */
   coldStartMs?: number;
-  /** What of the body has arrived, at most `maxShownBytes`. */
+  /** The part of the body that has arrived, at most `maxShownBytes`. */
   text: string;
   bytes: number;
 }
 
-/** More of a body is counted and not shown. */
+/** What exceeds this is counted but not shown. */
 const maxShownBytes = 1024 ** 2;
-/** Often enough to see that something streams. */
+/** Often enough for a stream to be seen as one. */
 const reportMs = 50;
 
-/** Sends a request to a Function; `onProgress` gets the answer as it arrives. Rejects with a message for the user. */
+/** Sends a request to a Function; `onProgress` gets the response as it arrives. Rejects with a message for the user. */
 export async function callFunction(
   target: { namespace: string; name: string },
   { method, path, headers, body }: CallRequest,
@@ -50,7 +50,7 @@ export async function callFunction(
   let answer: CallAnswer | undefined;
   let pending = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
-  // Also what arrives last, before a long silence, is shown.
+  // Without this, what arrives before a long pause would not be shown.
   const report = () => {
     timer ??= setTimeout(() => {
       timer = undefined;
@@ -75,7 +75,7 @@ export async function callFunction(
   } finally {
     clearTimeout(timer);
   }
-  if (!answer) throw new Error("the response ended before it began");
+  if (!answer) throw new Error("the connection was closed before a response arrived");
   return { ...answer, totalMs: performance.now() - begin };
 }
 

@@ -12,7 +12,7 @@ export interface Link {
   tab: string;
 }
 
-/** Where a Function is on its way from source to Pods, and which link hangs. */
+/** How far a Function is on its way from source to Pods, and which link blocks it. */
 export function chainOf(fn: Function, pods: readonly Pod[]): Link[] {
   const { spec, status } = fn;
   const tones = {
@@ -20,7 +20,7 @@ export function chainOf(fn: Function, pods: readonly Pod[]): Link[] {
     Build: toneOf(fn, "BuildReady"),
     Deploy: toneOf(fn, "Running"),
   };
-  // What comes after a link that has failed has not begun.
+  // The links after a failed one have not begun.
   if (tones.Source !== "good") tones.Build = "idle";
   if (tones.Build !== "good") tones.Deploy = "idle";
   const image = status?.build?.image?.split("@")[1]?.slice(7, 19);
@@ -92,7 +92,7 @@ export function isReady({ status }: Pod): boolean {
   );
 }
 
-/** Why a container of a Pod does not run, in the reason's own word. */
+/** Why a container of a Pod does not run: the reason in its status. */
 export function podProblem({ status }: Pod): string | undefined {
   for (const { state, lastState, restartCount } of status?.containerStatuses ?? []) {
     const reason = state?.waiting?.reason ?? state?.terminated?.reason;

@@ -1,8 +1,8 @@
-/** What a user has changed of a Function, and what others have meanwhile. */
+/** What a user has changed in a Function, and what others have changed meanwhile. */
 import { type Function, type FunctionSpec, labelPrefix } from "@spry/function/browser";
 import { applyMergePatch, deepEqual, mergePatchBetween } from "@spry/kube/browser";
 
-/** What a user sets of a Function. */
+/** The part of a Function that users set. */
 export interface Desired {
   metadata: { labels: Record<string, string>; annotations: Record<string, string> };
   spec: FunctionSpec;
@@ -30,8 +30,8 @@ export interface Clash {
 }
 
 /**
- * My changes since `base` on top of what it is now. Fields that both have changed are in `clashes`, and have my value in
- * `merged`.
+ * Applies my changes since `base` to the present state. Fields that both users have changed are in `clashes`, and have my
+ * value in `merged`.
  */
 export function mergeChanges(
   base: Desired,
@@ -50,7 +50,7 @@ export function mergeChanges(
   return { merged, clashes };
 }
 
-/** A dot is part of labels' keys: segments are joined by what none contains. */
+/** Label keys contain dots: segments are joined by a character that none of them contains. */
 const separator = "\u0000";
 export const shownPath = (path: string): string => path.replaceAll(separator, ".");
 
@@ -77,7 +77,7 @@ function valueAt(object: unknown, path: string): unknown {
     );
 }
 
-/** The same with the other user's value at these paths. */
+/** `merged` with the other user's values at these paths. */
 export function withTheirs(merged: Desired, clashes: readonly Clash[]): Desired {
   const copy = structuredClone(merged);
   for (const { path, theirs } of clashes) setAt(copy, path.split(separator), theirs);

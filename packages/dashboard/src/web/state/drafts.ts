@@ -1,6 +1,6 @@
 /**
- * What has been typed and not applied. It is in this tab's session storage, so that neither a reload nor a connection or login
- * that ends takes it away.
+ * What has been typed and not applied. It is in this tab's session storage: a reload, or the end of a connection or a login,
+ * does not lose it.
  */
 import { type Signal, signal } from "@preact/signals";
 import { type Function, functions } from "@spry/function/browser";
@@ -11,7 +11,7 @@ import { type Clash, type Desired, desiredOf, isChanged, mergeChanges } from "./
 export interface Draft {
   /** As the Function was when the user began. */
   base: Desired;
-  /** Its generation then. */
+  /** The Function's generation at that time. */
   generation: number;
   edited: Desired;
   /** The YAML as typed, while it cannot be read. */
@@ -31,7 +31,7 @@ export function draftOf(key: string): Signal<Draft | undefined> {
   return draft;
 }
 
-/** Records an edit; without a difference to the base there is no draft. */
+/** Records an edit. A draft that no longer differs from its base is discarded. */
 export function edit(fn: Function, change: (edited: Desired) => Desired, yaml?: string): void {
   const key = `${fn.metadata.namespace}/${fn.metadata.name}`;
   const draft = draftOf(key);
@@ -48,7 +48,7 @@ export function discard(key: string): void {
   sessionStorage.removeItem(storageKey(key));
 }
 
-/** Begins the same edit again from what the Function is now. */
+/** Makes the present Function the base of the edit. */
 export function rebase(fn: Function, edited: Desired): void {
   discard(`${fn.metadata.namespace}/${fn.metadata.name}`);
   edit(fn, () => edited);
@@ -72,12 +72,12 @@ export interface Clashing {
 
 export type Saved = { fn: Function } | Clashing;
 
-/** The status of a Function is written all the time, which makes a conditional write fail. */
+/** A conditional write can fail several times, because the status of a Function is written often. */
 const maxAttempts = 10;
 
 /**
  * Writes what the user has changed, and nothing else: others' changes of other fields stay. Where both have changed the same
- * field, nothing is written. `dryRun`: the API server checks it only.
+ * field, nothing is written. `dryRun`: the API server only checks it.
  */
 export async function save(
   target: { namespace: string; name: string },

@@ -1,14 +1,14 @@
 /** The administration of events (docs/rooms/eventing.md#administration), as the user. */
 import { asUser } from "../api/client.ts";
 
-/** How far a Subscription has come. */
+/** How far the delivery of a Subscription's events is. */
 export interface QueueState {
   name: string;
   waiting: number;
   inFlight: number;
   retrying: number;
   dead: number;
-  /** Of the oldest event that waits. */
+  /** The time of the oldest event that waits. */
   oldestAt?: string;
 }
 

@@ -6,7 +6,7 @@ export interface FunctionState {
   /** One or two words. */
   word: string;
   tone: Tone;
-  /** What serves meanwhile, where that is not what is desired. */
+  /** Which version serves meanwhile, where it is not the desired one. */
   note: string;
 }
 
@@ -40,7 +40,7 @@ export function stateOf(fn: Function): FunctionState {
   return warning ? state("Running", "warn", warning.message) : state("Running", "good", "");
 }
 
-/** The condition that keeps a Function from running what is desired: the first that is False. */
+/** The condition that keeps the desired version from running: the first that is False. */
 export function problemOf(fn: Function): FunctionCondition | undefined {
   return ["ConfigurationReady", "BuildReady", "Running"]
     .map((type) => conditionOf(fn, type))

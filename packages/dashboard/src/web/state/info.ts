@@ -6,7 +6,7 @@ export interface Info {
   /** Origin of the gateway, where this browser reaches Functions. */
   gateway: string | null;
   hasLinks: boolean;
-  /** What prints a link. */
+  /** The command that prints a link. */
   loginCommand: string;
   /** Whether the administration of events can be reached. */
   hasEvents: boolean;
@@ -19,7 +19,7 @@ export async function loadInfo(): Promise<void> {
   if (response?.ok) info.value = (await response.json()) as Info;
 }
 
-/** Where a Function answers in this browser; undefined where no gateway is known. */
+/** The URL of a Function for this browser; undefined without a gateway. */
 export function urlOf({ metadata }: Pick<Function, "metadata">, tag?: string): string | undefined {
   const gateway = info.value?.gateway;
   if (!gateway) return undefined;

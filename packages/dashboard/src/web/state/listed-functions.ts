@@ -1,6 +1,6 @@
 import { type Function } from "@spry/function/browser";
 
-/** Of thousands of Functions the list holds what it shows, and no source. */
+/** With thousands of Functions, the list keeps only what it shows, without their sources. */
 export const listedFunctions = {
   kind: "listed",
   transform: ({ apiVersion, kind, metadata, spec, status }: Function): Function => {

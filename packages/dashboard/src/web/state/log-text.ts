@@ -1,9 +1,9 @@
-/** What Functions write, made fit to be shown. */
+/** Makes the output of Functions fit to be shown. */
 /* oxlint-disable no-control-regex -- control characters are what is taken out */
 
 const sequences =
   /\u001b(?:\[[\d;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
-/** The last ones turn the direction of text. */
+/** The last ones change the direction of text. */
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Without the sequences by which programs colour terminals, and without other control characters. */
@@ -13,7 +13,7 @@ export function printable(text: string): string {
 
 export type LogLevel = "error" | "warn" | "info";
 
-/** By the field of a structured line, else by the word that loggers begin with. */
+/** From the level in a structured line, or from the words that loggers and stack traces use. */
 export function levelOf(text: string): LogLevel {
   const named =
     /"(?:level|severity|levelname)"\s*:\s*"?(\w+)/i.exec(text)?.[1] ??

@@ -1,4 +1,4 @@
-/** A Function that is being created: kept in the tab's session storage until it is. */
+/** A Function that is being created: kept in the tab's session storage until it has been created. */
 import { signal } from "@preact/signals";
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
 import type { Template } from "@spry/function/templates";
@@ -37,7 +37,7 @@ function stored(): NewFunction | undefined {
 export const templateId = ({ name, language }: Pick<Template, "name" | "language">): string =>
   `${language}/${name}`;
 
-/** What a template is as an inline source. */
+/** A template as an inline source. */
 export function fromTemplate(template: Template, name: string, runtime?: string): Desired["spec"] {
   const { language, files, dependencies, requirements } = template;
   const chosen =

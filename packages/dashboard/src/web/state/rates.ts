@@ -1,6 +1,6 @@
-/** What counters say of the time between two looks at them. */
+/** Rates and latencies from counters that are read at intervals. */
 
-/** What the gateway has counted of a Function since it started (server/function-metrics.ts). */
+/** What the gateway has counted for a Function since the gateway started (server/function-metrics.ts). */
 export interface Counters {
   requests: Record<string, number>;
   buckets: [bound: string, count: number][];
@@ -10,7 +10,7 @@ export interface Counters {
 export interface Rates {
   requestsPerSecond: number | null;
   errorsPerSecond: number | null;
-  /** Milliseconds; of the requests since the look before, null without any. */
+  /** Milliseconds, for the requests since the previous reading; null without requests. */
   p50: number | null;
   p95: number | null;
   p99: number | null;
@@ -26,14 +26,14 @@ export const noRates: Rates = {
   coldStarts: null,
 };
 
-/** What has happened between two looks at the counters; nothing is known of the time before the first. */
+/** What has happened between two readings of the counters. The first reading alone gives nothing. */
 export function ratesOf(
   before: { time: number; counters: Counters } | undefined,
   now: { time: number; counters: Counters },
 ): Rates {
   if (!before) return noRates;
   const seconds = Math.max(now.time - before.time, 0.001);
-  // A gateway that has started again counts from zero.
+  // A gateway that has been restarted counts from zero.
   const since = (a: number | undefined, b: number) => (b >= (a ?? 0) ? b - (a ?? 0) : b);
   let requests = 0;
   let errors = 0;

@@ -1,4 +1,4 @@
-/** What the user may do, as the API server says: what they may not is not offered. It decides again when it is tried. */
+/** What the user may do, according to the API server: nothing else is offered. The API server decides again with each request. */
 import { type Signal, signal } from "@preact/signals";
 import { client } from "../api/client.ts";
 
@@ -9,12 +9,12 @@ interface Rule {
   resourceNames?: string[];
 }
 
-/** Of one namespace; undefined until they are known. */
+/** The rights in one namespace; undefined until they are known. */
 const known = new Map<string, Signal<Rule[] | undefined>>();
 
 /**
- * Whether the user may do something in a namespace. Until that is known, and where the API server does not say, they may:
- * it refuses what is not allowed.
+ * Whether the user may do something in a namespace: yes until that is known, and where the API server does not report it. It
+ * refuses what is not allowed.
  */
 export function may(
   namespace: string,
@@ -62,6 +62,6 @@ async function load(namespace: string, rules: Signal<Rule[] | undefined>): Promi
     };
     if (status?.resourceRules && !status.incomplete) rules.value = status.resourceRules;
   } catch {
-    // Without an answer everything is offered.
+    // Without a response, everything is offered.
   }
 }

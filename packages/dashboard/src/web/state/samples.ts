@@ -1,4 +1,4 @@
-/** How a Function does, sampled while its metrics are looked at. */
+/** Metrics of a Function, sampled while they are shown. */
 import { type Signal, signal } from "@preact/signals";
 import { type KubeObject, quantityValue, type Resource } from "@spry/kube/browser";
 import { labels } from "@spry/function/browser";
@@ -8,7 +8,7 @@ import { type Counters, noRates, type Rates, ratesOf } from "./rates.ts";
 export interface Sample extends Rates {
   /** Seconds since 1970. */
   time: number;
-  /** Cores, and MiB; of all Pods together. */
+  /** Cores and MiB, for all Pods together. */
   cpu: number | null;
   memory: number | null;
   pods: number | null;

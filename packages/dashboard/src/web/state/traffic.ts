@@ -1,6 +1,6 @@
 import { type TrafficShare } from "@spry/function/browser";
 
-/** One gets `percent`; the others get the rest, in their proportions. They add up to 100. */
+/** One version gets `percent`; the others share the rest in their present proportions. The sum is 100. */
 export function shared(shares: TrafficShare[], index: number, percent: number): TrafficShare[] {
   const others = shares.filter((_, at) => at !== index);
   const before = others.reduce((sum, { percent = 0 }) => sum + percent, 0);

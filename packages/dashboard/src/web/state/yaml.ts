@@ -3,7 +3,7 @@ import { apiVersionOf, messageOf } from "@spry/kube/browser";
 import { dump, load } from "js-yaml";
 import { type Desired } from "./changes.ts";
 
-/** As `kubectl apply` takes it. */
+/** In the form that `kubectl apply` accepts. */
 export function yamlOf(name: { name: string; namespace: string }, desired: Desired): string {
   const { labels, annotations } = desired.metadata;
   return dump(
@@ -25,7 +25,7 @@ export type ReadYaml =
   | { desired: Desired; name: string | undefined; namespace: string | undefined }
   | { problem: string; line: number };
 
-/** What the YAML says, or what is wrong with it and where. */
+/** The content of the YAML, or what is wrong with it and where. */
 export function readYaml(text: string): ReadYaml {
   let value: unknown;
   try {

@@ -59,7 +59,7 @@ export function Empty({
   );
 }
 
-/** A control with its label, and what is wrong with its value. `children` gets the ids that tie them together. */
+/** A control with its label, and what is wrong with its value. `children` gets the ids that connect them. */
 export function Field({
   label,
   hint,
@@ -118,17 +118,20 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** A modal dialogue; Escape and the outside close it, and nothing that was typed elsewhere is touched. */
+/** A modal dialogue; Escape or a click outside closes it. What was typed elsewhere stays. */
 export function Dialog({
   title,
   onClose,
   children,
+  leave,
   actions,
   kind = "",
 }: {
   title: string;
   onClose: () => void;
   children?: ComponentChildren;
+  /** The label of a button that closes it, before `actions`. */
+  leave?: string;
   actions?: ComponentChildren;
   kind?: "" | "wide" | "palette";
 }) {
@@ -156,7 +159,16 @@ export function Dialog({
         <h2 id={id}>{title}</h2>
       </div>
       {kind === "palette" ? children : <div class="body stack">{children}</div>}
-      {actions && <div class="actions">{actions}</div>}
+      {(leave !== undefined || actions) && (
+        <div class="actions">
+          {leave !== undefined && (
+            <button type="button" onClick={onClose}>
+              {leave}
+            </button>
+          )}
+          {actions}
+        </div>
+      )}
     </dialog>
   );
 }
@@ -167,7 +179,7 @@ const units: [name: string, seconds: number][] = [
   ["m", 60],
 ];
 
-/** How long ago, in the largest unit that says enough: `42s`, `5m`, `3h`, `12d`. */
+/** How long ago, in the largest unit that is precise enough: `42s`, `5m`, `3h`, `12d`. */
 export function ageOf(time: string | undefined, now = Date.now()): string {
   if (!time) return "";
   const seconds = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));

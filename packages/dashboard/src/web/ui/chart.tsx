@@ -12,7 +12,7 @@ export interface ChartLine {
 /** Few samples do not fill the width. */
 const shortestSeconds = 120;
 
-/** Lines over time. Its numbers are said in text next to it: the drawing itself is not for screen readers. */
+/** Lines over time. The text next to it has the numbers: the drawing itself is hidden from screen readers. */
 export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] }) {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);

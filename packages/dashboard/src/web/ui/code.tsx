@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Editor, EditorLanguage, EditorOptions } from "../editor/code-editor.ts";
 
-/** An editor for code. Until its code has been loaded, a plain field with the same text. */
+/** An editor for code. Until the editor has been loaded, a plain field with the same text. */
 export function Code({
   text,
   language,
@@ -42,7 +42,7 @@ export function Code({
         onChange: (changed) => latest.current.onChange(changed),
         problems: (current) => latest.current.problems?.(current) ?? [],
       });
-      // A user who has begun to type in the plain field goes on in the editor, at the same place.
+      // A user who has begun to type in the plain field continues in the editor, at the same place.
       if (isTyping) editor.current.focusAt(area.selectionStart, area.selectionEnd);
       setLoaded(true);
       onEditor?.(editor.current);

@@ -1,6 +1,6 @@
 import { diffLines } from "diff";
 
-/** Lines around a change that are shown. */
+/** How many unchanged lines are shown around a change. */
 const around = 3;
 
 interface Line {

@@ -9,7 +9,7 @@ import { openPalette } from "./palette.tsx";
 import { sections } from "./sections.ts";
 import { theme, toggleTheme } from "./theme.ts";
 
-/** What surrounds every view: where one can go, where one is, and whether what is shown is current. */
+/** What surrounds every view: navigation, the place of the view, and whether what is shown is current. */
 export function Frame({
   title,
   crumbs,
@@ -17,7 +17,7 @@ export function Frame({
   isFixed = false,
   children,
 }: {
-  /** Of the view, for the browser's tab. */
+  /** The title of the view, also for the browser's tab. */
   title: string;
   crumbs?: ComponentChildren;
   actions?: ComponentChildren;

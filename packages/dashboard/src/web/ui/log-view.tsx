@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Pod } from "@spry/kube/browser";
 import { followLog, type LogLine } from "../api/log-stream.ts";
 
-/** What a tab keeps, and what it shows at once. */
+/** How many lines a tab keeps, and how many it shows at once. */
 const maxLines = 5_000;
 const maxShown = 1_000;
 /** Lines that arrive together are shown together. */
@@ -32,7 +32,7 @@ export function LogView({ pods, label }: { pods: readonly Pod[]; label: string }
         setLines((before) => merged(before, more));
       }, batchMs);
     };
-    // A Pod that has been deleted meanwhile keeps its lines, and its stream ends by itself.
+    // The lines of a Pod that has been deleted meanwhile stay, and its stream ends by itself.
     for (const pod of pods) {
       const uid = pod.metadata.uid ?? "";
       const hasOutput = pod.status?.containerStatuses?.some(
@@ -104,7 +104,7 @@ export function LogView({ pods, label }: { pods: readonly Pod[]; label: string }
       >
         {shown.length === 0 && (
           <div class="line muted">
-            {lines.length > 0 ? "No line fits the filter." : "Nothing has been written yet."}
+            {lines.length > 0 ? "No line matches the filter." : "Nothing has been written yet."}
           </div>
         )}
         {shown.map(({ id, pod, time, text, level }) => (
@@ -125,7 +125,7 @@ export function LogView({ pods, label }: { pods: readonly Pod[]; label: string }
   );
 }
 
-/** In the order of time: Pods’ lines arrive one stream after the other. */
+/** Sorts lines by time: the streams of several Pods arrive one after the other. */
 function merged(before: LogLine[], more: LogLine[]): LogLine[] {
   const last = before.at(-1)?.time ?? "";
   const all = [...before, ...more];

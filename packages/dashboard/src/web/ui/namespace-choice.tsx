@@ -4,7 +4,7 @@ import { useLive } from "../api/live.ts";
 
 const otherValue = "\u0000other";
 
-/** Namespaces to choose from; those who may not list them type the name of theirs. */
+/** A choice of namespace. Users who may not list namespaces type a name. */
 export function NamespaceChoice({
   value,
   hasAll = false,
@@ -12,7 +12,7 @@ export function NamespaceChoice({
   id,
 }: {
   value: string | undefined;
-  /** Whether all together can be chosen: `undefined`. */
+  /** Whether all namespaces together, `undefined`, can be chosen. */
   hasAll?: boolean;
   onChange: (namespace: string | undefined) => void;
   id?: string;

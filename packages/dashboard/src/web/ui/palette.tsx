@@ -39,7 +39,7 @@ const commands: Command[] = [
 const sequenceMs = 1_000;
 const maxShown = 12;
 
-/** Everything by the keyboard: Ctrl-K opens the list of commands and Functions; single keys are for those who type nothing. */
+/** The keyboard: Ctrl-K opens the list of commands and Functions; single keys work while no field is being typed in. */
 export function Palette() {
   useEffect(() => {
     let before: { key: string; time: number } | undefined;
@@ -71,7 +71,7 @@ export function Palette() {
   return isOpen.value === "keys" ? <Keys /> : null;
 }
 
-/** In a field, or in the editor below its shadow root, or in a dialogue. */
+/** Whether the key goes to a field, to the editor below its shadow root, or to a dialogue. */
 function isTyping(event: KeyboardEvent): boolean {
   const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
@@ -158,7 +158,7 @@ function List() {
           ))}
           {shown.length === 0 && (
             <li class="muted" role="option" aria-selected="false">
-              Nothing fits.
+              Nothing found.
             </li>
           )}
         </ul>
@@ -179,15 +179,7 @@ const keys: [keys: string, what: string][] = [
 
 function Keys() {
   return (
-    <Dialog
-      title="Keyboard shortcuts"
-      onClose={close}
-      actions={
-        <button type="button" onClick={close}>
-          Close
-        </button>
-      }
-    >
+    <Dialog title="Keyboard shortcuts" leave="Close" onClose={close}>
       <dl class="pairs">
         {keys.map(([name, what]) => [
           <dt key={name}>

@@ -1,6 +1,6 @@
 import { type IconName } from "./icon.tsx";
 
-/** Where one can go from everywhere. */
+/** The sections that can be reached from every view. */
 export const sections: readonly { path: string; title: string; icon: IconName; key: string }[] = [
   { path: "/functions", title: "Functions", icon: "function", key: "f" },
   { path: "/apirules", title: "APIRules", icon: "route", key: "a" },

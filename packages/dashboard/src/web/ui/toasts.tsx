@@ -11,10 +11,10 @@ interface Toast {
 
 const toasts = signal<Toast[]>([]);
 let nextId = 1;
-/** An action must be reachable for slow readers, too. */
+/** A toast with an action stays longer, for slow readers. */
 const shownMs = { plain: 6_000, withAction: 15_000 };
 
-/** Says what has happened; with `action` it can be undone. Failures stay until they are closed. */
+/** Shows what has happened; `action` can undo it. Failures stay until they are closed. */
 export function toast(tone: Tone, text: string, action?: Toast["action"]): void {
   const id = nextId++;
   toasts.value = [...toasts.value.slice(-3), { id, tone, text, ...(action && { action }) }];

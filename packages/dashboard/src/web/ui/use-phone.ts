@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** The width at which the style sheet changes, too. */
+/** The same width as in the style sheet. */
 const narrow = matchMedia("(max-width: 720px)");
 const isNarrow = signal(narrow.matches);
 narrow.addEventListener("change", ({ matches }) => (isNarrow.value = matches));

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const overscan = 8;
 
-/** A list of any length, of which the rows in view are in the document. Rows have one height. */
+/** A list of any length: only the rows in view are in the document. All rows have the same height. */
 export function VirtualList<T>({
   label,
   items,
@@ -60,7 +60,7 @@ export function VirtualList<T>({
   );
 }
 
-/** Up and down, from row to row. */
+/** The arrow keys move from row to row. */
 function moveFocus(event: KeyboardEvent): void {
   const by = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" } as const;
   const direction = by[event.key as keyof typeof by] as (typeof by)[keyof typeof by] | undefined;

@@ -3,7 +3,7 @@ import { info } from "../state/info.ts";
 import { logInWith, loginProblem } from "../session/login.ts";
 import { Dialog, Field } from "../ui/basics.tsx";
 
-/** The whole page, for those who have not been logged in. */
+/** The whole page, before the first login. */
 export function LoginView() {
   return (
     <div class="login">
@@ -18,7 +18,7 @@ export function LoginView() {
   );
 }
 
-/** Over the views, when a login has ended: they stay as they are. */
+/** Shown over the views when a login has ended: they stay as they are. */
 export function LoginDialog() {
   return (
     <Dialog title="Log in again" onClose={() => {}}>

@@ -24,7 +24,7 @@ const serverlesses: Resource<Serverless> = {
 
 const tones: Record<string, Tone> = { Ready: "good", Warning: "warn", Error: "bad" };
 
-/** The settings of the whole platform: the `Serverless` object, as it is in effect. */
+/** The settings of the whole platform: the `Serverless` object and its state. */
 export function SettingsView() {
   const { items, isReady, problem } = useLive(serverlesses);
   return (

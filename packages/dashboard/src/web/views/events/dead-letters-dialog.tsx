@@ -11,7 +11,7 @@ import { printable } from "../../state/log-text.ts";
 import { Age, Dialog, Problem } from "../../ui/basics.tsx";
 import { toast } from "../../ui/toasts.tsx";
 
-/** Events that could not be delivered, why, and the way back: one by one, or all. */
+/** Events that could not be delivered, and why. They can be sent again, one by one or all. */
 export function DeadLettersDialog({
   namespace,
   name,
@@ -50,16 +50,12 @@ export function DeadLettersDialog({
     <Dialog
       kind="wide"
       title={`Dead letters of ${name}`}
+      leave="Close"
       onClose={onClose}
       actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="button" class="primary" onClick={() => void act("redrive", { all: true })}>
-            Redrive all
-          </button>
-        </>
+        <button type="button" class="primary" onClick={() => void act("redrive", { all: true })}>
+          Redrive all
+        </button>
       }
     >
       {failure && <Problem title="It was not done" text={failure} />}

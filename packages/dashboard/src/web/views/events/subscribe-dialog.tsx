@@ -1,13 +1,12 @@
 import { useState } from "preact/hooks";
-import { functions, subscriptions } from "@spry/function/browser";
-import { messageOf } from "@spry/kube/browser";
+import { subscriptions } from "@spry/function/browser";
 import { client } from "../../api/client.ts";
-import { useLive } from "../../api/live.ts";
-import { listedFunctions } from "../../state/listed-functions.ts";
-import { Dialog, Field, Problem } from "../../ui/basics.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
+import { FunctionField, type FunctionName } from "../../ui/function-field.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import { toast } from "../../ui/toasts.tsx";
 
-/** Which events a Function is to get. More (filters, retries, order) is said in YAML. */
+/** Which events a Function gets. Filters, retries and order are set in YAML. */
 export function SubscribeDialog({
   namespace,
   onClose,
@@ -15,87 +14,45 @@ export function SubscribeDialog({
   namespace: string | undefined;
   onClose: () => void;
 }) {
-  const { items } = useLive(functions, { namespace, keep: listedFunctions });
-  const [target, setTarget] = useState("");
+  const [target, setTarget] = useState<FunctionName>();
   const [types, setTypes] = useState("");
   const [source, setSource] = useState("");
-  const [failure, setFailure] = useState("");
-  const create = async () => {
-    const [inNamespace = "", name = ""] = target.split("/");
+  const create = async ({ namespace, name }: FunctionName) => {
     const named = types.split(/[\s,]+/).filter(Boolean);
-    try {
-      await client.create(subscriptions, {
-        metadata: { generateName: `${name}-`, namespace: inNamespace },
-        spec: {
-          sink: `http://${name}.${inNamespace}.svc.cluster.local`,
-          typeMatching: "exact",
-          source,
-          types: named,
-        },
-      });
-      toast("good", `${name} gets events of ${named.join(", ")}.`);
-      onClose();
-    } catch (error) {
-      setFailure(messageOf(error));
-    }
+    await client.create(subscriptions, {
+      metadata: { generateName: `${name}-`, namespace },
+      spec: {
+        sink: `http://${name}.${namespace}.svc.cluster.local`,
+        typeMatching: "exact",
+        source,
+        types: named,
+      },
+    });
+    toast("good", `${name} gets events of ${named.join(", ")}.`);
+    onClose();
   };
   return (
-    <Dialog
+    <ActionDialog
       title="Subscribe a Function to events"
+      verb="Create"
+      isDisabled={!target || types.trim() === ""}
+      failureTitle="The Subscription was not created"
+      onAction={async () => target && create(target)}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="button"
-            class="primary"
-            disabled={target === "" || types.trim() === ""}
-            onClick={() => void create()}
-          >
-            Create
-          </button>
-        </>
-      }
     >
-      <Field label="Function">
-        {(ids) => (
-          <select
-            {...ids}
-            value={target}
-            onChange={({ currentTarget }) => setTarget(currentTarget.value)}
-          >
-            <option value="">Choose …</option>
-            {items.value.map(({ metadata }) => (
-              <option key={metadata.uid} value={`${metadata.namespace}/${metadata.name}`}>
-                {metadata.namespace}/{metadata.name}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Types of events" hint="separated by commas, such as order.created.v1">
-        {(ids) => (
-          <input
-            {...ids}
-            class="mono"
-            value={types}
-            onInput={({ currentTarget }) => setTypes(currentTarget.value)}
-          />
-        )}
-      </Field>
-      <Field label="Source" hint="which source the events are of, as they name it">
-        {(ids) => (
-          <input
-            {...ids}
-            class="mono"
-            value={source}
-            onInput={({ currentTarget }) => setSource(currentTarget.value)}
-          />
-        )}
-      </Field>
-      {failure && <Problem title="The Subscription was not created" text={failure} />}
-    </Dialog>
+      <FunctionField namespace={namespace} value={target} onChange={setTarget} />
+      <TextField
+        label="Types of events"
+        hint="separated by commas, such as order.created.v1"
+        value={types}
+        onChange={setTypes}
+      />
+      <TextField
+        label="Source"
+        hint="the source attribute of the events"
+        value={source}
+        onChange={setSource}
+      />
+    </ActionDialog>
   );
 }

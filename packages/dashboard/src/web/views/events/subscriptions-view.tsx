@@ -1,30 +1,29 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Subscription, subscriptions } from "@spry/function/browser";
 import { useLive } from "../../api/live.ts";
-import { paths, query, setQuery } from "../../router.ts";
+import { paths, query } from "../../router.ts";
 import { type QueueState, queueStates } from "../../state/events-admin.ts";
 import { type Tone } from "../../state/function-state.ts";
 import { info } from "../../state/info.ts";
 import { may } from "../../state/rights.ts";
-import { Empty, Problem, State } from "../../ui/basics.tsx";
-import { Frame } from "../../ui/frame.tsx";
+import { Empty, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { NamespaceChoice } from "../../ui/namespace-choice.tsx";
+import { TableView } from "../../ui/table-view.tsx";
 import { DeadLettersDialog } from "./dead-letters-dialog.tsx";
 import { SubscribeDialog } from "./subscribe-dialog.tsx";
 
 export const eventingGroup = "eventing.kyma-project.io";
 const pollMs = 2_000;
-/** More namespaces are not polled at once: one is chosen then. */
+/** With more namespaces, only the first ones are polled: users then choose a namespace. */
 const maxNamespaces = 20;
 
-/** Which Functions get which events, how far they have come, and what could not be delivered. */
+/** Which Functions get which events, how far the delivery is, and what could not be delivered. */
 export function SubscriptionsView() {
   const namespace = query.value.get("ns") ?? undefined;
-  const { items, isReady, problem } = useLive<Subscription>(subscriptions, { namespace });
+  const live = useLive<Subscription>(subscriptions, { namespace });
   const [isSubscribing, setSubscribing] = useState(false);
   const [shown, setShown] = useState<{ namespace: string; name: string }>();
-  const namespaces = [...new Set(items.value.map(({ metadata }) => metadata.namespace ?? ""))];
+  const namespaces = [...new Set(live.items.value.map(({ metadata }) => metadata.namespace ?? ""))];
   const states = useQueueStates(namespaces.slice(0, maxNamespaces));
   const subscribe = may(namespace ?? "default", "create", "subscriptions", eventingGroup) && (
     <button type="button" class="primary" onClick={() => setSubscribing(true)}>
@@ -33,83 +32,65 @@ export function SubscriptionsView() {
     </button>
   );
   return (
-    <Frame title="Events" actions={subscribe}>
-      <div class="toolbar">
-        <NamespaceChoice value={namespace} hasAll onChange={(ns) => setQuery({ ns })} />
-      </div>
-      {problem.value && !isReady.value && (
-        <Problem title="Subscriptions cannot be listed" text={problem.value} />
-      )}
-      {isReady.value && items.value.length === 0 && (
+    <TableView
+      title="Events"
+      actions={subscribe}
+      namespace={namespace}
+      live={live}
+      problemTitle="Subscriptions cannot be listed"
+      empty={
         <Empty title="No Subscriptions" actions={subscribe}>
           A Subscription sends events of a type to a Function: at least once, with retries. What
           cannot be delivered is kept here, to be looked at and sent again.
         </Empty>
-      )}
-      {items.value.length > 0 && (
-        <div class="panel scroll-x" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th>Name</th>
-                <th>State</th>
-                <th>Types</th>
-                <th>Sink</th>
-                <th>Waiting</th>
-                <th>Retried</th>
-                <th>Dead letters</th>
-              </tr>
-            </thead>
-            <tbody>
-              {items.value.map((each) => {
-                const { name = "", namespace = "" } = each.metadata;
-                const state = states.get(`${namespace}/${name}`);
-                const { tone, word, note } = stateOf(each);
-                return (
-                  <tr key={each.metadata.uid}>
-                    <td>
-                      <strong>{name}</strong>
-                      <div class="muted">{namespace}</div>
-                    </td>
-                    <td>
-                      <State tone={tone}>{word}</State>
-                      {note && <div class="muted">{note}</div>}
-                    </td>
-                    <td class="mono">{each.spec.types.join(", ")}</td>
-                    <td>
-                      <Sink subscription={each} />
-                    </td>
-                    <td>{state ? state.waiting + state.inFlight : "–"}</td>
-                    <td>{state?.retrying ?? "–"}</td>
-                    <td>
-                      {state && state.dead > 0 ? (
-                        <button
-                          type="button"
-                          class="small danger"
-                          onClick={() => setShown({ namespace, name })}
-                        >
-                          {state.dead} dead {state.dead === 1 ? "letter" : "letters"}
-                        </button>
-                      ) : (
-                        (state?.dead ?? "–")
-                      )}
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </div>
-      )}
+      }
+      heads={["Name", "State", "Types", "Sink", "Waiting", "Retried", "Dead letters"]}
+      rows={live.items.value.map((each) => {
+        const { name = "", namespace = "" } = each.metadata;
+        const state = states.get(`${namespace}/${name}`);
+        const { tone, word, note } = stateOf(each);
+        return (
+          <tr key={each.metadata.uid}>
+            <td>
+              <strong>{name}</strong>
+              <div class="muted">{namespace}</div>
+            </td>
+            <td>
+              <State tone={tone}>{word}</State>
+              {note && <div class="muted">{note}</div>}
+            </td>
+            <td class="mono">{each.spec.types.join(", ")}</td>
+            <td>
+              <Sink subscription={each} />
+            </td>
+            <td>{state ? state.waiting + state.inFlight : "–"}</td>
+            <td>{state?.retrying ?? "–"}</td>
+            <td>
+              {state && state.dead > 0 ? (
+                <button
+                  type="button"
+                  class="small danger"
+                  onClick={() => setShown({ namespace, name })}
+                >
+                  {state.dead} dead {state.dead === 1 ? "letter" : "letters"}
+                </button>
+              ) : (
+                (state?.dead ?? "–")
+              )}
+            </td>
+          </tr>
+        );
+      })}
+    >
       {isSubscribing && (
         <SubscribeDialog namespace={namespace} onClose={() => setSubscribing(false)} />
       )}
       {shown && <DeadLettersDialog {...shown} onClose={() => setShown(undefined)} />}
-    </Frame>
+    </TableView>
   );
 }
 
-/** By `namespace/name`, asked for again and again while the view is shown; without rights, empty. */
+/** By `namespace/name`; polled while the view is shown. Empty without rights. */
 function useQueueStates(namespaces: string[]): ReadonlyMap<string, QueueState> {
   const [states, setStates] = useState<ReadonlyMap<string, QueueState>>(new Map());
   const key = namespaces.join(",");

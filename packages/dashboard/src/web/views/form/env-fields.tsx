@@ -1,7 +1,7 @@
 import { type EnvVar, type KubeObject, resources } from "@spry/kube/browser";
 import { useLive } from "../../api/live.ts";
 import { may } from "../../state/rights.ts";
-import { Icon } from "../../ui/icon.tsx";
+import { FieldRows } from "./field-rows.tsx";
 import { type FormProps, problemAt } from "./form.ts";
 
 type Kind = "value" | "secret" | "configMap";
@@ -18,69 +18,75 @@ export function EnvFields({ namespace, spec, onChange, problems, readOnly }: For
   };
   const replace = (index: number, next: EnvVar) =>
     set(env.map((each, at) => (at === index ? next : each)));
-  const error = problemAt(problems, "spec.env");
   return (
-    <fieldset class="stack" disabled={readOnly}>
-      <legend>Variables</legend>
-      <div class="rows">
-        {env.map((each, index) => (
-          <div class="one" key={index}>
-            <input
-              class="mono"
-              aria-label={`Name of variable ${index + 1}`}
-              placeholder="NAME"
-              value={each.name}
-              onInput={({ currentTarget }) =>
-                replace(index, { ...each, name: currentTarget.value })
-              }
+    <FieldRows
+      title="Variables"
+      what="variable"
+      add="Variable"
+      names={env.map(({ name }) => name)}
+      row={(index) => {
+        const each = env[index];
+        return (
+          each && (
+            <VariableFields
+              namespace={namespace}
+              variable={each}
+              label={`variable ${index + 1}`}
+              onChange={(next) => replace(index, next)}
             />
-            <select
-              aria-label={`Where variable ${index + 1} is from`}
-              value={kindOf(each)}
-              onChange={({ currentTarget }) =>
-                replace(index, ofKind(each.name, currentTarget.value as Kind))
-              }
-            >
-              <option value="value">Value</option>
-              <option value="secret">Secret</option>
-              <option value="configMap">ConfigMap</option>
-            </select>
-            {kindOf(each) === "value" ? (
-              <input
-                class="mono"
-                aria-label={`Value of variable ${index + 1}`}
-                value={each.value ?? ""}
-                onInput={({ currentTarget }) =>
-                  replace(index, { name: each.name, value: currentTarget.value })
-                }
-              />
-            ) : (
-              <KeyFields
-                namespace={namespace}
-                variable={each}
-                label={`variable ${index + 1}`}
-                onChange={(next) => replace(index, next)}
-              />
-            )}
-            <button
-              type="button"
-              class="plain"
-              aria-label={`Remove variable ${each.name || index + 1}`}
-              onClick={() => set(env.filter((_, at) => at !== index))}
-            >
-              <Icon name="trash" />
-            </button>
-          </div>
-        ))}
-      </div>
-      {error !== undefined && <p class="error-text">{error}</p>}
-      <div>
-        <button type="button" class="small" onClick={() => set([...env, { name: "", value: "" }])}>
-          <Icon name="plus" />
-          Variable
-        </button>
-      </div>
-    </fieldset>
+          )
+        );
+      }}
+      onAdd={() => set([...env, { name: "", value: "" }])}
+      onRemove={(index) => set(env.filter((_, at) => at !== index))}
+      error={problemAt(problems, "spec.env")}
+      readOnly={readOnly}
+    />
+  );
+}
+
+interface VariableProps {
+  namespace: string;
+  variable: EnvVar;
+  label: string;
+  onChange: (variable: EnvVar) => void;
+}
+
+function VariableFields(props: VariableProps) {
+  const { variable, label, onChange } = props;
+  return (
+    <>
+      <input
+        class="mono"
+        aria-label={`Name of ${label}`}
+        placeholder="NAME"
+        value={variable.name}
+        onInput={({ currentTarget }) => onChange({ ...variable, name: currentTarget.value })}
+      />
+      <select
+        aria-label={`Where ${label} is from`}
+        value={kindOf(variable)}
+        onChange={({ currentTarget }) =>
+          onChange(ofKind(variable.name, currentTarget.value as Kind))
+        }
+      >
+        <option value="value">Value</option>
+        <option value="secret">Secret</option>
+        <option value="configMap">ConfigMap</option>
+      </select>
+      {kindOf(variable) === "value" ? (
+        <input
+          class="mono"
+          aria-label={`Value of ${label}`}
+          value={variable.value ?? ""}
+          onInput={({ currentTarget }) =>
+            onChange({ name: variable.name, value: currentTarget.value })
+          }
+        />
+      ) : (
+        <KeyFields {...props} />
+      )}
+    </>
   );
 }
 
@@ -90,18 +96,8 @@ function ofKind(name: string, kind: Kind): EnvVar {
   return { name, valueFrom: kind === "secret" ? { secretKeyRef: ref } : { configMapKeyRef: ref } };
 }
 
-/** Object and key; the names of what there is are suggested to those who may list it. */
-function KeyFields({
-  namespace,
-  variable,
-  label,
-  onChange,
-}: {
-  namespace: string;
-  variable: EnvVar;
-  label: string;
-  onChange: (variable: EnvVar) => void;
-}) {
+/** An object and a key. The names of existing objects are suggested to users who may list them. */
+function KeyFields({ namespace, variable, label, onChange }: VariableProps) {
   const isSecret = kindOf(variable) === "secret";
   const field = isSecret ? "secretKeyRef" : "configMapKeyRef";
   const ref = variable.valueFrom?.[field] ?? { name: "", key: "" };
@@ -136,7 +132,7 @@ function KeyFields({
   );
 }
 
-/** Names alone: what is in Secrets does not stay in the tab. */
+/** Only names: the content of Secrets does not stay in the tab. */
 const namesOnly = {
   kind: "names",
   transform: <T extends KubeObject>({ metadata }: T) => ({ metadata }) as T,

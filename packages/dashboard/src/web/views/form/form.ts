@@ -5,7 +5,7 @@ export interface FormProps {
   namespace: string;
   spec: FunctionSpec;
   onChange: (spec: FunctionSpec) => void;
-  /** Of the whole Function; each part shows its own. */
+  /** The problems of the whole Function; each part shows its own. */
   problems: readonly FieldError[];
   readOnly: boolean;
 }

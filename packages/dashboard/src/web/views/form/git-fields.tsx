@@ -1,5 +1,6 @@
 import { type GitRepositorySource } from "@spry/function/browser";
 import { Field } from "../../ui/basics.tsx";
+import { TextField } from "../../ui/text-field.tsx";
 import { type FormProps, problemAt } from "./form.ts";
 
 const authKinds = {
@@ -10,7 +11,7 @@ const authKinds = {
 
 export const emptyRepository: GitRepositorySource = { url: "", reference: "main", baseDir: "" };
 
-/** Where the source is, and how to log in there. */
+/** The repository with the source, and how to log in there. */
 export function GitFields({ spec, onChange, problems, readOnly }: FormProps) {
   const git = spec.source.gitRepository ?? emptyRepository;
   const set = (part: Partial<GitRepositorySource>) =>
@@ -27,38 +28,28 @@ export function GitFields({ spec, onChange, problems, readOnly }: FormProps) {
   return (
     <fieldset class="stack" disabled={readOnly}>
       <legend>Git repository</legend>
-      <Field label="URL" hint="https:// or ssh" error={error("url")}>
-        {(ids) => (
-          <input
-            {...ids}
-            class="mono"
-            placeholder="https://github.com/you/functions.git"
-            value={git.url}
-            onInput={({ currentTarget }) => set({ url: currentTarget.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label="URL"
+        hint="https:// or ssh"
+        error={error("url")}
+        placeholder="https://github.com/you/functions.git"
+        value={git.url}
+        onChange={(text) => set({ url: text })}
+      />
       <div class="two">
-        <Field label="Branch, tag or commit" error={error("reference")}>
-          {(ids) => (
-            <input
-              {...ids}
-              class="mono"
-              value={git.reference}
-              onInput={({ currentTarget }) => set({ reference: currentTarget.value })}
-            />
-          )}
-        </Field>
-        <Field label="Directory" hint="empty or /: the repository’s root" error={error("baseDir")}>
-          {(ids) => (
-            <input
-              {...ids}
-              class="mono"
-              value={git.baseDir}
-              onInput={({ currentTarget }) => set({ baseDir: currentTarget.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Branch, tag or commit"
+          error={error("reference")}
+          value={git.reference}
+          onChange={(text) => set({ reference: text })}
+        />
+        <TextField
+          label="Directory"
+          hint="empty or /: the repository’s root"
+          error={error("baseDir")}
+          value={git.baseDir}
+          onChange={(text) => set({ baseDir: text })}
+        />
       </div>
       <div class="two">
         <Field label="Login">
@@ -77,18 +68,13 @@ export function GitFields({ spec, onChange, problems, readOnly }: FormProps) {
           )}
         </Field>
         {git.auth && (
-          <Field label="Secret" hint="username and password, or key" error={error("auth")}>
-            {(ids) => (
-              <input
-                {...ids}
-                class="mono"
-                value={git.auth?.secretName ?? ""}
-                onInput={({ currentTarget }) =>
-                  git.auth && set({ auth: { ...git.auth, secretName: currentTarget.value } })
-                }
-              />
-            )}
-          </Field>
+          <TextField
+            label="Secret"
+            hint="username and password, or key"
+            error={error("auth")}
+            value={git.auth?.secretName ?? ""}
+            onChange={(text) => git.auth && set({ auth: { ...git.auth, secretName: text } })}
+          />
         )}
       </div>
     </fieldset>

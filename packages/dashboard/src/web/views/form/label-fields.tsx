@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { Icon } from "../../ui/icon.tsx";
+import { FieldRows } from "./field-rows.tsx";
 
 /** Names with values, in the order in which they were typed. */
 export function LabelFields({
@@ -11,14 +11,14 @@ export function LabelFields({
   readOnly,
 }: {
   title: string;
-  /** One of them, in a word. */
+  /** What one of them is called. */
   what: string;
   values: Record<string, string>;
   onChange: (values: Record<string, string>) => void;
   error?: string | undefined;
   readOnly: boolean;
 }) {
-  // A row whose name is empty, or is another's for a moment while it is typed, stays a row.
+  // A row stays while its name is empty, or is for a moment the same as that of another row.
   const rows = useRef<[string, string][]>(Object.entries(values));
   if (
     JSON.stringify(Object.fromEntries(rows.current.filter(([name]) => name))) !==
@@ -31,52 +31,38 @@ export function LabelFields({
     showAgain((count) => count + 1);
     onChange(Object.fromEntries(next.filter(([name]) => name)));
   };
+  const setRow = (index: number, row: [string, string]) =>
+    set(rows.current.map((each, at) => (at === index ? row : each)));
   return (
-    <fieldset class="stack" disabled={readOnly}>
-      <legend>{title}</legend>
-      <div class="rows">
-        {rows.current.map(([name, value], index) => (
-          <div class="one pair" key={index}>
+    <FieldRows
+      title={title}
+      what={what}
+      add={what}
+      names={rows.current.map(([name]) => name)}
+      rowClass="one pair"
+      row={(index) => {
+        const [name = "", value = ""] = rows.current[index] ?? [];
+        return (
+          <>
             <input
               class="mono"
               aria-label={`Name of ${what} ${index + 1}`}
               value={name}
-              onInput={({ currentTarget }) =>
-                set(
-                  rows.current.map((row, at) =>
-                    at === index ? [currentTarget.value, value] : row,
-                  ),
-                )
-              }
+              onInput={({ currentTarget }) => setRow(index, [currentTarget.value, value])}
             />
             <input
               class="mono"
               aria-label={`Value of ${what} ${index + 1}`}
               value={value}
-              onInput={({ currentTarget }) =>
-                set(
-                  rows.current.map((row, at) => (at === index ? [name, currentTarget.value] : row)),
-                )
-              }
+              onInput={({ currentTarget }) => setRow(index, [name, currentTarget.value])}
             />
-            <button
-              type="button"
-              class="plain"
-              aria-label={`Remove ${what} ${name || index + 1}`}
-              onClick={() => set(rows.current.filter((_, at) => at !== index))}
-            >
-              <Icon name="trash" />
-            </button>
-          </div>
-        ))}
-      </div>
-      {error !== undefined && <p class="error-text">{error}</p>}
-      <div>
-        <button type="button" class="small" onClick={() => set([...rows.current, ["", ""]])}>
-          <Icon name="plus" />
-          {what}
-        </button>
-      </div>
-    </fieldset>
+          </>
+        );
+      }}
+      onAdd={() => set([...rows.current, ["", ""]])}
+      onRemove={(index) => set(rows.current.filter((_, at) => at !== index))}
+      error={error}
+      readOnly={readOnly}
+    />
   );
 }

@@ -52,7 +52,7 @@ export function ScaleFields({ spec, onChange, problems, readOnly }: FormProps) {
           label="Instances at least"
           hint={
             scaleConfig?.minReplicas === 0
-              ? "none without requests; the first one waits"
+              ? "none without requests; the first request waits for one"
               : "0: none without requests"
           }
           error={problemAt(problems, "spec.scaleConfig")}

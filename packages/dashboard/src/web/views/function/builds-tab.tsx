@@ -8,6 +8,7 @@ import { may } from "../../state/rights.ts";
 import { type Tone } from "../../state/function-state.ts";
 import { Age, Empty, State } from "../../ui/basics.tsx";
 import { LogView } from "../../ui/log-view.tsx";
+import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
 
@@ -34,9 +35,9 @@ export function BuildsTab({ fn }: TabProps) {
     };
     try {
       await client.patch(functions, { namespace, name }, patch);
-      toast("good", "A build of the same source has been asked for.");
+      toast("good", "A build of the same source has been requested.");
     } catch (error) {
-      toast("bad", `No build: ${messageOf(error)}`);
+      toast("bad", `The build was not requested: ${messageOf(error)}`);
     }
   };
   const again = may(namespace, "patch", "functions") && (
@@ -48,7 +49,7 @@ export function BuildsTab({ fn }: TabProps) {
     return (
       <Empty title={jobs.isReady.value ? "No builds to show" : "…"} actions={again}>
         {jobs.problem.value ||
-          "A change of code or packages is built into an image, and its log appears here. Builds that are long over are removed."}
+          "A change of code or packages is built into an image, and its log appears here. Builds are removed some time after they have ended."}
       </Empty>
     );
   }
@@ -59,41 +60,29 @@ export function BuildsTab({ fn }: TabProps) {
           <h2>Builds</h2>
           {again}
         </div>
-        <div class="scroll-x" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th>Build</th>
-                <th>State</th>
-                <th>Took</th>
-                <th>Begun</th>
-              </tr>
-            </thead>
-            <tbody>
-              {sorted.slice(0, 20).map((each) => (
-                <tr key={each.metadata.uid}>
-                  <td>
-                    <button
-                      type="button"
-                      class="plain small mono"
-                      aria-pressed={each === job}
-                      onClick={() => setChosen(each.metadata.name)}
-                    >
-                      {each.metadata.name}
-                    </button>
-                  </td>
-                  <td>
-                    <JobState job={each} />
-                  </td>
-                  <td>{durationOf(each)}</td>
-                  <td class="muted">
-                    <Age time={each.metadata.creationTimestamp} /> ago
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={["Build", "State", "Took", "Begun"]}>
+          {sorted.slice(0, 20).map((each) => (
+            <tr key={each.metadata.uid}>
+              <td>
+                <button
+                  type="button"
+                  class="plain small mono"
+                  aria-pressed={each === job}
+                  onClick={() => setChosen(each.metadata.name)}
+                >
+                  {each.metadata.name}
+                </button>
+              </td>
+              <td>
+                <JobState job={each} />
+              </td>
+              <td>{durationOf(each)}</td>
+              <td class="muted">
+                <Age time={each.metadata.creationTimestamp} /> ago
+              </td>
+            </tr>
+          ))}
+        </Table>
       </div>
       <h2>Log of {jobName}</h2>
       <LogView key={jobName} pods={ofJob} label={`Log of ${jobName}`} />

@@ -12,7 +12,7 @@ const toneWords: Record<Tone, string> = {
   idle: "not begun",
 };
 
-/** From source to Pods; what hangs is red, and leads to where one sees why. */
+/** From source to Pods. The link that blocks the Function is red, and leads to the reason. */
 export function Chain({ fn, pods }: { fn: Function; pods: readonly Pod[] }) {
   const { namespace = "", name = "" } = fn.metadata;
   return (

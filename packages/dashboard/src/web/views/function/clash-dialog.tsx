@@ -10,7 +10,7 @@ import { type Clashing, type Draft } from "../../state/drafts.ts";
 import { Dialog } from "../../ui/basics.tsx";
 import { Diff } from "../../ui/diff.tsx";
 
-/** Two users have changed the same fields: for each, whose value it is to be. All other changes of both stay. */
+/** Two users have changed the same fields: the user chooses a value for each. All other changes of both stay. */
 export function ClashDialog({
   draft,
   clash: { clashes, theirs },
@@ -42,16 +42,12 @@ export function ClashDialog({
     <Dialog
       kind="wide"
       title="Another user has changed the same fields"
+      leave="Back to editing"
       onClose={onClose}
       actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Back to editing
-          </button>
-          <button type="button" class="primary" onClick={apply}>
-            Apply
-          </button>
-        </>
+        <button type="button" class="primary" onClick={apply}>
+          Apply
+        </button>
       }
     >
       <p class="muted">

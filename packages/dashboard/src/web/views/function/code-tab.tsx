@@ -9,7 +9,7 @@ import { may } from "../../state/rights.ts";
 import { Code, languageOf } from "../../ui/code.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** The source and its dependencies; of a Git repository or a directory, where they are. */
+/** The source and its dependencies, or where they are: in a Git repository or a directory. */
 export function CodeTab({ fn }: TabProps) {
   const { namespace, name } = fn.metadata;
   const draft = draftOf(`${namespace}/${name}`);

@@ -1,4 +1,3 @@
-import { useState } from "preact/hooks";
 import {
   type ApiRule,
   apiRules,
@@ -13,14 +12,13 @@ import { client } from "../../api/client.ts";
 import { useLive } from "../../api/live.ts";
 import { navigate, paths } from "../../router.ts";
 import { desiredOf } from "../../state/changes.ts";
-import { Dialog, Problem } from "../../ui/basics.tsx";
+import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** Says what is deleted with a Function, and what stays; and it can be undone for a while. */
+/** Shows what is deleted with a Function, and what stays. The deletion can be undone for a while. */
 export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => void }) {
   const { namespace = "", name = "" } = fn.metadata;
-  const [failure, setFailure] = useState("");
   const revisions = useLive(functionRevisions, {
     namespace,
     labelSelector: `${labels.functionName}=${name}`,
@@ -29,30 +27,20 @@ export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => 
   const count = revisionsOf(fn, revisions.items.value).length;
   const exposing = rules.items.value.filter(({ spec }) => refersTo(spec, name));
   const remove = async () => {
-    try {
-      await client.delete(functions, { namespace, name }, { propagationPolicy: "Foreground" });
-      navigate(paths.functions());
-      toast("idle", `Function ${name} is deleted.`, { label: "Undo", run: () => void restore(fn) });
-    } catch (error) {
-      setFailure(messageOf(error));
-    }
+    await client.delete(functions, { namespace, name }, { propagationPolicy: "Foreground" });
+    navigate(paths.functions());
+    toast("idle", `Function ${name} is deleted.`, { label: "Undo", run: () => void restore(fn) });
   };
   return (
-    <Dialog
+    <ActionDialog
       title={`Delete Function ${name}?`}
+      verb="Delete"
+      kind="danger"
+      failureTitle="It was not deleted"
+      onAction={remove}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="button" class="danger" onClick={() => void remove()}>
-            Delete
-          </button>
-        </>
-      }
     >
-      <p>What goes with it:</p>
+      <p>Deleted with it:</p>
       <ul class="stack tight">
         <li>
           {pods.length === 1 ? "its Pod" : `its ${pods.length} Pods`}: requests are no longer
@@ -68,8 +56,7 @@ export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => 
         </p>
       )}
       <p class="muted">Secrets and ConfigMaps that it uses stay as they are.</p>
-      {failure && <Problem title="It was not deleted" text={failure} />}
-    </Dialog>
+    </ActionDialog>
   );
 }
 
@@ -77,11 +64,11 @@ function refersTo(spec: unknown, name: string): boolean {
   return JSON.stringify(spec ?? {}).includes(`"name":${JSON.stringify(name)}`);
 }
 
-/** The same Function again, as it was; its history begins anew. */
+/** Creates the Function again, as it was; its history starts over. */
 async function restore(fn: Function): Promise<void> {
   const { namespace = "", name = "" } = fn.metadata;
   const { metadata, spec } = desiredOf(fn);
-  // Of the one that is still being deleted, the name is taken for a moment.
+  // The name stays taken until the deletion has finished.
   for (let attempt = 1; ; attempt++) {
     try {
       await client.create(functions, { metadata: { namespace, name, ...metadata }, spec });

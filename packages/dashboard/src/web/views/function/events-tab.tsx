@@ -1,9 +1,10 @@
 import { type Event, resources } from "@spry/kube/browser";
 import { useLive } from "../../api/live.ts";
 import { Age, Empty, State } from "../../ui/basics.tsx";
+import { Table } from "../../ui/table.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** The conditions as they are, and what has happened. */
+/** The present conditions, and what has happened. */
 export function EventsTab({ fn }: TabProps) {
   const { namespace, name = "" } = fn.metadata;
   const { items, isReady, problem } = useLive(resources.events, {
@@ -17,36 +18,23 @@ export function EventsTab({ fn }: TabProps) {
         <div class="head">
           <h2>Conditions</h2>
         </div>
-        <div class="scroll-x" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th>Condition</th>
-                <th>Status</th>
-                <th>Reason</th>
-                <th>Message</th>
-                <th>Since</th>
-              </tr>
-            </thead>
-            <tbody>
-              {(fn.status?.conditions ?? []).map((each) => (
-                <tr key={each.type}>
-                  <td>{each.type}</td>
-                  <td>
-                    <State tone={toneOf(each)}>{each.status}</State>
-                  </td>
-                  <td>{each.reason}</td>
-                  <td>
-                    <pre>{each.message}</pre>
-                  </td>
-                  <td>
-                    <Age time={each.lastTransitionTime} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={["Condition", "Status", "Reason", "Message", "Since"]}>
+          {(fn.status?.conditions ?? []).map((each) => (
+            <tr key={each.type}>
+              <td>{each.type}</td>
+              <td>
+                <State tone={toneOf(each)}>{each.status}</State>
+              </td>
+              <td>{each.reason}</td>
+              <td>
+                <pre>{each.message}</pre>
+              </td>
+              <td>
+                <Age time={each.lastTransitionTime} />
+              </td>
+            </tr>
+          ))}
+        </Table>
       </section>
       <section class="panel">
         <div class="head">
@@ -61,32 +49,21 @@ export function EventsTab({ fn }: TabProps) {
           </Empty>
         )}
         {events.length > 0 && (
-          <div class="scroll-x" tabIndex={0}>
-            <table>
-              <thead>
-                <tr>
-                  <th>When</th>
-                  <th>Reason</th>
-                  <th>Message</th>
-                </tr>
-              </thead>
-              <tbody>
-                {events.slice(0, 200).map((event) => (
-                  <tr key={event.metadata.uid}>
-                    <td class="nowrap muted">
-                      <Age time={timeOf(event)} /> ago
-                    </td>
-                    <td>
-                      <State tone={event.type === "Warning" ? "bad" : "idle"}>{event.reason}</State>
-                    </td>
-                    <td>
-                      <pre>{event.message}</pre>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table heads={["When", "Reason", "Message"]}>
+            {events.slice(0, 200).map((event) => (
+              <tr key={event.metadata.uid}>
+                <td class="nowrap muted">
+                  <Age time={timeOf(event)} /> ago
+                </td>
+                <td>
+                  <State tone={event.type === "Warning" ? "bad" : "idle"}>{event.reason}</State>
+                </td>
+                <td>
+                  <pre>{event.message}</pre>
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </section>
     </div>
@@ -96,7 +73,7 @@ export function EventsTab({ fn }: TabProps) {
 const timeOf = ({ lastTimestamp, metadata }: Event): string =>
   lastTimestamp ?? metadata.creationTimestamp ?? "";
 
-/** `Stalled` and `Reconciling` are there only while something is not as desired. */
+/** `Stalled` and `Reconciling` exist only while something is not as desired. */
 function toneOf({ type, status }: { type: string; status: string }) {
   if (type === "Stalled") return "bad";
   if (type === "Reconciling") return "busy";

@@ -109,7 +109,7 @@ export function FunctionView({
   );
 }
 
-/** Of the Function itself, served either way; the others are builds. */
+/** Whether a Pod runs the Function itself, as a Deployment or with Knative. The others are builds. */
 const isInstance = ({ metadata }: Pod): boolean =>
   metadata.labels?.[labels.resource] === "deployment" ||
   knativeLabels.revision in (metadata.labels ?? {});

@@ -20,10 +20,11 @@ import { may } from "../../state/rights.ts";
 import { yamlOf } from "../../state/yaml.ts";
 import { Age, Dialog, Empty, State } from "../../ui/basics.tsx";
 import { Diff } from "../../ui/diff.tsx";
+import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** What was deployed, the way back to it, and which version gets which share of the requests. */
+/** What was deployed, how to return to it, and which version gets which share of the requests. */
 export function HistoryTab({ fn }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const live = useLive(functionRevisions, {
@@ -64,60 +65,42 @@ export function HistoryTab({ fn }: TabProps) {
   };
   return (
     <div class="stack loose">
-      <div class="panel scroll-x" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th>Version</th>
-              <th>When</th>
-              <th>Who</th>
-              <th>Source</th>
-              <th>Serves</th>
-              <td />
-            </tr>
-          </thead>
-          <tbody>
-            {revisions.map((revision, index) => (
-              <tr key={revision.metadata.uid}>
-                <td>
-                  <strong>{revision.revision}</strong>
-                </td>
-                <td class="nowrap muted">
-                  <Age time={revision.data.time} /> ago
-                </td>
-                <td>{revision.data.author ?? "–"}</td>
-                <td class="mono">{sourceText(revision)}</td>
-                <td>
-                  <Serves fn={fn} revision={revision} isNewest={index === 0} />
-                </td>
-                <td>
-                  <span class="row">
-                    <button type="button" class="small" onClick={() => setShown(revision)}>
-                      Compare
-                    </button>
-                    {!readOnly && revision.revision !== fn.status?.revision && (
-                      <button type="button" class="small" onClick={() => void rollBack(revision)}>
-                        Roll back
-                      </button>
-                    )}
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table isPanel heads={["Version", "When", "Who", "Source", "Serves", ""]}>
+        {revisions.map((revision, index) => (
+          <tr key={revision.metadata.uid}>
+            <td>
+              <strong>{revision.revision}</strong>
+            </td>
+            <td class="nowrap muted">
+              <Age time={revision.data.time} /> ago
+            </td>
+            <td>{revision.data.author ?? "–"}</td>
+            <td class="mono">{sourceText(revision)}</td>
+            <td>
+              <Serves fn={fn} revision={revision} isNewest={index === 0} />
+            </td>
+            <td>
+              <span class="row">
+                <button type="button" class="small" onClick={() => setShown(revision)}>
+                  Compare
+                </button>
+                {!readOnly && revision.revision !== fn.status?.revision && (
+                  <button type="button" class="small" onClick={() => void rollBack(revision)}>
+                    Roll back
+                  </button>
+                )}
+              </span>
+            </td>
+          </tr>
+        ))}
+      </Table>
       <Traffic fn={fn} revisions={revisions} readOnly={readOnly} />
       {shown && (
         <Dialog
           kind="wide"
           title={`From the present state back to version ${shown.revision}`}
+          leave="Close"
           onClose={() => setShown(undefined)}
-          actions={
-            <button type="button" onClick={() => setShown(undefined)}>
-              Close
-            </button>
-          }
         >
           <Diff
             label="Differences"
@@ -130,7 +113,7 @@ export function HistoryTab({ fn }: TabProps) {
   );
 }
 
-/** As `spry rollback` writes it: the spec, and the value that asked for a build of its own, which is part of the build's key. */
+/** The same as `spry rollback`: the spec, and the annotation that requested a rebuild, because it is part of the build key. */
 function restored({ metadata, spec }: Desired, { data }: FunctionRevision): Desired {
   const { [annotations.rebuild]: _rebuild, ...others } = metadata.annotations;
   const rebuild = data.rebuild === undefined ? {} : { [annotations.rebuild]: data.rebuild };
@@ -171,7 +154,7 @@ const sharesOf = (traffic: TrafficShare[] | undefined): TrafficShare[] =>
 const labelOf = ({ revision }: TrafficShare): string =>
   revision === undefined ? "latest" : `version ${revision}`;
 
-/** Shares of the requests as sliders; what one gets, the others lose. */
+/** Shares of the requests as sliders: what one version gains, the others lose. */
 function Traffic({
   fn,
   revisions,

@@ -43,7 +43,7 @@ const panels: Panel[] = [
   { title: "Pods", lines: [["pods", "running", "good"]], unit: "", digits: 0 },
 ];
 
-/** How the Function does, drawn from what the gateway and the nodes report while this is open. */
+/** Charts of what the gateway and the nodes report about the Function while this tab is open. */
 export function MetricsTab({ fn }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const sampler = samplerOf({ namespace, name });

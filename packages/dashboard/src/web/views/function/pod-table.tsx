@@ -1,37 +1,25 @@
 import { type Pod } from "@spry/kube/browser";
 import { isReady, podProblem } from "../../state/chain.ts";
 import { Age, State } from "../../ui/basics.tsx";
+import { Table } from "../../ui/table.tsx";
 
 export function PodTable({ pods }: { pods: readonly Pod[] }) {
   return (
-    <div class="panel scroll-x" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th>Pod</th>
-            <th>State</th>
-            <th>Restarts</th>
-            <th>Node</th>
-            <th>Age</th>
-          </tr>
-        </thead>
-        <tbody>
-          {pods.map((pod) => (
-            <tr key={pod.metadata.uid}>
-              <td class="mono">{pod.metadata.name}</td>
-              <td>
-                <PodState pod={pod} />
-              </td>
-              <td>{pod.status?.containerStatuses?.[0]?.restartCount ?? 0}</td>
-              <td class="muted">{pod.spec?.nodeName}</td>
-              <td class="muted">
-                <Age time={pod.metadata.creationTimestamp} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table isPanel heads={["Pod", "State", "Restarts", "Node", "Age"]}>
+      {pods.map((pod) => (
+        <tr key={pod.metadata.uid}>
+          <td class="mono">{pod.metadata.name}</td>
+          <td>
+            <PodState pod={pod} />
+          </td>
+          <td>{pod.status?.containerStatuses?.[0]?.restartCount ?? 0}</td>
+          <td class="muted">{pod.spec?.nodeName}</td>
+          <td class="muted">
+            <Age time={pod.metadata.creationTimestamp} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

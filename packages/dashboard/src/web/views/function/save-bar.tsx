@@ -18,7 +18,7 @@ import { Diff } from "../../ui/diff.tsx";
 import { ClashDialog } from "./clash-dialog.tsx";
 import { toast } from "../../ui/toasts.tsx";
 
-/** What is typed and not applied yet, on all tabs: apply it, or go back. */
+/** On all tabs while changes have not been applied: apply or discard them. */
 export function SaveBar({ fn }: { fn: Function }) {
   const { namespace = "", name = "" } = fn.metadata;
   const key = `${namespace}/${name}`;
@@ -38,7 +38,7 @@ export function SaveBar({ fn }: { fn: Function }) {
       if ("clashes" in saved) return setClash(saved);
       setClash(undefined);
       discard(key);
-      toast("good", `${name} is applied. The version before serves until the new one is ready.`);
+      toast("good", `${name} is applied. The previous version serves until the new one is ready.`);
     } catch (error) {
       setFailure(messageOf(error));
     } finally {
@@ -81,12 +81,8 @@ export function SaveBar({ fn }: { fn: Function }) {
         <Dialog
           kind="wide"
           title={`What changes of ${name}`}
+          leave="Close"
           onClose={() => setReviewing(false)}
-          actions={
-            <button type="button" onClick={() => setReviewing(false)}>
-              Close
-            </button>
-          }
         >
           <Diff
             label="Changes"

@@ -12,7 +12,7 @@ import { ScaleFields } from "../form/scale-fields.tsx";
 import { DeleteDialog } from "./delete-dialog.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** Everything of a Function but its code, as a form. The YAML shows the same. */
+/** Everything about a Function except its code, as a form. The YAML tab shows the same object. */
 export function SettingsTab({ fn, pods }: TabProps) {
   const { namespace = "", name } = fn.metadata;
   const [isDeleting, setDeleting] = useState(false);

@@ -4,6 +4,6 @@ import { type Pod } from "@spry/kube/browser";
 /** What every tab of a Function gets. */
 export interface TabProps {
   fn: Function;
-  /** Those that answer requests, and none of builds. */
+  /** The Pods that answer requests; those of builds are not among them. */
   pods: readonly Pod[];
 }

@@ -35,7 +35,7 @@ const cloudEvent: CallRequest = {
   body: '{ "id": "A-1", "amount": 120 }',
 };
 
-/** A request to the Function, and its answer as it arrives. */
+/** A request to the Function, and its response as it arrives. */
 export function TryTab({ fn }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const storageKey = `spry.calls.${namespace}/${name}`;
@@ -95,7 +95,7 @@ export function TryTab({ fn }: TabProps) {
             onInput={({ currentTarget }) => change({ path: currentTarget.value })}
           />
           {isBusy ? (
-            // Two buttons: were it one, a click on "Stop" would end as one on "Send".
+            // Two buttons: with a single one, a click on "Stop" could end as a click on "Send".
             <button key="stop" type="button" onClick={() => running.current?.abort()}>
               Stop
             </button>
@@ -106,7 +106,7 @@ export function TryTab({ fn }: TabProps) {
             </button>
           )}
         </div>
-        <Field label="Headers" hint="one a line, as in Content-Type: application/json">
+        <Field label="Headers" hint="one per line, as in Content-Type: application/json">
           {(ids) => (
             <textarea
               {...ids}
@@ -251,7 +251,7 @@ function readKept(storageKey: string): Kept {
     const kept = JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as Kept | null;
     if (kept) return kept;
   } catch {
-    // As if there were none.
+    // Treated as empty.
   }
   return { request: emptyRequest, past: [] };
 }

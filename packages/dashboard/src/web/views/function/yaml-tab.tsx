@@ -6,12 +6,12 @@ import { readYaml, yamlOf } from "../../state/yaml.ts";
 import { Code } from "../../ui/code.tsx";
 import { type TabProps } from "./tab-props.ts";
 
-/** The Function as YAML. The other tabs show the same object: what is typed here is there, and the other way round. */
+/** The Function as YAML. The other tabs show the same object: what is typed in one appears in the others. */
 export function YamlTab({ fn }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const draft = draftOf(`${namespace}/${name}`).value;
   const desired = draft?.edited ?? desiredOf(fn);
-  // While it is typed here, the text stays as it is: its own order, comments and blank lines.
+  // While the user types, the text keeps its order, comments and blank lines.
   const typed = useRef<{ text: string; means: string }>(undefined);
   const means = JSON.stringify(desired);
   const text =

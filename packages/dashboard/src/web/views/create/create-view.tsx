@@ -1,0 +1,149 @@
+import { useEffect, useState } from "preact/hooks";
+import { functions, validateFunction } from "@spry/function/browser";
+import type { Template } from "@spry/function/templates";
+import { messageOf } from "@spry/kube/browser";
+import { client } from "../../api/client.ts";
+import { navigate, paths, query } from "../../router.ts";
+import {
+  fromTemplate,
+  keepNew,
+  type NewFunction,
+  newFunction,
+  templateId,
+} from "../../state/new-function.ts";
+import { may } from "../../state/rights.ts";
+import { Problem } from "../../ui/basics.tsx";
+import { Frame } from "../../ui/frame.tsx";
+import { EnvFields } from "../form/env-fields.tsx";
+import { type FormProps } from "../form/form.ts";
+import { ScaleFields } from "../form/scale-fields.tsx";
+import { NameFields } from "./name-fields.tsx";
+import { SourceFields } from "./source-fields.tsx";
+import { TemplateCards } from "./template-cards.tsx";
+import { YamlForm } from "./yaml-form.tsx";
+
+/** Creates a Function: choose a template, name it, change the code. */
+export function CreateView() {
+  const [templates, setTemplates] = useState<readonly Template[]>([]);
+  const [isYaml, setYaml] = useState(newFunction.value?.yaml !== undefined);
+  const [failure, setFailure] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const [wasTried, setTried] = useState(false);
+  useEffect(() => {
+    const load = async () => setTemplates((await import("@spry/function/templates")).templates);
+    void load();
+  }, []);
+  const [first] = templates;
+  useEffect(() => {
+    if (!newFunction.value && first) keepNew(beginning(first));
+  }, [first]);
+  const made = newFunction.value;
+  if (!made) return <Frame title="Create a Function">{null}</Frame>;
+  const { name, namespace, desired } = made;
+  const change = (part: Partial<NewFunction>) => {
+    const { yaml: _yaml, ...rest } = made;
+    keepNew({ ...rest, ...part });
+  };
+  const problems = validateFunction({ metadata: { name, namespace }, spec: desired.spec });
+  const form: FormProps = {
+    namespace,
+    spec: desired.spec,
+    onChange: (spec) => change({ desired: { ...desired, spec } }),
+    problems,
+    readOnly: false,
+  };
+  const create = async () => {
+    setTried(true);
+    if (name === "" || problems.length > 0 || made.yaml !== undefined) return;
+    setBusy(true);
+    setFailure("");
+    try {
+      await client.create(functions, {
+        metadata: { namespace, name, ...desired.metadata },
+        spec: desired.spec,
+      });
+      keepNew(undefined);
+      navigate(paths.fn(namespace, name));
+    } catch (error) {
+      setFailure(messageOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const mayCreate = may(namespace, "create", "functions");
+  return (
+    <Frame title="Create a Function">
+      <form
+        class="stack loose"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void create();
+        }}
+      >
+        <div class="row between wrap">
+          <p class="muted">
+            Choose a template, name the Function, and change the code. You can change everything
+            later.
+          </p>
+          <button
+            type="button"
+            class="small"
+            aria-pressed={isYaml}
+            onClick={() => setYaml(!isYaml)}
+          >
+            {isYaml ? "Form" : "YAML"}
+          </button>
+        </div>
+        {isYaml ? (
+          <YamlForm made={made} change={change} />
+        ) : (
+          <>
+            <TemplateCards templates={templates} made={made} change={change} />
+            <NameFields made={made} change={change} problems={problems} wasTried={wasTried} />
+            <SourceFields {...form} template={made.template} />
+            <details class="panel">
+              <summary class="head">
+                <h2>Variables, size and scale</h2>
+              </summary>
+              <div class="body stack loose">
+                <EnvFields {...form} />
+                <ScaleFields {...form} />
+              </div>
+            </details>
+          </>
+        )}
+        {failure && <Problem title="The Function was not created" text={failure} />}
+        {wasTried && problems.length > 0 && (
+          <Problem
+            tone="warn"
+            title="This would be refused"
+            text={problems.map(({ message }) => message).join("\n")}
+          />
+        )}
+        <div class="savebar">
+          <span class="grow muted">
+            {mayCreate
+              ? "It is built and started at once."
+              : `You may not create Functions in namespace ${namespace}.`}
+          </span>
+          <button type="button" onClick={() => (first ? keepNew(beginning(first)) : undefined)}>
+            Start over
+          </button>
+          <button type="submit" class="primary" disabled={isBusy || !mayCreate}>
+            Create
+          </button>
+        </div>
+      </form>
+    </Frame>
+  );
+}
+
+function beginning(template: Template): NewFunction {
+  return {
+    name: "",
+    namespace: query.value.get("ns") ?? "default",
+    template: templateId(template),
+    desired: { metadata: { labels: {}, annotations: {} }, spec: fromTemplate(template, "") },
+  };
+}

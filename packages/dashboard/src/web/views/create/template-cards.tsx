@@ -1,0 +1,67 @@
+import { defaultRuntime, type FunctionSpec } from "@spry/function/browser";
+import type { Template } from "@spry/function/templates";
+import { fromTemplate, templateId } from "../../state/new-function.ts";
+import { emptyRepository } from "../form/git-fields.tsx";
+import { type NewFunctionProps } from "./new-function-props.ts";
+
+const gitTemplate = "git";
+
+const titles: Record<string, string> = {
+  http: "HTTP",
+  js: "HTTP, JavaScript",
+  hono: "Hono",
+  express: "Express",
+  fastapi: "FastAPI",
+  cloudevent: "CloudEvent",
+  cron: "Schedule",
+};
+
+const titleOf = ({ name }: Template): string => titles[name] ?? name;
+
+/** What the Function begins with: a template, or a Git repository. */
+export function TemplateCards({
+  templates,
+  made,
+  change,
+}: NewFunctionProps & { templates: readonly Template[] }) {
+  const { desired, name } = made;
+  const choose = (id: string, spec: FunctionSpec) =>
+    change({ template: id, desired: { ...desired, spec } });
+  return (
+    <div class="cards" role="radiogroup" aria-label="Template">
+      {templates.map((template) => {
+        const id = templateId(template);
+        return (
+          <button
+            key={id}
+            type="button"
+            role="radio"
+            aria-checked={made.template === id}
+            class="card"
+            onClick={() => choose(id, fromTemplate(template, name, desired.spec.runtime))}
+          >
+            <strong>
+              {template.language === "nodejs" ? titleOf(template) : `${titleOf(template)} (Python)`}
+            </strong>
+            <span class="muted">{template.description.replace(" (default)", "")}</span>
+          </button>
+        );
+      })}
+      <button
+        type="button"
+        role="radio"
+        aria-checked={made.template === gitTemplate}
+        class="card"
+        onClick={() =>
+          choose(gitTemplate, {
+            runtime: desired.spec.runtime ?? defaultRuntime,
+            source: { gitRepository: emptyRepository },
+          })
+        }
+      >
+        <strong>Git repository</strong>
+        <span class="muted">The source is in Git: each push is built</span>
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+import { type ComponentChildren } from "preact";
+import { Icon } from "../../ui/icon.tsx";
+
+/** Rows of fields, which the user adds and removes. */
+export function FieldRows({
+  title,
+  what,
+  add,
+  names,
+  rowClass = "one",
+  row,
+  onAdd,
+  onRemove,
+  error,
+  readOnly,
+}: {
+  title: string;
+  /** What one row is called, in labels. */
+  what: string;
+  /** On the button that adds a row. */
+  add: string;
+  /** One for each row; it may be empty. */
+  names: readonly string[];
+  rowClass?: string;
+  row: (index: number) => ComponentChildren;
+  onAdd: () => void;
+  onRemove: (index: number) => void;
+  error?: string | undefined;
+  readOnly: boolean;
+}) {
+  return (
+    <fieldset class="stack" disabled={readOnly}>
+      <legend>{title}</legend>
+      <div class="rows">
+        {names.map((name, index) => (
+          <div class={rowClass} key={index}>
+            {row(index)}
+            <button
+              type="button"
+              class="plain"
+              aria-label={`Remove ${what} ${name || index + 1}`}
+              onClick={() => onRemove(index)}
+            >
+              <Icon name="trash" />
+            </button>
+          </div>
+        ))}
+      </div>
+      {error !== undefined && <p class="error-text">{error}</p>}
+      <div>
+        <button type="button" class="small" onClick={onAdd}>
+          <Icon name="plus" />
+          {add}
+        </button>
+      </div>
+    </fieldset>
+  );
+}
