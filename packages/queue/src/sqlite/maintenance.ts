@@ -1,0 +1,142 @@
+import { type Clock } from "@spry/kube";
+import { type QueueLimits } from "../queue.ts";
+import { messageOf, trouble } from "./failures.ts";
+import { type Reply } from "./protocol.ts";
+import { type Store } from "./store.ts";
+import { type Transactions } from "./transactions.ts";
+
+const maintenanceMs = 10_000;
+/** What one pass removes; the rest is for the next, so that others are not held up. */
+const maxRemoved = 2_000;
+const busyPassMs = 20;
+/** Messages that consumers look at in one pass, where space is tight. */
+const maxLooked = 10_000;
+/** Who has the largest backlog is looked for so often at most, and loses so many messages at a time. */
+const shedMs = 5_000;
+const maxShed = 5_000;
+/** From this share of the limit on, what has been delivered is removed before its time. */
+const tight = 0.8;
+
+/** Removes what is too old, and makes room: every ten seconds, or sooner while there is more to do. */
+export class Maintenance {
+  readonly #store: Store;
+  readonly #transactions: Transactions;
+  readonly #limits: QueueLimits;
+  readonly #clock: Clock;
+  readonly #post: (replies: Reply[]) => void;
+  #isClosed = false;
+  #shedFrom = 0;
+  #cancel = () => {};
+
+  constructor(
+    store: Store,
+    transactions: Transactions,
+    limits: QueueLimits,
+    clock: Clock,
+    post: (replies: Reply[]) => void,
+  ) {
+    this.#store = store;
+    this.#transactions = transactions;
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#post = post;
+    this.#after(maintenanceMs);
+  }
+
+  /** As soon as what is being done has been done. */
+  soon(): void {
+    this.#after(0);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+
+  #after(ms: number): void {
+    this.#cancel();
+    this.#cancel = this.#clock.after(ms, () => {
+      let isBusy = false;
+      try {
+        isBusy = this.#pass();
+      } catch (error) {
+        this.#store.reload();
+        this.#trouble(error);
+      }
+      if (!this.#isClosed) this.#after(isBusy ? busyPassMs : maintenanceMs);
+    });
+  }
+
+  /** Whether there is more to do at once. */
+  #pass(): boolean {
+    if (this.#isClosed) return false;
+    const now = this.#clock.now();
+    let handled = 0;
+    this.#transactions.whole(false, () => {
+      const { records, retention } = this.#store;
+      const expiry = now - this.#limits.maxAgeMs;
+      records.removeExpired(now);
+      handled += this.#expire(expiry, now);
+      const isTight = this.#excess() > 0;
+      if (isTight && this.#look(now)) handled += maxRemoved;
+      const done = retention.advanceCursors();
+      handled += retention.removeDone(done, isTight ? now + 1 : expiry, maxRemoved);
+      this.#shed(now);
+    });
+    return handled >= maxRemoved;
+  }
+
+  #expire(before: number, now: number): number {
+    const { consumers, retention } = this.#store;
+    const message = `not delivered within ${this.#limits.maxAgeMs / 1000} s`;
+    const why = { reason: "Expired", message };
+    let handled = 0;
+    this.#forEachConsumer((id) => {
+      const consumer = consumers.get(id);
+      if (consumer) handled += retention.expire(consumer, before, maxRemoved, now, why);
+    });
+    return handled;
+  }
+
+  /** One that is slow must not keep what others have done with. Whether there is more to look at. */
+  #look(now: number): boolean {
+    const { consumers, retention } = this.#store;
+    let looked = 0;
+    this.#forEachConsumer((id) => {
+      const consumer = consumers.get(id);
+      if (consumer && looked < maxLooked)
+        looked += retention.look(consumer, maxLooked - looked, now);
+    });
+    return looked >= maxLooked;
+  }
+
+  /** What is still too much after all that. */
+  #shed(now: number): void {
+    const excess = this.#excess();
+    if (excess <= 0 || now < this.#shedFrom) return;
+    this.#shedFrom = now + shedMs;
+    const message = "the queue is full, and this is its largest backlog";
+    const { retention } = this.#store;
+    if (retention.shed(excess, maxShed, now, { reason: "QueueFull", message }) > 0)
+      retention.removeDone(retention.advanceCursors(), now + 1, maxShed);
+  }
+
+  /** Bytes beyond what may be used before it is tight. */
+  #excess(): number {
+    return this.#store.liveBytes - this.#limits.maxBytes * tight;
+  }
+
+  /** Each is a part of the transaction: a failure of one undoes nothing of others. */
+  #forEachConsumer(work: (id: number) => void): void {
+    // A failure loads all of them again.
+    const ids = [...this.#store.consumers.ids()];
+    for (const id of ids) {
+      const error = this.#transactions.part(() => work(id));
+      if (error) this.#trouble(error);
+    }
+  }
+
+  #trouble(error: unknown): void {
+    this.#post([trouble(`cleaning up: ${messageOf(error)}`)]);
+  }
+}
