@@ -92,7 +92,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
   const settings: GatewaySettings = { ...defaultSettings, ...options };
-  const sources = startSources(options.client, clock, log, stop.signal);
+  const sources = startSources(options.client, clock, log, stop.signal, options.inside);
   const metrics = new GatewayMetrics();
   const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
   const createDestination = (...[key, policy, tally]: NewDestination) =>
@@ -125,7 +125,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
-      const deps: RequestDeps = { routes, metrics, memory, settings, clock, log };
+      const { callers } = sources;
+      const deps: RequestDeps = { routes, callers, metrics, memory, settings, clock, log };
       if (exposed) deps.exposure = exposed.serving;
       const accessLog = options.accessLog === true;
       const front = createFrontServer(deps, {
