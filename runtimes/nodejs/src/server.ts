@@ -50,7 +50,7 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       request.res = response;
       request.takeOriginForm();
       log?.(request, response);
-      if (answerItself(request, response, invocation)) return;
+      if (isOwn(request)) return whenRead(request, () => answerItself(request, response, invocation));
       if (!invocation.follow) return trace(request, response);
       invocation.follow(request, () => trace(request, response));
     },
@@ -77,35 +77,39 @@ export async function loadTracing(invocation: Invocation): Promise<Tracing> {
   return (invocation.tracing ??= new Tracing(invocation.settings));
 }
 
-/** Requests that never reach the Function; false when this is none of them. */
+const ownPaths = new Set(["/healthz", "/metrics", "/favicon.ico"]);
+
+/** Whether a request never reaches the Function. */
+function isOwn({ method, path }: FunctionRequest): boolean {
+  return (FramedResponse.cors !== false && method === "OPTIONS") || ownPaths.has(path);
+}
+
+/**
+ * Its body, if it has one, is of no interest, but has to be read: a connection that is closed with data unread is reset, and
+ * the client may lose the answer.
+ */
+function whenRead(request: FunctionRequest, then: () => void): void {
+  if (!hasBody(request)) return then();
+  request.once("end", then).resume();
+}
+
 function answerItself(
   request: FunctionRequest,
   response: FunctionResponse,
   { metrics }: Invocation,
-): boolean {
+): void {
   if (FramedResponse.cors && request.method === "OPTIONS") {
     const { "access-control-request-method": method, "access-control-request-headers": headers } =
       request.headers;
     if (method) response.setHeader("Access-Control-Allow-Methods", method);
     if (headers) response.setHeader("Access-Control-Allow-Headers", headers);
-    response.end();
-    return true;
+    return void response.end();
   }
-  switch (request.path) {
-    case "/healthz":
-      response.type("txt").end("OK");
-      return true;
-    case "/metrics":
-      response
-        .set("content-type", "text/plain; version=0.0.4; charset=utf-8")
-        .end(metrics.toText());
-      return true;
-    case "/favicon.ico":
-      response.status(204).end();
-      return true;
-    default:
-      return false;
-  }
+  if (request.path === "/healthz") return void response.type("txt").end("OK");
+  if (request.path === "/favicon.ico") return void response.status(204).end();
+  response
+    .set("content-type", "text/plain; version=0.0.4; charset=utf-8")
+    .end(metrics.toText());
 }
 
 interface Circumstances {
