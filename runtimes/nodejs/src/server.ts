@@ -50,7 +50,8 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       request.res = response;
       request.takeOriginForm();
       log?.(request, response);
-      if (isOwn(request)) return whenRead(request, () => answerItself(request, response, invocation));
+      if (isOwn(request))
+        return whenRead(request, () => answerItself(request, response, invocation));
       if (!invocation.follow) return trace(request, response);
       invocation.follow(request, () => trace(request, response));
     },
@@ -81,7 +82,7 @@ const ownPaths = new Set(["/healthz", "/metrics", "/favicon.ico"]);
 
 /** Whether a request never reaches the Function. */
 function isOwn({ method, path }: FunctionRequest): boolean {
-  return (FramedResponse.cors !== false && method === "OPTIONS") || ownPaths.has(path);
+  return (FramedResponse.cors && method === "OPTIONS") || ownPaths.has(path);
 }
 
 /**
@@ -107,9 +108,7 @@ function answerItself(
   }
   if (request.path === "/healthz") return void response.type("txt").end("OK");
   if (request.path === "/favicon.ico") return void response.status(204).end();
-  response
-    .set("content-type", "text/plain; version=0.0.4; charset=utf-8")
-    .end(metrics.toText());
+  response.set("content-type", "text/plain; version=0.0.4; charset=utf-8").end(metrics.toText());
 }
 
 interface Circumstances {

@@ -132,8 +132,8 @@ export class Callers {
       }),
     );
     const namespaces = this.#watch(new Informer(client, resources.namespaces, this.#watching));
-    const both = Promise.all([pods.synced, namespaces.synced]);
-    const ready = Promise.race([both, sleep(clock, peersWaitMs)]).then(() => {});
+    const both: Promise<unknown> = Promise.all([pods.synced, namespaces.synced]);
+    const ready = Promise.race([both, sleep(clock, peersWaitMs)]);
     return { pods, namespaces, ready };
   }
 
