@@ -104,7 +104,9 @@ test(`${kills} kills under load lose no write and no request, and leave nothing 
     .catch(async (error: unknown) => {
       const state = await platform.k("get functions,jobs,pods -o wide");
       const described = await platform.k("describe function edited");
-      throw new Error(`version ${version} is not served:\n${state}\n${described}`, { cause: error });
+      throw new Error(`version ${version} is not served:\n${state}\n${described}`, {
+        cause: error,
+      });
     });
   await platform.k("wait --for=condition=Running functions --all --timeout=110s");
   await platform.stop();

@@ -57,6 +57,7 @@ import { kubeconfigFor } from "./kubeconfig.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
 import { writePipSettings } from "./pip-settings.ts";
+import { listenAgain, portBefore } from "./port-before.ts";
 import { openRegistry } from "./registry.ts";
 import { openSandbox } from "./sandbox.ts";
 import { startPushServer } from "../push-server.ts";
@@ -171,9 +172,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     });
     teardown.push(() => ownRegistry.close());
 
+    const gatewayKubeconfig = path.join(dataDir.root, "gateway.kubeconfig");
+    const listenForApi = (port: number) =>
+      api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca });
     const [apiListener, registry] = await Promise.all([
       occupying("API server", options.apiPort, "--api-port", (port) =>
-        api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca }),
+        port === 0 ? listenAgain(portBefore(gatewayKubeconfig), listenForApi) : listenForApi(port),
       ),
       occupying("registry", options.registryPort, "--registry-port", (port) =>
         ownRegistry.listen({ host, port }),
@@ -207,7 +211,6 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     await Promise.all([sandbox.offer(registry.port), sandbox.offer(apiListener.port)]);
 
     // The gateway is another process: it starts while everything else here is prepared.
-    const gatewayKubeconfig = path.join(dataDir.root, "gateway.kubeconfig");
     const credentials = { server: apiServer, ca: certificates.ca };
     writeAtomically(
       gatewayKubeconfig,

@@ -47,7 +47,7 @@ export class Callers {
   readonly #deps: CallersDeps;
   readonly #policies: Informer<NetworkPolicy>;
   #peers:
-    | { pods: Informer<Pod>; namespaces: Informer<Namespace>; ready: Promise<void> }
+    | { pods: Informer<Pod>; namespaces: Informer<Namespace>; ready: Promise<unknown> }
     | undefined;
 
   constructor(deps: CallersDeps) {
