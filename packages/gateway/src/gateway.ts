@@ -21,6 +21,7 @@ import { CountsAccess, type TokenSource } from "./metrics/counts-access.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { MemoryBudget } from "./request/memory-budget.ts";
 import { KnativeRoutes } from "./routing/knative-routes.ts";
+import { OwnHosts } from "./routing/own-hosts.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { ServiceRoutes } from "./routing/service-routes.ts";
 import { defaultSettings, type GatewaySettings } from "./settings.ts";
@@ -107,6 +108,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const targets = new ServiceTargets(sources.slices, { createDestination });
   const routes = new RouteTable(services, knative, sources.functions, targets);
+  const ownHosts = new OwnHosts(sources);
   const { exposure } = options;
   const exposed =
     exposure &&
@@ -125,7 +127,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
-      const deps: RequestDeps = { routes, metrics, memory, settings, clock, log };
+      const deps: RequestDeps = {
+        routes,
+        ownHosts,
+        metrics,
+        memory,
+        settings,
+        clock,
+        log,
+      };
       if (exposed) deps.exposure = exposed.serving;
       const accessLog = options.accessLog === true;
       const front = createFrontServer(deps, {

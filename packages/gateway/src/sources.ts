@@ -1,4 +1,11 @@
-import { type Function, functions, knative, labels, type Revision } from "@spry/function";
+import {
+  domainMappings,
+  type Function,
+  functions,
+  knative,
+  labels,
+  type Revision,
+} from "@spry/function";
 import {
   type Clock,
   Informer,
@@ -38,6 +45,7 @@ export function startSources(client: KubeClient, clock: Clock, log: Logger, sign
     }),
     routes: new Informer(client, knative.routes, optional),
     revisions: new Informer(client, knative.revisions, { ...optional, transform: slim }),
+    domainMappings: new Informer(client, domainMappings, optional),
   };
   for (const informer of Object.values(sources)) void informer.run(signal);
   // Functions only explain: a cluster without their definition still has routes.
@@ -46,6 +54,7 @@ export function startSources(client: KubeClient, clock: Clock, log: Logger, sign
     await sources.slices.synced;
     await syncedOrMissing(client, sources.revisions, clock, signal);
     await syncedOrMissing(client, sources.routes, clock, signal);
+    await syncedOrMissing(client, sources.domainMappings, clock, signal);
   })();
   return { ...sources, ready };
 }

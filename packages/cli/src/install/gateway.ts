@@ -25,7 +25,7 @@ export const gatewayRules = [
   rule("", ["services"], "list", "watch"),
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(functions.group, ["functions"], "list", "watch"),
-  rule(knative.routes.group, ["routes", "revisions"], "list", "watch"),
+  rule(knative.routes.group, ["routes", "revisions", "domainmappings"], "list", "watch"),
 ];
 
 /** What the hosts of APIRules take. Whose their definition is decides whether they are served. */

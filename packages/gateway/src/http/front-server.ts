@@ -8,7 +8,7 @@ import { withCorsOf } from "../exposure/answers.ts";
 import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
 import { Exchange } from "../request/exchange.ts";
 import { indexPage } from "../pages/index-page.ts";
-import { entryFilters, type Outcome, pass, routeFilters } from "../request/filters.ts";
+import { entryFilters, type Outcome, ownHost, pass, routeFilters } from "../request/filters.ts";
 import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
 import { logAccess, logRefusal } from "./access-log.ts";
 import {
@@ -127,6 +127,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
     let error: Outcome = isReady ? undefined : routesUnknown;
+    if (isReady) pass([ownHost], passage, deps);
     error ??= isReady ? indexPage(passage, deps) : undefined;
     const { calls } = options;
     const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);

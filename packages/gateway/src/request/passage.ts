@@ -6,6 +6,7 @@ import { type ClientRequest, type ClientResponse } from "../http/client-side.ts"
 import { type MemoryBudget } from "./memory-budget.ts";
 import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
 import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
+import { type OwnHosts } from "../routing/own-hosts.ts";
 import { type Route } from "../routing/route.ts";
 import { type RouteTable } from "../routing/route-table.ts";
 
@@ -23,6 +24,7 @@ export interface RequestSettings {
 
 export interface RequestDeps {
   routes: RouteTable;
+  ownHosts: Pick<OwnHosts, "find">;
   metrics: GatewayMetrics;
   memory: MemoryBudget;
   settings: RequestSettings;
