@@ -16,11 +16,13 @@ import {
   rawErrorResponse,
   routesUnknown,
   sendErrorResponse,
+  withRequestId,
 } from "./error-response.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
+import { requestIdOf } from "./request-id.ts";
 import {
   type CallAcceptor,
   isReport,
@@ -87,7 +89,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     metrics.observe(passage.route?.key, error.status, 0);
     const { exposed, request, response, isPublic } = passage;
     if (exposed) logRefusal(deps, passage, error.status);
-    const answer = withCorsOf(error, exposed);
+    const answer = withRequestId(withCorsOf(error, exposed), passage.requestId);
     sendErrorResponse(request, response, answer, isPublic || exposed !== undefined);
   };
   const handle = async (
@@ -105,6 +107,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       request,
       response,
       upgrade,
+      requestId: requestIdOf(request),
       // Callers inside may be of another namespace.
       isPublic: options.isPublic || entrance !== undefined,
       host: "",

@@ -54,6 +54,8 @@ export interface Passage {
   readonly request: ClientRequest;
   readonly response: ClientResponse;
   readonly upgrade: UpgradeSocket | undefined;
+  /** In `X-Request-Id`, of what the Pod gets and of the response. */
+  readonly requestId: string;
   /** Whether others than this machine's programs read the response: it says less of failures then. */
   readonly isPublic: boolean;
   /** The authority as it was written, host and perhaps port; empty where an HTTP/1.0 client names none. */
