@@ -5,6 +5,7 @@
 import { definitionObjects, configurationObject } from "../../packages/cli/src/install/objects.ts";
 import { accessObjects } from "../../packages/cli/src/install/access.ts";
 import { controllerObjects, webhookObjects } from "../../packages/cli/src/install/controller.ts";
+import { dashboardObjects } from "../../packages/cli/src/install/dashboard.ts";
 import { gatewayObjects } from "../../packages/cli/src/install/gateway.ts";
 import { networkPolicies } from "../../packages/cli/src/install/network.ts";
 import { type InstalledObject } from "../../packages/cli/src/install/parts.ts";
@@ -30,6 +31,12 @@ const marks: [mark: RegExp, template: string][] = [
   [/'@@serverless@@'/g, "{{ .Values.serverless | toJson }}"],
   [/'@@image\.(\w+)@@'/g, "$1"],
   [/'?@@nodePort@@'?/g, "{{ .Values.registry.nodePort }}"],
+  [/'@@dashboardReplicas@@'/g, "{{ .Values.dashboard.replicas }}"],
+  [/'@@dashboard\.([\w.]+)@@'/g, "{{ .Values.dashboard.$1 | quote }}"],
+  [
+    /'@@dashboardSecret@@'/g,
+    '{{ .Values.dashboard.oidc.secretName | default "serverless-dashboard" }}',
+  ],
   [/'?@@namespace@@'?/g, "{{ .Release.Namespace }}"],
   [
     /imagePullSecrets:\n +- name: '@@imagePullSecrets@@'/g,
@@ -58,6 +65,7 @@ function marked(): InstallValues {
       controller: "@@image.controller@@",
       registry: "@@image.registry@@",
       gateway: "@@image.gateway@@",
+      dashboard: "@@image.dashboard@@",
     }),
     imagePullSecrets: ["@@imagePullSecrets@@"],
     replicas: asMark("replicas"),
@@ -75,6 +83,18 @@ function marked(): InstallValues {
       enabled: true,
       replicas: asMark("gatewayReplicas"),
       serviceType: asMark("gatewayServiceType"),
+    },
+    dashboard: {
+      enabled: true,
+      replicas: asMark("dashboardReplicas"),
+      url: "@@dashboard.url@@",
+      oidc: {
+        issuer: "@@dashboard.oidc.issuer@@",
+        clientId: "@@dashboard.oidc.clientId@@",
+        secretName: "@@dashboardSecret@@",
+        scopes: "@@dashboard.oidc.scopes@@",
+        certificateAuthority: "@@dashboard.oidc.certificateAuthority@@",
+      },
     },
     plainRegistries: ["@@plainRegistries@@"],
     buildEnvironment: jsonMark("buildEnvironment", {}),
@@ -112,6 +132,10 @@ export function chartFiles(version: string): Record<string, string> {
     "templates/gateway.yaml": onlyIf(
       ".Values.gateway.enabled",
       documents(gatewayObjects(values).map(templateOf)),
+    ),
+    "templates/dashboard.yaml": onlyIf(
+      ".Values.dashboard.enabled",
+      documents(dashboardObjects(values).map(templateOf)),
     ),
     "templates/webhooks.yaml": documents(webhookObjects(values.namespace).map(templateOf)),
     "templates/configuration.yaml": onlyIf(".Values.serverless", templateOf(hooked)),

@@ -59,6 +59,7 @@ test("every runtime has an image, and every language a builder", async () => {
     "controller",
     "registry",
     "gateway",
+    "dashboard",
     "builder",
     "nodejs20",
     "nodejs22",

@@ -9,6 +9,7 @@ import {
   whatIsWrong,
 } from "../in-cluster/registry-environment.ts";
 import { UserError } from "../user-error.ts";
+import { type DashboardValues, dashboardProblem, defaultDashboardValues } from "./dashboard.ts";
 
 export interface InstallValues {
   /** Where Spry itself runs. */
@@ -46,6 +47,7 @@ export interface InstallValues {
     /** How it is reached. */
     serviceType: "ClusterIP" | "NodePort" | "LoadBalancer";
   };
+  dashboard: DashboardValues;
   /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
   plainRegistries: string[];
   /** Environment variables of builds: proxies, mirrors. */
@@ -67,6 +69,7 @@ export const defaultValues: InstallValues = {
     cleaning: defaultCleaning,
   },
   gateway: { enabled: true, replicas: 2, serviceType: "ClusterIP" },
+  dashboard: defaultDashboardValues,
   plainRegistries: [],
   buildEnvironment: {},
   serverless: { dockerRegistry: { enableInternal: true } },
@@ -88,7 +91,7 @@ export function readValues(files: readonly string[], namespace?: string): Instal
 
 /** The same with all that is optional: what there may be. */
 export function withEverything(values: InstallValues): InstallValues {
-  const { registry, gateway } = values;
+  const { registry, gateway, dashboard } = values;
   return {
     ...values,
     registry: {
@@ -97,6 +100,7 @@ export function withEverything(values: InstallValues): InstallValues {
       storage: { ...registry.storage, kind: "persistentVolumeClaim" },
     },
     gateway: { ...gateway, enabled: true },
+    dashboard: { ...dashboard, enabled: true },
   };
 }
 
@@ -130,11 +134,12 @@ function merged(below: unknown, above: unknown, file: string, at = ""): unknown 
 }
 
 function check(values: InstallValues): void {
-  const { images, registry, gateway, serverless, replicas, memory } = values;
+  const { images, registry, gateway, dashboard, serverless, replicas, memory } = values;
   const wanted = [
     ...requiredImages,
     ...(registry.enabled ? ["registry"] : []),
     ...(gateway.enabled ? ["gateway"] : []),
+    ...(dashboard.enabled ? ["dashboard"] : []),
   ];
   const missing = wanted.filter((name) => !images[name]);
   if (missing.length > 0) {
@@ -157,7 +162,7 @@ function check(values: InstallValues): void {
       `use ${kinds.join(" or ")}; a directory of a node is had by a PersistentVolume`,
     );
   }
-  for (const count of [replicas, gateway.replicas]) {
+  for (const count of [replicas, gateway.replicas, dashboard.replicas]) {
     if (Number.isInteger(count) && count >= 1) continue;
     throw new UserError(`${count} replicas: not a whole number from 1`);
   }
@@ -172,6 +177,8 @@ function check(values: InstallValues): void {
   if (registry.nodePort < 1 || registry.nodePort > 65535) {
     throw new UserError(`registry.nodePort ${registry.nodePort} is not a valid port`);
   }
+  const unusable = dashboardProblem(dashboard);
+  if (unusable) throw new UserError(...unusable);
   const wrong = whatIsWrong(registry.cleaning);
   if (wrong) throw new UserError(`registry.cleaning.${wrong}`);
   if (!registry.enabled && serverless.dockerRegistry?.enableInternal !== false) {
