@@ -93,7 +93,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
   const settings: GatewaySettings = { ...defaultSettings, ...options };
-  const sources = startSources(options.client, clock, log, stop.signal);
+  const sources = startSources(options.client, clock, log, stop.signal, options.inside);
   const metrics = new GatewayMetrics();
   const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
   const createDestination = (...[key, policy, tally]: NewDestination) =>
@@ -127,9 +127,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
+      const { callers } = sources;
       const deps: RequestDeps = {
         routes,
         ownHosts,
+        callers,
         metrics,
         memory,
         settings,

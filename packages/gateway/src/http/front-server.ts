@@ -13,6 +13,7 @@ import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/p
 import { logAccess, logRefusal } from "./access-log.ts";
 import {
   type ErrorResponse,
+  keptAway,
   rawErrorResponse,
   routesUnknown,
   sendErrorResponse,
@@ -141,6 +142,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
     }
+    if (!error && entrance) error = await refusalOf(passage, deps);
     if (!error && mayWait) {
       error = await passOn(passage, deps, calls);
       if (!error) return;
@@ -231,6 +233,13 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       server.emit("connection", socket);
     },
   };
+}
+
+/** Why a caller inside the cluster may not call what it has dialled; a request that nobody keeps away goes on at once. */
+function refusalOf({ key, request }: Passage, { routes, callers }: RequestDeps) {
+  const may = callers.mayCall(routes.find(key)?.key ?? key, request.socket);
+  if (may === true) return undefined;
+  return Promise.resolve(may).then((isAdmitted) => (isAdmitted ? undefined : keptAway));
 }
 
 /** HTTP/2 over clear text is offered by some clients with any request, and may be ignored (RFC 9113 section 3.1). */

@@ -1,3 +1,4 @@
+import { type Callers } from "../inside/callers.ts";
 import { type Socket } from "node:net";
 import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
@@ -25,6 +26,8 @@ export interface RequestSettings {
 export interface RequestDeps {
   routes: RouteTable;
   ownHosts: Pick<OwnHosts, "find">;
+  /** Who inside the cluster may call what is served on demand. */
+  callers: Callers;
   metrics: GatewayMetrics;
   memory: MemoryBudget;
   settings: RequestSettings;
