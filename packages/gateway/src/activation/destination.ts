@@ -139,12 +139,15 @@ export class Destination {
   }
 
   /** Replaces the addresses; Pods that are still among them keep their connections. */
-  update(addresses: readonly string[]): void {
+  update(addresses: readonly string[], options: { isH2c?: boolean } = {}): void {
+    const { isH2c = false } = options;
     const known = new Map(this.#backends.map((backend) => [backend.address, backend]));
     this.#backends = addresses.map((address) => {
       const backend = known.get(address);
+      if (backend && backend.isH2c !== isH2c)
+        return new Backend(address, this.#settings, this.#clock, isH2c);
       known.delete(address);
-      return backend ?? new Backend(address, this.#settings, this.#clock);
+      return backend ?? new Backend(address, this.#settings, this.#clock, isH2c);
     });
     for (const gone of known.values()) gone.retire();
     if (known.size > 0 && !this.hasBackends) this.tally?.stranded();
