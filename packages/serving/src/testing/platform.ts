@@ -21,6 +21,7 @@ import {
   ManualClock,
   type Resource,
   resources,
+  type Transport,
 } from "@spry/kube";
 import {
   createServingAdmission,
@@ -45,20 +46,30 @@ export function kservice(name: string, spec: object = {}, more: object = {}): KS
   } as unknown as KService;
 }
 
+export interface PlatformOptions extends Partial<ServingOptions> {
+  through?: (transport: Transport) => Transport;
+}
+
 export class ServingPlatform implements AsyncDisposable {
   readonly client: KubeClient;
   readonly clock = new ManualClock(Date.now());
   readonly #transport: (user?: string) => KubeClient["transport"];
+  readonly #through: (transport: Transport) => Transport;
   readonly #close: () => Promise<void>;
   readonly #options: Partial<ServingOptions>;
   #running: { stop: AbortController; ended: Promise<void> } | undefined;
 
-  static async start(options: Partial<ServingOptions> = {}): Promise<ServingPlatform> {
+  /** `through` is between the room and its API server. */
+  static async start({
+    through = (transport) => transport,
+    ...options
+  }: PlatformOptions = {}): Promise<ServingPlatform> {
     const api = await createApiServer({ dataDir: ":memory:" });
     const platform = new ServingPlatform(
       () => api.transport(),
       () => api.close(),
       options,
+      through,
     );
     for (const name of [namespace, "knative-serving"])
       await platform.client.apply(resources.namespaces, { metadata: { name } });
@@ -74,7 +85,9 @@ export class ServingPlatform implements AsyncDisposable {
     transport: () => KubeClient["transport"],
     close: () => Promise<void>,
     options: Partial<ServingOptions>,
+    through: (transport: Transport) => Transport,
   ) {
+    this.#through = through;
     this.#transport = transport;
     this.client = new KubeClient(transport(), { fieldManager: "test" });
     this.#close = close;
@@ -84,7 +97,7 @@ export class ServingPlatform implements AsyncDisposable {
   startRoom(): void {
     const stop = new AbortController();
     const ended = startServing({
-      client: new KubeClient(this.#transport(), { fieldManager: "spry" }),
+      client: new KubeClient(this.#through(this.#transport()), { fieldManager: "spry" }),
       gateways: () => [],
       domain: { name: "localhost", port: 8080 },
       clock: this.clock,
