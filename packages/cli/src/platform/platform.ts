@@ -42,6 +42,7 @@ import { ensureCertificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
 import { defaultDashboardPort, openDashboard } from "./dashboard.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
+import { gatewayDrain } from "./gateway-drain.ts";
 import { ensureCountsToken } from "./counts-token.ts";
 import { startGatewayProcess } from "./gateway-process.ts";
 import {
@@ -297,6 +298,10 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       name: nodeName,
       dataDir: dataDir.node,
       sandbox,
+      drained: gatewayDrain({
+        url: `http://${host}:${gateway.adminPort}`,
+        token: counts.token,
+      }),
       mirrors: { [pullAddress]: { url: registryUrl, ...logins.node() } },
       pinned: images.digests,
       apiServer: { host, port: apiListener.port },
