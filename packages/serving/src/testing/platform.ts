@@ -28,6 +28,7 @@ import {
   servingDefaultingPath,
   type servingValidationPath,
 } from "../admission/admission.ts";
+import { type TryPod } from "../admission/dry-run.ts";
 import { installServing } from "../definitions.ts";
 import { type ServingOptions } from "../options.ts";
 import { initialSettings, type Settings } from "../settings/settings.ts";
@@ -273,10 +274,15 @@ export async function review(
   path: typeof servingDefaultingPath | typeof servingValidationPath,
   { group, version, kind }: Resource,
   object: KubeObject,
-  more: { oldObject?: KubeObject; username?: string; settings?: Partial<Settings> } = {},
+  more: {
+    oldObject?: KubeObject;
+    username?: string;
+    settings?: Partial<Settings>;
+    tryPod?: TryPod;
+  } = {},
 ): Promise<AdmissionResponse> {
-  const { oldObject, username = "jane", settings } = more;
-  const admission = createServingAdmission(() => ({ ...initialSettings(), ...settings }));
+  const { oldObject, username = "jane", settings, tryPod } = more;
+  const admission = createServingAdmission(() => ({ ...initialSettings(), ...settings }), tryPod);
   const request = {
     uid: "1",
     operation: oldObject ? "UPDATE" : "CREATE",
