@@ -396,7 +396,7 @@ test("servers find in a ConfigMap whom to trust", async () => {
   const { data } = await client.get(resources.configMaps, where);
   expect(data).toMatchObject({
     "requestheader-client-ca-file": frontProxy.crt,
-    "requestheader-allowed-names": '["front-proxy-client"]',
+    "requestheader-allowed-names": '["test"]',
     "requestheader-username-headers": '["X-Remote-User"]',
     "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
   });

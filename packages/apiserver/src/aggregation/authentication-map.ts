@@ -1,15 +1,8 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID, X509Certificate } from "node:crypto";
 import { type Clock, type Logger, messageOf } from "@spry/kube";
 import { StaleWriteError, type Store } from "../store/store.ts";
 import { timestampOf } from "../timestamp.ts";
-import {
-  extraPrefix,
-  type FrontProxy,
-  frontProxyName,
-  groupHeader,
-  uidHeader,
-  userHeader,
-} from "./front-proxy.ts";
+import { extraPrefix, type FrontProxy, groupHeader, uidHeader, userHeader } from "./front-proxy.ts";
 
 const collection = "/configmaps";
 const namespace = "kube-system";
@@ -59,10 +52,11 @@ export class AuthenticationMap {
     // Who issues it reports why it failed.
     const found = await Promise.resolve(frontProxy).catch(() => undefined);
     if (!found) return;
-    const { ca } = found;
+    const { ca, cert } = found;
+    const [, name = ""] = /^CN=(.*)$/m.exec(new X509Certificate(cert).subject) ?? [];
     Object.assign(this.#data, {
       "requestheader-client-ca-file": ca,
-      "requestheader-allowed-names": JSON.stringify([frontProxyName]),
+      "requestheader-allowed-names": JSON.stringify([name]),
       "requestheader-username-headers": JSON.stringify([userHeader]),
       "requestheader-uid-headers": JSON.stringify([uidHeader]),
       "requestheader-group-headers": JSON.stringify([groupHeader]),

@@ -2,12 +2,10 @@
 export interface FrontProxy {
   /** PEM of an authority of its own: whoever has a client certificate of the platform's must not pass for the API server. */
   ca: string;
-  /** PEM, of a client; its common name is `frontProxyName`. */
+  /** PEM, of a client. */
   cert: string;
   key: string;
 }
-
-export const frontProxyName = "front-proxy-client";
 
 export const userHeader = "X-Remote-User";
 export const uidHeader = "X-Remote-Uid";

@@ -157,6 +157,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log: log.child({ room: "apiserver" }),
         kubelet,
         rootCa: issued.then(({ ca }) => ca),
+        frontProxy: issued.then(({ frontProxy }) => frontProxy),
       }),
     ]);
     teardown.push(() => api.close());
