@@ -1,3 +1,4 @@
+import { apiServiceColumns } from "../kinds/api-service/columns.ts";
 import { clusterColumns, eventColumns } from "./cluster-columns.ts";
 import { type Column, nameColumn } from "./column.ts";
 import { networkColumns } from "./network-columns.ts";
@@ -7,6 +8,7 @@ const afterName: Record<string, Column[]> = {
   ...workloadColumns,
   ...networkColumns,
   ...clusterColumns,
+  APIService: apiServiceColumns,
 };
 
 /** The columns of a built-in kind; undefined when it has but a name and an age. */

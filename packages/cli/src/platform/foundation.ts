@@ -59,6 +59,7 @@ export async function openFoundation(
       log: log.child({ room: "apiserver" }),
       kubelet,
       rootCa: issued.then(({ ca }) => ca),
+      frontProxy: issued.then(({ frontProxy }) => frontProxy),
     }),
   ]);
   teardown.add(() => api.close());
