@@ -62,7 +62,10 @@ class Server implements NatsServer {
 
   async start(): Promise<void> {
     const child = spawn(natsProgram(), ["-c", this.#file], { stdio: ["ignore", "ignore", "pipe"] });
-    child.stderr.on("data", (text: Buffer) => (this.#log = `${this.#log}${text.toString("utf8")}`.slice(-8_192)));
+    child.stderr.on(
+      "data",
+      (text: Buffer) => (this.#log = `${this.#log}${text.toString("utf8")}`.slice(-8_192)),
+    );
     this.#process = child;
     const deadline = performance.now() + patience.condition;
     for (;;) {

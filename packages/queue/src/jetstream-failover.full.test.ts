@@ -65,7 +65,9 @@ describe.skipIf(why)(why ?? natsProgram(), () => {
     stop.abort();
     await consuming;
     const again = [...seen.values()].filter((times) => times > 1).length;
-    console.log(`${accepted.length} accepted, ${failed} refused, ${again} delivered more than once`);
+    console.log(
+      `${accepted.length} accepted, ${failed} refused, ${again} delivered more than once`,
+    );
     await queue.close();
   }, 300_000);
 });
