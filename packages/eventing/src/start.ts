@@ -14,6 +14,7 @@ import {
 import { type Queue } from "@spry/queue";
 import { type Calls, createAdminHandler } from "./admin/admin-handler.ts";
 import { createCallAcceptor } from "./calls/acceptor.ts";
+import { NamespaceClaims } from "./calls/namespace-claims.ts";
 import { CallRunner } from "./calls/runner.ts";
 import { CallSubmitter } from "./calls/submit.ts";
 import { type Deliver } from "./dispatcher/subscription-worker.ts";
@@ -79,11 +80,12 @@ export function startEventing(options: EventingOptions): Eventing {
   };
   const opened = open(signal).then((one) => (queue = one));
   const submitter = new CallSubmitter(clock);
+  const claims = new NamespaceClaims(client, clock);
   let calls: Calls | undefined;
   const deliverAll = async (ready: Queue, leader: KubeClient, until: AbortSignal) => {
     const deliverer = new Deliverer({ client, clock, log, signal: until });
     const deliver: Deliver = (request) => deliverer.deliver(request);
-    const common = { client: leader, queue: ready, deliver, clock, log };
+    const common = { client: leader, queue: ready, deliver, claims, clock, log };
     const { allowPrivate } = options;
     const runner = new CallRunner({ ...common, allowPrivate, signal: until });
     const scheduler = new Scheduler({ ...common, submitter, runner, signal: until });
@@ -127,10 +129,17 @@ export function startEventing(options: EventingOptions): Eventing {
     calls: createCallAcceptor({
       queue: () => queue,
       submitter,
+      claims,
       runner: () => calls?.runner,
       log,
     }),
-    admin: createAdminHandler({ client, queue: () => queue, calls: () => calls, log }),
+    admin: createAdminHandler({
+      client,
+      queue: () => queue,
+      calls: () => calls,
+      claim: (at, namespace) => claims.claim(at, namespace),
+      log,
+    }),
     metrics,
     queue: () => queue,
     ended,

@@ -26,8 +26,6 @@ const maxServers = 3;
 export const eventingClusterRules: Rule[] = [
   ...eventingRules.filter(({ resources }) => !resources.includes("tokenreviews")),
   rule(functions.group, ["functions"], "list", "watch"),
-  // Which of them has a name now: what belonged to one that was deleted is not the next one's.
-  rule("", ["namespaces"], "get"),
 ];
 /** In Spry's own namespace: who delivers. */
 export const eventingNamespaceRules: Rule[] = [
