@@ -9,7 +9,11 @@ import {
   whatIsWrong,
 } from "../in-cluster/registry-environment.ts";
 import { UserError } from "../user-error.ts";
-import { type DashboardValues, dashboardProblem, defaultDashboardValues } from "./dashboard.ts";
+import {
+  type DashboardValues,
+  dashboardProblem,
+  defaultDashboardValues,
+} from "./dashboard-values.ts";
 
 export interface InstallValues {
   /** Where Spry itself runs. */
