@@ -122,7 +122,7 @@ describe("a Revision whose port is h2c", () => {
 });
 
 test("a client of HTTP/2 reaches Pods of HTTP/1.1 on the same port", async () => {
-  const plain = await bench.pod((request, response) => response.end(`${request.httpVersion}`));
+  const plain = await bench.pod((request, response) => response.end(request.httpVersion));
   await bench.knative.revision("plain-00001");
   await bench.revisionPods("plain-00001", [plain]);
   await bench.knative.route("plain", [{ revisionName: "plain-00001", percent: 100 }]);

@@ -7,8 +7,8 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const telling = 4;
 
 export interface Protocols {
-  first(socket: Socket): void;
-  second(socket: Socket): void;
+  first: (socket: Socket) => void;
+  second: (socket: Socket) => void;
 }
 
 /**
@@ -19,7 +19,7 @@ export function createProtocolChoice(
   { first, second }: Protocols,
   clock: Clock,
   waitMs: number,
-): { choose(socket: Socket): void; undecided: ReadonlySet<Socket> } {
+): { choose: (socket: Socket) => void; undecided: ReadonlySet<Socket> } {
   const undecided = new Set<Socket>();
   return {
     undecided,
