@@ -127,14 +127,14 @@ test("an autoscaler follows external, object and Pods metrics of an adapter", as
   ])
     await client.create(apiServices, {
       metadata: { name: `${version}.${group}` },
-      spec: ({
-	group,
-	version,
-	groupPriorityMinimum: 100,
-	versionPriority: 100,
-	service: place,
-	caBundle: Buffer.from(pair.crt).toString('base64')
-}),
+      spec: {
+        group,
+        version,
+        groupPriorityMinimum: 100,
+        versionPriority: 100,
+        service: place,
+        caBundle: Buffer.from(pair.crt).toString("base64"),
+      },
     });
 
   const queuePath = `${external}/namespaces/${namespace}/queue?labelSelector=of=orders`;
