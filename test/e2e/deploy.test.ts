@@ -60,6 +60,38 @@ describe("spry deploy", () => {
     expect(await platform.k("get function shop -o jsonpath={.metadata.generation}")).toBe("1");
   });
 
+  test("with --json tells programs what happens, also what fails", async () => {
+    const dir = directory("events", {
+      "handler.js": "exports.main = () => 1;",
+      "package.json": `{ "scripts": { "build": "echo built > made.txt; echo a-line-of-the-build" } }`,
+    });
+    const told = async (...args: string[]) => {
+      const { code, stdout, stderr } = await platform.spry(["deploy", dir, "--json", ...args]);
+      const events = stdout.trim().split("\n");
+      return { code, stderr, events: events.map((line) => JSON.parse(line) as object) };
+    };
+    const good = await told();
+    expect(good).toMatchObject({ code: 0, stderr: "" });
+    expect(good.events).toContainEqual(
+      expect.objectContaining({ event: "source", function: "events", files: 2 }),
+    );
+    expect(good.events).toContainEqual(
+      expect.objectContaining({ event: "output", line: expect.stringContaining("a-line-of") }),
+    );
+    expect(good.events.at(-1)).toMatchObject({
+      event: "running",
+      url: expect.stringContaining("http://events.default."),
+      elapsedMs: expect.any(Number),
+    });
+    directory("events", { "handler.js": "exports.main = nope;" });
+    const bad = await told();
+    expect(bad).toMatchObject({ code: 1, stderr: "" });
+    expect(bad.events.at(-1)).toMatchObject({
+      event: "failed",
+      message: expect.stringContaining("handler.js:1: ReferenceError: nope is not defined"),
+    });
+  });
+
   test("takes the place of code that another tool manages only if that is wanted", async () => {
     const other = { apiVersion: "serverless.kyma-project.io/v1alpha2", kind: "Function" };
     const source = { inline: { source: "exports.main = () => 'inline';" } };

@@ -12,6 +12,7 @@ import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
+import { silentProgress } from "../progress.ts";
 import { UserError } from "../user-error.ts";
 import { shellWord } from "../shell-word.ts";
 import { version } from "../version.ts";
@@ -159,7 +160,7 @@ async function deployExample(platform: Platform, isNew: boolean): Promise<string
       namespace,
       generation: stored.metadata.generation ?? 0,
       timeoutMs: exampleTimeoutMs,
-      report: () => {},
+      progress: silentProgress,
     });
     await answered(url);
   } catch (error) {

@@ -86,7 +86,7 @@ async function allowed<T>(namespace: string, read: () => Promise<T>): Promise<T>
   } catch (error) {
     if (isForbidden(error)) throw forbidden(namespace);
     if (isNotFound(error))
-      throw new UserError(`the cluster's registry is missing: ${messageOf(error)}`);
+      throw new UserError(`the cluster's registry does not exist: ${messageOf(error)}`);
     throw error;
   }
 }
