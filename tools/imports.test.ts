@@ -63,7 +63,14 @@ const table: Record<string, Room> = {
     dependencies: { croner: "when a schedule is due: cron expressions, time zones, summer time" },
   },
   // Loggers and clocks. What keeps messages knows nothing of events.
-  "packages/queue": { rooms: ["@spry/kube"], dependencies: {} },
+  "packages/queue": {
+    rooms: ["@spry/kube"],
+    dependencies: {
+      "@nats-io/jetstream":
+        "streams and consumers of NATS servers, where the queue is in a cluster",
+      "@nats-io/transport-node": "connections to NATS servers",
+    },
+  },
   "packages/serving": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
   "packages/dashboard": {
     rooms: ["@spry/kube", "@spry/function"],

@@ -1,4 +1,11 @@
-import { type Function, functions, knative, labels, type Revision } from "@spry/function";
+import {
+  domainMappings,
+  type Function,
+  functions,
+  knative,
+  labels,
+  type Revision,
+} from "@spry/function";
 import {
   type Clock,
   Informer,
@@ -46,6 +53,7 @@ export function startSources(
     }),
     routes: new Informer(client, knative.routes, optional),
     revisions: new Informer(client, knative.revisions, { ...optional, transform: slim }),
+    domainMappings: new Informer(client, domainMappings, optional),
   };
   for (const informer of Object.values(sources)) void informer.run(signal);
   const { routes, revisions } = sources;
@@ -65,6 +73,7 @@ export function startSources(
     await sources.slices.synced;
     await syncedOrMissing(client, sources.revisions, clock, signal);
     await syncedOrMissing(client, sources.routes, clock, signal);
+    await syncedOrMissing(client, sources.domainMappings, clock, signal);
     await syncedOrMissing(client, callers.policies, clock, signal);
   })();
   return { ...sources, callers, ready };

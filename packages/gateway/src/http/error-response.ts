@@ -2,6 +2,7 @@ import { errorPage } from "../pages/error-page.ts";
 import { pageHeaders, wantsPage } from "../pages/html.ts";
 import { printable } from "./printable.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
+import { requestIdHeader } from "./request-id.ts";
 
 /** A response of the gateway's own, in place of the Function's. */
 export interface ErrorResponse {
@@ -43,6 +44,11 @@ export function sendErrorResponse(
   });
   response.end(request.method === "HEAD" ? undefined : body);
 }
+
+export const withRequestId = (error: ErrorResponse, id: string): ErrorResponse => ({
+  ...error,
+  headers: { ...error.headers, [requestIdHeader]: id },
+});
 
 /** The same for a connection whose request could not even be read. */
 export function rawErrorResponse({ status, reason, message }: ErrorResponse): string {

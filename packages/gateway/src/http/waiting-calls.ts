@@ -92,9 +92,10 @@ export async function passOn(
   const refused = route(passage, deps);
   if (refused && refused !== "handled") return refused;
   const key = passage.exposed ? passage.route?.key : passage.key;
-  const { host, path, isSecure } = passage;
+  const { host, path, isSecure, requestId } = passage;
   const changes = passage.exposed?.requestHeaders;
-  const headers = requestHeaders(request, { host, isSecure, changes, trust: false });
+  const forwarding = { host, isSecure, requestId, changes, trust: false };
+  const headers = requestHeaders(request, forwarding);
   const { exposed, isExternal, isPublic } = passage;
   const mayCall = (service: ObjectKey) => !isExternal || isOpen(service, passage, deps);
   const isOfMachine = !exposed && !isPublic;

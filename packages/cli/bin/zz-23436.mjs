@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+// `spry`: makes sure that Node 24 and the dependencies are there, then becomes the CLI.
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import module from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { ensureInstalled, environment, isOwnNode, node24 } from "./node.mjs";
+import { ensurePrograms, helpFile } from "./programs.mjs";
+
+const given = process.argv.slice(2);
+ensureInstalled();
+const programs = await ensurePrograms();
+const main = path.join(programs, "main.js");
+
+if (given.length === 0 || (given.length === 1 && /^(?:-h|--help|help)$/.test(given[0]))) {
+  // The commonest question of all costs no second process.
+  process.stdout.write(readFileSync(path.join(programs, helpFile), "utf8"));
+} else if (isOwnNode && !given.includes("up")) {
+  const env = environment();
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  process.env.NODE_COMPILE_CACHE = env.NODE_COMPILE_CACHE;
+  module.enableCompileCache(env.NODE_COMPILE_CACHE);
+  await import(pathToFileURL(main).href);
+} else {
+  become(node24(), ["--max-semi-space-size=16", main, ...given], environment());
+}
+
+function become(node, args, env) {
+  // Where a process can become another one, none is left behind that only waits.
+  if (typeof process.execve === "function") {
+    process.removeAllListeners("warning");
+    process.on("warning", () => {});
+    process.execve(node, [node, ...args], env);
+  }
+  // Its end tells the other process that this one was killed, which leaves no time to say so.
+  const stdio = ["inherit", "inherit", "inherit", "pipe"];
+  const child = spawn(node, args, { stdio, env: { ...env, SPRY_LAUNCHER_FD: "3" } });
+  child.stdio[3].on("error", () => {}).unref();
+  // A terminal sends Ctrl-C to the whole group; signals sent to us alone are passed on.
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"));
+  child.on("error", (error) => {
+    console.error(`starting spry: ${error.message}`);
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => {
+    if (signal) process.kill(process.pid, signal);
+    else process.exit(code ?? 1);
+  });
+}
