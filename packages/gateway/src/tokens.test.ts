@@ -222,9 +222,12 @@ describe("a request is refused, and only the log says why:", () => {
 
   test("many times, with a bounded log", async () => {
     await jwtRule();
+    const begin = performance.now();
     await Promise.all(Array.from({ length: 60 }, () => get()));
+    const seconds = (performance.now() - begin) / 1_000;
     const written = lines.filter(({ message }) => message === "request refused");
-    expect(written.length).toBeLessThanOrEqual(40);
+    // At most 20 a second, however long a busy machine takes.
+    expect(written.length).toBeLessThanOrEqual(20 * (Math.ceil(seconds) + 1));
   });
 });
 
