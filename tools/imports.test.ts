@@ -53,7 +53,6 @@ const table: Record<string, Room> = {
   "packages/exposure": {
     rooms: ["@spry/kube", "@spry/function"],
     dependencies: {
-      jose: "tokens of APIRules' callers: formats, algorithms and keys that others have attacked for years",
       re2js:
         "paths and origins may be regular expressions of users: the original's syntax, and linear time",
     },

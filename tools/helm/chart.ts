@@ -10,6 +10,7 @@ import {
   isOfNats,
   natsName,
 } from "../../packages/cli/src/install/eventing-objects.ts";
+import { dashboardObjects } from "../../packages/cli/src/install/dashboard.ts";
 import { gatewayObjects } from "../../packages/cli/src/install/gateway.ts";
 import { networkPolicies } from "../../packages/cli/src/install/network.ts";
 import { type InstalledObject } from "../../packages/cli/src/install/parts.ts";
@@ -47,6 +48,12 @@ const marks: [mark: RegExp, template: string][] = [
   [/'@@serverless@@'/g, "{{ .Values.serverless | toJson }}"],
   [/'@@image\.(\w+)@@'/g, "$1"],
   [/'?@@nodePort@@'?/g, "{{ .Values.registry.nodePort }}"],
+  [/'@@dashboardReplicas@@'/g, "{{ .Values.dashboard.replicas }}"],
+  [/'@@dashboard\.([\w.]+)@@'/g, "{{ .Values.dashboard.$1 | quote }}"],
+  [
+    /'@@dashboardSecret@@'/g,
+    '{{ .Values.dashboard.oidc.secretName | default "serverless-dashboard" }}',
+  ],
   [/'?@@namespace@@'?/g, "{{ .Release.Namespace }}"],
   [
     /imagePullSecrets:\n +- name: '@@imagePullSecrets@@'/g,
@@ -76,6 +83,7 @@ function marked(): InstallValues {
       registry: "@@image.registry@@",
       gateway: "@@image.gateway@@",
       eventing: "@@image.eventing@@",
+      dashboard: "@@image.dashboard@@",
     }),
     imagePullSecrets: ["@@imagePullSecrets@@"],
     replicas: asMark("replicas"),
@@ -102,6 +110,18 @@ function marked(): InstallValues {
         replicas: asMark("natsReplicas"),
         image: "@@natsImage@@",
         storage: { size: "@@natsSize@@", storageClassName: "@@natsClass@@" },
+      },
+    },
+    dashboard: {
+      enabled: true,
+      replicas: asMark("dashboardReplicas"),
+      url: "@@dashboard.url@@",
+      oidc: {
+        issuer: "@@dashboard.oidc.issuer@@",
+        clientId: "@@dashboard.oidc.clientId@@",
+        secretName: "@@dashboardSecret@@",
+        scopes: "@@dashboard.oidc.scopes@@",
+        certificateAuthority: "@@dashboard.oidc.certificateAuthority@@",
       },
     },
     plainRegistries: ["@@plainRegistries@@"],
@@ -152,6 +172,10 @@ export function chartFiles(version: string): Record<string, string> {
             : templateOf(object),
         ),
       ),
+    ),
+    "templates/dashboard.yaml": onlyIf(
+      ".Values.dashboard.enabled",
+      documents(dashboardObjects(values).map(templateOf)),
     ),
     "templates/webhooks.yaml": documents(webhookObjects(values.namespace).map(templateOf)),
     "templates/configuration.yaml": onlyIf(".Values.serverless", templateOf(hooked)),

@@ -59,6 +59,8 @@ test("every runtime has an image, and every language a builder", async () => {
     "controller",
     "registry",
     "gateway",
+    "eventing",
+    "dashboard",
     "builder",
     "nodejs20",
     "nodejs22",

@@ -21,6 +21,7 @@ import { CountsAccess, type TokenSource } from "./metrics/counts-access.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { MemoryBudget } from "./request/memory-budget.ts";
 import { KnativeRoutes } from "./routing/knative-routes.ts";
+import { OwnHosts } from "./routing/own-hosts.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { ServiceRoutes } from "./routing/service-routes.ts";
 import { defaultSettings, type GatewaySettings } from "./settings.ts";
@@ -92,7 +93,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
   const settings: GatewaySettings = { ...defaultSettings, ...options };
-  const sources = startSources(options.client, clock, log, stop.signal);
+  const sources = startSources(options.client, clock, log, stop.signal, options.inside);
   const metrics = new GatewayMetrics();
   const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
   const createDestination = (...[key, policy, tally]: NewDestination) =>
@@ -107,6 +108,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const targets = new ServiceTargets(sources.slices, { createDestination });
   const routes = new RouteTable(services, knative, sources.functions, targets);
+  const ownHosts = new OwnHosts(sources);
   const { exposure } = options;
   const exposed =
     exposure &&
@@ -125,7 +127,17 @@ export function createGateway(options: GatewayOptions): Gateway {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
-      const deps: RequestDeps = { routes, metrics, memory, settings, clock, log };
+      const { callers } = sources;
+      const deps: RequestDeps = {
+        routes,
+        ownHosts,
+        callers,
+        metrics,
+        memory,
+        settings,
+        clock,
+        log,
+      };
       if (exposed) deps.exposure = exposed.serving;
       const accessLog = options.accessLog === true;
       const front = createFrontServer(deps, {

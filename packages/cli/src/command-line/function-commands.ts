@@ -97,7 +97,7 @@ export function addFunctionCommands(program: Command): void {
       "only lines of this level and above: debug, info, warn, error",
       levelNamed,
     )
-    .option("--request <id>", "only lines of one request (X-Request-Id, with FUNC_LOG_FORMAT)")
+    .option("--request <id>", "only lines that name a request (X-Request-Id)")
     .option("--json", "each line as an object, with the instance")
     .option("--build", "the output of the newest build instead")
     .action(async (name, _options, command) =>

@@ -13,7 +13,7 @@ import { isConflict, isInvalid, isNotFound, messageOf } from "@spry/kube";
 import { applyObject, fieldManager } from "../apply-object.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { formatProblem, syntaxProblems } from "../deploy/check-syntax.ts";
-import { sourceRegistry } from "../deploy/source-registry.ts";
+import { type SourceRegistry, sourceRegistry } from "../deploy/source-registry.ts";
 import { followUntilRunning } from "../follow.ts";
 import { listSource, megabytes } from "../project/files.ts";
 import { isPlainSource } from "../deploy/plain-source.ts";
@@ -68,23 +68,25 @@ async function pushSource(
 ): Promise<Sent> {
   const { files, keptBack } = listSource(project.root);
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-deploy-"));
+  let registry: SourceRegistry | undefined;
   try {
     const layerFiles = files.map(({ path: name, file, isExecutable }) => ({
       path: name,
       file,
       mode: isExecutable ? 0o755 : 0o644,
     }));
-    const [source, registry, before] = await Promise.all([
+    const [source, reached, before] = await Promise.all([
       createSourceImage(layerFiles, path.join(scratch, "source.tar")),
-      sourceRegistry(connection, project.name, registryUrl),
+      sourceRegistry(connection, project.name, registryUrl).then((each) => (registry = each)),
       functionNow(connection, project.name),
     ]);
-    const image = `${registry.pull}@${source.digest}`;
+    const push = () => send(reached, () => source.push(reached.client, reached.push));
+    const image = `${reached.pull}@${source.digest}`;
     const isPlain = isPlainSource(project, files);
     if (before?.spec.source.image === image) {
       console.error(`${project.name}: ${files.length} files, unchanged`);
       // It may have been removed from the registry since.
-      await send(registry.address, () => source.push(registry.client, registry.push));
+      await push();
       return { image, isPlain };
     }
     const problems = await syntaxProblems(project, files);
@@ -99,12 +101,11 @@ async function pushSource(
         `not sent, because they may hold secrets: ${keptBack.slice(0, 5).join(", ")}${more}`,
       );
     }
-    const { sentBytes } = await send(registry.address, () =>
-      source.push(registry.client, registry.push),
-    );
+    const { sentBytes } = await push();
     console.error(`${project.name}: ${files.length} files, ${megabytes(sentBytes)} sent`);
     return { image, isPlain };
   } finally {
+    registry?.close();
     rmSync(scratch, { recursive: true, force: true });
   }
 }
@@ -121,14 +122,17 @@ async function functionNow(
   }
 }
 
-async function send<T>(address: string, push: () => Promise<T>): Promise<T> {
+async function send<T>(registry: SourceRegistry, push: () => Promise<T>): Promise<T> {
   try {
     return await push();
   } catch (error) {
     if (!(error instanceof RegistryError)) throw error;
+    const { address } = registry;
+    const problem = registry.problem();
+    if (problem) throw problem;
     const wayOut =
       error.status === 0
-        ? "on a cluster, forward its port (kubectl port-forward -n kyma-system service/serverless-docker-registry 5000) and add --registry http://localhost:5000"
+        ? "if this machine reaches it at another address, name that with --registry"
         : "check that its login in the namespace's Secret is valid";
     throw new UserError(
       `the source cannot be sent to the registry ${address}: ${messageOf(error)}`,

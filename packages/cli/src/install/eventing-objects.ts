@@ -24,7 +24,10 @@ const maxServers = 3;
 
 /** In the whole cluster: sinks may be in any namespace, and so may Functions with schedules. */
 export const eventingClusterRules: Rule[] = [
-  ...eventingRules.filter(({ resources }) => !resources.includes("tokenreviews")),
+  // Requests for dead letters and calls, whose senders it would have to know, it does not answer here.
+  ...eventingRules.filter(
+    ({ apiGroups }) => !apiGroups.some((each) => each.endsWith("k8s.io") && each.startsWith('auth')),
+  ),
   rule(functions.group, ["functions"], "list", "watch"),
 ];
 /** In Spry's own namespace: who delivers. */

@@ -9,6 +9,7 @@ import {
   whatIsWrong,
 } from "../in-cluster/registry-environment.ts";
 import { UserError } from "../user-error.ts";
+import { type DashboardValues, dashboardProblem, defaultDashboardValues } from "./dashboard.ts";
 
 export interface InstallValues {
   /** Where Spry itself runs. */
@@ -65,6 +66,7 @@ export interface InstallValues {
       };
     };
   };
+  dashboard: DashboardValues;
   /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
   plainRegistries: string[];
   /** Environment variables of builds: proxies, mirrors. */
@@ -96,6 +98,7 @@ export const defaultValues: InstallValues = {
       storage: { size: "4Gi", storageClassName: "" },
     },
   },
+  dashboard: defaultDashboardValues,
   plainRegistries: [],
   buildEnvironment: {},
   serverless: { dockerRegistry: { enableInternal: true } },
@@ -117,7 +120,7 @@ export function readValues(files: readonly string[], namespace?: string): Instal
 
 /** The same with all that is optional: what there may be. */
 export function withEverything(values: InstallValues): InstallValues {
-  const { registry, gateway, eventing } = values;
+  const { registry, gateway, eventing, dashboard } = values;
   return {
     ...values,
     eventing: { ...eventing, enabled: true, nats: { ...eventing.nats, servers: [] } },
@@ -127,6 +130,7 @@ export function withEverything(values: InstallValues): InstallValues {
       storage: { ...registry.storage, kind: "persistentVolumeClaim" },
     },
     gateway: { ...gateway, enabled: true },
+    dashboard: { ...dashboard, enabled: true },
   };
 }
 
@@ -160,12 +164,13 @@ function merged(below: unknown, above: unknown, file: string, at = ""): unknown 
 }
 
 function check(values: InstallValues): void {
-  const { images, registry, gateway, eventing, serverless, replicas, memory } = values;
+  const { images, registry, gateway, eventing, dashboard, serverless, replicas, memory } = values;
   const wanted = [
     ...requiredImages,
     ...(registry.enabled ? ["registry"] : []),
     ...(gateway.enabled ? ["gateway"] : []),
     ...(eventing.enabled ? ["eventing"] : []),
+    ...(dashboard.enabled ? ["dashboard"] : []),
   ];
   const missing = wanted.filter((name) => !images[name]);
   if (missing.length > 0) {
@@ -193,7 +198,7 @@ function check(values: InstallValues): void {
       `eventing.nats.replicas ${eventing.nats.replicas}: there is one server, or a quorum of three`,
     );
   }
-  for (const count of [replicas, gateway.replicas, eventing.replicas]) {
+  for (const count of [replicas, gateway.replicas, eventing.replicas, dashboard.replicas]) {
     if (Number.isInteger(count) && count >= 1) continue;
     throw new UserError(`${count} replicas: not a whole number from 1`);
   }
@@ -208,6 +213,8 @@ function check(values: InstallValues): void {
   if (registry.nodePort < 1 || registry.nodePort > 65535) {
     throw new UserError(`registry.nodePort ${registry.nodePort} is not a valid port`);
   }
+  const unusable = dashboardProblem(dashboard);
+  if (unusable) throw new UserError(...unusable);
   const wrong = whatIsWrong(registry.cleaning);
   if (wrong) throw new UserError(`registry.cleaning.${wrong}`);
   if (!registry.enabled && serverless.dockerRegistry?.enableInternal !== false) {

@@ -1,6 +1,9 @@
 export {
   type Configuration,
   type ConfigurationSpec,
+  type DomainMapping,
+  domainMappingConditions,
+  domainMappings,
   knative,
   type KService,
   type Revision,

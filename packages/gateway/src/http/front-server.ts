@@ -8,19 +8,22 @@ import { withCorsOf } from "../exposure/answers.ts";
 import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
 import { Exchange } from "../request/exchange.ts";
 import { indexPage } from "../pages/index-page.ts";
-import { entryFilters, type Outcome, pass, routeFilters } from "../request/filters.ts";
+import { entryFilters, type Outcome, ownHost, pass, routeFilters } from "../request/filters.ts";
 import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
 import { logAccess, logRefusal } from "./access-log.ts";
 import {
   type ErrorResponse,
+  keptAway,
   rawErrorResponse,
   routesUnknown,
   sendErrorResponse,
+  withRequestId,
 } from "./error-response.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
+import { requestIdOf } from "./request-id.ts";
 import {
   type CallAcceptor,
   isReport,
@@ -87,7 +90,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     metrics.observe(passage.route?.key, error.status, 0);
     const { exposed, request, response, isPublic } = passage;
     if (exposed) logRefusal(deps, passage, error.status);
-    const answer = withCorsOf(error, exposed);
+    const answer = withRequestId(withCorsOf(error, exposed), passage.requestId);
     sendErrorResponse(request, response, answer, isPublic || exposed !== undefined);
   };
   const handle = async (
@@ -105,6 +108,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       request,
       response,
       upgrade,
+      requestId: requestIdOf(request),
       // Callers inside may be of another namespace.
       isPublic: options.isPublic || entrance !== undefined,
       host: "",
@@ -127,6 +131,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
     let error: Outcome = isReady ? undefined : routesUnknown;
+    if (isReady) pass([ownHost], passage, deps);
     error ??= isReady ? indexPage(passage, deps) : undefined;
     const { calls } = options;
     const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);
@@ -137,6 +142,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
     }
+    if (!error && entrance) error = await refusalOf(passage, deps);
     if (!error && mayWait) {
       error = await passOn(passage, deps, calls);
       if (!error) return;
@@ -227,6 +233,13 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       server.emit("connection", socket);
     },
   };
+}
+
+/** Why a caller inside the cluster may not call what it has dialled; a request that nobody keeps away goes on at once. */
+function refusalOf({ key, request }: Passage, { routes, callers }: RequestDeps) {
+  const may = callers.mayCall(routes.find(key)?.key ?? key, request.socket);
+  if (may === true) return undefined;
+  return Promise.resolve(may).then((isAdmitted) => (isAdmitted ? undefined : keptAway));
 }
 
 /** HTTP/2 over clear text is offered by some clients with any request, and may be ignored (RFC 9113 section 3.1). */

@@ -21,6 +21,7 @@ import {
   outOfMemory,
   type ErrorResponse,
   sendErrorResponse,
+  withRequestId,
 } from "../http/error-response.ts";
 import { requestHeaders, responseHeaders } from "../http/forwarded-headers.ts";
 import { type ClientRequest, type ClientResponse, hasBody } from "../http/client-side.ts";
@@ -216,10 +217,10 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#destination.tally?.started();
     if (this.#isCold && this.#coldMs === 0) this.#warmedUp();
     const { method = "GET", headers } = this.#request;
-    const { host, path, prefix, upgrade, isSecure, exposed } = this.#passage;
+    const { host, path, prefix, upgrade, isSecure, exposed, requestId } = this.#passage;
     const { trustForwarded: trust } = this.#deps.settings;
     const changes = exposed?.requestHeaders;
-    const sent = requestHeaders(this.#request, { host, trust, isSecure, changes });
+    const sent = requestHeaders(this.#request, { host, trust, isSecure, requestId, changes });
     const request: OutgoingRequest = {
       method,
       path,
@@ -254,8 +255,8 @@ export class Exchange implements ResponseReceiver, Seeker {
   }
 
   started(status: number, headers: ResponseHeaders): void {
-    const { exposed, prefix } = this.#passage;
-    const own = responseHeaders(headers);
+    const { exposed, prefix, requestId } = this.#passage;
+    const own = responseHeaders(headers, requestId);
     const out = exposed ? withCors(own, exposed) : prefix ? isolated(own, prefix) : own;
     // W3C Server Timing: browsers and tools show it.
     if (this.#isCold) out.push("server-timing", `coldstart;dur=${this.#coldMs}`);
@@ -318,7 +319,8 @@ export class Exchange implements ResponseReceiver, Seeker {
       return;
     }
     const { key } = this.#destination;
-    this.#deps.log.debug({ destination: key, error: failure.message }, "request failed");
+    const { requestId } = this.#passage;
+    this.#deps.log.debug({ destination: key, requestId, error: failure.message }, "request failed");
     this.#respond(failureResponse(failure, this.#destination.policy.name, this.#deps.settings));
   }
 
@@ -346,7 +348,7 @@ export class Exchange implements ResponseReceiver, Seeker {
       return this.#finish(502);
     }
     const { exposed, isPublic } = this.#passage;
-    const answer = withCorsOf(error, exposed);
+    const answer = withRequestId(withCorsOf(error, exposed), this.#passage.requestId);
     sendErrorResponse(this.#request, this.#response, answer, isPublic || exposed !== undefined);
     this.#finish(error.status);
   }

@@ -1,5 +1,6 @@
 import {
   type Function,
+  knativeAnnotations,
   knativeLabels,
   knativeNames,
   type Revision,
@@ -118,9 +119,11 @@ export class KnativeRoutes {
     const routeTo = (
       targets: readonly [Weighted<Destination>, ...Weighted<Destination>[]],
       previous: KnativeRoute | undefined,
+      byTag?: ReadonlyMap<string, Destination>,
     ): KnativeRoute => {
       const shares = targets.map(({ target, weight }) => `${target.key}=${weight}`);
-      const signature = [isClusterLocal, ...shares].join();
+      const named = [...(byTag ?? [])].map(([tag, target]) => `${tag}:${target.key}`);
+      const signature = [isClusterLocal, ...shares, ...named].join();
       if (previous?.signature === signature) return previous;
       const split = new TrafficSplit(targets);
       return {
@@ -129,20 +132,27 @@ export class KnativeRoutes {
         isClusterLocal,
         signature,
         choose: () => split.next(),
-        leadsTo: (destination) => targets.some(({ target }) => target === destination),
+        chooseTagged: (tag) => byTag?.get(tag),
+        leadsTo: (destination) =>
+          targets.some(({ target }) => target === destination) ||
+          [...(byTag?.values() ?? [])].includes(destination),
       };
     };
     const tags = new Map<ObjectKey, KnativeRoute>();
+    const isByHeader = object.status?.annotations?.[knativeAnnotations.tagHeader] === "true";
+    const byTag = new Map<string, Destination>();
     const name = key.slice(namespace.length + 1);
     for (const target of traffic) {
       const destination = target.tag ? targetOf(target) : undefined;
       if (!target.tag || !destination) continue;
+      if (isByHeader) byTag.set(target.tag, destination);
       const host = `${namespace}/${knativeNames.tagged(target.tag, name)}`;
       tags.set(host, routeTo([{ target: destination, weight: 1 }], before?.tags.get(host)));
     }
     const main = routeTo(
       pending ? [{ target: pending, weight: 1 }] : [first as Weighted<Destination>, ...rest],
       before?.main,
+      byTag,
     );
     return {
       main,

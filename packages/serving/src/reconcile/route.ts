@@ -1,7 +1,14 @@
-import { knative, knativeLabels, knativeNames, type Route } from "@spry/function";
+import {
+  knative,
+  knativeAnnotations,
+  knativeLabels,
+  knativeNames,
+  type Route,
+} from "@spry/function";
 import { type ObjectKey } from "@spry/kube";
 import { LivingConditions } from "../conditions.ts";
-import { type Context, quoted, writeStatus } from "./context.ts";
+import { type Context, quoted, without, writeStatus } from "./context.ts";
+import { domainFor } from "../settings/domain-settings.ts";
 import { ensurePlaceholders } from "./placeholder.ts";
 import { clearRouting, syncRouting } from "./routing-state.ts";
 import { resolveTraffic, serviceNamesOf } from "./traffic.ts";
@@ -75,8 +82,13 @@ async function reconcile(
     const message = `Callers inside the cluster cannot reach Service ${quoted(refused)}: namespace ${quoted(namespace ?? "")} has as many addresses at the gateway as it may have. Delete Routes or tags that are not needed.`;
     conditions.markFalse(ingressReady, "NoAddressLeft", message);
   } else conditions.markTrue(ingressReady);
+  const isByHeader = context.settings.features["tag-header-based-routing"] === "Enabled";
   return {
     url,
+    annotations: {
+      ...without(route.status?.annotations, [knativeAnnotations.tagHeader]),
+      ...(isByHeader ? { [knativeAnnotations.tagHeader]: "true" } : {}),
+    },
     address: { url: `http://${name}.${namespace}.${clusterDomain}` },
     traffic: resolved.targets.map((target) =>
       target.tag ? { ...target, url: urlOf(context, route, target.tag) } : target,
@@ -85,11 +97,11 @@ async function reconcile(
 }
 
 /** `http://hello.default.localhost:8080`, of a tag `http://blue-hello.default…`. */
-function urlOf({ domain }: Context, { metadata }: Route, tag?: string): string {
+function urlOf({ domain, settings }: Context, { metadata }: Route, tag?: string): string {
   const { namespace, name = "", labels } = metadata;
   const host = `${tag ? knativeNames.tagged(tag, name) : name}.${namespace}`;
   if (labels?.[knativeLabels.visibility] === "cluster-local")
     return `http://${host}.${clusterDomain}`;
   const port = domain.port === undefined || domain.port === 80 ? "" : `:${domain.port}`;
-  return `http://${host}.${domain.name}${port}`;
+  return `http://${host}.${domainFor(settings.domain, labels) ?? domain.name}${port}`;
 }

@@ -29,7 +29,7 @@ import {
 } from "../admission/admission.ts";
 import { installServing } from "../definitions.ts";
 import { type ServingOptions } from "../options.ts";
-import { initialSettings } from "../settings/settings.ts";
+import { initialSettings, type Settings } from "../settings/settings.ts";
 import { startServing } from "../start.ts";
 
 export const namespace = "shop";
@@ -255,16 +255,15 @@ export class ServingPlatform implements AsyncDisposable {
   }
 }
 
-const admission = createServingAdmission(initialSettings);
-
 /** Sends a review to the webhook, as an API server does. */
 export async function review(
   path: typeof servingDefaultingPath | typeof servingValidationPath,
   { group, version, kind }: Resource,
   object: KubeObject,
-  more: { oldObject?: KubeObject; username?: string } = {},
+  more: { oldObject?: KubeObject; username?: string; settings?: Partial<Settings> } = {},
 ): Promise<AdmissionResponse> {
-  const { oldObject, username = "jane" } = more;
+  const { oldObject, username = "jane", settings } = more;
+  const admission = createServingAdmission(() => ({ ...initialSettings(), ...settings }));
   const request = {
     uid: "1",
     operation: oldObject ? "UPDATE" : "CREATE",
