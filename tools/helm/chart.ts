@@ -161,7 +161,10 @@ export function chartFiles(version: string): Record<string, string> {
     "templates/controller.yaml": documents(controllerObjects(values).map(templateOf)),
     "templates/gateway.yaml": onlyIf(
       ".Values.gateway.enabled",
-      documents(gatewayObjects(values).map(templateOf)),
+      documents(gatewayObjects(values).map(templateOf)).replace(
+        / +- name: NATS_SERVERS\n[\s\S]*?key: natsToken\n/,
+        (variables) => `{{- if .Values.eventing.enabled }}\n${variables}{{- end }}\n`,
+      ),
     ),
     "templates/eventing.yaml": onlyIf(
       ".Values.eventing.enabled",

@@ -1,6 +1,6 @@
 /** What the webhooks refuse, in Knative's words, and what they complete. */
 import { knative } from "@spry/function";
-import { type KubeObject, type UnknownObject } from "@spry/kube";
+import { type KubeObject, type Pod, type UnknownObject } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { kservice, review } from "../testing/platform.ts";
 import { featureSettings } from "../settings/feature-settings.ts";
@@ -339,6 +339,28 @@ describe("config-features", () => {
       settings: { features },
     });
     expect(answer.status?.message).toContain("multi-container is off, but found 2 containers");
+  });
+});
+
+describe("a template is tried before it is accepted", () => {
+  const tried = kservice("hello", { containers: [{ image, name: "&wrong" }] });
+  const tryPod = async ({ spec }: Pod) =>
+    spec?.containers[0]?.name === "&wrong" ? "Pod is invalid: name" : undefined;
+
+  test.each([
+    ["strict", false],
+    ["enabled", false],
+    ["no", true],
+  ])("when the annotation says %s: accepted %s", async (mode, isAccepted) => {
+    tried.metadata.annotations = { "features.knative.dev/podspec-dryrun": mode };
+    const service = await defaulted(tried);
+    const answer = await review(servingValidationPath, knative.services, service, { tryPod });
+    expect([answer.allowed, answer.status?.message]).toEqual([
+      isAccepted,
+      isAccepted
+        ? undefined
+        : "validation callback failed: dry run failed with Pod is invalid: name: spec.template",
+    ]);
   });
 });
 

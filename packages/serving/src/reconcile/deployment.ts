@@ -126,6 +126,14 @@ function podSpec(revision: Revision, settings: Settings, digests: Digests) {
     // Requests under way may take as long as they always may.
     terminationGracePeriodSeconds: timeoutSeconds ?? settings.defaults.timeoutSeconds,
     containers: (pod.containers ?? []).map((each) => container(each, revision, digests)),
+    ...(pod.initContainers?.length
+      ? {
+          initContainers: pod.initContainers.map((each) => ({
+            ...each,
+            image: digests.get(each.name) ?? each.image ?? "",
+          })),
+        }
+      : {}),
   };
 }
 

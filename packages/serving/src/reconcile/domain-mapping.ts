@@ -108,7 +108,7 @@ function markReference(
 ): string | undefined {
   const { kind, name, apiVersion = "", namespace = metadata.namespace } = spec.ref;
   const failed = (message: string) =>
-     conditions.markFalse(referenceResolved, "ResolveFailed", message);
+    void conditions.markFalse(referenceResolved, "ResolveFailed", message);
   const isOurs = apiVersion.startsWith(`${knative.services.group}/`);
   if (!isOurs || !["Service", "Route"].includes(kind))
     return failed(

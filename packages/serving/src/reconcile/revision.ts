@@ -64,6 +64,7 @@ export function revisionReconciler(
         ? { annotations: { ...revision.status?.annotations, [initializedAnnotation]: "true" } }
         : {}),
       containerStatuses: digests.statuses,
+      ...(digests.initStatuses.length > 0 ? { initContainerStatuses: digests.initStatuses } : {}),
       actualReplicas: ready,
       desiredReplicas: deployment?.spec?.replicas ?? 0,
       observedGeneration: revision.metadata.generation ?? 0,
