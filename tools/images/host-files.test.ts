@@ -60,6 +60,7 @@ test("every runtime has an image, and every language a builder", async () => {
     "controller",
     "registry",
     "gateway",
+    "eventing",
     "dashboard",
     "eventing",
     "builder",
