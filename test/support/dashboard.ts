@@ -12,9 +12,8 @@ export class DashboardUser {
   #browser: Browser | undefined;
 
   /** With `port`, the dashboard has the same one after a restart. */
-  constructor({ port = 0, args = [] }: { port?: number; args?: readonly string[] } = {}) {
-    const ours = ["--no-example", `--dashboard-port=${port}`];
-    this.platform = new Platform({ args: [...ours, ...args] });
+  constructor({ port = 0 }: { port?: number } = {}) {
+    this.platform = new Platform({ args: ["--no-example", `--dashboard-port=${port}`] });
     beforeAll(async () => {
       if (whyNoBrowser()) return;
       const [browser] = await Promise.all([launchBrowser(), this.platform.start()]);
