@@ -64,6 +64,8 @@ describe("WCAG 2.2 AA", () => {
   test.each([
     ["light", 1280],
     ["dark", 390],
+    ["light", 390],
+    ["dark", 1280],
   ] as const)("axe finds nothing: %s, %i px", async (colorScheme, width) => {
     await apply("checked", answering("checked"));
     await running("checked");

@@ -24,6 +24,11 @@ async function type(page: Page, label: string, text: string): Promise<void> {
 test("a Function of one's own, from a template to its answer", async () => {
   const { page, complaints } = await user.open("/new");
   await page.getByRole("radio", { name: /HTTP, JavaScript/ }).click();
+  // Without a name, the field is shown and focused.
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-invalid"));
+  await expect.poll(focused).toBe("true");
+  await user.shot(page, "first-name");
   await page.getByRole("textbox", { name: "Name" }).fill("Bad Name");
   await page.getByText("use at most 63 small letters").waitFor();
   await page.getByRole("textbox", { name: "Name" }).fill("greeter");
@@ -32,11 +37,13 @@ test("a Function of one's own, from a template to its answer", async () => {
   await expect.poll(() => page.getByRole("textbox", { name: "Name" }).inputValue()).toBe("greeter");
   await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.waitForURL("**/functions/default/greeter");
+  await user.shot(page, "first-created");
   await expect.poll(() => stateOf(page)).toBe("Running");
   await page.getByRole("link", { name: "Try it" }).click();
   await page.getByLabel("Path and query").fill("/?name=you");
   await page.getByRole("button", { name: "Send" }).click();
   await expect.poll(() => page.getByTestId("answer").textContent()).toContain("Hello, you!");
+  await user.shot(page, "first-answer");
   expect(complaints).toEqual([]);
 });
 
@@ -208,6 +215,40 @@ describe("rights", () => {
     await page.getByText("Functions cannot be listed").waitFor();
     expect(complaints).toEqual([]);
   });
+
+  test("an editor changes and deletes Functions of the namespace, and is offered nothing of the platform", async () => {
+    await apply("edited", answering("before"));
+    await running("edited");
+    await platform.k("create serviceaccount editor");
+    await platform.k(
+      "create rolebinding editor --clusterrole=edit --serviceaccount=default:editor",
+    );
+    const { page, complaints } = await user.tab();
+    await page.goto(`${user.origin}/functions/default/edited`);
+    await page.getByLabel("Or with a token").fill((await platform.k("create token editor")).trim());
+    await page.getByRole("button", { name: "Log in" }).click();
+    await type(page, "Source of edited", answering("by the editor"));
+    await page.getByRole("button", { name: "Apply" }).click();
+    // What was typed stays on the screen until the watch has brought it, and after that.
+    const source = page.getByLabel("Source of edited", { exact: true });
+    await page.getByText("edited is applied.").waitFor();
+    expect(await source.textContent()).toContain("by the editor");
+    await platform.callUntil("edited.default", ({ body }) => body === "by the editor");
+    await page.getByText("Changes not applied.").waitFor({ state: "hidden" });
+    expect(await source.textContent()).toContain("by the editor");
+    await user.goTo(page, "/settings");
+    await page.getByText("You may not see the platform’s settings").waitFor();
+    expect(await page.getByRole("button", { name: "Change settings" }).count()).toBe(0);
+    await user.goTo(page, "/nodes");
+    await page.getByText("You may not see nodes").waitFor();
+    await user.goTo(page, "/functions/default/edited/settings");
+    await page.getByRole("button", { name: /Delete this Function/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await expect
+      .poll(() => platform.k("get functions --field-selector metadata.name=edited -o name"))
+      .toBe("");
+    expect(complaints).toEqual([]);
+  });
 });
 
 test("variables and labels are added, changed and removed in the form", async () => {
@@ -223,7 +264,7 @@ test("variables and labels are added, changed and removed in the form", async ()
   await page.getByLabel("Name of variable 3").fill("NEW");
   await page.getByLabel("Value of variable 3").fill("3");
   await page.getByRole("button", { name: "Remove variable OLD" }).click();
-  await page.getByRole("button", { name: "label", exact: true }).click();
+  await page.getByRole("button", { name: "Label", exact: true }).click();
   await page.getByLabel("Name of label 1").fill("team");
   await page.getByLabel("Value of label 1").fill("shop");
   await page.getByRole("button", { name: "Apply" }).click();

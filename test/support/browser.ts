@@ -36,8 +36,9 @@ export async function openTab(
   page.on("pageerror", (error) => complaints.push(String(error.stack)));
   page.on("console", (message) => {
     // A refused request is the page's to handle; the browser reports it all the same.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
-      complaints.push(message.text());
+    if (message.type() !== "error" || message.text().startsWith("Failed to load resource")) return;
+    const { url, lineNumber, columnNumber } = message.location();
+    complaints.push(`${message.text()} (${url}:${lineNumber}:${columnNumber})`);
   });
   return { page, complaints };
 }

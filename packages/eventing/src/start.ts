@@ -87,7 +87,12 @@ export function startEventing(options: EventingOptions): Eventing {
     const deliver: Deliver = (request) => deliverer.deliver(request);
     const common = { client: leader, queue: ready, deliver, claims, clock, log };
     const { allowPrivate } = options;
-    const runner = new CallRunner({ ...common, allowPrivate, signal: until });
+    const runner = new CallRunner({
+      ...common,
+      allowPrivate,
+      othersAccept: options.lead !== undefined,
+      signal: until,
+    });
     const scheduler = new Scheduler({ ...common, submitter, runner, signal: until });
     await Promise.race([deliverer.ready, aborted(until)]);
     calls = { runner, scheduler };

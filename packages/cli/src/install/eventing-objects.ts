@@ -9,6 +9,7 @@ import {
   object,
   podSecurityContext,
 } from "./parts.ts";
+import { gatewayName } from "./names.ts";
 import { rule, type Rule } from "./rule.ts";
 import { type InstallValues } from "./values.ts";
 
@@ -24,13 +25,20 @@ const maxServers = 3;
 
 /** In the whole cluster: sinks may be in any namespace, and so may Functions with schedules. */
 export const eventingClusterRules: Rule[] = [
-  ...eventingRules.filter(({ resources }) => !resources.includes("tokenreviews")),
+  // Requests for dead letters and calls, whose senders it would have to know, it does not answer here.
+  ...eventingRules.filter(
+    ({ apiGroups }) =>
+      !apiGroups.some((each) => each.endsWith("k8s.io") && each.startsWith("auth")),
+  ),
   rule(functions.group, ["functions"], "list", "watch"),
 ];
 /** In Spry's own namespace: who delivers. */
 export const eventingNamespaceRules: Rule[] = [
   rule("coordination.k8s.io", ["leases"], "get", "create", "update"),
 ];
+
+/** The gateway's, which accepts calls that may wait. */
+const gatewayCallRules: Rule[] = [rule("", ["namespaces"], "get")];
 
 export const isOfNats = ({ metadata }: InstalledObject): boolean =>
   metadata.name?.startsWith(natsName) === true;
@@ -49,6 +57,7 @@ export function eventingObjects(values: InstallValues): InstalledObject[] {
         subjects: [{ kind: "ServiceAccount", name: subject, namespace }],
       },
     );
+  const ofGateway = `${gatewayName}-eventing`;
   const ofController = `${controllerAccount}-eventing`;
   return [
     object("v1", "ServiceAccount", account, { automountServiceAccountToken: false }),
@@ -69,6 +78,8 @@ export function eventingObjects(values: InstallValues): InstalledObject[] {
         spec: deployment(values),
       },
     ),
+    object(rbac, "ClusterRole", { name: ofGateway }, { rules: gatewayCallRules }),
+    bind(ofGateway, gatewayName),
     ...(eventing.nats.servers.length === 0 ? natsObjects(values) : []),
   ];
 }
@@ -93,10 +104,22 @@ const spread = (labels: object) => [
   },
 ];
 
-function deployment({ eventing, images, imagePullSecrets, namespace }: InstallValues) {
+/** Where the queue is, for programs that write to it. */
+export function natsVariables({ namespace, eventing }: InstallValues) {
   const { nats } = eventing;
   const own = [`nats://${natsName}.${namespace}.svc.cluster.local:${ports.client}`];
-  const servers = nats.servers.length > 0 ? nats.servers : own;
+  return [
+    {
+      name: "NATS_SERVERS",
+      value: serversText(nats.servers.length > 0 ? nats.servers : own, nats.replicas),
+    },
+    { name: "NATS_REPLICAS", value: JSON.stringify(nats.replicas) },
+    token("NATS_TOKEN"),
+  ];
+}
+
+function deployment(values: InstallValues) {
+  const { eventing, images, imagePullSecrets } = values;
   const probe = (path: string) => ({ httpGet: { path, port: "status" } });
   return {
     replicas: eventing.replicas,
@@ -131,9 +154,7 @@ function deployment({ eventing, images, imagePullSecrets, namespace }: InstallVa
             env: [
               field("POD_NAME", "metadata.name"),
               field("POD_NAMESPACE", "metadata.namespace"),
-              { name: "NATS_SERVERS", value: serversText(servers, nats.replicas) },
-              { name: "NATS_REPLICAS", value: JSON.stringify(nats.replicas) },
-              token("NATS_TOKEN"),
+              ...natsVariables(values),
             ],
             startupProbe: { ...probe("/healthz"), periodSeconds: 1, failureThreshold: 60 },
             readinessProbe: { ...probe("/readyz"), periodSeconds: 2 },

@@ -58,7 +58,12 @@ export function networkPolicies({
           policy("allow-to-nats", natsLabels, {
             policyTypes: ["Ingress", "Egress"],
             ingress: [
-              { ports: ports(4222), from: [{ podSelector: { matchLabels: eventingLabels } }] },
+              {
+                ports: ports(4222),
+                from: [eventingLabels, gatewayLabels].map((matchLabels) => ({
+                  podSelector: { matchLabels },
+                })),
+              },
               { ports: ports(6222), from: [{ podSelector: { matchLabels: natsLabels } }] },
               // Kubelets are no Pods.
               { ports: ports(8222) },

@@ -19,7 +19,7 @@ export interface AcceptorDeps {
   submitter: CallSubmitter;
   claims: NamespaceClaims;
   /** Undefined while calls are not made. */
-  runner: () => CallRunner | undefined;
+  runner: () => Pick<CallRunner, "ensure"> | undefined;
   log: Logger;
 }
 

@@ -12,6 +12,12 @@ export interface ChartLine {
 /** Few samples do not fill the width. */
 const shortestSeconds = 120;
 
+/** By the samples themselves: for a single one, uPlot's own proposal spans years. */
+function rangeOf({ data: [times] }: uPlot): [min: number, max: number] {
+  const last = times.at(-1) ?? Date.now() / 1000;
+  return [Math.min(times[0] ?? last, last - shortestSeconds), last];
+}
+
 /** Lines over time. The text next to it has the numbers: the drawing itself is hidden from screen readers. */
 export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] }) {
   const ref = useRef<HTMLDivElement>(null);
@@ -44,7 +50,7 @@ export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] })
         legend: { show: false },
         cursor: { show: true, drag: { x: false, y: false } },
         scales: {
-          x: { range: (_, min, max) => [Math.min(min, max - shortestSeconds), max] },
+          x: { range: rangeOf },
           y: { range: (_, __, max) => [0, max > 0 ? max * 1.15 : 1] },
         },
         axes: [axis, { ...axis, size: 46 }],

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { functions, validateFunction } from "@spry/function/browser";
 import type { Template } from "@spry/function/templates";
 import { messageOf } from "@spry/kube/browser";
@@ -14,6 +14,7 @@ import {
 import { may } from "../../state/rights.ts";
 import { Problem } from "../../ui/basics.tsx";
 import { Frame } from "../../ui/frame.tsx";
+import { toast } from "../../ui/toasts.tsx";
 import { EnvFields } from "../form/env-fields.tsx";
 import { type FormProps } from "../form/form.ts";
 import { ScaleFields } from "../form/scale-fields.tsx";
@@ -29,6 +30,7 @@ export function CreateView() {
   const [failure, setFailure] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [wasTried, setTried] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     const load = async () => setTemplates((await import("@spry/function/templates")).templates);
     void load();
@@ -45,7 +47,7 @@ export function CreateView() {
     keepNew({ ...rest, ...part });
   };
   const problems = validateFunction({ metadata: { name, namespace }, spec: desired.spec });
-  const form: FormProps = {
+  const fields: FormProps = {
     namespace,
     spec: desired.spec,
     onChange: (spec) => change({ desired: { ...desired, spec } }),
@@ -54,7 +56,11 @@ export function CreateView() {
   };
   const create = async () => {
     setTried(true);
-    if (name === "" || problems.length > 0 || made.yaml !== undefined) return;
+    if (name === "" || problems.length > 0 || made.yaml !== undefined) {
+      // The first field with a problem may be out of sight: the button is not.
+      setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
+      return;
+    }
     setBusy(true);
     setFailure("");
     try {
@@ -64,6 +70,7 @@ export function CreateView() {
       });
       keepNew(undefined);
       navigate(paths.fn(namespace, name));
+      toast("good", `${name} is created. Once it runs, call it in “Try it”, or at its URL.`);
     } catch (error) {
       setFailure(messageOf(error));
     } finally {
@@ -74,6 +81,7 @@ export function CreateView() {
   return (
     <Frame title="Create a Function">
       <form
+        ref={form}
         class="stack loose"
         noValidate
         onSubmit={(event) => {
@@ -101,14 +109,14 @@ export function CreateView() {
           <>
             <TemplateCards templates={templates} made={made} change={change} />
             <NameFields made={made} change={change} problems={problems} wasTried={wasTried} />
-            <SourceFields {...form} template={made.template} />
+            <SourceFields {...fields} template={made.template} />
             <details class="panel">
               <summary class="head">
                 <h2>Variables, size and scale</h2>
               </summary>
               <div class="body stack loose">
-                <EnvFields {...form} />
-                <ScaleFields {...form} />
+                <EnvFields {...fields} />
+                <ScaleFields {...fields} />
               </div>
             </details>
           </>

@@ -50,7 +50,7 @@ export function FieldRows({
       <div>
         <button type="button" class="small" onClick={onAdd}>
           <Icon name="plus" />
-          {add}
+          {add.charAt(0).toUpperCase() + add.slice(1)}
         </button>
       </div>
     </fieldset>

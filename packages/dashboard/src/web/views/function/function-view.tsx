@@ -1,5 +1,5 @@
 import { type ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type Function, functions, knativeLabels, labels } from "@spry/function/browser";
 import { type Pod, resources } from "@spry/kube/browser";
 import { useLive } from "../../api/live.ts";
@@ -54,6 +54,15 @@ export function FunctionView({
     labelSelector: `${labels.functionName}=${name}`,
   });
   const [fn] = items.value;
+  const bar = useRef<HTMLElement>(null);
+  const isShown = fn !== undefined;
+  // On a phone the bar is wider than the screen.
+  useEffect(() => {
+    const current = bar.current?.querySelector<HTMLElement>("[aria-current]");
+    if (bar.current && current)
+      bar.current.scrollLeft =
+        current.offsetLeft - (bar.current.clientWidth - current.offsetWidth) / 2;
+  }, [tab, isShown]);
   const instances = useMemo(() => pods.items.value.filter(isInstance), [pods.items.value]);
   const crumbs = (
     <>
@@ -91,7 +100,7 @@ export function FunctionView({
         <Head fn={fn} />
         <Chain fn={fn} pods={instances} />
         <ConditionProblem fn={fn} />
-        <nav class="tabs" aria-label="Views of the Function">
+        <nav class="tabs" aria-label="Views of the Function" ref={bar}>
           {tabs.map(({ id, title }) => (
             <a
               key={id}

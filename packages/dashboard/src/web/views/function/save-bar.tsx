@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Function, validateFunction } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
 import { desiredOf, isChanged } from "../../state/changes.ts";
@@ -18,6 +18,9 @@ import { Diff } from "../../ui/diff.tsx";
 import { ClashDialog } from "./clash-dialog.tsx";
 import { toast } from "../../ui/toasts.tsx";
 
+/** For how long a draft that has been saved is shown at most. */
+const watchPatienceMs = 3_000;
+
 /** On all tabs while changes have not been applied: apply or discard them. */
 export function SaveBar({ fn }: { fn: Function }) {
   const { namespace = "", name = "" } = fn.metadata;
@@ -27,8 +30,24 @@ export function SaveBar({ fn }: { fn: Function }) {
   const [failure, setFailure] = useState("");
   const [clash, setClash] = useState<Clashing>();
   const [isReviewing, setReviewing] = useState(false);
+  // The draft is shown until the watch has brought what was saved: the code before it would look like a loss.
+  const [saved, setSaved] = useState<{ generation: number; draft: Draft }>();
+  const isCurrent = saved !== undefined && (fn.metadata.generation ?? 0) >= saved.generation;
+  useEffect(() => {
+    if (saved === undefined) return undefined;
+    const finish = () => {
+      const { value } = draftOf(key);
+      // What has been typed since the click stays, as a change of what was saved.
+      if (value && value !== saved.draft) rebase(fn, value.edited);
+      else discard(key);
+      setSaved(undefined);
+    };
+    if (isCurrent) return finish();
+    const timer = setTimeout(finish, watchPatienceMs);
+    return () => clearTimeout(timer);
+  }, [saved, isCurrent]);
   const { value } = draft;
-  if (!value || !may(namespace, "patch", "functions")) return null;
+  if (!value || saved !== undefined || !may(namespace, "patch", "functions")) return null;
   const problems = validateFunction({ ...fn, spec: value.edited.spec });
   const apply = async (value: Draft) => {
     setBusy(true);
@@ -37,7 +56,7 @@ export function SaveBar({ fn }: { fn: Function }) {
       const saved = await save({ namespace, name }, value);
       if ("clashes" in saved) return setClash(saved);
       setClash(undefined);
-      discard(key);
+      setSaved({ generation: saved.fn.metadata.generation ?? 0, draft: value });
       toast("good", `${name} is applied. The previous version serves until the new one is ready.`);
     } catch (error) {
       setFailure(messageOf(error));

@@ -164,10 +164,12 @@ function RequestConsole({ fn }: TabProps) {
             Reset
           </button>
           <span class="grow" />
-          <span class="muted">Copy as</span>
-          <Copy label="curl" text={asCommand.curl(url, request)} />
-          <Copy label="fetch" text={asCommand.fetch(url, request)} />
-          <Copy label="kubectl" text={asCommand.kubectl({ namespace, name }, request)} />
+          <span class="row nowrap">
+            <span class="muted">Copy as</span>
+            <Copy label="curl" text={asCommand.curl(url, request)} />
+            <Copy label="fetch" text={asCommand.fetch(url, request)} />
+            <Copy label="kubectl" text={asCommand.kubectl({ namespace, name }, request)} />
+          </span>
         </div>
         {past.length > 0 && (
           <section class="stack tight">
