@@ -283,6 +283,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         controllerClient,
         log.child({ room: "serving" }),
         running.signal,
+        client,
       ),
       host,
       certificate: certificates.webhook,
