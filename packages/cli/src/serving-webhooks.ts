@@ -24,15 +24,19 @@ export interface ServingWebhooks {
   answers(request: Request): Promise<Response> | undefined;
 }
 
-/** Answers by the ConfigMaps as they are then, which are followed until the signal is aborted. */
+/**
+ * Answers by the ConfigMaps as they are then, which are followed until the signal is aborted. `trying` is asked, without
+ * creating anything, whether it would take Pods.
+ */
 export function createServingWebhooks(
   client: KubeClient,
   log: Logger,
   signal: AbortSignal,
+  trying: KubeClient = client,
 ): ServingWebhooks {
   const settings = new SettingsWatch(client, systemClock, log);
   void settings.run(signal);
-  const admission = createServingAdmission(() => settings.current, dryRunPods(client));
+  const admission = createServingAdmission(() => settings.current, dryRunPods(trying));
   return {
     answers: (request) =>
       new URL(request.url).pathname.startsWith(servingWebhookPath)

@@ -20,8 +20,8 @@ const file = (name: string, body = "", mode = 0o644): TarEntry => ({
   header: { name, size: Buffer.byteLength(body), type: "file", mode },
   body,
 });
-const directory = (name: string): TarEntry => ({
-  header: { name, size: 0, type: "directory", mode: 0o755 },
+const directory = (name: string, mode = 0o755): TarEntry => ({
+  header: { name, size: 0, type: "directory", mode },
 });
 const link = (name: string, linkname: string): TarEntry => ({
   header: { name, size: 0, type: "symlink", linkname },
@@ -60,8 +60,12 @@ describe("a layer", () => {
         hardLink("bin/second", "bin/run"),
         file(long, "deep"),
         directory("empty/"),
+        directory("tmp/", 0o1777),
+        directory("open/", 0o777),
       ],
     ]);
+    expect(statSync(join(root, "tmp")).mode & 0o7777).toBe(0o1777);
+    expect(statSync(join(root, "open")).mode & 0o7777).toBe(0o755);
     expect(statSync(join(root, "bin/run")).mode & 0o7777).toBe(0o755);
     expect(read("bin/alias")).toBe("#!");
     expect(statSync(join(root, "bin/second")).nlink).toBe(2);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   closeSync,
   constants,
   linkSync,
@@ -113,7 +114,10 @@ class LayerUnpacker implements TarSink {
     const mode = (entry.mode & 0o755) | 0o600;
     switch (entry.type) {
       case "directory":
-        return this.#placeDirectory(file, mode | 0o700);
+        this.#placeDirectory(file, mode | 0o700);
+        // As `/tmp` is: whichever user a container runs as, it may write there.
+        if ((entry.mode & 0o1777) === 0o1777) chmodSync(file, 0o1777);
+        return;
       case "file":
         return this.#placeFile(file, mode);
       case "symlink":

@@ -223,7 +223,12 @@ function openWebhooks(
     client: controllerClient,
     config: controllerConfig(parts.images),
     ofFunctions: controller,
-    serving: createServingWebhooks(controllerClient, log.child({ room: "serving" }), parts.signal),
+    serving: createServingWebhooks(
+      controllerClient,
+      log.child({ room: "serving" }),
+      parts.signal,
+      client,
+    ),
     host,
     certificate: certificates.webhook,
     ca: certificates.ca,

@@ -1,5 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { access, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -103,6 +111,8 @@ async function linkTree(from: string, to: string): Promise<void> {
   let entries = 0;
   for (let dir = pending.pop(); dir !== undefined; dir = pending.pop()) {
     mkdirSync(path.join(to, dir), { mode: 0o755 });
+    const { mode } = statSync(path.join(from, dir));
+    if ((mode & 0o1777) === 0o1777) chmodSync(path.join(to, dir), 0o1777);
     for (const entry of readdirSync(path.join(from, dir), { withFileTypes: true })) {
       const name = path.join(dir, entry.name);
       if (entry.isDirectory()) pending.push(name);
