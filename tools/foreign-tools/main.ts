@@ -1,6 +1,7 @@
 /** Program: `npm run foreign-tools`. Builds the tools that test/conformance/tools runs, where they are not cached yet. */
 import { buildMissing } from "../real-apiserver/binaries.ts";
 import { downloadSources } from "./definitions.ts";
+import { buildKeda } from "./keda.ts";
 import { buildKnative } from "./knative.ts";
 import { buildOperatorTests } from "./operator.ts";
 import { installPythonClient } from "./python-client.ts";
@@ -10,3 +11,4 @@ buildOperatorTests();
 downloadSources();
 buildKnative();
 installPythonClient();
+buildKeda();
