@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { keda } from "../../../tools/foreign-tools/keda.ts";
 import { freePort } from "../../kit/index.ts";
 import { functionManifest, Platform } from "../../support/platform.ts";
@@ -32,11 +32,12 @@ describe.skipIf(!programs)("KEDA (needs: npm run foreign-tools)", () => {
     await startKeda();
   }, 3 * minuteMs);
   afterAll(async () => {
-    console.log(output.slice(-4000));
     for (const child of children) child.kill("SIGKILL");
     queue.close();
     await platform.remove();
   });
+
+  beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(output.slice(-4000))));
 
   async function startKeda(): Promise<void> {
     const names = ["keda-operator", "keda-metrics-apiserver"].map((name) => `DNS:${name}.keda.svc`);
