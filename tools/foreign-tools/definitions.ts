@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 
 /** Go modules of projects whose CustomResourceDefinitions and examples the embedded API server is to take. */
-const modules = {
+export const modules = {
   "cert-manager": "github.com/cert-manager/cert-manager@v1.21.2",
   "prometheus-operator": "github.com/prometheus-operator/prometheus-operator@v0.85.0",
   "gateway-api": "sigs.k8s.io/gateway-api@v1.6.3",

@@ -2,6 +2,7 @@
 import { buildNatsServer } from "../nats-server/binary.ts";
 import { buildMissing } from "../real-apiserver/binaries.ts";
 import { downloadSources } from "./definitions.ts";
+import { buildKeda } from "./keda.ts";
 import { buildKnative } from "./knative.ts";
 import { buildOperatorTests } from "./operator.ts";
 import { installPythonClient } from "./python-client.ts";
@@ -12,3 +13,4 @@ buildNatsServer();
 downloadSources();
 buildKnative();
 installPythonClient();
+buildKeda();
