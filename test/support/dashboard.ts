@@ -1,22 +1,10 @@
 /** The dashboard as its users see it: a real Chromium at a running platform. */
-import { existsSync } from "node:fs";
-import path from "node:path";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach } from "vitest";
+import { type DashboardTab, launchBrowser, openTab, screenshot, whyNoBrowser } from "./browser.ts";
 import { Platform } from "./platform.ts";
 
-/** Debian's; another one by its path. */
-const executablePath = process.env["SPRY_TEST_CHROMIUM"] ?? "/usr/bin/chromium";
-/** Where screenshots go, for people to look at. Without it there are none. */
-const shots = process.env["SPRY_TEST_SCREENSHOTS"];
-
 const startMs = 120_000;
-
-export interface DashboardTab {
-  page: Page;
-  /** Errors that the browser has reported: of scripts, and violations of the page's policy. */
-  complaints: string[];
-}
 
 /** A platform and a browser for all tests of a file, which are skipped without Chromium. */
 export class DashboardUser {
@@ -27,16 +15,13 @@ export class DashboardUser {
   constructor({ port = 0 }: { port?: number } = {}) {
     this.platform = new Platform({ args: ["--no-example", `--dashboard-port=${port}`] });
     beforeAll(async () => {
-      if (!existsSync(executablePath)) return;
-      const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-      const [browser] = await Promise.all([
-        chromium.launch({ executablePath, args }),
-        this.platform.start(),
-      ]);
+      if (whyNoBrowser()) return;
+      const [browser] = await Promise.all([launchBrowser(), this.platform.start()]);
       this.#browser = browser;
     }, startMs);
     beforeEach((context) => {
-      if (!existsSync(executablePath)) context.skip(`there is no Chromium at ${executablePath}`);
+      const reason = whyNoBrowser();
+      if (reason) context.skip(reason);
     });
     afterAll(async () => {
       await this.#browser?.close();
@@ -68,17 +53,8 @@ export class DashboardUser {
   }
 
   /** A tab, not logged in. */
-  async tab(options: BrowserContextOptions = {}): Promise<DashboardTab> {
-    const context = await this.browser.newContext(options);
-    const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on("pageerror", (error) => complaints.push(String(error.stack)));
-    page.on("console", (message) => {
-      // A refused request is the page's to handle; the browser reports it all the same.
-      if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
-        complaints.push(message.text());
-    });
-    return { page, complaints };
+  tab(options: BrowserContextOptions = {}): Promise<DashboardTab> {
+    return openTab(this.browser, options);
   }
 
   /** A tab at a path, logged in with a link. */
@@ -98,7 +74,7 @@ export class DashboardUser {
     }, to);
   }
 
-  async shot(page: Page, name: string): Promise<void> {
-    if (shots) await page.screenshot({ path: path.join(shots, `${name}.png`) });
+  shot(page: Page, name: string): Promise<void> {
+    return screenshot(page, name);
   }
 }

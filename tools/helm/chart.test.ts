@@ -28,7 +28,7 @@ test("the chart is up to date (npm run chart)", () => {
 const program = helm();
 const digest = `@sha256:${"0".repeat(64)}`;
 const images = Object.fromEntries(
-  ["controller", "registry", "gateway", "builder", "nodejs24"].map((name) => [
+  ["controller", "registry", "gateway", "dashboard", "builder", "nodejs24"].map((name) => [
     name,
     `r.example/${name}${digest}`,
   ]),
@@ -48,6 +48,23 @@ describe.skipIf(!existsSync(program))(
       ],
       ["a volume of a class", { registry: { storage: { storageClassName: "fast", size: "5Gi" } } }],
       ["a gateway", { gateway: { enabled: true, replicas: 2, serviceType: "LoadBalancer" } }],
+      [
+        "a dashboard with a login",
+        {
+          dashboard: {
+            enabled: true,
+            replicas: 2,
+            url: "https://spry.example.com",
+            oidc: {
+              issuer: "https://login.example.com",
+              clientId: "spry",
+              secretName: "oidc",
+              certificateAuthority: "one\ntwo\n",
+            },
+          },
+        },
+      ],
+      ["a dashboard", { dashboard: { enabled: true } }],
       ["an empty directory", { registry: { nodePort: 30000, storage: { kind: "emptyDir" } } }],
       [
         "everything else",

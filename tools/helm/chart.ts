@@ -5,6 +5,12 @@
 import { definitionObjects, configurationObject } from "../../packages/cli/src/install/objects.ts";
 import { accessObjects } from "../../packages/cli/src/install/access.ts";
 import { controllerObjects, webhookObjects } from "../../packages/cli/src/install/controller.ts";
+import { dashboardObjects } from "../../packages/cli/src/install/dashboard.ts";
+import {
+  eventingObjects,
+  isOfNats,
+  natsName,
+} from "../../packages/cli/src/install/eventing-objects.ts";
 import { gatewayObjects } from "../../packages/cli/src/install/gateway.ts";
 import { networkPolicies } from "../../packages/cli/src/install/network.ts";
 import { type InstalledObject } from "../../packages/cli/src/install/parts.ts";
@@ -24,12 +30,30 @@ const marks: [mark: RegExp, template: string][] = [
   [/value: '@@imagePullSecrets@@'/g, 'value: {{ join "," .Values.imagePullSecrets | quote }}'],
   [/'@@gatewayReplicas@@'/g, "{{ .Values.gateway.replicas }}"],
   [/'@@gatewayServiceType@@'/g, "{{ .Values.gateway.serviceType }}"],
+  [/'@@eventingEnabled@@'/g, "{{ .Values.eventing.enabled | quote }}"],
+  [/'@@eventingReplicas@@'/g, "{{ .Values.eventing.replicas }}"],
+  [/'@@natsReplicas@@'/g, "{{ .Values.eventing.nats.replicas }}"],
+  [/'"@@natsReplicas@@"'/g, "{{ .Values.eventing.nats.replicas | quote }}"],
+  [/'@@natsImage@@'/g, "{{ .Values.eventing.nats.image }}"],
+  [/'@@natsSize@@'/g, "{{ .Values.eventing.nats.storage.size }}"],
+  [/@@natsCluster@@/g, '{{ include "spry.natsCluster" . }}'],
+  [/'"@@natsServers@@"'/g, '{{ include "spry.natsServers" . | quote }}'],
+  [
+    /^( +)storageClassName: '@@natsClass@@'\n/gm,
+    "{{- with .Values.eventing.nats.storage.storageClassName }}\n$1storageClassName: {{ . }}\n{{- end }}\n",
+  ],
   [/'@@replicas@@'/g, "{{ .Values.replicas }}"],
   [/'@@memory@@'/g, "{{ .Values.memory }}"],
   [/'@@size@@'/g, "{{ .Values.registry.storage.size }}"],
   [/'@@serverless@@'/g, "{{ .Values.serverless | toJson }}"],
   [/'@@image\.(\w+)@@'/g, "$1"],
   [/'?@@nodePort@@'?/g, "{{ .Values.registry.nodePort }}"],
+  [/'@@dashboardReplicas@@'/g, "{{ .Values.dashboard.replicas }}"],
+  [/'@@dashboard\.([\w.]+)@@'/g, "{{ .Values.dashboard.$1 | quote }}"],
+  [
+    /'@@dashboardSecret@@'/g,
+    '{{ .Values.dashboard.oidc.secretName | default "serverless-dashboard" }}',
+  ],
   [/'?@@namespace@@'?/g, "{{ .Release.Namespace }}"],
   [
     /imagePullSecrets:\n +- name: '@@imagePullSecrets@@'/g,
@@ -58,6 +82,8 @@ function marked(): InstallValues {
       controller: "@@image.controller@@",
       registry: "@@image.registry@@",
       gateway: "@@image.gateway@@",
+      dashboard: "@@image.dashboard@@",
+      eventing: "@@image.eventing@@",
     }),
     imagePullSecrets: ["@@imagePullSecrets@@"],
     replicas: asMark("replicas"),
@@ -76,6 +102,28 @@ function marked(): InstallValues {
       replicas: asMark("gatewayReplicas"),
       serviceType: asMark("gatewayServiceType"),
     },
+    dashboard: {
+      enabled: true,
+      replicas: asMark("dashboardReplicas"),
+      url: "@@dashboard.url@@",
+      oidc: {
+        issuer: "@@dashboard.oidc.issuer@@",
+        clientId: "@@dashboard.oidc.clientId@@",
+        secretName: "@@dashboardSecret@@",
+        scopes: "@@dashboard.oidc.scopes@@",
+        certificateAuthority: "@@dashboard.oidc.certificateAuthority@@",
+      },
+    },
+    eventing: {
+      enabled: asMark("eventingEnabled"),
+      replicas: asMark("eventingReplicas"),
+      nats: {
+        servers: [],
+        replicas: asMark("natsReplicas"),
+        image: "@@natsImage@@",
+        storage: { size: "@@natsSize@@", storageClassName: "@@natsClass@@" },
+      },
+    },
     plainRegistries: ["@@plainRegistries@@"],
     buildEnvironment: jsonMark("buildEnvironment", {}),
     serverless: asMark("serverless"),
@@ -92,8 +140,10 @@ export function chartFiles(version: string): Record<string, string> {
       : templateOf(object),
   );
   const optional = (object: InstalledObject) => {
-    const [, part] = /allow-to-(registry|gateway)$/.exec(object.metadata.name ?? "") ?? [];
+    const [, part] = /allow-to-(registry|gateway|eventing)$/.exec(object.metadata.name ?? "") ?? [];
     const text = templateOf(object);
+    if (object.metadata.name?.endsWith("allow-to-nats"))
+      return onlyIf("and .Values.eventing.enabled (not .Values.eventing.nats.servers)", text);
     return part ? onlyIf(`.Values.${part}.enabled`, text) : text;
   };
   const hooked = configurationObject(values);
@@ -112,6 +162,20 @@ export function chartFiles(version: string): Record<string, string> {
     "templates/gateway.yaml": onlyIf(
       ".Values.gateway.enabled",
       documents(gatewayObjects(values).map(templateOf)),
+    ),
+    "templates/dashboard.yaml": onlyIf(
+      ".Values.dashboard.enabled",
+      documents(dashboardObjects(values).map(templateOf)),
+    ),
+    "templates/eventing.yaml": onlyIf(
+      ".Values.eventing.enabled",
+      documents(
+        eventingObjects(values).map((object) =>
+          isOfNats(object)
+            ? onlyIf("not .Values.eventing.nats.servers", templateOf(object))
+            : templateOf(object),
+        ),
+      ),
     ),
     "templates/webhooks.yaml": documents(webhookObjects(values.namespace).map(templateOf)),
     "templates/configuration.yaml": onlyIf(".Values.serverless", templateOf(hooked)),
@@ -161,6 +225,20 @@ const helpers = `{{- define "spry.pullSecrets" -}}
 {{- $list := list -}}
 {{- range .Values.imagePullSecrets }}{{ $list = append $list (dict "name" .) }}{{ end -}}
 {{- $list | toJson -}}
+{{- end }}
+
+{{- define "spry.natsServers" -}}
+{{- if .Values.eventing.nats.servers -}}
+{{- join "," .Values.eventing.nats.servers -}}
+{{- else -}}
+nats://${natsName}.{{ .Release.Namespace }}.svc.cluster.local:4222
+{{- end -}}
+{{- end }}
+
+{{- define "spry.natsCluster" -}}
+{{- if gt (int .Values.eventing.nats.replicas) 1 -}}
+include ./cluster.conf
+{{- end -}}
 {{- end }}
 
 {{- define "spry.registryVolume" -}}

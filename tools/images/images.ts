@@ -3,6 +3,8 @@ import { type Runtime, runtimes } from "@spry/function";
 import { type ContainerConfig, createLayer, assembleImage, type AssembledImage } from "@spry/image";
 import { type Layer, type LayerFile, stepScript } from "@spry/image";
 import { findPython } from "@spry/machine";
+import { bundleWeb } from "@spry/dashboard";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { nodeEntrypoint, NodeRuntime } from "../../packages/cli/src/platform/node-runtime.ts";
 import {
@@ -81,6 +83,18 @@ export class Kitchen {
     });
   }
 
+  /** The dashboard's page, as files below a directory. */
+  async web(below: string): Promise<LayerFile[]> {
+    const folder = path.join(this.#scratch, "web");
+    await bundleWeb(folder);
+    return readdirSync(folder)
+      .sort()
+      .map((name) => ({
+        path: `${below}/${name}`,
+        content: readFileSync(path.join(folder, name)),
+      }));
+  }
+
   /** With bytecode for that major (`24`). */
   nodeRuntime(major: string): Promise<Layer> {
     const name = `node-runtime-${major}`;
@@ -119,17 +133,31 @@ export async function recipes(): Promise<ImageRecipe[]> {
     system("controller", ["git"]),
     system("registry"),
     system("gateway"),
+    dashboard(),
+    system("eventing"),
     builder("builder", ["npm"]),
     ...(await Promise.all(runtimes.map(ofRuntime))).flat(),
   ];
 }
 
 /** A program of ours at `/opt/spry/<name>.cjs`. */
-function system(name: "controller" | "registry" | "gateway", more: string[] = []): ImageRecipe {
+function system(
+  name: "controller" | "registry" | "gateway" | "eventing",
+  more: string[] = [],
+): ImageRecipe {
   const program = `opt/spry/${name}.cjs`;
   const config = { Entrypoint: ["node", `/${program}`] };
   return recipe(name, ["system", `node@${ownMajor}`, ...more], config, (kitchen) =>
     kitchen.programs({ [program]: name }),
+  );
+}
+
+/** The program, and the page's files that it serves. */
+function dashboard(): ImageRecipe {
+  const program = "opt/spry/dashboard.cjs";
+  const config = { Entrypoint: ["node", `/${program}`] };
+  return recipe("dashboard", ["system", `node@${ownMajor}`], config, async (kitchen) =>
+    kitchen.programs({ [program]: "dashboard" }, await kitchen.web("opt/spry/web")),
   );
 }
 

@@ -59,6 +59,8 @@ export interface ClusterOptions {
   node?: boolean;
   /** Of the API server, besides those that are on by default. */
   admissionPlugins?: readonly string[];
+  /** Further arguments of the API server. */
+  apiServerArgs?: readonly string[];
 }
 
 /** One of each program; a node adds containerd, kubelet and kube-proxy, and the first process of its namespaces. */
@@ -143,7 +145,7 @@ async function start(
   dir: string,
   ports: Ports,
   signal: AbortSignal,
-  { node: withNode = false, admissionPlugins }: ClusterOptions,
+  { node: withNode = false, admissionPlugins, apiServerArgs }: ClusterOptions,
 ): Promise<Cluster> {
   const files = layout(dir);
   const cluster: Cluster = {
@@ -188,7 +190,7 @@ async function start(
     await untilReady(dir, component, record(one), signal);
   };
   await startAndWait(etcd(dir, at));
-  await startAndWait(apiServer(dir, at, admissionPlugins));
+  await startAndWait(apiServer(dir, at, admissionPlugins, apiServerArgs));
   await Promise.all([startAndWait(controllerManager(dir, at)), startAndWait(scheduler(dir, at))]);
   await untilControllersWork(files.kubeconfig, signal);
   if (first && cluster.node) {

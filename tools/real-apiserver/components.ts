@@ -65,8 +65,13 @@ export function etcd(dir: string, at: Addresses): Component {
   };
 }
 
-/** With the admission plugins that are on by default, and `more`. */
-export function apiServer(dir: string, at: Addresses, more: readonly string[] = []): Component {
+/** With the admission plugins that are on by default and `more`, and further arguments. */
+export function apiServer(
+  dir: string,
+  at: Addresses,
+  more: readonly string[] = [],
+  furtherArgs: readonly string[] = [],
+): Component {
   const { certificate, key, pki } = layout(dir);
   const serviceAccount = path.join(pki, "service-account");
   const plugins = [...(isLoopback(at) ? [] : ["NodeRestriction"]), ...more];
@@ -102,6 +107,7 @@ export function apiServer(dir: string, at: Addresses, more: readonly string[] = 
       `--proxy-client-cert-file=${certificate("front-proxy-client")}`,
       `--proxy-client-key-file=${key("front-proxy-client")}`,
       "--profiling=false",
+      ...furtherArgs,
     ],
     ready: {
       url: `https://${at.host}:${at.apiServer}/readyz`,

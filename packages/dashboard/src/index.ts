@@ -1,5 +1,7 @@
 /** The dashboard: a page in the browser, and the small server behind it that passes the user's credential on. */
 export { type Dashboard, type DashboardOptions, startDashboard } from "./server/start.ts";
 export { type Access, loginTokenPrefix } from "./server/access.ts";
-export { buildWeb, bundleInto as bundleWeb, readWeb, type WebFiles } from "./server/web-files.ts";
+export { buildWeb, bundleInto as bundleWeb } from "./server/build-web.ts";
+export { type OidcOptions } from "./server/oidc.ts";
+export { readWeb, type WebFiles } from "./server/web-files.ts";
 export { codeProof } from "./server/sessions.ts";

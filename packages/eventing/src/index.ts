@@ -9,4 +9,4 @@ export { eventingWebhooks } from "./conversion/review.ts";
 export { startSubscriptions, type SubscriptionsOptions } from "./status/start.ts";
 export { createPublisher, type PublisherDeps } from "./publisher/publisher.ts";
 export { EventingMetrics } from "./metrics.ts";
-export { type Eventing, type EventingOptions, startEventing } from "./start.ts";
+export { type Eventing, type EventingOptions, type Leading, startEventing } from "./start.ts";

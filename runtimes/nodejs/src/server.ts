@@ -53,7 +53,8 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       request.res = response;
       request.takeOriginForm();
       log?.(request, response);
-      if (answerItself(request, response, invocation)) return;
+      if (isOwn(request, invocation))
+        return whenRead(request, () => answerItself(request, response, invocation));
       if (!invocation.follow) return trace(request, response);
       invocation.follow(request, () => trace(request, response));
     },
@@ -80,38 +81,45 @@ export async function loadTracing(invocation: Invocation): Promise<Tracing> {
   return (invocation.tracing ??= new Tracing(invocation.settings));
 }
 
-/** Requests that never reach the Function; false when this is none of them. */
+/** Whether a request never reaches the Function. Handlers with paths of their own have these, too, but for probes and scrapers. */
+function isOwn(request: FunctionRequest, { handler: { hasRoutes = false } }: Invocation): boolean {
+  if (FramedResponse.cors && request.method === "OPTIONS") return true;
+  switch (request.path) {
+    case "/healthz":
+      return !hasRoutes || isProbe(request);
+    case "/metrics":
+      return !isFromOutside(request) && (!hasRoutes || isScrape(request));
+    case "/favicon.ico":
+      return !hasRoutes;
+    default:
+      return false;
+  }
+}
+
+/**
+ * Its body, if it has one, is of no interest, but has to be read: a connection that is closed with data unread is reset, and
+ * the client may lose the answer.
+ */
+function whenRead(request: FunctionRequest, then: () => void): void {
+  if (!hasBody(request)) return then();
+  request.once("end", then).resume();
+}
+
 function answerItself(
   request: FunctionRequest,
   response: FunctionResponse,
-  { metrics, handler: { hasRoutes = false } }: Invocation,
-): boolean {
+  { metrics }: Invocation,
+): void {
   if (FramedResponse.cors && request.method === "OPTIONS") {
     const { "access-control-request-method": method, "access-control-request-headers": headers } =
       request.headers;
     if (method) response.setHeader("Access-Control-Allow-Methods", method);
     if (headers) response.setHeader("Access-Control-Allow-Headers", headers);
-    response.end();
-    return true;
+    return void response.end();
   }
-  switch (request.path) {
-    case "/healthz":
-      if (hasRoutes && !isProbe(request)) return false;
-      response.type("txt").end("OK");
-      return true;
-    case "/metrics":
-      if (isFromOutside(request) || (hasRoutes && !isScrape(request))) return false;
-      response
-        .set("content-type", "text/plain; version=0.0.4; charset=utf-8")
-        .end(metrics.toText());
-      return true;
-    case "/favicon.ico":
-      if (hasRoutes) return false;
-      response.status(204).end();
-      return true;
-    default:
-      return false;
-  }
+  if (request.path === "/healthz") return void response.type("txt").end("OK");
+  if (request.path === "/favicon.ico") return void response.status(204).end();
+  response.set("content-type", "text/plain; version=0.0.4; charset=utf-8").end(metrics.toText());
 }
 
 interface Circumstances {

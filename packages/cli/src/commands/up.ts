@@ -30,6 +30,8 @@ export interface UpOptions {
   registryQuota: string;
   dashboardPort?: number;
   sandbox: SandboxKind;
+  /** False: Functions are left to another controller, which brings their definitions. */
+  controller: boolean;
   example: boolean;
   /** Open the dashboard in the browser. */
   open?: boolean;
@@ -70,7 +72,10 @@ export async function up(options: UpOptions): Promise<void> {
     line("Exposed hosts", gatewayTls);
     line("Events", `${publisher}/publish`);
     line("Sandbox", platform.sandbox);
-    const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
+    if (!options.controller)
+      line("Functions", "left to another controller, which brings their definitions", "·");
+    const hasExample = options.example && options.controller;
+    const example = hasExample ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
     const login = platform.dashboardLogin();
     line("Dashboard", login);
@@ -80,7 +85,7 @@ export async function up(options: UpOptions): Promise<void> {
     console.log(
       `\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`,
     );
-    console.log(whatNext(relative(dataDir.kubeconfig), example));
+    console.log(whatNext(relative(dataDir.kubeconfig), example, options.controller));
     await interrupted;
     console.log("\nStopping ...");
   } catch (error) {
@@ -197,15 +202,17 @@ function relative(file: string): string {
   return shorter.startsWith("..") ? file : shorter;
 }
 
-function whatNext(kubeconfig: string, example: string | undefined): string {
+function whatNext(kubeconfig: string, example: string | undefined, controller: boolean): string {
   return [
     "\nTry next, in another terminal:",
     `  export KUBECONFIG=${path.isAbsolute(kubeconfig) ? "" : '"$PWD"/'}${shellWord(kubeconfig)}`,
     ...(example ? [`  curl "${example}?name=you"`] : []),
-    "  kubectl get functions,pods",
+    controller ? "  kubectl get functions,pods" : "  kubectl get pods -A",
     ...(example
       ? ["  kubectl edit function hello        # change the code, save, and curl again"]
       : []),
-    `  ${spryCommand("--help").padEnd(33)}  # init, dev, deploy, get, logs -f, invoke, delete`,
+    ...(controller
+      ? [`  ${spryCommand("--help").padEnd(33)}  # init, dev, deploy, get, logs -f, invoke, delete`]
+      : []),
   ].join("\n");
 }

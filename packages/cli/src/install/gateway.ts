@@ -25,7 +25,10 @@ export const gatewayRules = [
   rule("", ["services"], "list", "watch"),
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(functions.group, ["functions"], "list", "watch"),
-  rule(knative.routes.group, ["routes", "revisions"], "list", "watch"),
+  rule(knative.routes.group, ["routes", "revisions", "domainmappings"], "list", "watch"),
+  // Who may call what is served on demand: NetworkPolicies, and whom they name.
+  rule("networking.k8s.io", ["networkpolicies"], "list", "watch"),
+  rule("", ["pods", "namespaces"], "list", "watch"),
 ];
 
 /** What the hosts of APIRules take. Whose their definition is decides whether they are served. */

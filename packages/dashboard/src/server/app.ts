@@ -6,7 +6,9 @@ import { BodyBudget, type BodyShare } from "./body-budget.ts";
 import { callFunction } from "./call.ts";
 import { ForeignTokens } from "./foreign-tokens.ts";
 import { functionMetrics } from "./function-metrics.ts";
-import { readJson, RequestError, sendJson } from "./http.ts";
+import { RequestError, sendJson } from "./http.ts";
+import { LoginRoutes } from "./login-routes.ts";
+import { OidcLogins } from "./oidc.ts";
 import { apiPathProblem, isEventsPath, passToApiServer } from "./proxy.ts";
 import { originProblem } from "./same-origin.ts";
 import { foreignHeaders, securityHeaders } from "./security-headers.ts";
@@ -15,32 +17,41 @@ import { type DashboardOptions } from "./start.ts";
 import { TabSockets } from "./tab-socket.ts";
 import { sendWebFile, type WebFiles } from "./web-files.ts";
 
-const maxLoginBytes = 4096;
 /** All bodies together. */
 const maxHeldBytes = 64 * 1024 ** 2;
 
 /** Answers all requests of the port: the page's files, logins, the API server as the user, and Functions. */
 export class App {
   readonly #options: DashboardOptions;
-  readonly #sessions: Sessions;
   readonly #sockets: TabSockets;
   readonly #logins: { sessions: Sessions; foreign: ForeignTokens };
+  readonly #oidc: OidcLogins | undefined;
+  readonly #loginRoutes: LoginRoutes;
   readonly #bodies = new BodyBudget(maxHeldBytes);
   #files: Promise<WebFiles> | undefined;
 
   constructor(options: DashboardOptions, sessions: Sessions, closing: AbortSignal) {
     this.#options = options;
-    this.#sessions = sessions;
+    this.#oidc = options.oidc && new OidcLogins(options.oidc);
+    this.#loginRoutes = new LoginRoutes({
+      sessions,
+      hasLinks: options.access.asOwner !== undefined,
+      loginCommand: this.#loginCommand,
+      oidc: this.#oidc,
+    });
     this.#logins = { sessions, foreign: new ForeignTokens(options.access.withToken) };
     this.#sockets = new TabSockets({
       transportFor: (token) => transportFor(options.access, this.#logins, token),
       isOwn: isOwnLogin,
+      gateway: options.gateway,
       endOf: (token) => sessions.endOf(token),
       closing,
     });
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A kubelet asks by the Pod's address.
+    if (request.url === "/healthz") return void response.writeHead(200, foreignHeaders).end("ok");
     const problem = originProblem(request, this.#options.names);
     if (problem !== undefined) return this.#refuse(response, new RequestError(403, problem));
     try {
@@ -87,13 +98,9 @@ export class App {
       const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics());
       return sendJson(response, 200, foreignHeaders, metrics);
     }
-    switch (`${method} ${url.split("?", 1)[0]}`) {
-      case "POST /login/redeem":
-        return this.#redeem(request, response);
-      case "POST /login/renew":
-        return this.#renew(request, response);
-      case "POST /login/code":
-        return this.#issueCode(request, response);
+    const [path = "/"] = url.split("?", 1);
+    if (method === "POST" && (await this.#loginRoutes.answer(path, request, response))) return;
+    switch (`${method} ${path}`) {
       case "GET /info":
         return sendJson(response, 200, securityHeaders, this.#info());
       case "POST /call":
@@ -121,30 +128,6 @@ export class App {
     return { transport, share };
   }
 
-  async #redeem(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { code } = await readJson(request, maxLoginBytes);
-    const login = typeof code === "string" ? this.#sessions.redeem(code) : undefined;
-    if (!login || !this.#options.access.asOwner)
-      throw new RequestError(
-        403,
-        `this link has been used or has expired: \`${this.#loginCommand}\` prints a new one`,
-      );
-    sendJson(response, 200, securityHeaders, login);
-  }
-
-  async #renew({ headers }: IncomingMessage, response: ServerResponse): Promise<void> {
-    const login = this.#sessions.renew(bearerOf(headers.authorization) ?? "");
-    if (!login) throw new RequestError(401, "the login is not valid, or has expired");
-    sendJson(response, 200, securityHeaders, login);
-  }
-
-  async #issueCode(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { proof } = await readJson(request, maxLoginBytes);
-    if (typeof proof !== "string" || !this.#sessions.isProof(proof))
-      throw new RequestError(403, "only the owner of the data directory gets a link");
-    sendJson(response, 200, securityHeaders, { code: this.#sessions.issueCode() });
-  }
-
   get #loginCommand(): string {
     return this.#options.loginCommand ?? "spry dashboard";
   }
@@ -158,6 +141,8 @@ export class App {
       hasLinks: access.asOwner !== undefined,
       /** The command that prints a link. */
       loginCommand: this.#loginCommand,
+      /** Where users log in with OpenID Connect. */
+      provider: this.#oidc?.provider ?? null,
       hasEvents: this.#options.events !== undefined,
     };
   }

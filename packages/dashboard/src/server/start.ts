@@ -3,6 +3,7 @@ import { type AddressInfo } from "node:net";
 import { type Duplex } from "node:stream";
 import { type Logger, messageOf, silentLogger } from "@spry/kube";
 import { type Access } from "./access.ts";
+import { type OidcOptions } from "./oidc.ts";
 import { Sessions } from "./sessions.ts";
 import { type WebFiles } from "./web-files.ts";
 
@@ -23,6 +24,8 @@ export interface DashboardOptions {
   gatewayMetrics?: (() => string) | undefined;
   /** Further host names by which browsers reach this server. */
   names?: readonly string[];
+  /** Users may log in at this provider. */
+  oidc?: OidcOptions | undefined;
   /** The command that prints a link, as users of this installation write it. */
   loginCommand?: string;
   /** The time in which a request with its body must arrive. */

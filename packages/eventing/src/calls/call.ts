@@ -62,6 +62,7 @@ export const callBounds = {
 } as const;
 
 export const callBucket = (namespace: string): string => `calls/${namespace}`;
+export const keyBucket = (namespace: string): string => `call-keys/${namespace}`;
 export const callSubject = (key: string): string => `call:${key}`;
 export const callsConsumer = (key: string): string => `calls/${key}`;
 export const callsConsumerPrefix = "calls/";

@@ -16,10 +16,12 @@ import {
   hasEnded,
 } from "./call.ts";
 import { serviceOf } from "./read-request.ts";
+import { type NamespaceClaims } from "./namespace-claims.ts";
 
 export interface RunnerDeps {
   queue: Queue;
   deliver: Deliver;
+  claims: NamespaceClaims;
   /** Whether results may be sent to this machine and its private networks, if a program of this machine asks for it. */
   allowPrivate: boolean;
   clock: Clock;
@@ -142,6 +144,7 @@ export class CallRunner {
     const { attributes, body } = delivery.message;
     const { id = "", method = "POST", path = "/" } = attributes;
     const options = JSON.parse(attributes["options"] ?? "{}") as CallOptions;
+    await this.#deps.claims.claim(this.#deps.queue, namespace);
     const call = await this.#read(namespace, id);
     if (!call || hasEnded(call)) return delivery.ack();
     const begun: Call = {

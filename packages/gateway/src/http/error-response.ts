@@ -1,5 +1,6 @@
 import { errorPage } from "../pages/error-page.ts";
 import { pageHeaders, wantsPage } from "../pages/html.ts";
+import { printable } from "./printable.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { requestIdHeader } from "./request-id.ts";
 
@@ -22,7 +23,7 @@ export function sendErrorResponse(
   isPublic: boolean,
 ): void {
   const { status, reason } = error;
-  const message = (isPublic ? undefined : error.localMessage) ?? error.message;
+  const message = printable((isPublic ? undefined : error.localMessage) ?? error.message);
   const isPage = wantsPage(request);
   const json = !isPage && (request.headers.accept ?? "").includes("json");
   const body = isPage
@@ -94,6 +95,13 @@ export const forbidden: ErrorResponse = {
   status: 403,
   reason: "Forbidden",
   message: "access is denied",
+};
+
+/** A NetworkPolicy of the Pods behind it does not admit the caller's. */
+export const keptAway: ErrorResponse = {
+  status: 403,
+  reason: "NetworkPolicy",
+  message: "a NetworkPolicy does not admit this caller",
 };
 
 /** Its callers need tokens, which its own host does not ask for. */

@@ -1,29 +1,38 @@
 /** Who is logged in. The token is in this tab's session storage: it is in no cookie, and in no URL that is sent to a server. */
 import { computed, signal } from "@preact/signals";
-
-interface Stored {
-  token: string;
-  /** Milliseconds since 1970; absent for a token of the API server, whose expiry is not known. */
-  expires?: number;
-}
+import { navigate } from "../router.ts";
+import { beginAtProvider, finishAtProvider, placesOfLogin, renewAtProvider } from "./provider.ts";
+import { type StoredLogin } from "./stored-login.ts";
 
 const storageKey = "spry.login";
 const channelName = "spry.login";
-/** How long a new tab waits for the login of another tab of this origin. */
+/** How long a new tab waits for the login of another tab of this origin before it asks its user. */
 const handOverMs = 150;
 const renewAheadMs = 60 * 60 * 1000;
+/** ID tokens live for minutes. */
+const renewAtProviderAheadMs = 30_000;
+/** Of several tabs with the same login, usually one renews it for all: a refresh token may work only once. */
+const renewJitterMs = 10_000;
 
-const stored = signal<Stored | undefined>(undefined);
+const stored = signal<StoredLogin | undefined>(undefined);
 /** For the user: why the login failed or has ended. */
 export const loginProblem = signal("");
 export const isLoggedIn = computed(() => stored.value !== undefined);
 export const currentToken = (): string => stored.value?.token ?? "";
 
 const channel = new BroadcastChannel(channelName);
-channel.addEventListener("message", ({ data }: MessageEvent<{ ask?: boolean }>) => {
-  // oxlint-disable-next-line require-post-message-target-origin -- a channel, not a window
-  if (data.ask && stored.value) channel.postMessage({ login: stored.value });
-});
+channel.addEventListener(
+  "message",
+  ({ data }: MessageEvent<{ ask?: boolean; login?: StoredLogin; replaces?: string }>) => {
+    // oxlint-disable-next-line require-post-message-target-origin -- a channel, not a window
+    if (data.ask && stored.value) channel.postMessage({ login: stored.value });
+    const isRenewed = data.replaces !== undefined && data.replaces === stored.value?.token;
+    // Another tab may be slow to respond, or be where the user logs in again after a login has ended.
+    if (data.login && (isRenewed || (!stored.value && isOpenToOthers))) keep(data.login);
+  },
+);
+/** Whether this tab takes the login of another one: not after its user has logged out. */
+let isOpenToOthers = true;
 
 /** Logs in with the code in the address, with the login that this tab has stored, or with that of another tab, in this order. */
 export async function resumeLogin(): Promise<void> {
@@ -33,10 +42,27 @@ export async function resumeLogin(): Promise<void> {
     history.replaceState(null, "", location.pathname + location.search);
     if (await redeem(code)) return;
   }
+  if (location.pathname === placesOfLogin.callback) {
+    const login = await finishAtProvider().catch((error: Error) => error);
+    if (!(login instanceof Error)) return announce(login);
+    loginProblem.value = login.message;
+  }
   const kept = readStored() ?? (await fromOtherTab());
   if (kept) {
     keep(kept);
     loginProblem.value = "";
+  }
+  if (!Object.values(placesOfLogin).includes(location.pathname)) return;
+  if (kept) navigate("/", { replace: true });
+  else if (location.pathname === placesOfLogin.begin) await goToProvider();
+}
+
+/** Leaves the page for the identity provider, which sends the browser back to it. */
+export async function goToProvider(): Promise<void> {
+  try {
+    await beginAtProvider();
+  } catch (error) {
+    loginProblem.value = (error as Error).message;
   }
 }
 
@@ -46,7 +72,7 @@ async function redeem(code: string): Promise<boolean> {
       method: "POST",
       body: JSON.stringify({ code }),
     });
-    const answer = (await response.json()) as Stored & { message?: string };
+    const answer = (await response.json()) as StoredLogin & { message?: string };
     if (!response.ok) {
       loginProblem.value = answer.message ?? "this link does not work";
       return false;
@@ -77,20 +103,40 @@ export async function logInWith(token: string): Promise<string | undefined> {
 export function loginEnded(): void {
   if (!stored.value) return;
   loginProblem.value = "your login has expired";
+  isOpenToOthers = true;
   forget();
 }
 
 export function logOut(): void {
+  isOpenToOthers = false;
   loginProblem.value = "";
   forget();
 }
 
-function keep(login: Stored): void {
-  const { token, expires } = login;
-  stored.value = expires === undefined ? { token } : { token, expires };
+function keep({ token, expires, refresh }: StoredLogin): void {
+  stored.value = {
+    token,
+    ...(expires !== undefined && { expires }),
+    ...(refresh !== undefined && { refresh }),
+  };
+  loginProblem.value = "";
   sessionStorage.setItem(storageKey, JSON.stringify(stored.value));
-  if (expires !== undefined)
-    setTimeout(() => void renew(), Math.max(expires - Date.now() - renewAheadMs, 0));
+  clearTimeout(renewal);
+  if (expires === undefined) return;
+  const ahead = refresh === undefined ? renewAheadMs : aheadOf(expires);
+  renewal = setTimeout(() => void renew(), Math.max(expires - Date.now() - ahead, 0));
+}
+let renewal: ReturnType<typeof setTimeout> | undefined;
+
+/** A different moment in each tab, and never in the first half of a token's life. */
+const aheadOf = (expires: number) =>
+  Math.min(renewAtProviderAheadMs + Math.random() * renewJitterMs, (expires - Date.now()) / 2);
+
+/** Keeps a login, and gives it to other tabs. */
+function announce(login: StoredLogin, replaces?: string): void {
+  keep(login);
+  // oxlint-disable-next-line require-post-message-target-origin -- a channel, not a window
+  channel.postMessage({ login, replaces });
 }
 
 function forget(): void {
@@ -99,16 +145,23 @@ function forget(): void {
 }
 
 async function renew(): Promise<void> {
-  const { token, expires = 0 } = stored.value ?? {};
-  if (token === undefined || expires - Date.now() > renewAheadMs) return;
+  const { token, expires = 0, refresh } = stored.value ?? {};
+  if (token === undefined) return;
+  if (refresh !== undefined) {
+    const login = await renewAtProvider(refresh);
+    // Another tab may have been faster: then what it got is here by now.
+    if (login && stored.value?.token === token) announce({ refresh, ...login }, token);
+    return;
+  }
+  if (expires - Date.now() > renewAheadMs) return;
   const headers = { authorization: `Bearer ${token}` };
   const response = await fetch("/login/renew", { method: "POST", headers }).catch(() => undefined);
-  if (response?.ok) keep((await response.json()) as Stored);
+  if (response?.ok) keep((await response.json()) as StoredLogin);
 }
 
-function readStored(): Stored | undefined {
+function readStored(): StoredLogin | undefined {
   try {
-    const value = JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as Stored | null;
+    const value = JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as StoredLogin | null;
     return value && typeof value.token === "string" && (value.expires ?? Infinity) > Date.now()
       ? value
       : undefined;
@@ -117,10 +170,10 @@ function readStored(): Stored | undefined {
   }
 }
 
-function fromOtherTab(): Promise<Stored | undefined> {
+function fromOtherTab(): Promise<StoredLogin | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(undefined), handOverMs);
-    const onMessage = ({ data }: MessageEvent<{ login?: Stored }>) => {
+    const onMessage = ({ data }: MessageEvent<{ login?: StoredLogin }>) => {
       if (!data.login) return;
       clearTimeout(timer);
       channel.removeEventListener("message", onMessage);

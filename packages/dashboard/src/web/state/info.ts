@@ -8,6 +8,8 @@ export interface Info {
   hasLinks: boolean;
   /** The command that prints a link. */
   loginCommand: string;
+  /** The identity provider at which users log in. */
+  provider: string | null;
   /** Whether the administration of events can be reached. */
   hasEvents: boolean;
 }

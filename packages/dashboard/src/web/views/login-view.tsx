@@ -1,6 +1,8 @@
+import { type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { info } from "../state/info.ts";
-import { logInWith, loginProblem } from "../session/login.ts";
+import { placesOfLogin } from "../session/provider.ts";
+import { goToProvider, logInWith, loginProblem } from "../session/login.ts";
 import { Dialog, Field } from "../ui/basics.tsx";
 
 /** The whole page, before the first login. */
@@ -12,7 +14,13 @@ export function LoginView() {
           <img src="/assets/icon.svg" alt="" width={32} height={32} />
           <h1>Log in to Spry</h1>
         </div>
-        <LoginForm />
+        <LoginForm
+          provider={(name) => (
+            <button type="button" class="primary" onClick={() => void goToProvider()}>
+              Log in with {name}
+            </button>
+          )}
+        />
       </main>
     </div>
   );
@@ -23,13 +31,20 @@ export function LoginDialog() {
   return (
     <Dialog title="Log in again" onClose={() => {}}>
       <p class="muted">Nothing that you have typed is lost.</p>
-      <LoginForm />
+      <LoginForm
+        // In another tab, which gives its login to this one: what is typed here stays.
+        provider={(name) => (
+          <a class="button primary" href={placesOfLogin.begin} target="_blank" rel="noopener">
+            Log in with {name}
+          </a>
+        )}
+      />
       <p />
     </Dialog>
   );
 }
 
-function LoginForm() {
+function LoginForm({ provider }: { provider: (name: string) => ComponentChildren }) {
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -45,6 +60,7 @@ function LoginForm() {
     }
   };
   const hasLinks = info.value?.hasLinks ?? false;
+  const name = info.value?.provider;
   return (
     <div class="stack loose">
       {loginProblem.value && (
@@ -61,9 +77,10 @@ function LoginForm() {
           </p>
         </div>
       )}
+      {name && <div>{provider(name)}</div>}
       <form class="stack" onSubmit={(event) => void submit(event)}>
         <Field
-          label={hasLinks ? "Or with a token" : "Token"}
+          label={hasLinks || name ? "Or with a token" : "Token"}
           hint={
             <>
               For example of a ServiceAccount: <code>kubectl create token NAME</code>
@@ -82,7 +99,11 @@ function LoginForm() {
           )}
         </Field>
         <div>
-          <button class="primary" type="submit" disabled={isBusy || token.trim() === ""}>
+          <button
+            class={name ? "" : "primary"}
+            type="submit"
+            disabled={isBusy || token.trim() === ""}
+          >
             Log in
           </button>
         </div>
