@@ -3,6 +3,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   api: () => import("./api.ts"),
   build: () => import("./build.ts"),
   controller: () => import("./controller.ts"),
+  cli: () => import("./cli.ts"),
   deploy: () => import("./deploy.ts"),
   events: () => import("./events.ts"),
   exposure: () => import("./exposure.ts"),

@@ -1,4 +1,5 @@
 /** Program: the `spry` command. */
+import { refuseOtherNames } from "./command-line/other-names.ts";
 import { createProgram } from "./command-line/program.ts";
 import { endWithLauncher } from "./launcher.ts";
 import { UserError } from "./user-error.ts";
@@ -6,6 +7,7 @@ import { UserError } from "./user-error.ts";
 endWithLauncher();
 
 try {
+  refuseOtherNames(process.argv.slice(2));
   await createProgram().parseAsync();
 } catch (error) {
   await explain(error);

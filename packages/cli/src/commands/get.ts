@@ -1,6 +1,6 @@
 import { dump } from "js-yaml";
 import { type Function, functions } from "@spry/function";
-import { apiVersionOf } from "@spry/kube";
+import { apiVersionOf, isNotFound } from "@spry/kube";
 import { printableJson } from "../printable-json.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
@@ -18,10 +18,11 @@ export interface GetOptions extends GlobalOptions {
 type Print = (found: Function[], isOne: boolean) => void;
 
 /** Prints Functions; with `watch` each of them again whenever it changes. */
-export async function get(name: string | undefined, options: GetOptions): Promise<void> {
+export async function get(given: string | undefined, options: GetOptions): Promise<void> {
   const connection = await connect(options);
   const print = printer(options.output, connection);
   const { client, namespace } = connection;
+  const name = await nameMeant(connection, given);
   if (name) {
     print([await findFunction(client, namespace, name)], true);
     if (!options.watch) return;
@@ -43,6 +44,22 @@ export async function get(name: string | undefined, options: GetOptions): Promis
     if (type === "DELETED") console.error(`function/${object.metadata.name} deleted`);
     else print([object], true);
   }
+}
+
+/** `get functions`, as with kubectl, is all of them, unless one is called so. */
+async function nameMeant(
+  { client, namespace }: Connection,
+  given: string | undefined,
+): Promise<string | undefined> {
+  if (given !== "functions") return given;
+  const isThere = await client.get(functions, { namespace, name: given }).then(
+    () => true,
+    (error: unknown) => {
+      if (isNotFound(error)) return false;
+      throw error;
+    },
+  );
+  return isThere ? given : undefined;
 }
 
 function printer(output: string | undefined, connection: Connection): Print {

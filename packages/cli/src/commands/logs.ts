@@ -33,7 +33,15 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
   }
   const printer = new Printer(options);
   const streams = chosen.map((pod) => print(client, pod, options, printer));
-  if (!options.follow) return void (await Promise.all(streams));
+  if (!options.follow) {
+    await Promise.all(streams);
+    if (options.request && printer.count === 0)
+      console.error(
+        `no line of ${name} names the request ${options.request}; a process that was killed writes none: ` +
+          `spry describe ${name} shows why instances ended, --previous what they wrote`,
+      );
+    return;
+  }
   const seen = new Set(chosen.map((pod) => pod.metadata.uid));
   const events = client.watch(resources.pods, {
     namespace,
@@ -89,6 +97,8 @@ async function print(
 
 /** Puts the instance's name before each of its lines as soon as there is more than one. */
 class Printer {
+  /** Of lines that were shown. */
+  count = 0;
   readonly #open = new Map<string, string>();
   readonly #filter: LogFilter;
 
@@ -112,6 +122,8 @@ class Printer {
   #print(instance: string, line: string): void {
     const name = this.#open.size > 1 || this.#filter.json ? instance : undefined;
     const shown = shownLine(line, name, this.#filter, process.stdout.isTTY);
-    if (shown !== undefined) process.stdout.write(`${shown}\n`);
+    if (shown === undefined) return;
+    this.count++;
+    process.stdout.write(`${shown}\n`);
   }
 }

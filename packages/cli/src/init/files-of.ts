@@ -94,5 +94,13 @@ function launch({ language }: Runtime): string {
     command: spryCommand("dev --inspect"),
     cwd: "${workspaceFolder}",
   };
-  return `${JSON.stringify({ version: "0.2.0", configurations: [connect, start] }, null, 2)}\n`;
+  // Where images have the Function's files.
+  const place = { localRoot: "${workspaceFolder}", remoteRoot: "/usr/src/app/function" };
+  const deployed = {
+    ...connect,
+    name: "Attach to spry debug",
+    ...(language === "nodejs" ? place : { pathMappings: [place] }),
+  };
+  const configurations = [connect, start, deployed];
+  return `${JSON.stringify({ version: "0.2.0", configurations }, null, 2)}\n`;
 }

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { refuseOtherNames } from "./other-names.ts";
+import { createProgram } from "./program.ts";
+
+test("a neighbour's command is answered with ours, which exists", () => {
+  const known = createProgram().commands.map((each) => each.name());
+  for (const name of ["publish", "tail", "deployments", "secret", "ls", "whoami", "undo"]) {
+    expect(known).not.toContain(name);
+    const refused = () => refuseOtherNames(["-n", "tail", name, "x"]);
+    expect(refused).toThrow(`spry has no command ${name}`);
+    try {
+      refused();
+    } catch (error) {
+      const [, ours] = /spry (\w+)/.exec((error as { wayOut: string }).wayOut) ?? [];
+      expect(known).toContain(ours);
+    }
+  }
+  refuseOtherNames(["deploy", "publish"]);
+  refuseOtherNames(["--help"]);
+});

@@ -1,0 +1,41 @@
+/** What commands are called in the neighbours' tools: who types one of these is told ours. */
+import { spryCommand } from "../shown-command.ts";
+import { UserError } from "../user-error.ts";
+
+const ours: Readonly<Record<string, string>> = {
+  publish: "deploy",
+  push: "deploy",
+  create: "init",
+  new: "init",
+  start: "dev",
+  serve: "dev",
+  tail: "logs FUNCTION -f",
+  deployments: "history FUNCTION",
+  versions: "history FUNCTION",
+  revisions: "history FUNCTION",
+  secret: "secrets",
+  list: "get",
+  ls: "get",
+  remove: "delete FUNCTION",
+  rm: "delete FUNCTION",
+  call: "invoke FUNCTION",
+  exec: "invoke FUNCTION",
+  whoami: "status",
+  login: "status",
+  undo: "rollback FUNCTION",
+};
+/** Options with a value that may precede a command. */
+const withValue = new Set(["--kubeconfig", "-n", "--namespace"]);
+
+/** Throws a UserError when the command is one of theirs. `args`: what was typed after `spry`. */
+export function refuseOtherNames(args: readonly string[]): void {
+  const at = args.findIndex(
+    (each, index) => !each.startsWith("-") && !withValue.has(args[index - 1] ?? ""),
+  );
+  const name = args[at] ?? "";
+  if (!Object.hasOwn(ours, name)) return;
+  throw new UserError(
+    `spry has no command ${name}`,
+    `use \`${spryCommand(ours[name] ?? "")}\`, or see \`${spryCommand("--help")}\``,
+  );
+}
