@@ -54,6 +54,7 @@ describe("WCAG 2.2 AA", () => {
     "/apirules",
     "/events",
     "/builds",
+    "/calls",
     "/nodes",
     "/settings",
     "/nowhere",

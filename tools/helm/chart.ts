@@ -5,12 +5,12 @@
 import { definitionObjects, configurationObject } from "../../packages/cli/src/install/objects.ts";
 import { accessObjects } from "../../packages/cli/src/install/access.ts";
 import { controllerObjects, webhookObjects } from "../../packages/cli/src/install/controller.ts";
+import { dashboardObjects } from "../../packages/cli/src/install/dashboard.ts";
 import {
   eventingObjects,
   isOfNats,
   natsName,
 } from "../../packages/cli/src/install/eventing-objects.ts";
-import { dashboardObjects } from "../../packages/cli/src/install/dashboard.ts";
 import { gatewayObjects } from "../../packages/cli/src/install/gateway.ts";
 import { networkPolicies } from "../../packages/cli/src/install/network.ts";
 import { type InstalledObject } from "../../packages/cli/src/install/parts.ts";
@@ -82,8 +82,8 @@ function marked(): InstallValues {
       controller: "@@image.controller@@",
       registry: "@@image.registry@@",
       gateway: "@@image.gateway@@",
-      eventing: "@@image.eventing@@",
       dashboard: "@@image.dashboard@@",
+      eventing: "@@image.eventing@@",
     }),
     imagePullSecrets: ["@@imagePullSecrets@@"],
     replicas: asMark("replicas"),
@@ -102,16 +102,6 @@ function marked(): InstallValues {
       replicas: asMark("gatewayReplicas"),
       serviceType: asMark("gatewayServiceType"),
     },
-    eventing: {
-      enabled: asMark("eventingEnabled"),
-      replicas: asMark("eventingReplicas"),
-      nats: {
-        servers: [],
-        replicas: asMark("natsReplicas"),
-        image: "@@natsImage@@",
-        storage: { size: "@@natsSize@@", storageClassName: "@@natsClass@@" },
-      },
-    },
     dashboard: {
       enabled: true,
       replicas: asMark("dashboardReplicas"),
@@ -122,6 +112,16 @@ function marked(): InstallValues {
         secretName: "@@dashboardSecret@@",
         scopes: "@@dashboard.oidc.scopes@@",
         certificateAuthority: "@@dashboard.oidc.certificateAuthority@@",
+      },
+    },
+    eventing: {
+      enabled: asMark("eventingEnabled"),
+      replicas: asMark("eventingReplicas"),
+      nats: {
+        servers: [],
+        replicas: asMark("natsReplicas"),
+        image: "@@natsImage@@",
+        storage: { size: "@@natsSize@@", storageClassName: "@@natsClass@@" },
       },
     },
     plainRegistries: ["@@plainRegistries@@"],
@@ -166,6 +166,10 @@ export function chartFiles(version: string): Record<string, string> {
         (variables) => `{{- if .Values.eventing.enabled }}\n${variables}{{- end }}\n`,
       ),
     ),
+    "templates/dashboard.yaml": onlyIf(
+      ".Values.dashboard.enabled",
+      documents(dashboardObjects(values).map(templateOf)),
+    ),
     "templates/eventing.yaml": onlyIf(
       ".Values.eventing.enabled",
       documents(
@@ -175,10 +179,6 @@ export function chartFiles(version: string): Record<string, string> {
             : templateOf(object),
         ),
       ),
-    ),
-    "templates/dashboard.yaml": onlyIf(
-      ".Values.dashboard.enabled",
-      documents(dashboardObjects(values).map(templateOf)),
     ),
     "templates/webhooks.yaml": documents(webhookObjects(values.namespace).map(templateOf)),
     "templates/configuration.yaml": onlyIf(".Values.serverless", templateOf(hooked)),

@@ -5,6 +5,7 @@ import { createLayer } from "@spry/image";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HostFiles, onHost } from "./host-files.ts";
 import { recipes } from "./images.ts";
+import { bundle } from "./programs.ts";
 
 let dir = "";
 beforeAll(() => {
@@ -61,6 +62,7 @@ test("every runtime has an image, and every language a builder", async () => {
     "gateway",
     "eventing",
     "dashboard",
+    "eventing",
     "builder",
     "nodejs20",
     "nodejs22",
@@ -72,3 +74,10 @@ test("every runtime has an image, and every language a builder", async () => {
     "builder-python314",
   ]);
 });
+
+test.each(["controller", "gateway", "registry", "dashboard", "eventing"] as const)(
+  "the program of %s reads no file of a checkout when it starts",
+  async (name) => {
+    expect(Buffer.from(await bundle(name)).toString()).not.toContain("../package.json");
+  },
+);

@@ -133,8 +133,8 @@ export async function recipes(): Promise<ImageRecipe[]> {
     system("controller", ["git"]),
     system("registry"),
     system("gateway"),
-    system("eventing"),
     dashboard(),
+    system("eventing"),
     builder("builder", ["npm"]),
     ...(await Promise.all(runtimes.map(ofRuntime))).flat(),
   ];

@@ -13,8 +13,8 @@ const entries = {
   controller: inCluster("controller-main.ts"),
   registry: inCluster("registry-main.ts"),
   gateway: inCluster("gateway-main.ts"),
-  eventing: inCluster("eventing-main.ts"),
   dashboard: inCluster("dashboard-main.ts"),
+  eventing: inCluster("eventing-main.ts"),
 };
 
 export type ProgramName = keyof typeof entries;

@@ -2,7 +2,6 @@
 export { type Dashboard, type DashboardOptions, startDashboard } from "./server/start.ts";
 export { type Access, loginTokenPrefix } from "./server/access.ts";
 export { buildWeb, bundleInto as bundleWeb } from "./server/build-web.ts";
-export { isSafeUrl } from "./server/safe-url.ts";
 export { type OidcOptions } from "./server/oidc.ts";
 export { readWeb, type WebFiles } from "./server/web-files.ts";
 export { codeProof } from "./server/sessions.ts";

@@ -9,6 +9,7 @@ import {
   systemClock,
 } from "@spry/kube";
 import { Destination, type DestinationPolicy } from "./activation/destination.ts";
+import { PodsInUse } from "./activation/pods-in-use.ts";
 import { type Tally } from "./activation/tally.ts";
 import { createFrontServer } from "./http/front-server.ts";
 import { type CallAcceptor } from "./http/waiting-calls.ts";
@@ -96,8 +97,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const sources = startSources(options.client, clock, log, stop.signal, options.inside);
   const metrics = new GatewayMetrics();
   const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
+  const pods = new PodsInUse();
   const createDestination = (...[key, policy, tally]: NewDestination) =>
-    new Destination(key, policy, settings, clock, tally);
+    new Destination(key, policy, settings, clock, tally, pods);
   const services = new ServiceRoutes(sources, { ...settings, createDestination });
   const knative = new KnativeRoutes(sources, {
     ...settings,
@@ -179,7 +181,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         hasRevision: (key: ObjectKey) => sources.revisions.get(key) !== undefined,
       };
       const { moreMetrics } = options;
-      const deps = { metrics, existing, moreMetrics, counts, access, ready };
+      const deps = { metrics, existing, moreMetrics, counts, access, ready, pods, clock };
       const server = createAdminServer(deps, isLoopback(address.host));
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };

@@ -1,8 +1,9 @@
 /** What the dashboard in a cluster is told by its Pod. */
 import { readFileSync } from "node:fs";
-import { isSafeUrl, type OidcOptions } from "@spry/dashboard";
+import { type OidcOptions } from "@spry/dashboard";
 import { UserError } from "../user-error.ts";
 import { textIn } from "./environment.ts";
+import { isSafeUrl } from "./safe-url.ts";
 
 export interface DashboardEnvironment {
   apiServer: { server: string; certificateAuthority: string };

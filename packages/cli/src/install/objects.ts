@@ -4,8 +4,8 @@ import { type Serverless, serverlessCrd } from "@spry/controller";
 import { type CustomResourceDefinition, resources } from "@spry/kube";
 import { accessObjects } from "./access.ts";
 import { controllerObjects, webhookObjects } from "./controller.ts";
-import { eventingObjects } from "./eventing-objects.ts";
 import { dashboardObjects } from "./dashboard.ts";
+import { eventingObjects } from "./eventing-objects.ts";
 import { gatewayObjects } from "./gateway.ts";
 import { networkPolicies } from "./network.ts";
 import { type InstalledObject, object } from "./parts.ts";
@@ -39,8 +39,8 @@ export function platformObjects(values: InstallValues): InstalledObject[] {
     ...registryObjects(values),
     ...controllerObjects(values),
     ...gatewayObjects(values),
-    ...eventingObjects(values),
     ...dashboardObjects(values),
+    ...eventingObjects(values),
     ...webhookObjects(values.namespace),
   ];
 }

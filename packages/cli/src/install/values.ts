@@ -9,7 +9,11 @@ import {
   whatIsWrong,
 } from "../in-cluster/registry-environment.ts";
 import { UserError } from "../user-error.ts";
-import { type DashboardValues, dashboardProblem, defaultDashboardValues } from "./dashboard.ts";
+import {
+  type DashboardValues,
+  dashboardProblem,
+  defaultDashboardValues,
+} from "./dashboard-values.ts";
 
 export interface InstallValues {
   /** Where Spry itself runs. */
@@ -47,6 +51,7 @@ export interface InstallValues {
     /** How it is reached. */
     serviceType: "ClusterIP" | "NodePort" | "LoadBalancer";
   };
+  dashboard: DashboardValues;
   eventing: {
     /** Whether events, schedules and Subscriptions are served. Off where Kyma's Eventing module is installed. */
     enabled: boolean;
@@ -66,7 +71,6 @@ export interface InstallValues {
       };
     };
   };
-  dashboard: DashboardValues;
   /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
   plainRegistries: string[];
   /** Environment variables of builds: proxies, mirrors. */
@@ -88,6 +92,7 @@ export const defaultValues: InstallValues = {
     cleaning: defaultCleaning,
   },
   gateway: { enabled: true, replicas: 2, serviceType: "ClusterIP" },
+  dashboard: defaultDashboardValues,
   eventing: {
     enabled: false,
     replicas: 2,
@@ -98,7 +103,6 @@ export const defaultValues: InstallValues = {
       storage: { size: "4Gi", storageClassName: "" },
     },
   },
-  dashboard: defaultDashboardValues,
   plainRegistries: [],
   buildEnvironment: {},
   serverless: { dockerRegistry: { enableInternal: true } },
@@ -120,7 +124,7 @@ export function readValues(files: readonly string[], namespace?: string): Instal
 
 /** The same with all that is optional: what there may be. */
 export function withEverything(values: InstallValues): InstallValues {
-  const { registry, gateway, eventing, dashboard } = values;
+  const { registry, gateway, dashboard, eventing } = values;
   return {
     ...values,
     eventing: { ...eventing, enabled: true, nats: { ...eventing.nats, servers: [] } },
@@ -164,13 +168,13 @@ function merged(below: unknown, above: unknown, file: string, at = ""): unknown 
 }
 
 function check(values: InstallValues): void {
-  const { images, registry, gateway, eventing, dashboard, serverless, replicas, memory } = values;
+  const { images, registry, gateway, dashboard, eventing, serverless, replicas, memory } = values;
   const wanted = [
     ...requiredImages,
     ...(registry.enabled ? ["registry"] : []),
     ...(gateway.enabled ? ["gateway"] : []),
-    ...(eventing.enabled ? ["eventing"] : []),
     ...(dashboard.enabled ? ["dashboard"] : []),
+    ...(eventing.enabled ? ["eventing"] : []),
   ];
   const missing = wanted.filter((name) => !images[name]);
   if (missing.length > 0) {
@@ -198,7 +202,7 @@ function check(values: InstallValues): void {
       `eventing.nats.replicas ${eventing.nats.replicas}: there is one server, or a quorum of three`,
     );
   }
-  for (const count of [replicas, gateway.replicas, eventing.replicas, dashboard.replicas]) {
+  for (const count of [replicas, gateway.replicas, dashboard.replicas, eventing.replicas]) {
     if (Number.isInteger(count) && count >= 1) continue;
     throw new UserError(`${count} replicas: not a whole number from 1`);
   }

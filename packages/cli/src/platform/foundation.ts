@@ -13,8 +13,10 @@ import { spryCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 import { type Certificates, ensureCertificates } from "./certificates.ts";
 import { type DataDir } from "./data-dir.ts";
+import { gatewayKubeconfig } from "./kubeconfig.ts";
 import { type Identity, registryIdentity } from "./identities.ts";
 import { type PlatformOptions } from "./platform.ts";
+import { listenAgain, portBefore } from "./port-before.ts";
 import { occupying } from "./port-in-use.ts";
 import { type EmbeddedRegistry, openRegistry } from "./registry.ts";
 import { type Teardown } from "./teardown.ts";
@@ -59,6 +61,7 @@ export async function openFoundation(
       log: log.child({ room: "apiserver" }),
       kubelet,
       rootCa: issued.then(({ ca }) => ca),
+      frontProxy: issued.then(({ frontProxy }) => frontProxy),
     }),
   ]);
   teardown.add(() => api.close());
@@ -73,9 +76,12 @@ export async function openFoundation(
   });
   teardown.add(() => registry.close());
 
+  const listenForApi = (port: number) =>
+    api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca });
+  const before = portBefore(gatewayKubeconfig(dataDir));
   const [apiListener, registryListener] = await Promise.all([
     occupying("API server", options.apiPort, "--api-port", (port) =>
-      api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca }),
+      port === 0 ? listenAgain(before, listenForApi) : listenForApi(port),
     ),
     occupying("registry", options.registryPort, "--registry-port", (port) =>
       registry.listen({ host, port }),

@@ -8,7 +8,7 @@ import { writeAtomically } from "./data-dir.ts";
 import { type Foundation, host } from "./foundation.ts";
 import { callerAddresses } from "./gateway-addressing.ts";
 import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
-import { kubeconfigFor } from "./kubeconfig.ts";
+import { gatewayKubeconfig, kubeconfigFor } from "./kubeconfig.ts";
 import { type PlatformOptions } from "./platform.ts";
 import { occupying } from "./port-in-use.ts";
 import { type Teardown } from "./teardown.ts";
@@ -24,7 +24,7 @@ export async function startGateway(
   const { dataDir, httpsPort, publisherPort, log } = options;
   const { sandbox, counts, teardown } = parts;
   const { certificates, apiServer } = parts.foundation;
-  const kubeconfig = path.join(dataDir.root, "gateway.kubeconfig");
+  const kubeconfig = gatewayKubeconfig(dataDir);
   const credentials = { server: apiServer, ca: certificates.ca };
   writeAtomically(
     kubeconfig,

@@ -14,11 +14,13 @@ import { createServingWebhooks } from "../serving-webhooks.ts";
 import { startStatusServer } from "../status-server.ts";
 import { type Certificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
-import { ensureCountsToken } from "./counts-token.ts";
+import { type CountsToken, ensureCountsToken } from "./counts-token.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
 import { ensureDefaultGateway } from "./default-gateway.ts";
 import { type Foundation, host, openFoundation, pullAddress } from "./foundation.ts";
 import { startGateway } from "./gateway.ts";
+import { gatewayDrain } from "./gateway-drain.ts";
+import { type GatewayProcess } from "./gateway-process.ts";
 import { controllerIdentity, nodeIdentity, nodeName } from "./identities.ts";
 import { collectWhenIdle } from "./idle-memory.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
@@ -116,7 +118,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     teardown.add(() => webhook.close());
     await ensureDefaultGateway(client);
 
-    const node = openNode(options, { foundation, sandbox, images });
+    const node = openNode(options, { foundation, sandbox, images, gateway, counts });
     const work = startParts({
       foundation,
       dataDir,
@@ -230,9 +232,15 @@ function openWebhooks(
 
 function openNode(
   { dataDir, log }: PlatformOptions,
-  parts: { foundation: Foundation; sandbox: Sandbox; images: MadeImages },
+  parts: {
+    foundation: Foundation;
+    sandbox: Sandbox;
+    images: MadeImages;
+    gateway: GatewayProcess;
+    counts: CountsToken;
+  },
 ): MachineNode {
-  const { foundation, sandbox, images } = parts;
+  const { foundation, sandbox, images, gateway, counts } = parts;
   void writeNpmSettings(npmConfigOf(dataDir), log);
   writePipSettings(pipConfigOf(dataDir), log);
   const node = createNode({
@@ -240,6 +248,10 @@ function openNode(
     name: nodeName,
     dataDir: dataDir.node,
     sandbox,
+    drained: gatewayDrain({
+      url: () => `http://${host}:${gateway.adminPort}`,
+      token: counts.token,
+    }),
     mirrors: {
       [pullAddress]: { url: foundation.registryUrl, ...foundation.registry.logins.node() },
     },

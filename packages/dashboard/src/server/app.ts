@@ -43,6 +43,7 @@ export class App {
     this.#sockets = new TabSockets({
       transportFor: (token) => transportFor(options.access, this.#logins, token),
       isOwn: isOwnLogin,
+      gateway: options.gateway,
       endOf: (token) => sessions.endOf(token),
       closing,
     });

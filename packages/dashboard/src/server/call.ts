@@ -126,15 +126,12 @@ async function throughApiServer(
 
 function callOf(text: string): Call {
   const { namespace, name, method, path, headers } = parsed(text);
-  const isLabel = (value: unknown): value is string =>
-    typeof value === "string" && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(value);
-  if (!isLabel(namespace) || !isLabel(name))
-    throw new RequestError(400, "the call does not name a Function");
+  if (typeof namespace !== "string" || typeof name !== "string" || typeof path !== "string")
+    throw new RequestError(400, "the call does not name a Function and a path");
+  const problem = callTargetProblem({ namespace, name, path });
+  if (problem !== undefined) throw new RequestError(400, problem);
   if (typeof method !== "string" || !/^[A-Z]{1,20}$/.test(method) || method === "CONNECT")
     throw new RequestError(400, "the method is not valid");
-  // `//host` and `/../` are refused, too: either way, the path must lead to the Function.
-  if (typeof path !== "string" || !/^\/(?!\/)[\x21-\x7e]*$/.test(path) || leavesRoot(path))
-    throw new RequestError(400, "the path must begin with / and contain no spaces and no ..");
   if (!Array.isArray(headers) || headers.length > 100 || !headers.every(isHeader))
     throw new RequestError(400, "the headers are not valid");
   return {
@@ -144,6 +141,19 @@ function callOf(text: string): Call {
     path,
     headers: headers.filter(([header]) => !notPassedOn.test(header)),
   };
+}
+
+/** Why this does not lead to a Function. `//host` and `/../` are refused, too: the path must stay within it. */
+export function callTargetProblem({
+  namespace,
+  name,
+  path,
+}: Pick<Call, "namespace" | "name" | "path">): string | undefined {
+  const isLabel = (value: string) => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(value);
+  if (!isLabel(namespace) || !isLabel(name)) return "the call does not name a Function";
+  if (!/^\/(?!\/)[\x21-\x7e]*$/.test(path) || leavesRoot(path))
+    return "the path must begin with / and contain no spaces and no ..";
+  return undefined;
 }
 
 const leavesRoot = (path: string): boolean =>

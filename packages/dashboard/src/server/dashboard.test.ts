@@ -5,7 +5,7 @@ import { type ApiServer, createApiServer } from "@spry/apiserver";
 import { KubeClient, resources, type Transport } from "@spry/kube";
 import { functionCrd, functions } from "@spry/function";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { WebSocket } from "ws";
+import { WebSocket, WebSocketServer } from "ws";
 import { codeProof, type Dashboard, startDashboard, type WebFiles } from "../index.ts";
 import { isEventsPath } from "./proxy.ts";
 import { Sessions } from "./sessions.ts";
@@ -37,6 +37,17 @@ beforeAll(async () => {
     response.writeHead(201, { "set-cookie": "a=b", "x-host": request.headers.host ?? "" });
     response.end("<script>alert(1)</script>");
   });
+  const echo = new WebSocketServer({ noServer: true });
+  gateway.on("upgrade", (request, socket, head) =>
+    echo.handleUpgrade(request, socket, head, (peer) => {
+      peer.send(`${request.headers.host}${request.url}`);
+      peer.on("message", (data, isBinary) => peer.send(data as Buffer, { binary: isBinary }));
+      peer.on("message", (data) => {
+        if (String(data) === "bytes") peer.send(Buffer.alloc(3));
+        if (String(data) === "end") peer.close(4000, "enough");
+      });
+    }),
+  );
   await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
   dashboard = await startDashboard({
     host: "127.0.0.1",
@@ -278,7 +289,7 @@ test.each<[string, boolean]>([
   ["/v1/namespaces/a%2f..%2fb/subscriptions", false],
   ["/healthz", false],
   ["//evil.example/v1/queue", false],
-  ["/v1/namespaces/a/b/c/d/e/f", false],
+  ["/v1/namespaces/a/b/c/d/e/f/g", false],
 ])("a path of the events' administration: %s is %s", (path, is) => {
   expect(isEventsPath(path)).toBe(is);
 });
@@ -393,6 +404,42 @@ describe("the socket of a tab", () => {
       socket.on("open", () => socket.send(JSON.stringify(message)));
       expect(await closing(socket)).toBe(4401);
     }
+  });
+
+  test("leads to a Function's WebSocket, and tells why it ends", async () => {
+    const token = await logIn();
+    const socket = open();
+    const received: { type: string }[] = [];
+    socket.on("message", (data) => received.push(JSON.parse(String(data)) as { type: string }));
+    const send = (message: object) => socket.send(JSON.stringify(message));
+    socket.on("open", () => {
+      send({ type: "login", token });
+      send({ type: "connect", id: 7, namespace: "default", name: "dice", path: "/chat?a=1" });
+    });
+    const messages = () => received.slice(1);
+    const text = (text: string) => ({ type: "message", id: 7, text, bytes: text.length });
+    const opened = [
+      { type: "head", id: 7, status: 101, contentType: "" },
+      text("dice.default.localhost/chat?a=1"),
+    ];
+    await expect.poll(messages).toEqual(opened);
+    send({ type: "say", id: 7, text: "bytes" });
+    const answers = [text("bytes"), { type: "message", id: 7, bytes: 3 }];
+    await expect.poll(messages).toEqual([...opened, ...answers]);
+    send({ type: "say", id: 7, text: "end" });
+    const ended = { type: "end", id: 7, error: "closed with 4000: enough" };
+    await expect.poll(messages).toEqual([...opened, ...answers, text("end"), ended]);
+    for (const [name, path, error] of [
+      ["missing", "/", "Function default/missing not found"],
+      ["dice", "/../other", "the path must begin with /"],
+    ]) {
+      received.length = 1;
+      send({ type: "connect", id: 8, namespace: "default", name, path });
+      await expect
+        .poll(messages)
+        .toEqual([{ type: "end", id: 8, error: expect.stringContaining(error ?? "") }]);
+    }
+    socket.terminate();
   });
 
   test("is closed when it carries too much, or something else", async () => {

@@ -33,7 +33,7 @@ export function apiPathProblem(path: string): string | undefined {
 /** Whether a path is one of the administration of events (docs/rooms/eventing.md#administration). */
 export const isEventsPath = (path: string): boolean =>
   path.length <= maxPathLength &&
-  /^\/v1\/(?:events|queue|namespaces(?:\/[\w-]+){2,5})(?:\?[\w=&%.:+-]*)?$/.test(path);
+  /^\/v1\/(?:events|queue|namespaces(?:\/[\w-]+){2,6})(?:\?[\w=&%.:+-]*)?$/.test(path);
 
 /** Passes a request to the API server as its user, and the response back as it arrives. */
 export async function passToApiServer(

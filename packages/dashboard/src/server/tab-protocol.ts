@@ -5,12 +5,18 @@ export type ClientMessage =
   | { type: "login"; token: string }
   /** A GET of the API server whose response is a stream; the browser chooses `id`. */
   | { type: "open"; id: number; path: string }
+  /** A WebSocket to a Function, at its gateway. */
+  | { type: "connect"; id: number; namespace: string; name: string; path: string }
+  /** A message to the Function. */
+  | { type: "say"; id: number; text: string }
   | { type: "close"; id: number };
 
 export type ServerMessage =
   | { type: "welcome" }
   | { type: "head"; id: number; status: number; contentType: string }
   | { type: "data"; id: number; text: string }
+  /** From a Function's WebSocket; one that is not text has only its size. */
+  | { type: "message"; id: number; text?: string; bytes: number }
   | { type: "end"; id: number; error?: string };
 
 /** Why the server closes: codes of RFC 6455 section 7.4.2, for private use. */

@@ -2,6 +2,9 @@ import { type IncomingMessage } from "node:http";
 import { type Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import { messageOf, type Transport, transportOrigin } from "@spry/kube";
+import { callTargetProblem } from "./call.ts";
+import { assertReadable } from "./function-metrics.ts";
+import { FunctionSocket } from "./function-socket.ts";
 import { apiPathProblem } from "./proxy.ts";
 import { type ClientMessage, type ServerMessage, socketClosed } from "./tab-protocol.ts";
 
@@ -12,6 +15,8 @@ export interface TabSocketsOptions {
   isOwn(token: string): boolean;
   /** When such a login expires, in milliseconds since 1970. */
   endOf(token: string): number | undefined;
+  /** Where Functions' WebSockets are. Without one there are none. */
+  gateway: URL | undefined;
   closing: AbortSignal;
 }
 
@@ -87,6 +92,7 @@ class Tab {
   readonly #socket: WebSocket;
   readonly #options: TabOptions;
   readonly #streams = new Map<number, AbortController>();
+  readonly #conversations = new Map<number, FunctionSocket>();
   #transport: Transport | undefined;
   #isAlive = true;
   #expiry: NodeJS.Timeout | undefined;
@@ -138,8 +144,29 @@ class Tab {
   #do(message: Exclude<ClientMessage, { type: "login" }>): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (!this.#transport) this.#socket.close(socketClosed.login, "the first message is the login");
-    else if (message.type === "close") this.#streams.get(message.id)?.abort();
-    else this.#open(message.id, message.path, this.#transport);
+    else if (message.type === "close") this.#close(message.id);
+    else if (message.type === "say") this.#say(message.id, message.text);
+    else {
+      const transport = this.#transport;
+      this.#open(message, (signal) =>
+        message.type === "open"
+          ? this.#carry(message.id, message.path, transport, signal)
+          : this.#converse(message, transport, signal),
+      );
+    }
+  }
+
+  #close(id: number): void {
+    const conversation = this.#conversations.get(id);
+    if (conversation) conversation.close();
+    else this.#streams.get(id)?.abort();
+  }
+
+  #say(id: number, text: string): void {
+    const conversation = this.#conversations.get(id);
+    if (conversation?.send(text) !== false) return;
+    this.#send({ type: "end", id, error: "the Function does not receive what is sent to it" });
+    this.#streams.get(id)?.abort();
   }
 
   /** Also on an open connection, with a login that expires later. */
@@ -163,15 +190,16 @@ class Tab {
     this.#send({ type: "welcome" });
   }
 
-  #open(id: number, path: string, transport: Transport): void {
+  #open(message: Opening, work: (signal: AbortSignal) => Promise<void>): void {
+    const { id } = message;
     const problem =
-      apiPathProblem(path) ??
+      (message.type === "open" ? apiPathProblem(message.path) : callTargetProblem(message)) ??
       (this.#streams.has(id) ? "this stream is open already" : undefined) ??
       (this.#streams.size >= maxStreams ? `more than ${maxStreams} streams` : undefined);
     if (problem !== undefined) return this.#send({ type: "end", id, error: problem });
     const stream = new AbortController();
     this.#streams.set(id, stream);
-    void this.#carry(id, path, transport, stream.signal)
+    void work(stream.signal)
       .then(
         () => this.#send({ type: "end", id }),
         (error: unknown) => {
@@ -179,6 +207,30 @@ class Tab {
         },
       )
       .finally(() => this.#streams.delete(id));
+  }
+
+  async #converse(
+    { id, namespace, name, path }: Extract<Opening, { type: "connect" }>,
+    transport: Transport,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { gateway } = this.#options;
+    if (!gateway) throw new Error("WebSockets need a gateway, which this dashboard does not have");
+    await assertReadable({ namespace, name }, transport, signal);
+    const conversation = new FunctionSocket({
+      gateway,
+      namespace,
+      name,
+      path,
+      onOpen: () => this.#send({ type: "head", id, status: 101, contentType: "" }),
+      onMessage: (message) => {
+        this.#send({ type: "message", id, ...message });
+        return this.#drained(signal);
+      },
+      signal,
+    });
+    this.#conversations.set(id, conversation);
+    await conversation.closed.finally(() => this.#conversations.delete(id));
   }
 
   async #carry(id: number, path: string, transport: Transport, signal: AbortSignal): Promise<void> {
@@ -213,6 +265,8 @@ class Tab {
   }
 }
 
+type Opening = Extract<ClientMessage, { type: "open" | "connect" }>;
+
 function messageIn(data: RawData): ClientMessage | undefined {
   let value: unknown;
   try {
@@ -220,9 +274,12 @@ function messageIn(data: RawData): ClientMessage | undefined {
   } catch {
     return undefined;
   }
-  const { type, token, id, path } = (value ?? {}) as Record<string, unknown>;
+  const { type, token, id, path, text, namespace, name } = (value ?? {}) as Record<string, unknown>;
   if (type === "login" && typeof token === "string") return { type, token };
   if (typeof id !== "number" || !Number.isSafeInteger(id)) return undefined;
   if (type === "close") return { type, id };
+  if (type === "say") return typeof text === "string" ? { type, id, text } : undefined;
+  if (type === "connect" && typeof namespace === "string" && typeof name === "string")
+    return typeof path === "string" ? { type, id, namespace, name, path } : undefined;
   return type === "open" && typeof path === "string" ? { type, id, path } : undefined;
 }

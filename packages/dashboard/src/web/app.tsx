@@ -8,6 +8,7 @@ import { Palette } from "./ui/palette.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 import { ApiRulesView } from "./views/api-rules-view.tsx";
 import { BuildsView } from "./views/builds-view.tsx";
+import { CallsView } from "./views/calls/calls-view.tsx";
 import { CreateView } from "./views/create/create-view.tsx";
 import { FunctionView } from "./views/function/function-view.tsx";
 import { FunctionsView } from "./views/functions-view.tsx";
@@ -44,6 +45,7 @@ export function App() {
 const others: Record<string, () => ComponentChildren> = {
   apirules: ApiRulesView,
   builds: BuildsView,
+  calls: CallsView,
   events: SubscriptionsView,
   nodes: NodesView,
   settings: SettingsView,

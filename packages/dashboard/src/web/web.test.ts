@@ -10,6 +10,8 @@ import { type WebFiles } from "../server/web-files.ts";
 import { chainOf } from "./state/chain.ts";
 import { type Desired, mergeChanges, shownPath, withTheirs } from "./state/changes.ts";
 import { stateOf } from "./state/function-state.ts";
+import type { LogLine } from "./api/log-stream.ts";
+import { errorsIn } from "./state/last-errors.ts";
 import { levelOf, printable } from "./state/log-text.ts";
 import { placeIn, readable } from "./state/place-in-code.ts";
 import { ratesOf, quantile } from "./state/rates.ts";
@@ -56,6 +58,68 @@ const good = [
   condition("BuildReady", "True"),
   condition("Running", "True"),
 ];
+
+describe("the last errors of an output", () => {
+  const logged = (text: string, pod = "a", id = 0): LogLine => ({
+    id,
+    pod,
+    time: "t",
+    text,
+    level: levelOf(text),
+  });
+
+  test("have the stacks of their own Pods, and the place in the source", () => {
+    const lines = [
+      logged("listening"),
+      logged("calling the handler: TypeError: x is not a function"),
+      logged("something else", "b"),
+      logged("    at main (file:///usr/src/app/function/handler.js:3:9)"),
+      logged("    at invoke (node:internal:1:1)"),
+      logged("done"),
+    ];
+    expect(errorsIn(lines)).toEqual([
+      expect.objectContaining({
+        title: "calling the handler: TypeError: x is not a function",
+        stack: lines
+          .slice(3, 5)
+          .map(({ text }) => text)
+          .join("\n"),
+        place: { file: "handler.js", line: 3 },
+      }),
+    ]);
+  });
+
+  test("of Python end with the error", () => {
+    const lines = [
+      logged("Error while calling the handler"),
+      logged("Traceback (most recent call last):"),
+      logged('  File "/usr/src/app/function/handler.py", line 2, in main'),
+      logged("    return 1 / 0"),
+      logged("ZeroDivisionError: division by zero"),
+      logged("next"),
+    ];
+    const [error, ...others] = errorsIn(lines);
+    expect(others).toEqual([]);
+    expect(error?.stack).toContain("ZeroDivisionError: division by zero");
+    expect(error?.place).toEqual({ file: "handler.py", line: 2 });
+  });
+
+  test("are found in lines with levels, with their requests", () => {
+    const message = "failed\n    at main (/usr/src/app/function/handler.js:7:1)";
+    const lines = [
+      logged(JSON.stringify({ level: "error", message, invocation: "id-1" })),
+      logged("2026-01-01T00:00:00.000Z ERROR [id-2] no luck"),
+    ];
+    expect(errorsIn(lines)).toEqual([
+      expect.objectContaining({ title: "no luck", request: "id-2", stack: "" }),
+      expect.objectContaining({
+        title: "failed",
+        request: "id-1",
+        place: { file: "handler.js", line: 7 },
+      }),
+    ]);
+  });
+});
 
 describe("the state of a Function", () => {
   test.each<[string, Function, object]>([

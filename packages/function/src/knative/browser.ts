@@ -14,4 +14,4 @@ export {
   type TrafficTarget,
 } from "./types.ts";
 export { gatewaySliceManager, knativeAnnotations, knativeLabels } from "./labels.ts";
-export { type CountsLine, countsPath } from "./counts.ts";
+export { type CountsLine, countsPath, drainedPath } from "./counts.ts";

@@ -22,6 +22,7 @@ import {
 import { ConnectionShares } from "./connection-shares.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
+import { createProtocolChoice } from "./preface.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
 import { requestIdOf } from "./request-id.ts";
 import {
@@ -101,7 +102,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     if (finished.has(request.socket) || refused.has(request.socket)) return;
     metrics.active++;
     (upgrade?.socket ?? response).once("close", () => metrics.active--);
-    const entrance = insideConnections > 0 ? entrances.get(request.socket) : undefined;
+    const connection = request.connectionSocket ?? request.socket;
+    const entrance = insideConnections > 0 ? entrances.get(connection) : undefined;
     if (isLeaving || entrance?.isLeaving) response.shouldKeepAlive = false;
     if (!response.shouldKeepAlive) finished.add(request.socket);
     const passage: Passage = {
@@ -185,8 +187,21 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     maxRequestsOfAddress: options.maxConnectionsOfAddress,
   });
   const shares = new ConnectionShares(options.maxConnectionsOfAddress);
-  server.on("connection", (socket) => {
+  // What the server does with a connection comes after it is known that it is one of HTTP/1.1.
+  const [acceptFirst] = server.listeners("connection") as [(socket: Socket) => void];
+  server.removeAllListeners("connection");
+  const { choose, undecided } = createProtocolChoice(
+    {
+      first: (socket) => acceptFirst.call(server, socket),
+      second: (socket) => second.accept(socket),
+    },
+    clock,
+    headTimeoutMs,
+  );
+  server.on("connection", (socket: Socket) => {
     if (!entrances.has(socket) && !shares.admit(socket)) socket.destroy();
+    else if ("encrypted" in socket) acceptFirst.call(server, socket);
+    else choose(socket);
   });
   const plainly = (request: http.IncomingMessage, response: http.ServerResponse) => {
     // Node.js would, for a client that sends `TE: chunked`.
@@ -216,6 +231,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     leave() {
       isLeaving = true;
       second.leave();
+      for (const socket of undecided) socket.destroy();
     },
     acceptSecure(socket) {
       if (socket.alpnProtocol !== "h2") server.emit("connection", socket);

@@ -112,12 +112,12 @@ function memoryOf(owner: string, { memory }: RequestDeps) {
   let taken = 0;
   let isOver = false;
   return {
-    takeMemory(bytes: number): boolean {
+    takeMemory: (bytes: number): boolean => {
       if (isOver || !memory.take(owner, bytes)) return false;
       taken += bytes;
       return true;
     },
-    giveBack(): void {
+    giveBack: (): void => {
       isOver = true;
       memory.give(owner, taken);
       taken = 0;

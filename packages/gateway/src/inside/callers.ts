@@ -47,7 +47,7 @@ export class Callers {
   readonly #deps: CallersDeps;
   readonly #policies: Informer<NetworkPolicy>;
   #peers:
-    | { pods: Informer<Pod>; namespaces: Informer<Namespace>; ready: Promise<void> }
+    | { pods: Informer<Pod>; namespaces: Informer<Namespace>; ready: Promise<unknown> }
     | undefined;
 
   constructor(deps: CallersDeps) {
@@ -132,8 +132,8 @@ export class Callers {
       }),
     );
     const namespaces = this.#watch(new Informer(client, resources.namespaces, this.#watching));
-    const both = Promise.all([pods.synced, namespaces.synced]);
-    const ready = Promise.race([both, sleep(clock, peersWaitMs)]).then(() => {});
+    const both: Promise<unknown> = Promise.all([pods.synced, namespaces.synced]);
+    const ready = Promise.race([both, sleep(clock, peersWaitMs)]);
     return { pods, namespaces, ready };
   }
 

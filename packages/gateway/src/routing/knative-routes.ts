@@ -224,9 +224,13 @@ export class KnativeRoutes {
     if (!used) return;
     const slices = this.#sources.slices.byIndex("service", used.service);
     // A Pod that is terminating gets nothing new: a request would rather start another one than be lost with it.
-    used.destination.update(addressesOf(slices, portOf).ready);
+    const isH2c = slices.some(({ ports }) => ports?.some(speaksH2c));
+    used.destination.update(addressesOf(slices, portOf).ready, { isH2c });
   }
 }
+
+const speaksH2c = ({ name, appProtocol }: NonNullable<EndpointSlice["ports"]>[number]) =>
+  appProtocol === "kubernetes.io/h2c" || name === "http2" || name === "h2c";
 
 /** The port that requests go to: the private Service's first one where it has several. */
 function portOf({ ports }: EndpointSlice): number | undefined {

@@ -88,6 +88,21 @@ export class KnativeObjects {
     });
   }
 
+  /** A Pod of the Revision that speaks HTTP/2 with prior knowledge. */
+  async h2cPods(revision: string, address: string, port: number): Promise<void> {
+    const service = `${revision}-private`;
+    await this.#client.create(resources.endpointSlices, {
+      metadata: {
+        name: `${service}-h2c`,
+        namespace: "default",
+        labels: { "kubernetes.io/service-name": service },
+      },
+      addressType: "IPv4",
+      endpoints: [{ addresses: [address], conditions: { ready: true } }],
+      ports: [{ name: "http2", port, protocol: "TCP", appProtocol: "kubernetes.io/h2c" }],
+    });
+  }
+
   async routeStatus(name: string, status: object): Promise<void> {
     const target = { name, namespace: "default" };
     await this.#client.patch(knative.routes, target, { status }, { subresource: "status" });

@@ -35,7 +35,10 @@ export async function tryTemplate(
   const before = (oldObject as KService | undefined)?.spec?.template;
   if (before && deepEqual(before, spec.template)) return undefined;
   const { namespace = "" } = metadata;
-  const revision = { metadata: { name: "dry-run", namespace, uid: "dry-run" }, spec: spec.template.spec };
+  const revision = {
+    metadata: { name: "dry-run", namespace, uid: "dry-run" },
+    spec: spec.template.spec,
+  };
   const { template } = desiredDeployment(revision, { features, ...settings }, new Map()).spec;
   const why = await tryPod({
     metadata: { generateName: "dry-run-validation", namespace },

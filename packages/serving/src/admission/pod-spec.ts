@@ -64,7 +64,7 @@ export function checkRevisionSpec(
 
 function checkInitContainers(
   errors: FieldErrors,
-  { initContainers = [], containers = [], volumes = [] }: RevisionSpec,
+  { initContainers = [], containers, volumes = [] }: RevisionSpec,
   features: FeatureSettings,
 ): void {
   if (initContainers.length === 0) return;
@@ -75,7 +75,7 @@ function checkInitContainers(
     );
   if (initContainers.length > maxContainers)
     return void errors.add(`expected at most ${maxContainers} containers`, "initContainers");
-  const names = new Set(containers.map(({ name }) => name));
+  const names = new Set((containers as readonly Container[] | undefined)?.map(({ name }) => name));
   for (const [i, container] of initContainers.entries()) {
     const { livenessProbe, readinessProbe, startupProbe, ...rest } = container;
     const own = new FieldErrors();

@@ -107,8 +107,10 @@ function markReference(
   { metadata, spec }: DomainMapping,
 ): string | undefined {
   const { kind, name, apiVersion = "", namespace = metadata.namespace } = spec.ref;
-  const failed = (message: string) =>
-    void conditions.markFalse(referenceResolved, "ResolveFailed", message);
+  const failed = (message: string) => {
+    conditions.markFalse(referenceResolved, "ResolveFailed", message);
+    return undefined;
+  };
   const isOurs = apiVersion.startsWith(`${knative.services.group}/`);
   if (!isOurs || !["Service", "Route"].includes(kind))
     return failed(

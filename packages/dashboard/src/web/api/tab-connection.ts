@@ -9,6 +9,8 @@ export const connectionState = signal<ConnectionState>("connecting");
 interface Stream {
   onHead(status: number, contentType: string): void;
   onData(text: string): void;
+  /** Of a Function's WebSocket; one that is not text has only its size. */
+  onMessage?(message: { text?: string; bytes: number }): void;
   onEnd(error?: string): void;
 }
 
@@ -32,6 +34,29 @@ addEventListener("online", () => connect());
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) connect();
 });
+
+export interface Conversation {
+  say(text: string): void;
+  close(): void;
+}
+
+/** A WebSocket to a Function. It opens when `onHead` is called; without a connection to the server it ends at once. */
+export function openConversation(
+  target: { namespace: string; name: string; path: string },
+  stream: Stream,
+): Conversation {
+  const id = nextId++;
+  if (!isWelcome) {
+    stream.onEnd("the connection to the dashboard’s server is lost");
+    return { say: () => {}, close: () => {} };
+  }
+  streams.set(id, stream);
+  send({ type: "connect", id, ...target });
+  return {
+    say: (text) => send({ type: "say", id, text }),
+    close: () => send({ type: "close", id }),
+  };
+}
 
 /** A GET whose response is a stream; the function returned ends it. */
 export function openStream(path: string, stream: Stream): () => void {
@@ -79,6 +104,7 @@ function receive(message: ServerMessage): void {
   const stream = streams.get(message.id);
   if (message.type === "head") stream?.onHead(message.status, message.contentType);
   else if (message.type === "data") stream?.onData(message.text);
+  else if (message.type === "message") stream?.onMessage?.(message);
   else {
     streams.delete(message.id);
     stream?.onEnd(message.error);

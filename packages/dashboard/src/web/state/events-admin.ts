@@ -1,5 +1,5 @@
-/** The administration of events (docs/rooms/eventing.md#administration), as the user. */
-import { asUser } from "../api/client.ts";
+/** Subscriptions in the administration of events (docs/rooms/eventing.md#administration), as the user. */
+import { adminJson as json } from "../api/admin.ts";
 
 /** How far the delivery of a Subscription's events is. */
 export interface QueueState {
@@ -50,19 +50,3 @@ export const discardLetters = (
 ): Promise<{ count: number }> => json(`${base(namespace)}/${name}/deadletters/discard`, which);
 
 export type Which = { ids: number[] } | { all: true };
-
-/** Rejects with the server's own message. */
-async function json<T>(path: string, body?: object): Promise<T> {
-  const response = await asUser(path, {
-    ...(body && {
-      method: "POST",
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json" },
-    }),
-  });
-  const text = await response.text();
-  const value = (text ? JSON.parse(text) : {}) as T & { message?: string };
-  if (!response.ok)
-    throw new Error(value.message ?? `the server responded with ${response.status}`);
-  return value;
-}

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type ComponentChildren } from "preact";
 import { type Pod } from "@spry/kube/browser";
 import { followLog, type LogLine } from "../api/log-stream.ts";
 
@@ -11,7 +12,16 @@ const batchMs = 60;
 const levels = { all: "All levels", warn: "Warnings and errors", error: "Errors" } as const;
 
 /** Output of several Pods as it is written, with a filter by words (of a request’s id, for example) and by level. */
-export function LogView({ pods, label }: { pods: readonly Pod[]; label: string }) {
+export function LogView({
+  pods,
+  label,
+  above,
+}: {
+  pods: readonly Pod[];
+  label: string;
+  /** Shown above, made of all lines that are kept. */
+  above?: (lines: readonly LogLine[]) => ComponentChildren;
+}) {
   const [lines, setLines] = useState<LogLine[]>([]);
   const [words, setWords] = useState("");
   const [level, setLevel] = useState<keyof typeof levels>("all");
@@ -64,6 +74,7 @@ export function LogView({ pods, label }: { pods: readonly Pod[]; label: string }
   }, [shown, isPaused]);
   return (
     <div class="stack">
+      {above?.(lines)}
       <div class="row wrap">
         <input
           type="search"

@@ -1,32 +1,24 @@
-import { type KubeObject, type Resource } from "@spry/kube/browser";
-import { dump } from "js-yaml";
+import { useState } from "preact/hooks";
+import { messageOf } from "@spry/kube/browser";
+import { client } from "../api/client.ts";
 import { useLive } from "../api/live.ts";
 import { type Tone } from "../state/function-state.ts";
-import { Code } from "../ui/code.tsx";
+import { may } from "../state/rights.ts";
+import { readSettings, type Serverless, serverlesses, settingsYaml } from "../state/serverless.ts";
 import { Empty, Problem, State } from "../ui/basics.tsx";
+import { Code } from "../ui/code.tsx";
 import { Frame } from "../ui/frame.tsx";
-
-interface Serverless extends KubeObject {
-  spec?: object;
-  status?: {
-    state?: string;
-    conditions?: { type: string; status: string; reason: string; message: string }[];
-  };
-}
-
-const serverlesses: Resource<Serverless> = {
-  group: "operator.kyma-project.io",
-  version: "v1alpha1",
-  kind: "Serverless",
-  plural: "serverlesses",
-  namespaced: true,
-};
+import { toast } from "../ui/toasts.tsx";
 
 const tones: Record<string, Tone> = { Ready: "good", Warning: "warn", Error: "bad" };
+/** Where the object is looked for, and its usual name. */
+const usual = { namespace: "kyma-system", name: "default" };
 
 /** The settings of the whole platform: the `Serverless` object and its state. */
 export function SettingsView() {
   const { items, isReady, problem } = useLive(serverlesses);
+  const [isBeginning, setBeginning] = useState(false);
+  const isMissing = isReady.value && items.value.length === 0;
   return (
     <Frame title="Settings">
       <div class="stack loose narrow">
@@ -37,8 +29,17 @@ export function SettingsView() {
             text={problem.value}
           />
         )}
-        {isReady.value && items.value.length === 0 && (
-          <Empty title="Everything is at its default">
+        {isMissing && !isBeginning && (
+          <Empty
+            title="Everything is at its default"
+            actions={
+              may(usual.namespace, "create", serverlesses.plural, serverlesses.group) && (
+                <button type="button" class="primary" onClick={() => setBeginning(true)}>
+                  Change settings
+                </button>
+              )
+            }
+          >
             <p>
               Presets, build limits, registries and Git are configured by one object of the kind{" "}
               <code>Serverless</code> in the namespace <code>kyma-system</code>. There is none, so
@@ -46,40 +47,130 @@ export function SettingsView() {
             </p>
           </Empty>
         )}
-        {items.value.map(({ metadata, spec, status }) => (
-          <section key={metadata.uid} class="panel">
-            <div class="head">
-              <h2>
-                {metadata.namespace}/{metadata.name}
-              </h2>
-              <State tone={tones[status?.state ?? ""] ?? "busy"}>
-                {status?.state ?? "not read yet"}
-              </State>
-            </div>
-            <div class="body stack">
-              {(status?.conditions ?? []).map((each) => (
-                <div key={each.type} class="row">
-                  <State tone={each.status === "True" ? "good" : "bad"}>{each.type}</State>
-                  <span class="muted">{each.message}</span>
-                </div>
-              ))}
-              <Code
-                readOnly
-                label={`Settings of ${metadata.name}`}
-                language="yaml"
-                text={dump(spec ?? {}, { noRefs: true })}
-              />
-              <p class="muted">
-                Change it with{" "}
-                <code>
-                  kubectl edit serverless {metadata.name} -n {metadata.namespace}
-                </code>
-                .
-              </p>
-            </div>
-          </section>
+        {isMissing && isBeginning && <Settings serverless={{ metadata: usual, spec: {} }} isNew />}
+        {items.value.map((each) => (
+          <Settings key={each.metadata.uid} serverless={each} />
         ))}
       </div>
     </Frame>
+  );
+}
+
+interface Draft {
+  text: string;
+  /** What it was when the user began to type. */
+  base: string;
+}
+
+function readDraft(storageKey: string): Draft | undefined {
+  try {
+    return (JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as Draft | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** One object, with its conditions. What is typed stays in the tab until it is applied or discarded. */
+function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew?: boolean }) {
+  const { metadata, status } = serverless;
+  const { namespace = "", name = "" } = metadata;
+  const storageKey = `spry.settings.${namespace}/${name}`;
+  const [draft, setDraft] = useState(() => readDraft(storageKey));
+  const [failure, setFailure] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const current = settingsYaml(serverless);
+  const keep = (next: Draft | undefined) => {
+    setDraft(next);
+    if (next === undefined) sessionStorage.removeItem(storageKey);
+    else sessionStorage.setItem(storageKey, JSON.stringify(next));
+  };
+  const read = readSettings(draft?.text ?? current);
+  const apply = async () => {
+    if (!("spec" in read)) return;
+    setBusy(true);
+    setFailure("");
+    const { apiVersion, kind, spec: _spec, ...rest } = serverless;
+    const desired = { ...rest, ...(apiVersion && { apiVersion }), ...(kind && { kind }) };
+    try {
+      // With the version that is shown: what another user has changed since is not overwritten.
+      if (isNew) await client.create(serverlesses, { ...desired, spec: read.spec });
+      else await client.update(serverlesses, { ...desired, spec: read.spec });
+      keep(undefined);
+      toast("good", "The settings are applied.");
+    } catch (error) {
+      setFailure(messageOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const isEditable = may(namespace, "update", serverlesses.plural, serverlesses.group);
+  const isChanged = draft !== undefined && draft.text !== current;
+  return (
+    <section class="panel">
+      <div class="head">
+        <h2>
+          {namespace}/{name}
+        </h2>
+        {!isNew && (
+          <State tone={tones[status?.state ?? ""] ?? "busy"}>
+            {status?.state ?? "not read yet"}
+          </State>
+        )}
+      </div>
+      <div class="body stack">
+        {(status?.conditions ?? []).map((each) => (
+          <div key={each.type} class="row">
+            <State tone={each.status === "True" ? "good" : "bad"}>{each.type}</State>
+            <span class="muted">{each.message}</span>
+          </div>
+        ))}
+        <Code
+          readOnly={!isEditable}
+          label={`Settings of ${name}`}
+          language="yaml"
+          text={draft?.text ?? current}
+          onChange={(text) =>
+            keep(text === current ? undefined : { text, base: draft?.base ?? current })
+          }
+          problems={(text) => {
+            const found = readSettings(text);
+            return "problem" in found ? [{ line: found.line, message: found.problem }] : [];
+          }}
+        />
+        {isChanged && draft.base !== current && (
+          <Problem
+            tone="warn"
+            title="Another user has changed these settings meanwhile"
+            text={current}
+          >
+            <p>
+              This is what they are now. Apply replaces it by your text; Discard shows it in the
+              editor.
+            </p>
+          </Problem>
+        )}
+        {failure && <Problem title="The settings were not applied" text={failure} />}
+        {isEditable ? (
+          <div class="row">
+            <button
+              type="button"
+              class="primary"
+              disabled={isBusy || "problem" in read || !(isChanged || isNew)}
+              onClick={() => void apply()}
+            >
+              Apply
+            </button>
+            <button type="button" disabled={!isChanged} onClick={() => keep(undefined)}>
+              Discard
+            </button>
+            <span class="muted">
+              {isChanged ? "Not applied yet." : "What is not set has its default."}
+            </span>
+          </div>
+        ) : (
+          <p class="muted">You may see these settings, but not change them.</p>
+        )}
+      </div>
+    </section>
   );
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { type Subscription, subscriptions } from "@spry/function/browser";
 import { useLive } from "../../api/live.ts";
 import { paths, query } from "../../router.ts";
@@ -8,6 +8,7 @@ import { info } from "../../state/info.ts";
 import { may } from "../../state/rights.ts";
 import { Empty, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { usePolled } from "../../ui/use-polled.ts";
 import { TableView } from "../../ui/table-view.tsx";
 import { DeadLettersDialog } from "./dead-letters-dialog.tsx";
 import { SubscribeDialog } from "./subscribe-dialog.tsx";
@@ -92,30 +93,17 @@ export function SubscriptionsView() {
 
 /** By `namespace/name`; polled while the view is shown. Empty without rights. */
 function useQueueStates(namespaces: string[]): ReadonlyMap<string, QueueState> {
-  const [states, setStates] = useState<ReadonlyMap<string, QueueState>>(new Map());
-  const key = namespaces.join(",");
-  useEffect(() => {
-    if (!info.value?.hasEvents || key === "") return undefined;
-    let isOver = false;
-    let timer: ReturnType<typeof setTimeout>;
-    const look = async () => {
-      const found = await Promise.all(
-        key.split(",").map(async (namespace): Promise<[string, QueueState][]> => {
-          const items = await queueStates(namespace).catch(() => []);
-          return items.map((state) => [`${namespace}/${state.name}`, state]);
-        }),
-      );
-      if (isOver) return;
-      setStates(new Map(found.flat()));
-      timer = setTimeout(() => void look(), pollMs);
-    };
-    void look();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [key]);
-  return states;
+  const load = async () => {
+    const found = await Promise.all(
+      namespaces.map(async (namespace): Promise<[string, QueueState][]> => {
+        const items = await queueStates(namespace).catch(() => []);
+        return items.map((state) => [`${namespace}/${state.name}`, state]);
+      }),
+    );
+    return new Map(found.flat());
+  };
+  const key = info.value?.hasEvents ? namespaces.join(",") : "";
+  return usePolled(key, load, pollMs).value ?? new Map<string, QueueState>();
 }
 
 function stateOf({ status }: Subscription): { tone: Tone; word: string; note: string } {

@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks";
 import { isServedOnDemand } from "@spry/function/browser";
 import { Empty } from "../../ui/basics.tsx";
 import { LogView } from "../../ui/log-view.tsx";
+import { LastErrors } from "./last-errors.tsx";
 import { PodTable } from "./pod-table.tsx";
 import { type TabProps } from "./tab-props.ts";
 
@@ -23,7 +24,11 @@ export function LogsTab({ fn, pods }: TabProps) {
   return (
     <div class="stack">
       <PodTable pods={sorted} />
-      <LogView pods={sorted} label={`Output of ${fn.metadata.name}`} />
+      <LogView
+        pods={sorted}
+        label={`Output of ${fn.metadata.name}`}
+        above={(lines) => <LastErrors fn={fn} lines={lines} />}
+      />
     </div>
   );
 }

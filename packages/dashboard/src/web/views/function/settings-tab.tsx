@@ -8,6 +8,7 @@ import { problemAt } from "../form/form.ts";
 import { GitFields } from "../form/git-fields.tsx";
 import { LabelFields } from "../form/label-fields.tsx";
 import { RuntimeField } from "../form/runtime-field.tsx";
+import { ScheduleFields } from "../form/schedule-fields.tsx";
 import { ScaleFields } from "../form/scale-fields.tsx";
 import { DeleteDialog } from "./delete-dialog.tsx";
 import { type TabProps } from "./tab-props.ts";
@@ -43,6 +44,11 @@ export function SettingsTab({ fn, pods }: TabProps) {
       <section class="panel">
         <div class="body">
           <ScaleFields {...form} />
+        </div>
+      </section>
+      <section class="panel">
+        <div class="body">
+          <ScheduleFields {...form} />
         </div>
       </section>
       <section class="panel">

@@ -1,9 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import { messageOf } from "@spry/kube/browser";
+import { query, setQuery } from "../../router.ts";
 import { asCommand, type CallAnswer, callFunction, type CallRequest } from "../../state/calls.ts";
 import { urlOf } from "../../state/info.ts";
 import { CopyButton, Field, Problem, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { SocketConsole } from "./socket-console.tsx";
 import { type TabProps } from "./tab-props.ts";
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
@@ -35,8 +37,27 @@ const cloudEvent: CallRequest = {
   body: '{ "id": "A-1", "amount": 120 }',
 };
 
+/** Requests, or a WebSocket; the address says which. */
+export function TryTab(props: TabProps) {
+  const isSocket = query.value.get("with") === "websocket";
+  const choice = (title: string, isChosen: boolean, value: string | undefined) => (
+    <button type="button" aria-pressed={isChosen} onClick={() => setQuery({ with: value })}>
+      {title}
+    </button>
+  );
+  return (
+    <div class="stack">
+      <div class="choice" role="group" aria-label="How to call it">
+        {choice("Request", !isSocket, undefined)}
+        {choice("WebSocket", isSocket, "websocket")}
+      </div>
+      {isSocket ? <SocketConsole fn={props.fn} /> : <RequestConsole {...props} />}
+    </div>
+  );
+}
+
 /** A request to the Function, and its response as it arrives. */
-export function TryTab({ fn }: TabProps) {
+function RequestConsole({ fn }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const storageKey = `spry.calls.${namespace}/${name}`;
   const [kept, setKept] = useState<Kept>(() => readKept(storageKey));

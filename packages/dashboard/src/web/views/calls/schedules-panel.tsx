@@ -1,0 +1,123 @@
+import { messageOf } from "@spry/kube/browser";
+import {
+  type Function,
+  functions as resource,
+  type FunctionSchedule,
+} from "@spry/function/browser";
+import { client } from "../../api/client.ts";
+import { paths } from "../../router.ts";
+import { runSchedule } from "../../state/calls-admin.ts";
+import { info } from "../../state/info.ts";
+import { may } from "../../state/rights.ts";
+import { Empty, State } from "../../ui/basics.tsx";
+import { Table } from "../../ui/table.tsx";
+import { toast } from "../../ui/toasts.tsx";
+import { eventingGroup } from "../events/subscriptions-view.tsx";
+
+interface Name {
+  namespace: string;
+  name: string;
+}
+
+/** When Functions are called by themselves. A schedule is suspended, resumed, and run at once here; the Function's settings have the rest. */
+export function SchedulesPanel({
+  functions,
+  onRun,
+}: {
+  functions: readonly Function[];
+  /** A run has been started. */
+  onRun: () => void;
+}) {
+  const rows = functions.flatMap(({ metadata, spec }) =>
+    (spec.schedules ?? []).map((schedule) => ({
+      target: { namespace: metadata.namespace ?? "", name: metadata.name ?? "" },
+      schedule,
+    })),
+  );
+  const run = async (target: Name, schedule: string) => {
+    try {
+      await runSchedule(target, schedule);
+      toast("good", `${schedule} of ${target.name} has been started.`);
+      onRun();
+    } catch (error) {
+      toast("bad", `${schedule} was not started: ${messageOf(error)}`);
+    }
+  };
+  return (
+    <section class="panel">
+      <div class="head">
+        <h2>Schedules</h2>
+      </div>
+      {rows.length === 0 ? (
+        <Empty title="No schedules">
+          A schedule calls a Function at certain times, such as <code>0 3 * * *</code>. It is part
+          of the Function: add one in its settings.
+        </Empty>
+      ) : (
+        <Table heads={["Function", "Schedule", "When", "State", ""]}>
+          {rows.map(({ target, schedule }) => {
+            const { namespace, name } = target;
+            return (
+              <tr key={`${namespace}/${name}/${schedule.name}`}>
+                <td>
+                  <a href={paths.fn(namespace, name, "settings")}>
+                    {namespace}/{name}
+                  </a>
+                </td>
+                <td>{schedule.name}</td>
+                <td>
+                  <span class="mono">{schedule.cron}</span>{" "}
+                  <span class="muted">{schedule.timeZone ?? "UTC"}</span>
+                </td>
+                <td>
+                  <State tone={schedule.suspend ? "warn" : "good"}>
+                    {schedule.suspend ? "suspended" : "active"}
+                  </State>
+                </td>
+                <td class="nowrap">
+                  {info.value?.hasEvents && may(namespace, "create", "calls", eventingGroup) && (
+                    <button
+                      type="button"
+                      class="small"
+                      onClick={() => void run(target, schedule.name)}
+                    >
+                      Run now
+                    </button>
+                  )}{" "}
+                  {may(namespace, "patch", "functions") && (
+                    <button
+                      type="button"
+                      class="small"
+                      onClick={() => void suspend(target, schedule, !schedule.suspend)}
+                    >
+                      {schedule.suspend ? "Resume" : "Suspend"}
+                    </button>
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </Table>
+      )}
+    </section>
+  );
+}
+
+/** On the object as it is now: a patch of a list replaces all of it. */
+async function suspend(
+  target: Name,
+  { name }: FunctionSchedule,
+  suspended: boolean,
+): Promise<void> {
+  try {
+    const { metadata, spec } = await client.get<Function>(resource, target);
+    const schedules = (spec.schedules ?? []).map((each) =>
+      each.name === name ? { ...each, suspend: suspended } : each,
+    );
+    const { resourceVersion = "" } = metadata;
+    await client.patch(resource, target, { metadata: { resourceVersion }, spec: { schedules } });
+    toast("good", `${name} of ${target.name} is ${suspended ? "suspended" : "active again"}.`);
+  } catch (error) {
+    toast("bad", `${name} was not changed: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,108 @@
+/** What is around Functions on the dashboard: WebSockets, errors, schedules, calls, settings. */
+import { expect, test } from "vitest";
+import { DashboardUser } from "../support/dashboard.ts";
+import { functionManifest } from "../support/platform.ts";
+
+const user = new DashboardUser();
+const { platform } = user;
+const running = (name: string) =>
+  platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
+
+test("a WebSocket of a Function is talked to", async () => {
+  const source = `module.exports = {
+    main: () => "plain",
+    onWebSocket(socket) {
+      socket.send("hello");
+      socket.on("message", (data) => socket.send(data + "!"));
+    },
+  };`;
+  const spec = {};
+  await platform.k("apply -f -", functionManifest("chat", source, spec));
+  await running("chat");
+  const { page, complaints } = await user.open("/functions/default/chat/try");
+  await page.getByRole("button", { name: "WebSocket" }).click();
+  await page.getByRole("button", { name: "Connect" }).click();
+  const messages = page.getByTestId("messages");
+  await messages.getByText("hello").waitFor();
+  await page.getByLabel("Message", { exact: true }).fill("are you there");
+  await page.keyboard.press("Enter");
+  await messages.getByText("are you there!").waitFor();
+  await user.shot(page, "websocket");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Connect" }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test("the last errors are shown with their stacks and lead to the line", async () => {
+  const source = `module.exports = {\n  main(event) {\n    return event.missing.name;\n  },\n};`;
+  await platform.k("apply -f -", functionManifest("broken", source));
+  await running("broken");
+  await platform.callUntil("broken.default", ({ status }) => status === 500);
+  const { page, complaints } = await user.open("/functions/default/broken/logs");
+  const errors = page.getByRole("region", { name: "Last errors" });
+  await errors.getByText("reading 'name'").first().click();
+  await errors.getByText("return event.missing.name;").first().waitFor();
+  await user.shot(page, "last-errors");
+  await errors.getByRole("link", { name: "handler.js, line 3" }).first().click();
+  await page.waitForURL("**/code?line=3");
+  expect(complaints).toEqual([]);
+});
+
+test("schedules are added, suspended and run, and calls are seen and cancelled", async () => {
+  const source = `module.exports = { main: () => "done by itself" };`;
+  await platform.k("apply -f -", functionManifest("nightly", source));
+  await running("nightly");
+  const { page, complaints } = await user.open("/functions/default/nightly/settings");
+  await page.getByRole("button", { name: "schedule", exact: true }).click();
+  await page.getByLabel("Name of schedule 1").fill("clean");
+  await page.getByLabel("Cron expression of schedule 1").fill("0 3 * * *");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("nightly is applied.").waitFor();
+  await page.getByRole("link", { name: "Calls" }).click();
+  const schedule = page.getByRole("row").filter({ hasText: "clean" }).first();
+  await schedule.getByText("active").waitFor();
+  await schedule.getByRole("button", { name: "Run now" }).click();
+  const call = page.getByRole("row").filter({ hasText: "schedule clean" });
+  await call.getByText("succeeded").waitFor();
+  await user.shot(page, "calls");
+  await call.getByRole("button", { name: "Details" }).click();
+  await page.getByRole("dialog").getByText("done by itself").waitFor();
+  await user.shot(page, "call");
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await schedule.getByRole("button", { name: "Suspend" }).click();
+  await schedule.getByText("suspended").waitFor();
+  expect(await platform.k("get function nightly -o jsonpath={.spec.schedules[0].suspend}")).toBe(
+    "true",
+  );
+  // A call that is not due for an hour is cancelled.
+  const later = { prefer: "respond-async", "x-async-delay": "3600" };
+  const url = new URL(`/fn/default/nightly/`, platform.endpoints.gateway);
+  expect((await fetch(url, { headers: later })).status).toBe(202);
+  const waiting = page.getByRole("row").filter({ hasText: "not before" });
+  await waiting.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("row").filter({ hasText: "cancelled" }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test("the platform's settings are edited, and what is not valid is refused", async () => {
+  const { page, complaints } = await user.open("/settings");
+  const begin = page.getByRole("button", { name: "Change settings" });
+  const editor = page.getByRole("textbox", { name: /^Settings of/ });
+  await begin.or(editor).first().waitFor();
+  if (await begin.isVisible()) await begin.click();
+  const type = async (text: string) => {
+    await editor.click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.insertText(text);
+  };
+  await type("defaultRuntimePodPreset: 7");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("The settings were not applied").waitFor();
+  await type("defaultRuntimePodPreset: L");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("The settings are applied.").waitFor();
+  await user.shot(page, "settings");
+  const get = "get serverlesses -A -o jsonpath={.items[0].spec.defaultRuntimePodPreset}";
+  expect(await platform.k(get)).toBe("L");
+  expect(complaints).toEqual([]);
+});
