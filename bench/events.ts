@@ -1,17 +1,20 @@
 /**
- * Events on one machine, in one process: how many are accepted in a second, on disk; how long accepting takes at 1,000 in a
+ * Events on one machine, the client in a process of its own: how many are accepted in a second, on disk; how long accepting takes at 1,000 in a
  * second; from a client's POST to the sink's handler; what a million waiting events and a thousand idle consumers cost.
  * Aims are those of an idle machine: on a busy one, only ratios within one run say anything.
  */
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, createServer, request as httpRequest } from "node:http";
 import { type AddressInfo } from "node:net";
 import { loadavg, tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { promisify } from "node:util";
 import { createPublisher, EventingMetrics } from "@spry/eventing";
 import { silentLogger } from "@spry/kube";
 import { openSqliteQueue, type Queue } from "@spry/queue";
+import { jetstreamRatios } from "./events-jetstream.ts";
 import { quantile } from "./figures.ts";
 
 const subject = "event:sap.kyma.custom.shop.order.created.v1";
@@ -32,8 +35,13 @@ export async function run(): Promise<void> {
   try {
     const before = await acceptRate(queue);
     line("accepted by the queue, 256 at a time", before, "/s", 5_000);
-    line("accepted by the publisher, 64 clients", await publishRate(port, 64, 5_000), "/s", 5_000);
-    const paced = await publishPaced(port, 1_000, 5);
+    line(
+      "accepted by the publisher, 64 clients",
+      await client<number>(port, "rate", 64, 5_000),
+      "/s",
+      5_000,
+    );
+    const paced = await client<number[]>(port, "paced", 1_000, 5);
     line("accepting at 1,000/s, median", quantile(paced, 0.5), "ms");
     line("accepting at 1,000/s, p99", -quantile(paced, 0.99), "ms", -5);
     line("publish to handler, median", -(await handlerLatency(queue, port)), "ms", -5);
@@ -44,6 +52,11 @@ export async function run(): Promise<void> {
     const after = await acceptRate(queue);
     line("accepted with them waiting, of before", (after / before) * 100, "%", 80);
     await idle(queue);
+    const ratios = await jetstreamRatios();
+    if (ratios) {
+      line("JetStream driver, publishing, of the bare client", ratios.publishing, "%", 70);
+      line("JetStream driver, taking, of the bare client", ratios.taking, "%", 70);
+    }
   } finally {
     server.closeAllConnections();
     server.close();
@@ -93,32 +106,12 @@ function publish(port: number, agent: Agent): Promise<void> {
   });
 }
 
-async function publishRate(port: number, clients: number, count: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: clients });
-  let left = count;
-  const begin = performance.now();
-  const client = async () => {
-    while (left-- > 0) await publish(port, agent);
-  };
-  await Promise.all(Array.from({ length: clients }, client));
-  agent.destroy();
-  return count / ((performance.now() - begin) / 1_000);
-}
-
-/** Milliseconds of each, counted from when it should have been sent. */
-async function publishPaced(port: number, rate: number, seconds: number): Promise<number[]> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-  const times: number[] = [];
-  const begin = performance.now();
-  const all: Promise<void>[] = [];
-  for (let n = 0; n < rate * seconds; n++) {
-    const due = begin + (n * 1_000) / rate;
-    if (due > performance.now() + 1) await pause(due - performance.now());
-    all.push(publish(port, agent).then(() => void times.push(performance.now() - due)));
-  }
-  await Promise.all(all);
-  agent.destroy();
-  return times;
+/** The client is a process of its own: what it takes of a core is not the publisher's. */
+async function client<T>(port: number, ...args: (string | number)[]): Promise<T> {
+  const program = path.join(import.meta.dirname, "events-client.ts");
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, [program, ...[port, ...args].map(String)]);
+  return JSON.parse(stdout) as T;
 }
 
 /** The sink is a plain server of this process, called as the dispatcher calls it. */

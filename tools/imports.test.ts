@@ -53,7 +53,6 @@ const table: Record<string, Room> = {
   "packages/exposure": {
     rooms: ["@spry/kube", "@spry/function"],
     dependencies: {
-      jose: "tokens of APIRules' callers: formats, algorithms and keys that others have attacked for years",
       re2js:
         "paths and origins may be regular expressions of users: the original's syntax, and linear time",
     },
@@ -64,7 +63,14 @@ const table: Record<string, Room> = {
     dependencies: { croner: "when a schedule is due: cron expressions, time zones, summer time" },
   },
   // Loggers and clocks. What keeps messages knows nothing of events.
-  "packages/queue": { rooms: ["@spry/kube"], dependencies: {} },
+  "packages/queue": {
+    rooms: ["@spry/kube"],
+    dependencies: {
+      "@nats-io/jetstream":
+        "streams and consumers of NATS servers, where the queue is in a cluster",
+      "@nats-io/transport-node": "connections to NATS servers",
+    },
+  },
   "packages/serving": { rooms: ["@spry/kube", "@spry/function"], dependencies: {} },
   "packages/dashboard": {
     rooms: ["@spry/kube", "@spry/function"],

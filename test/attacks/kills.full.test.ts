@@ -99,7 +99,15 @@ test(`${kills} kills under load lose no write and no request, and leave nothing 
   const last = await platform.k("get function edited -o jsonpath={.spec.source.inline.source}");
   const version = Number(/v(\d+)/.exec(last)?.[1]);
   expect(version).toBeGreaterThanOrEqual(edited.acknowledged);
-  await platform.callUntil("edited.default", ({ body }) => body === `v${version}`);
+  await platform
+    .callUntil("edited.default", ({ body }) => body === `v${version}`)
+    .catch(async (error: unknown) => {
+      const state = await platform.k("get functions,jobs,pods -o wide");
+      const described = await platform.k("describe function edited");
+      throw new Error(`version ${version} is not served:\n${state}\n${described}`, {
+        cause: error,
+      });
+    });
   await platform.k("wait --for=condition=Running functions --all --timeout=110s");
   await platform.stop();
   expect(processesOf(platform.dataDir)).toEqual([]);

@@ -43,6 +43,13 @@ test(`${kills} kills at moments of the start leave nothing that the next start, 
     );
     expect(gateways).toHaveLength(1);
   }
+  // With any free port for the API server, too, a gateway goes on: it finds the API server where it was.
+  const gateway = () =>
+    processesOf(platform.dataDir).filter((each) => /gateway(?:-main)?\.[jt]s/.test(each));
+  const before = gateway();
+  await platform.kill();
+  await platform.start();
+  expect(gateway()).toEqual(before);
 }, 300_000);
 
 test("nor do kills at moments of the very first start, with certificates and images half made", async () => {

@@ -1,18 +1,15 @@
-/** `spry deploy`: a directory of many files on a platform, and what is said when it does not work. */
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+/** `spry deploy`: a directory of many files on either engine, and what is said when it does not work. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Platform } from "../support/platform.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { dump, load } from "js-yaml";
+import { enginePlatform, onCluster } from "../support/engine.ts";
 import { startSpryDev } from "../support/spry-dev.ts";
 
-const platform = new Platform();
+const platform = enginePlatform();
 const home = mkdtempSync(path.join(tmpdir(), "spry-deploy-test-"));
-beforeAll(() => platform.start(), 120_000);
-afterAll(async () => {
-  await platform.remove();
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 function directory(name: string, files: Record<string, string>): string {
   for (const [file, content] of Object.entries(files)) {
@@ -39,7 +36,7 @@ describe("spry deploy", () => {
     const dir = directory("shop", shop("one"));
     const { code, stdout, stderr } = await platform.spry(["deploy", dir]);
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    expect(stdout.trim()).toMatch(/^http:\/\/shop\.default\.localhost:\d+\/$/);
+    expect(stdout.trim()).toMatch(/^http:\/\/shop\.default\.localhost(:\d+)?\/$/);
     expect(stderr).toContain("not sent, because they may hold secrets: .env");
     expect(await platform.call("shop.default")).toMatchObject({ status: 200, body: "one!yes" });
     const image = await platform.k("get function shop -o jsonpath={.spec.source.image}");
@@ -63,6 +60,38 @@ describe("spry deploy", () => {
     expect(await platform.k("get function shop -o jsonpath={.metadata.generation}")).toBe("1");
   });
 
+  test("with --json tells programs what happens, also what fails", async () => {
+    const dir = directory("events", {
+      "handler.js": "exports.main = () => 1;",
+      "package.json": `{ "scripts": { "build": "echo built > made.txt; echo a-line-of-the-build" } }`,
+    });
+    const told = async (...args: string[]) => {
+      const { code, stdout, stderr } = await platform.spry(["deploy", dir, "--json", ...args]);
+      const events = stdout.trim().split("\n");
+      return { code, stderr, events: events.map((line) => JSON.parse(line) as object) };
+    };
+    const good = await told();
+    expect(good).toMatchObject({ code: 0, stderr: "" });
+    expect(good.events).toContainEqual(
+      expect.objectContaining({ event: "source", function: "events", files: 2 }),
+    );
+    expect(good.events).toContainEqual(
+      expect.objectContaining({ event: "output", line: expect.stringContaining("a-line-of") }),
+    );
+    expect(good.events.at(-1)).toMatchObject({
+      event: "running",
+      url: expect.stringContaining("http://events.default."),
+      elapsedMs: expect.any(Number),
+    });
+    directory("events", { "handler.js": "exports.main = nope;" });
+    const bad = await told();
+    expect(bad).toMatchObject({ code: 1, stderr: "" });
+    expect(bad.events.at(-1)).toMatchObject({
+      event: "failed",
+      message: expect.stringContaining("handler.js:1: ReferenceError: nope is not defined"),
+    });
+  });
+
   test("takes the place of code that another tool manages only if that is wanted", async () => {
     const other = { apiVersion: "serverless.kyma-project.io/v1alpha2", kind: "Function" };
     const source = { inline: { source: "exports.main = () => 'inline';" } };
@@ -81,8 +110,6 @@ describe("spry deploy", () => {
 
   test("takes the address of a registry that is forwarded", async () => {
     const dir = path.join(home, "shop");
-    const registry = platform.endpoints.registry;
-    expect((await platform.spry(["deploy", dir, "--registry", registry])).code).toBe(0);
     const { code, stderr } = await platform.spry([
       "deploy",
       dir,
@@ -93,6 +120,29 @@ describe("spry deploy", () => {
     expect(stderr).toContain("the source cannot be sent to the registry http://127.0.0.1:9");
     expect(stderr).toContain("--registry");
   });
+
+  test.skipIf(!onCluster)(
+    "names the rights that a port-forward to the cluster's registry needs",
+    async () => {
+      await platform.k("create serviceaccount deployer");
+      await platform.k(
+        "create rolebinding deployer --clusterrole=admin --serviceaccount=default:deployer",
+      );
+      const token = (await platform.k("create token deployer")).trim();
+      const config = load(readFileSync(platform.kubeconfig, "utf8")) as { users: object[] };
+      config.users = config.users.map((user) => ({ ...user, user: { token } }));
+      const file = path.join(home, "deployer.yaml");
+      writeFileSync(file, dump(config), { mode: 0o600 });
+      const args = ["--kubeconfig", file, "deploy", path.join(home, "shop")];
+      const { code, stderr } = await platform.spry(args);
+      expect({ code, stderr }).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(
+          /you may not forward.* in namespace kyma-system\n.*pods\/portforward/,
+        ),
+      });
+    },
+  );
 
   test("names file, line and column of a syntax error before anything is built", async () => {
     const dir = directory("shop", { "lib/end.js": `export const end = ;\n` });

@@ -1,5 +1,13 @@
 /** `spry init` and `spry dev`: the inner loop of a user who has neither a platform nor a container. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { findPython } from "@spry/machine";
@@ -142,6 +150,28 @@ describe("spry dev", () => {
     const inIt = path.join(home, "cache");
     expect(await end()).toBe(0);
     expect(processesWith(`TMPDIR=${inIt}`)).toEqual([]);
+  });
+
+  test("leaves no process and no directory behind when it is killed", async () => {
+    await command("init", directory("killed"), "--template", "js");
+    const killed = await startDev("killed");
+    const { child, url } = killed;
+    expect((await ask(url)).status).toBe(200);
+    const own = /(?:^|\0)HOME=([^\0]+spry-dev-[^\0]+)/;
+    const scratch = readdirSync("/proc").flatMap((pid) => {
+      try {
+        const parent = /^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+        const environ = readFileSync(`/proc/${pid}/environ`, "latin1");
+        return Number(parent) === child.pid ? (own.exec(environ)?.[1] ?? []) : [];
+      } catch {
+        return [];
+      }
+    })[0];
+    expect(scratch).toBeDefined();
+    child.kill("SIGKILL");
+    running.delete(killed);
+    await until(() => processesWith(`HOME=${scratch}`).length === 0);
+    await until(() => !existsSync(scratch ?? ""));
   });
 
   test("finishes open requests on the old code", async () => {

@@ -1,6 +1,7 @@
 /** A namespace with Istio's sidecars (a stand-in): builds go without, Functions and calls between them go through. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Mesh, type MeshStyle, startMesh } from "../support/mesh.ts";
+import { redirectPods, whyNotRedirected } from "../support/mesh-redirect.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
 
 const platform = new Platform();
@@ -22,7 +23,20 @@ const calls = `module.exports = { async main(event) {
   return { status: answer.status, out: answer.headers.get("x-mesh-out"), in: answer.headers.get("x-mesh-in"), body: await answer.text() };
 } };`;
 
-describe.each<MeshStyle>(["container", "native"])("with the sidecar as a %s", (style) => {
+const styles: MeshStyle[] = [
+  "container",
+  "native",
+  ...(whyNotRedirected ? [] : ["redirect" as const]),
+];
+
+test.skipIf(whyNotRedirected === "")(`packets are not redirected${whyNotRedirected}`, () => {});
+
+describe.each(styles)("with the sidecar as a %s", (style) => {
+  const over = new AbortController();
+  beforeAll(() => {
+    if (style === "redirect") void redirectPods(platform, "shop", over.signal);
+  });
+  afterAll(() => over.abort());
   const [near, caller] = [`near-${style}`, `caller-${style}`];
 
   test("a Function is built without it, runs with it, and is called through it", async () => {

@@ -254,6 +254,27 @@ describe("NetworkPolicies", () => {
     await eventually(true);
   });
 
+  test("what is served on demand is called by those alone that its policy admits", async () => {
+    const lazy = { scaleConfig: { minReplicas: 0, maxReplicas: 1 } };
+    const manifest = functionManifest("lazy", answering("far"), lazy, { namespace: "shop" });
+    await platform.k("apply -f -", manifest);
+    await platform.k("wait --for=condition=Running function/lazy -n shop --timeout=90s");
+    const isLazyHeard = (heard: boolean) =>
+      expect.poll(() => isHeard("http://lazy.shop/")).toBe(heard);
+    await isLazyHeard(true);
+    await platform.k("apply -f -", policy("deny", "shop", {}));
+    await isLazyHeard(false);
+    // From this machine it is called as ever.
+    expect(await platform.call("lazy.shop")).toMatchObject({ status: 200, body: "far" });
+    const from = [
+      { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } } },
+    ];
+    await platform.k("apply -f -", policy("deny", "shop", { ingress: [{ from }] }));
+    await isLazyHeard(true);
+    await platform.k("delete networkpolicy deny -n shop");
+    await platform.k("delete function lazy -n shop");
+  });
+
   test("no call leaves, except to the name server", async () => {
     await platform.k("apply -f -", policy("closed", "default", { policyTypes: ["Egress"] }));
     await eventually(false);

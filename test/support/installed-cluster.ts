@@ -73,7 +73,7 @@ export class InstalledCluster {
       plainRegistries: [host],
       registry: { storage: { storageClassName: "of-the-test", size: "2Gi" } },
     };
-    await this.#offerVolumes("of-the-test", 2);
+    await this.#offerVolumes("of-the-test", 3);
     writeFileSync(this.#values, JSON.stringify(more));
   }
 

@@ -1,8 +1,10 @@
 /**
  * A stand-in for Istio's sidecars: a mutating webhook that injects as Istio's does (by the namespace's label, unless an
- * annotation says no; an init container, the proxy first), and a proxy through which the Pod's HTTP goes in and out. It
- * intercepts by the ports of the Pod's program: redirecting packets, as Istio's own does, takes rights that Functions'
- * Pods do not get here.
+ * annotation says no; an init container, the proxy first), and a proxy through which the Pod's HTTP goes in and out.
+ * In the style `redirect` it intercepts as Istio's does with its CNI plugin: rules in the Pod's network namespace, made from
+ * outside (`mesh-redirect.ts`), send what comes in and goes out to the proxy, whose user is the only one that is not
+ * redirected, and an init container waits for them. Elsewhere, by the ports of the Pod's program: processes that share the
+ * machine's network have no namespace for such rules.
  */
 import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
@@ -20,12 +22,14 @@ interface Pod {
   spec: { initContainers?: Container[]; containers: Container[] };
 }
 
-export type MeshStyle = "container" | "native";
+export type MeshStyle = "container" | "native" | "redirect";
 
 const inbound = 8080;
 const programPort = 15_080;
 const outbound = 15_001;
 const health = 15_021;
+/** Of the style `redirect`: what comes in, and the proxy's user. */
+export const redirected = { inbound: 15_006, outbound, user: 1_337, program: inbound } as const;
 
 /** Marks what it has passed on, in both directions. */
 const proxy = `
@@ -41,7 +45,11 @@ const pass = (mark, to) => (request, response) => {
   request.pipe(onward);
 };
 const own = process.env.POD_IP;
-http.createServer(pass("x-mesh-in", ({ url }) => ({ host: own, port: ${programPort}, path: url }))).listen(${inbound}, own);
+const isRedirected = process.env.REDIRECTED === "1";
+const [program, port, listening] = isRedirected
+  ? ["127.0.0.1", ${inbound}, ${redirected.inbound}]
+  : [own, ${programPort}, ${inbound}];
+http.createServer(pass("x-mesh-in", ({ url }) => ({ host: program, port, path: url }))).listen(listening, isRedirected ? "0.0.0.0" : own);
 const out = http.createServer(pass("x-mesh-out", ({ url, headers }) => {
   const { hostname, port, pathname, search } = new URL(url, "http://" + headers.host);
   return { host: hostname, port: port || 80, path: pathname + search };
@@ -50,9 +58,18 @@ out.on("connect", (_, socket) => {
   socket.write("HTTP/1.1 200 OK\\r\\n\\r\\n");
   out.emit("connection", socket);
 });
-out.listen(${outbound}, own);
+out.listen(${outbound}, isRedirected ? "0.0.0.0" : own);
 http.createServer((_, response) => response.end()).listen(${health}, own);
 process.on("SIGTERM", () => process.exit(0));
+`;
+
+/** Until what it sends out comes back to it, as Istio's `istio-validation` does. */
+const validation = `
+require("node:http").createServer((_, response) => response.end("mine")).listen(${outbound}, "0.0.0.0");
+const look = () => fetch("http://192.0.2.1/", { signal: AbortSignal.timeout(500) })
+  .then((answer) => answer.text())
+  .then((text) => process.exit(text === "mine" ? 0 : 1), () => setTimeout(look, 50));
+look();
 `;
 
 const ownAddress = { name: "POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } };
@@ -67,18 +84,27 @@ function injected({ metadata, spec, ...rest }: Pod, style: MeshStyle): Pod {
   const [first] = spec.containers;
   const image = first?.image ?? "";
   const probe = { httpGet: { path: "/", port: health }, periodSeconds: 1, failureThreshold: 60 };
+  const isRedirected = style === "redirect";
   const sidecar: Container = {
     name: "istio-proxy",
     image,
     command: ["node", "-e", proxy],
-    env: [ownAddress],
+    env: [ownAddress, ...(isRedirected ? [{ name: "REDIRECTED", value: "1" }] : [])],
     startupProbe: probe,
     readinessProbe: probe,
-    securityContext,
+    securityContext: {
+      ...securityContext,
+      ...(isRedirected ? { runAsUser: redirected.user } : {}),
+    },
     ...(style === "native" ? { restartPolicy: "Always" } : {}),
   };
-  const init = { name: "istio-init", image, command: ["node", "-e", ""], securityContext };
-  const programs = spec.containers.map(({ env = [], ...container }) => ({
+  const init = {
+    name: isRedirected ? "istio-validation" : "istio-init",
+    image,
+    command: ["node", "-e", isRedirected ? validation : ""],
+    securityContext,
+  };
+  const withProxy = spec.containers.map(({ env = [], ...container }) => ({
     ...container,
     env: [
       ownAddress,
@@ -89,6 +115,7 @@ function injected({ metadata, spec, ...rest }: Pod, style: MeshStyle): Pod {
       { name: "NODE_USE_ENV_PROXY", value: "1" },
     ],
   })) as Container[];
+  const programs = isRedirected ? spec.containers : withProxy;
   const isNative = style === "native";
   return {
     ...rest,

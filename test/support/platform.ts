@@ -75,13 +75,17 @@ export class Platform {
         resolve();
       });
     });
-    while (!existsSync(path.join(this.dataDir, "endpoints.json"))) {
+    let took: number | undefined;
+    // What it prints arrives a moment after the file: from here on `output` is whole.
+    while (took === undefined || !this.output.includes("Ctrl-C stops")) {
       if (ended) throw new Error(`the platform ended at its start:\n${this.output}`);
       if (performance.now() - begin > 100_000)
         throw new Error(`no start within 100 s:\n${this.output}`);
-      await pause(2);
+      if (took === undefined && existsSync(path.join(this.dataDir, "endpoints.json")))
+        took = performance.now() - begin;
+      else await pause(2);
     }
-    return performance.now() - begin;
+    return took;
   }
 
   get pid(): number {

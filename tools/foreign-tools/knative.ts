@@ -11,19 +11,39 @@ const serving = "knative.dev/serving@v0.42.2";
 export const knativeImages = [
   "autoscale",
   "failing",
+  "grpc-ping",
+  "hellohttp2",
   "hellovolume",
   "helloworld",
   "httpproxy",
+  "multicontainer/servingcontainer",
+  "multicontainer/sidecarcontainer",
   "pizzaplanetv1",
   "pizzaplanetv2",
   "readiness",
   "runtime",
   "singlethreaded",
+  "slowstart",
   "timeout",
+  "volumes",
   "wsserver",
 ] as const;
 
-/** A program of Knative: `kn`, `conformance.test`, `e2e.test`, or `images/<name>`. */
+/** Packages of its tests, by the names of the programs that they become. */
+export const knativeSuites = {
+  "conformance.test": "./test/conformance/api/v1",
+  "conformance-v1beta1.test": "./test/conformance/api/v1beta1",
+  "conformance-runtime.test": "./test/conformance/runtime",
+  "e2e.test": "./test/e2e",
+  "e2e-domainmapping.test": "./test/e2e/domainmapping",
+  "e2e-gc.test": "./test/e2e/gc",
+  "e2e-initcontainers.test": "./test/e2e/initcontainers",
+  "e2e-tagheader.test": "./test/e2e/tagheader",
+} as const;
+
+export type KnativeSuite = keyof typeof knativeSuites;
+
+/** A program of Knative: `kn`, one of `knativeSuites`, or `images/<name>`. */
 export function knativeProgram(name: string): string {
   const versions = [client, serving].map((module) => module.split("@")[1]).join("-");
   return path.join(path.dirname(cacheDir()), "foreign-tools", `knative-${versions}`, name);
@@ -40,8 +60,7 @@ export function knativeDefinitions(): string | undefined {
 export function buildKnative(): void {
   build(client, "kn", ["build"], "./cmd/kn");
   const tests = ["test", "-c", "-tags=e2e"];
-  build(serving, "conformance.test", tests, "./test/conformance/api/v1");
-  build(serving, "e2e.test", tests, "./test/e2e");
+  for (const [name, from] of Object.entries(knativeSuites)) build(serving, name, tests, from);
   for (const image of knativeImages)
     build(serving, `images/${image}`, ["build"], `./test/test_images/${image}`);
 }

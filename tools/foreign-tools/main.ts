@@ -1,4 +1,5 @@
 /** Program: `npm run foreign-tools`. Builds the tools that test/conformance/tools runs, where they are not cached yet. */
+import { buildNatsServer } from "../nats-server/binary.ts";
 import { buildMissing } from "../real-apiserver/binaries.ts";
 import { downloadSources } from "./definitions.ts";
 import { buildKnative } from "./knative.ts";
@@ -7,6 +8,7 @@ import { installPythonClient } from "./python-client.ts";
 
 await buildMissing(new AbortController().signal, ["kubectl"]);
 buildOperatorTests();
+buildNatsServer();
 downloadSources();
 buildKnative();
 installPythonClient();

@@ -24,6 +24,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 // kind is what a message can be at the top of a body or an answer.
@@ -38,6 +39,7 @@ func (k kind) name() string { return k.apiVersion + " " + k.kind }
 var libraries = []func(*runtime.Scheme) error{
 	admissionregistration.AddToScheme,
 	apiextensions.AddToScheme,
+	apiregistration.AddToScheme,
 	apps.AddToScheme,
 	authentication.AddToScheme,
 	authorization.AddToScheme,

@@ -71,7 +71,7 @@ func readServed(file string) (*served, error) {
 	build, _ := debug.ReadBuildInfo()
 	for _, module := range build.Deps {
 		switch module.Path {
-		case "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver":
+		case "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator":
 			if module.Version != wanted {
 				return nil, fmt.Errorf("%s is %s in go.mod, but kube-schema.json is of %s: go get %s@%s", module.Path, module.Version, schema.Release, module.Path, wanted)
 			}

@@ -27,6 +27,7 @@ export const served: Record<string, string[]> = {
   "rbac.authorization.k8s.io/v1": ["clusterroles", "clusterrolebindings", "roles", "rolebindings"],
   "scheduling.k8s.io/v1": ["priorityclasses"],
   "apiextensions.k8s.io/v1": ["customresourcedefinitions"],
+  "apiregistration.k8s.io/v1": ["apiservices"],
   "admissionregistration.k8s.io/v1": [
     "mutatingwebhookconfigurations",
     "validatingwebhookconfigurations",

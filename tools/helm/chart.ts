@@ -5,6 +5,11 @@
 import { definitionObjects, configurationObject } from "../../packages/cli/src/install/objects.ts";
 import { accessObjects } from "../../packages/cli/src/install/access.ts";
 import { controllerObjects, webhookObjects } from "../../packages/cli/src/install/controller.ts";
+import {
+  eventingObjects,
+  isOfNats,
+  natsName,
+} from "../../packages/cli/src/install/eventing-objects.ts";
 import { dashboardObjects } from "../../packages/cli/src/install/dashboard.ts";
 import { gatewayObjects } from "../../packages/cli/src/install/gateway.ts";
 import { networkPolicies } from "../../packages/cli/src/install/network.ts";
@@ -25,6 +30,18 @@ const marks: [mark: RegExp, template: string][] = [
   [/value: '@@imagePullSecrets@@'/g, 'value: {{ join "," .Values.imagePullSecrets | quote }}'],
   [/'@@gatewayReplicas@@'/g, "{{ .Values.gateway.replicas }}"],
   [/'@@gatewayServiceType@@'/g, "{{ .Values.gateway.serviceType }}"],
+  [/'@@eventingEnabled@@'/g, "{{ .Values.eventing.enabled | quote }}"],
+  [/'@@eventingReplicas@@'/g, "{{ .Values.eventing.replicas }}"],
+  [/'@@natsReplicas@@'/g, "{{ .Values.eventing.nats.replicas }}"],
+  [/'"@@natsReplicas@@"'/g, "{{ .Values.eventing.nats.replicas | quote }}"],
+  [/'@@natsImage@@'/g, "{{ .Values.eventing.nats.image }}"],
+  [/'@@natsSize@@'/g, "{{ .Values.eventing.nats.storage.size }}"],
+  [/@@natsCluster@@/g, '{{ include "spry.natsCluster" . }}'],
+  [/'"@@natsServers@@"'/g, '{{ include "spry.natsServers" . | quote }}'],
+  [
+    /^( +)storageClassName: '@@natsClass@@'\n/gm,
+    "{{- with .Values.eventing.nats.storage.storageClassName }}\n$1storageClassName: {{ . }}\n{{- end }}\n",
+  ],
   [/'@@replicas@@'/g, "{{ .Values.replicas }}"],
   [/'@@memory@@'/g, "{{ .Values.memory }}"],
   [/'@@size@@'/g, "{{ .Values.registry.storage.size }}"],
@@ -65,6 +82,7 @@ function marked(): InstallValues {
       controller: "@@image.controller@@",
       registry: "@@image.registry@@",
       gateway: "@@image.gateway@@",
+      eventing: "@@image.eventing@@",
       dashboard: "@@image.dashboard@@",
     }),
     imagePullSecrets: ["@@imagePullSecrets@@"],
@@ -83,6 +101,16 @@ function marked(): InstallValues {
       enabled: true,
       replicas: asMark("gatewayReplicas"),
       serviceType: asMark("gatewayServiceType"),
+    },
+    eventing: {
+      enabled: asMark("eventingEnabled"),
+      replicas: asMark("eventingReplicas"),
+      nats: {
+        servers: [],
+        replicas: asMark("natsReplicas"),
+        image: "@@natsImage@@",
+        storage: { size: "@@natsSize@@", storageClassName: "@@natsClass@@" },
+      },
     },
     dashboard: {
       enabled: true,
@@ -112,8 +140,10 @@ export function chartFiles(version: string): Record<string, string> {
       : templateOf(object),
   );
   const optional = (object: InstalledObject) => {
-    const [, part] = /allow-to-(registry|gateway)$/.exec(object.metadata.name ?? "") ?? [];
+    const [, part] = /allow-to-(registry|gateway|eventing)$/.exec(object.metadata.name ?? "") ?? [];
     const text = templateOf(object);
+    if (object.metadata.name?.endsWith("allow-to-nats"))
+      return onlyIf("and .Values.eventing.enabled (not .Values.eventing.nats.servers)", text);
     return part ? onlyIf(`.Values.${part}.enabled`, text) : text;
   };
   const hooked = configurationObject(values);
@@ -131,7 +161,20 @@ export function chartFiles(version: string): Record<string, string> {
     "templates/controller.yaml": documents(controllerObjects(values).map(templateOf)),
     "templates/gateway.yaml": onlyIf(
       ".Values.gateway.enabled",
-      documents(gatewayObjects(values).map(templateOf)),
+      documents(gatewayObjects(values).map(templateOf)).replace(
+        / +- name: NATS_SERVERS\n[\s\S]*?key: natsToken\n/,
+        (variables) => `{{- if .Values.eventing.enabled }}\n${variables}{{- end }}\n`,
+      ),
+    ),
+    "templates/eventing.yaml": onlyIf(
+      ".Values.eventing.enabled",
+      documents(
+        eventingObjects(values).map((object) =>
+          isOfNats(object)
+            ? onlyIf("not .Values.eventing.nats.servers", templateOf(object))
+            : templateOf(object),
+        ),
+      ),
     ),
     "templates/dashboard.yaml": onlyIf(
       ".Values.dashboard.enabled",
@@ -185,6 +228,20 @@ const helpers = `{{- define "spry.pullSecrets" -}}
 {{- $list := list -}}
 {{- range .Values.imagePullSecrets }}{{ $list = append $list (dict "name" .) }}{{ end -}}
 {{- $list | toJson -}}
+{{- end }}
+
+{{- define "spry.natsServers" -}}
+{{- if .Values.eventing.nats.servers -}}
+{{- join "," .Values.eventing.nats.servers -}}
+{{- else -}}
+nats://${natsName}.{{ .Release.Namespace }}.svc.cluster.local:4222
+{{- end -}}
+{{- end }}
+
+{{- define "spry.natsCluster" -}}
+{{- if gt (int .Values.eventing.nats.replicas) 1 -}}
+include ./cluster.conf
+{{- end -}}
 {{- end }}
 
 {{- define "spry.registryVolume" -}}

@@ -60,7 +60,9 @@ test("every runtime has an image, and every language a builder", async () => {
     "controller",
     "registry",
     "gateway",
+    "eventing",
     "dashboard",
+    "eventing",
     "builder",
     "nodejs20",
     "nodejs22",
@@ -73,7 +75,7 @@ test("every runtime has an image, and every language a builder", async () => {
   ]);
 });
 
-test.each(["controller", "gateway", "registry", "dashboard"] as const)(
+test.each(["controller", "gateway", "registry", "dashboard", "eventing"] as const)(
   "the program of %s reads no file of a checkout when it starts",
   async (name) => {
     expect(Buffer.from(await bundle(name)).toString()).not.toContain("../package.json");

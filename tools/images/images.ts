@@ -134,13 +134,17 @@ export async function recipes(): Promise<ImageRecipe[]> {
     system("registry"),
     system("gateway"),
     dashboard(),
+    system("eventing"),
     builder("builder", ["npm"]),
     ...(await Promise.all(runtimes.map(ofRuntime))).flat(),
   ];
 }
 
 /** A program of ours at `/opt/spry/<name>.cjs`. */
-function system(name: "controller" | "registry" | "gateway", more: string[] = []): ImageRecipe {
+function system(
+  name: "controller" | "registry" | "gateway" | "eventing",
+  more: string[] = [],
+): ImageRecipe {
   const program = `opt/spry/${name}.cjs`;
   const config = { Entrypoint: ["node", `/${program}`] };
   return recipe(name, ["system", `node@${ownMajor}`, ...more], config, (kitchen) =>

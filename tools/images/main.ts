@@ -17,7 +17,7 @@ import { endBundling } from "./programs.ts";
 
 const usage = `npm run images -- --to REGISTRY
 
-  makes the images of controller, registry, gateway, builders and runtimes from this checkout and this machine's
+  makes the images of controller, registry, gateway, eventing, builders and runtimes from this checkout and this machine's
   interpreters, writes them to a registry, and prints each with its digest
 
   --to REGISTRY     host[:port][/path], with the credentials of docker's config.json; or oci:DIR,

@@ -14,6 +14,7 @@ const entries = {
   registry: inCluster("registry-main.ts"),
   gateway: inCluster("gateway-main.ts"),
   dashboard: inCluster("dashboard-main.ts"),
+  eventing: inCluster("eventing-main.ts"),
 };
 
 export type ProgramName = keyof typeof entries;

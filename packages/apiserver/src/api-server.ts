@@ -2,6 +2,10 @@ import { type Clock, type Logger, silentLogger, systemClock, type Transport } fr
 import { Admission } from "./admission/admission.ts";
 import { systemClasses } from "./admission/priority/validation.ts";
 import { WebhookConnections } from "./admission/webhooks/webhook-connections.ts";
+import { Aggregator } from "./aggregation/aggregator.ts";
+import { AuthenticationMap } from "./aggregation/authentication-map.ts";
+import { type FrontProxy } from "./aggregation/front-proxy.ts";
+import { LocalApiServices } from "./aggregation/local-api-services.ts";
 import { Authenticator } from "./authentication/authenticator.ts";
 import { joinedHeaders } from "./authentication/impersonation.ts";
 import { LegacyTokenKeeper } from "./authentication/legacy-token-keeper.ts";
@@ -28,6 +32,8 @@ export interface ApiServerOptions {
   dataDir: string;
   /** PEM of the authority that listeners are known by; put into Secrets with ServiceAccount tokens. */
   rootCa?: string | Promise<string>;
+  /** By which aggregated API servers recognize this one; they refuse its users without. */
+  frontProxy?: FrontProxy | Promise<FrontProxy>;
   clock?: Clock;
   log?: Logger;
   /** The kubelet of a node, for logs of its Pods; undefined when the node is not connected. */
@@ -69,10 +75,14 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     clock,
     log,
   });
+  const { frontProxy } = options;
+  const onChange = () => void catalog.generation++;
+  const aggregator = new Aggregator({ store, clock, log, frontProxy, onChange });
   const engine: Engine = {
     store,
     catalog,
     admission,
+    aggregator,
     conversions,
     authorizer,
     authenticator: new Authenticator(tokens),
@@ -100,10 +110,16 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   await aggregation.start();
   const legacyTokens = new LegacyTokenKeeper(store, tokens, options.rootCa, log);
   legacyTokens.start();
+  const localServices = new LocalApiServices({ store, catalog, clock, log });
+  await localServices.start();
+  const authenticationMap = new AuthenticationMap({ store, clock, log, frontProxy });
+  authenticationMap.start();
+  aggregator.start();
   const listeners = new Set<Listener>();
   return {
     transport,
     async listen(listenOptions) {
+      authenticationMap.clientsOf(listenOptions.clientCa);
       const listener = await listen(
         { dispatcher, authenticator: engine.authenticator },
         listenOptions,
@@ -115,7 +131,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     async close() {
       closing.abort();
       await Promise.all([...listeners].map((listener) => listener.close()));
-      await Promise.all([keeper.stop(), aggregation.stop(), legacyTokens.stop()]);
+      aggregator.stop();
+      const keepers = [keeper, aggregation, legacyTokens, localServices, authenticationMap];
+      await Promise.all(keepers.map((each) => each.stop()));
       resolver.close();
       connections.close();
       await store.close();

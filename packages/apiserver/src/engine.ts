@@ -1,4 +1,5 @@
 import { type Clock, type Logger, type Transport } from "@spry/kube";
+import { type Aggregator } from "./aggregation/aggregator.ts";
 import { type Admission } from "./admission/admission.ts";
 import { type Authenticator } from "./authentication/authenticator.ts";
 import { type Authorizer } from "./authorization/authorizer.ts";
@@ -13,6 +14,7 @@ export interface Engine {
   store: Store;
   catalog: Catalog;
   admission: Admission;
+  aggregator: Aggregator;
   conversions: Conversions;
   authorizer: Authorizer;
   authenticator: Authenticator;

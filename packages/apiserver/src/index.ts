@@ -1,5 +1,6 @@
 /** The embedded Kubernetes API server. */
 export { type ApiServer, type ApiServerOptions, createApiServer } from "./api-server.ts";
+export { type FrontProxy } from "./aggregation/front-proxy.ts";
 export { type UserInfo } from "./request.ts";
 export { type Listener, type ListenOptions } from "./http/listener.ts";
 

@@ -33,10 +33,13 @@ function become(node, args, env) {
     process.on("warning", () => {});
     process.execve(node, [node, ...args], env);
   }
-  const child = spawn(node, args, { stdio: "inherit", env });
-  // The terminal sends its signals to the whole group; those sent to us alone are passed on.
+  // Its end tells the other process that this one was killed, which leaves no time to say so.
+  const stdio = ["inherit", "inherit", "inherit", "pipe"];
+  const child = spawn(node, args, { stdio, env: { ...env, SPRY_LAUNCHER_FD: "3" } });
+  child.stdio[3].on("error", () => {}).unref();
+  // A terminal sends Ctrl-C to the whole group; signals sent to us alone are passed on.
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-  process.on("SIGINT", () => {});
+  process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"));
   child.on("error", (error) => {
     console.error(`starting spry: ${error.message}`);
     process.exit(1);

@@ -7,3 +7,10 @@ export function remarkEventingOwner(remarks: Remarks, owner: DefinitionOwner): v
     "Subscriptions are defined by another installation (Kyma's Eventing module): they are left to it";
   remarks.set("eventing", owner === "other" ? other : undefined);
 }
+
+/** Says that the Service that Functions publish to leads to somebody else. */
+export function remarkPublisher(remarks: Remarks, isForeign: boolean): void {
+  const other =
+    "the Service eventing-publisher-proxy belongs to another installation (Kyma's Eventing module): it is left as it is";
+  remarks.set("publisher", isForeign ? other : undefined);
+}

@@ -8,7 +8,9 @@ import {
   revisionsOf,
 } from "@spry/function";
 import { isGone, isNotFound, type KubeClient } from "@spry/kube";
+import { followBuildOutput } from "./build-output.ts";
 import { failureIn } from "./load-failure.ts";
+import { type Progress } from "./progress.ts";
 import { UserError } from "./user-error.ts";
 
 const order = ["ConfigurationReady", "BuildReady", "Running"];
@@ -24,8 +26,9 @@ export interface FollowOptions {
   /** The generation that has to run; earlier states are somebody else's. */
   generation: number;
   timeoutMs: number;
-  /** One line of progress. */
-  report: (line: string) => void;
+  progress: Progress;
+  /** Before each line, where several Functions are followed. */
+  prefix?: string;
 }
 
 /** Returns once the Function runs; throws a UserError with the condition's message when it cannot. */
@@ -33,10 +36,12 @@ export async function followUntilRunning(
   client: KubeClient,
   options: FollowOptions,
 ): Promise<void> {
-  const { namespace, name, report } = options;
+  const { namespace, name, progress, prefix = "" } = options;
+  const output = new AbortController();
   const timeout = AbortSignal.timeout(options.timeoutMs);
   const said = new Map<string, string>();
   let last: Function | undefined;
+  let isRead = false;
   try {
     for await (const current of versionsOf(client, namespace, name, timeout)) {
       last = current;
@@ -47,8 +52,21 @@ export async function followUntilRunning(
         const text = `${condition.status === "True" ? "✔" : condition.status === "False" ? "✘" : "…"} ${
           words[condition.type] ?? condition.type
         }: ${condition.message || condition.reason}`;
-        if (said.get(condition.type) !== text) report(text.split("\n", 1)[0] ?? "");
+        if (said.get(condition.type) !== text) {
+          const stage = words[condition.type] ?? condition.type;
+          const { status, message, reason } = condition;
+          const line = `  ${prefix}${text.split("\n", 1)[0] ?? ""}`;
+          progress.tell(
+            { event: "stage", function: name, stage, status, message: message || reason },
+            line,
+          );
+        }
         said.set(condition.type, text);
+        if (condition.type === "BuildReady" && condition.status === "Unknown" && !isRead) {
+          isRead = true;
+          const onLine = (line: string) => progress.output(name, prefix + line);
+          void followBuildOutput(client, { namespace, name, onLine }, output.signal);
+        }
         if (condition.status !== "True") break;
       }
       const failed = conditionsOf(current).find(
@@ -61,6 +79,8 @@ export async function followUntilRunning(
     }
   } catch (error) {
     if (!timeout.aborted) throw error;
+  } finally {
+    output.abort();
   }
   const waitingFor = conditionsOf(last).find(({ status }) => status !== "True");
   throw new UserError(

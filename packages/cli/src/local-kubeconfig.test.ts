@@ -1,8 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { dashboard } from "./commands/dashboard.ts";
 import { loadConfig } from "./connection.ts";
+import { identify } from "./platform/process-identity.ts";
 
 let directory: string;
 let ran: string;
@@ -75,4 +78,18 @@ test.each<[string, () => Given, string]>([
   expect(existsSync(ran)).toBe(false);
   // Named by the user, it is the user's choice.
   expect(() => loadConfig({ kubeconfig: file })).not.toThrow();
+});
+
+test("a dashboard that is not this machine's is not opened for the directory's sake", async () => {
+  give({});
+  const dataDir = path.join(directory, ".spry");
+  const write = (name: string, content: string) =>
+    writeFileSync(path.join(dataDir, name), content, { mode: 0o600 });
+  write("dashboard-key", randomBytes(32).toString("base64url"));
+  write("lock", JSON.stringify(identify(process.pid)));
+  write("endpoints.json", JSON.stringify({ dashboard: "http://evil.example" }));
+  const options = { dataDir, open: false };
+  await expect(dashboard(options)).rejects.toThrow("names a dashboard at evil.example");
+  chmodSync(path.join(dataDir, "dashboard-key"), 0o644);
+  await expect(dashboard(options)).rejects.toThrow("other users may read or change it");
 });

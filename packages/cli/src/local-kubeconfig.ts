@@ -11,13 +11,18 @@ import { UserError } from "./user-error.ts";
 export function localKubeconfig(directory: string): string | undefined {
   const file = path.join(directory, ".spry", "kubeconfig");
   if (!existsSync(file)) return undefined;
-  const isData = statSync(path.join(directory, ".spry", "pki"), { throwIfNoEntry: false });
+  assertWrittenHere(file);
+  return file;
+}
+
+/** Of a private file of a data directory: that `spry up` has written it for this user. */
+export function assertWrittenHere(file: string): void {
+  const isData = statSync(path.join(path.dirname(file), "pki"), { throwIfNoEntry: false });
   const { mode, uid } = statSync(file);
   const isPrivate = process.platform === "win32" || (mode & 0o077) === 0;
   if (!isData?.isDirectory()) throw distrust(file, "it is not in a data directory of Spry");
   if (uid !== (process.getuid?.() ?? uid)) throw distrust(file, "it belongs to another user");
   if (!isPrivate) throw distrust(file, "other users may read or change it");
-  return file;
 }
 
 /** `spry up` writes a server on this machine and certificates, but nothing that runs a program or sends a file elsewhere. */
@@ -25,9 +30,12 @@ export function assertLocal({ server, exec, tokenFile }: ClusterConfig, file: st
   const { hostname } = new URL(server);
   if (exec) throw distrust(file, "it names a program to run");
   if (tokenFile !== undefined) throw distrust(file, "it sends the content of another file");
-  if (!/^(?:127(?:\.\d+){3}|localhost|\[::1\])$/.test(hostname))
-    throw distrust(file, `its server ${hostname} is not this machine`);
+  if (!isLoopback(hostname)) throw distrust(file, `its server ${hostname} is not this machine`);
 }
+
+/** As `URL` writes hosts. */
+export const isLoopback = (hostname: string): boolean =>
+  /^(?:127(?:\.\d+){3}|localhost|\[::1\])$/.test(hostname);
 
 const distrust = (file: string, why: string): UserError =>
   new UserError(

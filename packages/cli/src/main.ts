@@ -1,6 +1,9 @@
 /** Program: the `spry` command. */
 import { createProgram } from "./command-line/program.ts";
+import { endWithLauncher } from "./launcher.ts";
 import { UserError } from "./user-error.ts";
+
+endWithLauncher();
 
 try {
   await createProgram().parseAsync();

@@ -11,6 +11,7 @@ import {
 } from "@spry/kube";
 import {
   createServingAdmission,
+  dryRunPods,
   installServing,
   servingAdmissionConfigurations,
   servingWebhookNames,
@@ -31,7 +32,7 @@ export function createServingWebhooks(
 ): ServingWebhooks {
   const settings = new SettingsWatch(client, systemClock, log);
   void settings.run(signal);
-  const admission = createServingAdmission(() => settings.current);
+  const admission = createServingAdmission(() => settings.current, dryRunPods(client));
   return {
     answers: (request) =>
       new URL(request.url).pathname.startsWith(servingWebhookPath)

@@ -10,6 +10,7 @@ export const bounds = {
   allAttributeBytes: 24 * 1024,
   /** Of id, source and type: they are parts of keys. */
   nameLength: 500,
+  subscriptionsOfNamespace: 500,
   types: 1_000,
   sinkLength: 2_048,
   filters: 32,

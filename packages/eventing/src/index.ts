@@ -7,6 +7,7 @@ export {
 } from "./definitions/ensure-definitions.ts";
 export { eventingWebhooks } from "./conversion/review.ts";
 export { startSubscriptions, type SubscriptionsOptions } from "./status/start.ts";
+export { acceptCalls, type CallAcceptance } from "./calls/accept-calls.ts";
 export { createPublisher, type PublisherDeps } from "./publisher/publisher.ts";
 export { EventingMetrics } from "./metrics.ts";
-export { type Eventing, type EventingOptions, startEventing } from "./start.ts";
+export { type Eventing, type EventingOptions, type Leading, startEventing } from "./start.ts";

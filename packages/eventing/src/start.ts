@@ -14,6 +14,7 @@ import {
 import { type Queue } from "@spry/queue";
 import { type Calls, createAdminHandler } from "./admin/admin-handler.ts";
 import { createCallAcceptor } from "./calls/acceptor.ts";
+import { NamespaceClaims } from "./calls/namespace-claims.ts";
 import { CallRunner } from "./calls/runner.ts";
 import { CallSubmitter } from "./calls/submit.ts";
 import { type Deliver } from "./dispatcher/subscription-worker.ts";
@@ -29,9 +30,17 @@ export interface EventingOptions {
   openQueue: () => Promise<Queue>;
   /** Whether results of calls may be sent to this machine and its private networks: on one machine, not in a cluster. */
   allowPrivate: boolean;
+  /**
+   * With several processes: runs the work in the one that leads, until the signal is aborted; a leader has a queue of its own,
+   * so that what it holds is given back when it no longer leads. Without it this process is alone.
+   */
+  lead?: (work: Leading, signal: AbortSignal) => Promise<void>;
   clock?: Clock;
   log?: Logger;
 }
+
+/** Delivering, by what leads: its writes go through this client. */
+export type Leading = (client: KubeClient, signal: AbortSignal) => Promise<void>;
 
 export interface Eventing {
   /** For `/publish`; to be listened with by the caller, and closed before this. */
@@ -43,6 +52,8 @@ export interface Eventing {
   readonly metrics: EventingMetrics;
   /** The queue, once it is open. */
   queue(): Queue | undefined;
+  /** When nothing is delivered any more: with an error if it is for that reason. */
+  readonly ended: Promise<Error | undefined>;
   /** Ends after the deliveries under way. */
   close(): Promise<void>;
 }
@@ -56,56 +67,90 @@ export function startEventing(options: EventingOptions): Eventing {
   const { signal } = stop;
   const metrics = new EventingMetrics();
   let queue: Queue | undefined;
-  const opened = (async () => {
-    while (!signal.aborted) {
+  const open = async (until: AbortSignal) => {
+    while (!until.aborted) {
       try {
-        queue = await openQueue();
-        return queue;
+        return await openQueue();
       } catch (error) {
         log.error({ error: messageOf(error) }, "opening the queue of events, trying again");
-        await sleep(clock, retryMs, signal);
+        await sleep(clock, retryMs, until);
       }
     }
     return undefined;
-  })();
+  };
+  const opened = open(signal).then((one) => (queue = one));
   const submitter = new CallSubmitter(clock);
+  const claims = new NamespaceClaims(client, clock);
   let calls: Calls | undefined;
-  const work = (async () => {
-    const ready = await opened;
-    if (!ready) return;
-    const deliverer = new Deliverer({ client, clock, log, signal });
+  const deliverAll = async (ready: Queue, leader: KubeClient, until: AbortSignal) => {
+    const deliverer = new Deliverer({ client, clock, log, signal: until });
     const deliver: Deliver = (request) => deliverer.deliver(request);
-    const common = { client, queue: ready, deliver, clock, log };
-    const runner = new CallRunner({ ...common, allowPrivate: options.allowPrivate, signal });
-    const scheduler = new Scheduler({ ...common, submitter, runner, signal });
-    await Promise.race([deliverer.ready, aborted(signal)]);
+    const common = { client: leader, queue: ready, deliver, claims, clock, log };
+    const { allowPrivate } = options;
+    const runner = new CallRunner({
+      ...common,
+      allowPrivate,
+      othersAccept: options.lead !== undefined,
+      signal: until,
+    });
+    const scheduler = new Scheduler({ ...common, submitter, runner, signal: until });
+    await Promise.race([deliverer.ready, aborted(until)]);
     calls = { runner, scheduler };
     await Promise.all([
       runner.run(),
       scheduler.run(),
-      whileOurs({ client, clock, log, signal }, (inner) => {
+      whileOurs({ client, clock, log, signal: until }, (inner) => {
         const cache = new Informer(client, subscriptions, { clock, log, maxRetryMs: 1_000 });
         void cache.run(inner);
         const { services } = deliverer;
         return new Dispatcher({ ...common, subscriptions: cache, services, metrics }).run(inner);
       }),
     ]);
-  })().catch((error: unknown) => log.error({ error: messageOf(error) }, "delivering has ended"));
+  };
+  const leading: Leading = async (leader, until) => {
+    const own = await open(until);
+    if (!own) return;
+    try {
+      await deliverAll(own, leader, until);
+    } finally {
+      calls = undefined;
+      await own.close();
+    }
+  };
+  const alone = async () => {
+    const ready = await opened;
+    if (ready) await deliverAll(ready, client, signal);
+  };
+  const ended = (options.lead?.(leading, signal) ?? alone()).then(
+    () => undefined,
+    (error: unknown) => {
+      log.error({ error: messageOf(error) }, "delivering has ended");
+      return error instanceof Error ? error : new Error(String(error));
+    },
+  );
 
   return {
     publisher: createPublisher({ queue: () => queue, metrics, log }),
     calls: createCallAcceptor({
       queue: () => queue,
       submitter,
+      claims,
       runner: () => calls?.runner,
       log,
     }),
-    admin: createAdminHandler({ client, queue: () => queue, calls: () => calls, log }),
+    admin: createAdminHandler({
+      client,
+      queue: () => queue,
+      calls: () => calls,
+      claim: (at, namespace) => claims.claim(at, namespace),
+      log,
+    }),
     metrics,
     queue: () => queue,
+    ended,
     async close() {
       stop.abort();
-      await work;
+      await ended;
       await (await opened)?.close();
     },
   };

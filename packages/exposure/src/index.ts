@@ -20,6 +20,7 @@ export { type ExposureOptions, startExposure } from "./status/start.ts";
 
 // What the gateway decides by.
 export { type RouteOptions, routesOf } from "./routes/routes-of.ts";
+export { isStatusAlone } from "./routes/status-alone.ts";
 export { withPorts } from "./routes/slim-service.ts";
 export { type HostRoutes, HostTable } from "./routes/host-table.ts";
 export {
@@ -44,4 +45,4 @@ export { JwksCache, type JwksCacheOptions, type KeySource } from "./access/jwks-
 export { exposableFrom, permits } from "./routes/service-address.ts";
 export { fetchKeys, type KeyFetchOptions } from "./access/fetch-keys.ts";
 export { type TokenRequest } from "./access/token-source.ts";
-export { refusedAddress } from "./access/key-address.ts";
+export { plainAddress, refusedAddress } from "./access/key-address.ts";

@@ -58,6 +58,22 @@ describe("a request to a Function", () => {
     expect(pod?.seen[0]?.headers.forwarded).not.toContain("10.0.0.1");
   });
 
+  test("has one id: the client's or a new one, for the Pod, the response and errors", async () => {
+    const [pod] = await running((request, response) => {
+      if (request.url === "/break") return void response.destroy();
+      response.end();
+    });
+    const given = await bench.call({ headers: { "x-request-id": "mine-1" } });
+    expect(given.headers["x-request-id"]).toBe("mine-1");
+    expect(pod?.seen[0]?.headers["x-request-id"]).toBe("mine-1");
+    const bad = await bench.call({ headers: { "x-request-id": "two words" } });
+    expect(bad.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
+    expect(pod?.seen[1]?.headers["x-request-id"]).toBe(bad.headers["x-request-id"]);
+    const broken = await bench.call({ method: "POST", path: "/break" });
+    expect(broken.status).toBe(502);
+    expect(broken.headers["x-request-id"]).toBe(pod?.seen[2]?.headers["x-request-id"]);
+  });
+
   test.each([
     "HELLO.default.localhost:1234",
     "hello.default.svc.cluster.local",
@@ -298,9 +314,10 @@ test("each request may leave a line in the log", async () => {
   await logging.call({ path: "/a?b", host: "nobody" });
   await logging.close();
   const ms = expect.any(Number) as number;
+  const requestId = expect.stringMatching(/^[0-9a-f-]{36}$/) as string;
   expect(lines).toEqual([
     // A query may have a token in it.
-    { client: "127.0.0.1", method: "GET", host: "nobody", path: "/a", status: 404, ms },
+    { client: "127.0.0.1", method: "GET", host: "nobody", path: "/a", status: 404, ms, requestId },
   ]);
 });
 

@@ -9,6 +9,7 @@ import {
   systemClock,
 } from "@spry/kube";
 import { Destination, type DestinationPolicy } from "./activation/destination.ts";
+import { PodsInUse } from "./activation/pods-in-use.ts";
 import { type Tally } from "./activation/tally.ts";
 import { createFrontServer } from "./http/front-server.ts";
 import { type CallAcceptor } from "./http/waiting-calls.ts";
@@ -21,6 +22,7 @@ import { CountsAccess, type TokenSource } from "./metrics/counts-access.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { MemoryBudget } from "./request/memory-budget.ts";
 import { KnativeRoutes } from "./routing/knative-routes.ts";
+import { OwnHosts } from "./routing/own-hosts.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { ServiceRoutes } from "./routing/service-routes.ts";
 import { defaultSettings, type GatewaySettings } from "./settings.ts";
@@ -92,11 +94,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   const log = options.log ?? silentLogger;
   const stop = new AbortController();
   const settings: GatewaySettings = { ...defaultSettings, ...options };
-  const sources = startSources(options.client, clock, log, stop.signal);
+  const sources = startSources(options.client, clock, log, stop.signal, options.inside);
   const metrics = new GatewayMetrics();
   const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
+  const pods = new PodsInUse();
   const createDestination = (...[key, policy, tally]: NewDestination) =>
-    new Destination(key, policy, settings, clock, tally);
+    new Destination(key, policy, settings, clock, tally, pods);
   const services = new ServiceRoutes(sources, { ...settings, createDestination });
   const knative = new KnativeRoutes(sources, {
     ...settings,
@@ -107,6 +110,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const targets = new ServiceTargets(sources.slices, { createDestination });
   const routes = new RouteTable(services, knative, sources.functions, targets);
+  const ownHosts = new OwnHosts(sources);
   const { exposure } = options;
   const exposed =
     exposure &&
@@ -125,7 +129,17 @@ export function createGateway(options: GatewayOptions): Gateway {
     ready,
     async listen(address) {
       const isPublic = !isLoopback(address.host);
-      const deps: RequestDeps = { routes, metrics, memory, settings, clock, log };
+      const { callers } = sources;
+      const deps: RequestDeps = {
+        routes,
+        ownHosts,
+        callers,
+        metrics,
+        memory,
+        settings,
+        clock,
+        log,
+      };
       if (exposed) deps.exposure = exposed.serving;
       const accessLog = options.accessLog === true;
       const front = createFrontServer(deps, {
@@ -167,7 +181,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         hasRevision: (key: ObjectKey) => sources.revisions.get(key) !== undefined,
       };
       const { moreMetrics } = options;
-      const deps = { metrics, existing, moreMetrics, counts, access, ready };
+      const deps = { metrics, existing, moreMetrics, counts, access, ready, pods, clock };
       const server = createAdminServer(deps, isLoopback(address.host));
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };

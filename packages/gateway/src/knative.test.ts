@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import * as http from "node:http";
 import { type ServerResponse } from "node:http";
-import { knative } from "@spry/function";
+import { domainMappings, knative } from "@spry/function";
 import { resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, bodyOf, type PodHandler, startBench } from "./testing/bench.ts";
@@ -51,6 +51,68 @@ describe("a Route", () => {
     await bench.heard();
     expect(await callMany(200)).toEqual({ a: 100, b: 100 });
     expect(await callMany(3, { host: "next-hello.default.localhost" })).toEqual({ c: 3 });
+  });
+
+  test("leads to a tag that a header names, where its status allows that", async () => {
+    for (const name of ["a", "b"]) await revision(name);
+    const headers = { "knative-serving-tag": "next" };
+    await bench.knative.route("hello", [
+      { revisionName: "a", percent: 100 },
+      { revisionName: "b", percent: 0, tag: "next" },
+    ]);
+    await bench.heard();
+    expect(await callMany(2, { headers })).toEqual({ a: 2 });
+    await bench.knative.routeStatus("hello", {
+      annotations: { "serving.spry.io/tag-header": "true" },
+    });
+    await bench.heard();
+    expect(await callMany(2, { headers })).toEqual({ b: 2 });
+    expect(await callMany(2, { headers: { "knative-serving-tag": "none" } })).toEqual({ a: 2 });
+    expect(await callMany(2)).toEqual({ a: 2 });
+  });
+
+  test("has the host of its URL, in whatever domain, and its tags have theirs", async () => {
+    for (const name of ["a", "b"]) await revision(name);
+    const host = "hello.default.example.com";
+    await bench.knative.route("hello", [
+      { revisionName: "a", percent: 100 },
+      { revisionName: "b", percent: 0, tag: "next", url: `http://next-${host}:8080` },
+    ]);
+    await bench.heard();
+    expect((await bench.call({ host })).status).toBe(404);
+    await bench.knative.routeStatus("hello", { url: `http://${host}:8080` });
+    await bench.heard();
+    expect(await callMany(2, { host })).toEqual({ a: 2 });
+    expect(await callMany(2, { host: `next-${host}:8080` })).toEqual({ b: 2 });
+  });
+
+  test("has the hosts of DomainMappings that have been granted", async () => {
+    await revision("a");
+    await bench.knative.route("hello", [{ revisionName: "a", percent: 100 }]);
+    const granted = async (host: string, status: "True" | "False") => {
+      const metadata = { name: host, namespace: "default" };
+      await bench.client.create(domainMappings, {
+        metadata,
+        spec: { ref: { kind: "Service", name: "hello" } },
+      });
+      const conditions = ["DomainClaimed", "ReferenceResolved"].map((type) => ({ type, status }));
+      const target = { ...metadata };
+      await bench.client.patch(
+        domainMappings,
+        target,
+        { status: { conditions } },
+        { subresource: "status" },
+      );
+    };
+    await granted("shop.example.com", "True");
+    await granted("other.example.com", "False");
+    // A host of this form is that of the Service it names, whoever maps it.
+    await granted("bank.default.localhost", "True");
+    await bench.heard();
+    const statuses = [];
+    for (const host of ["shop.example.com", "other.example.com", "bank.default.localhost"])
+      statuses.push((await bench.call({ host })).status);
+    expect(statuses).toEqual([200, 404, 404]);
   });
 
   test("keeps exact shares while its status changes otherwise", async () => {

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { ManualClock } from "@spry/kube";
 import { afterEach, expect, test } from "vitest";
+import { type CallAcceptor } from "./index.ts";
 import { type Bench, bodyOf, startBench } from "./testing/bench.ts";
 
 let bench: Bench;
@@ -96,4 +97,33 @@ test("no address gets all connections", async () => {
   await new Promise((resolve) => setTimeout(resolve, 50));
   const fourth = await bench.exchange("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
   expect(fourth).toMatch(/^HTTP\/1.1 404 /);
+});
+
+test("bodies of calls that may wait count with the others, until they have been accepted", async () => {
+  const accepting: { take: (bytes: number) => boolean; finish: () => void }[] = [];
+  const calls: CallAcceptor = {
+    accept: async ({ takeMemory, response }) => {
+      accepting.push({
+        take: takeMemory,
+        finish: () => void response.writeHead(202, { "content-length": "0" }).end(),
+      });
+    },
+    report: async () => {},
+  };
+  bench = await startBench({ maxHeldBytes: 30_000, calls });
+  await bench.service();
+  const headers = { prefer: "respond-async" };
+  const first = bench.call({ headers });
+  await expect.poll(() => accepting.length).toBe(1);
+  const [one] = accepting;
+  expect([one?.take(14_000), one?.take(5_000)]).toEqual([true, false]);
+  const second = bench.call({ headers });
+  await expect.poll(() => accepting.length).toBe(2);
+  expect(accepting[1]?.take(10_000)).toBe(false);
+  one?.finish();
+  expect((await first).status).toBe(202);
+  await expect.poll(() => accepting[1]?.take(10_000)).toBe(true);
+  expect(one?.take(1)).toBe(false);
+  accepting[1]?.finish();
+  await second;
 });

@@ -1,4 +1,11 @@
-import { type Function, functions, knative, labels, type Revision } from "@spry/function";
+import {
+  domainMappings,
+  type Function,
+  functions,
+  knative,
+  labels,
+  type Revision,
+} from "@spry/function";
 import {
   type Clock,
   Informer,
@@ -10,6 +17,8 @@ import {
   StatusError,
 } from "@spry/kube";
 import { addressesOfSlice } from "./exposure/key-reach.ts";
+import { Callers } from "./inside/callers.ts";
+import { type InsideOptions } from "./inside/entrances.ts";
 import { serviceOfSlice } from "./routing/endpoints.ts";
 
 /** Routes must be current soon after the API server is back. */
@@ -17,7 +26,13 @@ const maxRetryMs = 1_000;
 const probePauseMs = 250;
 
 /** What the gateway watches. Informers start at once. */
-export function startSources(client: KubeClient, clock: Clock, log: Logger, signal: AbortSignal) {
+export function startSources(
+  client: KubeClient,
+  clock: Clock,
+  log: Logger,
+  signal: AbortSignal,
+  inside: InsideOptions | undefined,
+) {
   const watching = { clock, log, maxRetryMs };
   // Their definitions may be missing for long.
   const optional = { clock, log: withoutRepetition(log), maxRetryMs };
@@ -38,16 +53,30 @@ export function startSources(client: KubeClient, clock: Clock, log: Logger, sign
     }),
     routes: new Informer(client, knative.routes, optional),
     revisions: new Informer(client, knative.revisions, { ...optional, transform: slim }),
+    domainMappings: new Informer(client, domainMappings, optional),
   };
   for (const informer of Object.values(sources)) void informer.run(signal);
+  const { routes, revisions } = sources;
+  const isMachine = inside?.isMachine;
+  const callers = new Callers({
+    client,
+    routes,
+    revisions,
+    clock,
+    log: optional.log,
+    signal,
+    ...(isMachine && { isMachine }),
+  });
   // Functions only explain: a cluster without their definition still has routes.
   const ready = (async () => {
     await sources.services.synced;
     await sources.slices.synced;
     await syncedOrMissing(client, sources.revisions, clock, signal);
     await syncedOrMissing(client, sources.routes, clock, signal);
+    await syncedOrMissing(client, sources.domainMappings, clock, signal);
+    await syncedOrMissing(client, callers.policies, clock, signal);
   })();
-  return { ...sources, ready };
+  return { ...sources, callers, ready };
 }
 
 /** Sources may be large, and only what explains a missing Pod is of use here. */
@@ -67,7 +96,10 @@ function slim({ metadata, spec, status }: Revision): Revision {
     idleTimeoutSeconds,
   };
   const conditions = status?.conditions;
-  return { metadata, spec: limits, status: { conditions } } as Revision;
+  // For NetworkPolicies: the first port is the one that is called.
+  const [port] = spec.containers?.flatMap(({ ports = [] }) => ports) ?? [];
+  const containers = port ? [{ ports: [port] }] : [];
+  return { metadata, spec: { ...limits, containers }, status: { conditions } } as Revision;
 }
 
 /** Resolves when the informer has its first list, or when the API server does not serve the resource to the gateway. */

@@ -19,4 +19,8 @@ export {
 } from "./queue.ts";
 export { QueueFullError, QueueUnavailableError } from "./errors.ts";
 export { type Condition, type Filter, matches } from "./filter.ts";
+export {
+  type JetStreamQueueOptions,
+  openJetStreamQueue,
+} from "./jetstream/open-jetstream-queue.ts";
 export { openSqliteQueue, type SqliteQueueOptions } from "./sqlite/open-sqlite-queue.ts";

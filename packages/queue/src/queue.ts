@@ -43,7 +43,7 @@ export interface Delivery {
   readonly message: Message;
   /** 1 at the first time. It counts those that a crash has cut off, too. */
   readonly attempt: number;
-  /** When this consumer was first given it, milliseconds since the epoch. */
+  /** When this consumer was first given it, milliseconds since the epoch; after a crash perhaps when it was accepted. */
   readonly firstAt: number;
   /** It has been handled: this consumer never gets it again, except after a crash before the queue has noted that. */
   ack(): void;
@@ -126,7 +126,8 @@ export interface QueueState {
 /** Messages on disk, or in a cluster of servers, until they have been handled. */
 export interface Queue {
   /**
-   * Resolves when they are durable, all or none, together with the records.
+   * Resolves when they are durable. Messages with records are, all or none; after a failure of messages alone, some of them may be
+   * there: with the same keys, a repeat adds the others.
    * @throws QueueFullError when it may not hold more
    * @throws QueueUnavailableError when that cannot be known at present
    */

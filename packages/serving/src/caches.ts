@@ -1,4 +1,6 @@
 import {
+  type DomainMapping,
+  domainMappings,
   gatewaySliceManager,
   knative,
   knativeAnnotations,
@@ -31,6 +33,12 @@ export const byRevision = "revision";
 /** Routes, by the Configurations and Revisions that their specs name. */
 export const byTarget = "target";
 
+/** DomainMappings, by their names: several namespaces may have one of each. */
+export const byHost = "host";
+export const byReference = "reference";
+
+const referenceOf = (mapping: DomainMapping) => [inNamespaceOf(mapping, mapping.spec.ref.name)];
+
 const inNamespaceOf = (object: KubeObject, name: string) => `${object.metadata.namespace}/${name}`;
 
 function byLabel(label: string) {
@@ -62,6 +70,9 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
       indexes: { [byConfiguration]: byLabel(knativeLabels.configuration), [byRoute]: routeKeysOf },
     }),
     routes: informer(knative.routes, { indexes: { [byTarget]: targetsOf } }),
+    domainMappings: informer(domainMappings, {
+      indexes: { [byHost]: ({ metadata }) => [metadata.name ?? ""], [byReference]: referenceOf },
+    }),
     deployments: informer(resources.deployments, ofRevision),
     pods: informer(resources.pods, {
       ...ofRevision,

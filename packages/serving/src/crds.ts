@@ -1,6 +1,12 @@
-import { knative } from "@spry/function";
+import { domainMappings, knative } from "@spry/function";
 import { type CustomResourceDefinition, type Resource } from "@spry/kube";
-import { configurationSchema, revisionSchema, routeSchema, serviceSchema } from "./schemas.ts";
+import {
+  configurationSchema,
+  domainMappingSchema,
+  revisionSchema,
+  routeSchema,
+  serviceSchema,
+} from "./schemas.ts";
 
 const condition = (field: string) => `.status.conditions[?(@.type=='Ready')].${field}`;
 const column = (name: string, jsonPath: string, type = "string") => ({ name, type, jsonPath });
@@ -38,6 +44,7 @@ export function servingCrds(): CustomResourceDefinition[] {
       column("Desired Replicas", ".status.desiredReplicas", "integer"),
     ]),
     definition(knative.routes, ["rt"], routeSchema(), [url, ...readiness]),
+    definition(domainMappings, ["dm"], domainMappingSchema(), [url, ...readiness]),
   ];
 }
 

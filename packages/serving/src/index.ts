@@ -12,6 +12,7 @@ export { installServing, type Ownership, servingOwnership } from "./definitions.
 
 /** The webhooks. */
 export { createServingAdmission, servingWebhookPath } from "./admission/admission.ts";
+export { dryRunPods } from "./admission/dry-run.ts";
 export {
   type ClientConfigOf,
   servingAdmissionConfigurations,

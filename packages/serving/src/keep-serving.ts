@@ -2,6 +2,7 @@ import { knative } from "@spry/function";
 import { Informer, resources, silentLogger, systemClock } from "@spry/kube";
 import { installServing, type Ownership, servingOwnership } from "./definitions.ts";
 import { type ServingOptions } from "./options.ts";
+import { createSettingsMaps } from "./settings/create-maps.ts";
 import { startServing } from "./start.ts";
 
 export interface KeepServingOptions extends ServingOptions {
@@ -30,6 +31,7 @@ export async function keepServing(options: KeepServingOptions): Promise<void> {
     const ownership = await servingOwnership(client);
     if (ownership !== reported) onOwnership?.((reported = ownership));
     if (ownership === "ours" && !current) {
+      await createSettingsMaps(client);
       const stop = new AbortController();
       const ended = startServing({ ...options, signal: AbortSignal.any([signal, stop.signal]) });
       ended.catch(failed.reject);

@@ -18,7 +18,7 @@ test("the Deployment of a Revision is Knative's, without a sidecar", async () =>
         image,
         env: [{ name: "A", value: "b" }],
         ports: [{ name: "h2c", containerPort: 9000 }],
-        livenessProbe: { httpGet: { path: "/live" } },
+        livenessProbe: { httpGet: { path: "/live", scheme: "http" } },
       },
     ],
   });
@@ -61,7 +61,7 @@ test("the Deployment of a Revision is Knative's, without a sidecar", async () =>
       ],
       ports: [{ name: "user-port", containerPort: 9000 }],
       readinessProbe: { tcpSocket: { port: 9000 }, periodSeconds: 1 },
-      livenessProbe: { httpGet: { path: "/live", port: 9000 } },
+      livenessProbe: { httpGet: { path: "/live", port: 9000, scheme: "HTTP" } },
       terminationMessagePolicy: "FallbackToLogsOnError",
     },
   ]);
@@ -291,4 +291,48 @@ test("what the room has made is left alone when it starts again", async () => {
   platform.startRoom();
   await platform.settle();
   expect(await versions()).toEqual(before);
+});
+
+test("a Revision of the class hpa is scaled by Kubernetes, with Knative's targets", async () => {
+  await using platform = await ServingPlatform.start();
+  const service = kservice("hello");
+  const scale = "autoscaling.knative.dev";
+  service.spec.template.metadata = {
+    annotations: {
+      [`${scale}/class`]: `hpa.${scale}`,
+      [`${scale}/metric`]: "memory",
+      [`${scale}/target`]: "75",
+      [`${scale}/min-scale`]: "2",
+      [`${scale}/max-scale`]: "5",
+    },
+  };
+  await platform.running(service);
+  const { spec } = await platform.get(resources.horizontalPodAutoscalers, revision);
+  expect(spec).toMatchObject({
+    scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: `${revision}-deployment` },
+    minReplicas: 2,
+    maxReplicas: 5,
+    metrics: [
+      {
+        type: "Resource",
+        resource: { name: "memory", target: { type: "AverageValue", averageValue: "75Mi" } },
+      },
+    ],
+  });
+});
+
+test("init containers run the digests of their tags, and the status shows them", async () => {
+  const resolveDigest = async (named: string) => named.replace(":1", `@sha256:${"b".repeat(64)}`);
+  await using platform = await ServingPlatform.start({ resolveDigest });
+  await platform.client.apply(resources.configMaps, {
+    metadata: { name: "config-features", namespace: "knative-serving" },
+    data: { "kubernetes.podspec-init-containers": "Enabled" },
+  });
+  const initContainers = [{ name: "first", image: tagged }];
+  await platform.running(kservice("hello", { initContainers }));
+  const digest = tagged.replace(":1", `@sha256:${"b".repeat(64)}`);
+  const { spec } = (await platform.deployment(revision)).spec?.template ?? {};
+  expect(spec?.initContainers?.[0]?.image).toBe(digest);
+  const { status } = await platform.get(knative.revisions, revision);
+  expect(status?.initContainerStatuses).toEqual([{ name: "first", imageDigest: digest }]);
 });

@@ -230,6 +230,38 @@ describe("the Service of a Route", () => {
   });
 });
 
+test("a new Revision takes over within rollout-duration, and requests are divided until then", async () => {
+  await using platform = await ServingPlatform.start();
+  const slowly = (spec: object) => {
+    const service = kservice("hello", spec);
+    service.metadata.annotations = { "serving.knative.dev/rollout-duration": "100s" };
+    return service;
+  };
+  await platform.running(slowly({}));
+  await platform.apply(slowly(second));
+  await platform.rollOut("hello-00002");
+  const shares = () =>
+    platform.get(knative.routes, "hello").then(({ status }) => {
+      const of = (name: string) =>
+        status?.traffic?.find(({ revisionName }) => revisionName === name)?.percent ?? 0;
+      return [of("hello-00001"), of("hello-00002")] as const;
+    });
+  await platform.until("the first requests", async () => (await shares())[1] === 1);
+  await platform.condition(knative.routes, "hello", "IngressReady=Unknown RolloutInProgress");
+  await platform.until("half of them", async () => {
+    await platform.pass(1_000);
+    const [old, latest] = await shares();
+    expect(old + latest).toBe(100);
+    return latest >= 50;
+  });
+  await platform.until("all of them", async () => {
+    await platform.pass(2_000);
+    return (await shares())[1] === 100;
+  });
+  await platform.condition(knative.services, "hello", "Ready=True");
+  expect((await platform.get(knative.routes, "hello")).status?.traffic).toHaveLength(1);
+}, 60_000);
+
 test("Revisions without a Route are deleted by age and number, as config-gc says", async () => {
   await using platform = await ServingPlatform.start();
   await platform.client.apply(resources.configMaps, {

@@ -1,6 +1,6 @@
 /** From and to zero: the whole room on a real API server, with gateways that say what the test wants. */
 import { knative } from "@spry/function";
-import { resources } from "@spry/kube";
+import { resources, type Transport } from "@spry/kube";
 import { expect, test } from "vitest";
 import { CountingGateway } from "./testing/gateway.ts";
 import { kservice, namespace, ServingPlatform } from "./testing/platform.ts";
@@ -12,7 +12,17 @@ const key = `${namespace}/${revision}`;
 const short = { "stable-window": "6s", "scale-to-zero-grace-period": "0s" };
 
 async function platformWith(...gateways: CountingGateway[]): Promise<ServingPlatform> {
-  const platform = await ServingPlatform.start({ gateways: () => gateways.map(({ url }) => url) });
+  return platformThrough((transport) => transport, ...gateways);
+}
+
+async function platformThrough(
+  through: (transport: Transport) => Transport,
+  ...gateways: CountingGateway[]
+): Promise<ServingPlatform> {
+  const platform = await ServingPlatform.start({
+    gateways: () => gateways.map(({ url }) => url),
+    through,
+  });
   await platform.client.apply(resources.configMaps, {
     metadata: { name: "config-autoscaler", namespace: "knative-serving" },
     data: short,
@@ -131,4 +141,33 @@ test("what a gateway says wrongly is passed over", async () => {
   await platform.until("a reader", async () => gateway.readers === 1);
   gateway.say(key, { at: 1, active: 200, requests: 1 });
   await scaled(platform, 3);
+});
+
+test("answers that are slower than the watch are not written again and again", async () => {
+  await using gateway = await CountingGateway.start();
+  let writes = 0;
+  let afterWrite = async () => {};
+  const slow: (transport: Transport) => Transport = (transport) => async (request) => {
+    const isScale = request.method === "PATCH" && request.url.includes("/deployments/");
+    const response = await transport(request);
+    if (!isScale) return response;
+    writes++;
+    await afterWrite();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return response;
+  };
+  await using platform = await platformThrough(slow, gateway);
+  await platform.running(kservice("hello"));
+  // The Deployment controller is faster than the answer, too: what was written is not the newest that is seen.
+  afterWrite = async () => void (await platform.rollOut(revision));
+  await platform.until("no Pods", async () => {
+    await platform.pass(200);
+    return (await platform.replicas(revision)) === 0;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  afterWrite = async () => {};
+  gateway.say(key, { at: 1, waiting: 1, requests: 1 });
+  await platform.until("a Pod", async () => (await platform.replicas(revision)) === 1);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(writes).toBeLessThan(5);
 });

@@ -216,5 +216,21 @@ export const revisionSchema = () =>
     logUrl: text,
   });
 
+export const domainMappingSchema = () =>
+  schema(
+    "A DomainMapping leads the host that it is named by to a Service or a Route.",
+    object(
+      {
+        ref: object(
+          { apiVersion: text, kind: text, name: text, namespace: text },
+          { required: ["kind", "name"], ...open },
+        ),
+        tls: object({ secretName: text }, { required: ["secretName"] }),
+      },
+      { required: ["ref"] },
+    ),
+    { address: routeStatus.address, url: text },
+  );
+
 export const routeSchema = () =>
   schema("A Route divides requests among Revisions.", object({ traffic: targets }), routeStatus);

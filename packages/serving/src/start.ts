@@ -11,10 +11,11 @@ import {
   sleep,
   systemClock,
 } from "@spry/kube";
-import { byTarget, type Caches, createCaches, routesOf } from "./caches.ts";
+import { byHost, byReference, byTarget, type Caches, createCaches, routesOf } from "./caches.ts";
 import { type GatewayAddressing, type ServingOptions } from "./options.ts";
 import { configurationReconciler } from "./reconcile/configuration.ts";
 import { type Context } from "./reconcile/context.ts";
+import { domainMappingReconciler } from "./reconcile/domain-mapping.ts";
 import { gatewaySliceReconciler, serviceKeyOf } from "./reconcile/gateway-slice.ts";
 import { Places } from "./reconcile/places.ts";
 import { isInitialized, revisionReconciler } from "./reconcile/revision.ts";
@@ -68,6 +69,12 @@ export async function startServing(options: ServingOptions): Promise<void> {
   const scaling = startScaler({ ...options, client, clock, log }, caches, settings);
   settings.onChange(() => {
     for (const revision of caches.revisions.list()) controllers.revisions.enqueue(keyOf(revision));
+    // Their domains, and what their requests may name tags by.
+    for (const route of caches.routes.list()) controllers.routes.enqueue(keyOf(route));
+    for (const mapping of caches.domainMappings.list())
+      controllers.mappings.enqueue(keyOf(mapping));
+    for (const each of caches.configurations.list())
+      controllers.configurations.enqueue(keyOf(each));
   });
   await Promise.all([
     ...Object.values(controllers).map((controller) => controller.run(signal)),
@@ -114,7 +121,17 @@ function createControllers(context: Context) {
     .watch(caches.configurations, routesTo)
     .watch(caches.revisions, routesTo)
     .watchOwned(caches.coreServices, knative.routes);
-  return { services, configurations, revisions, routes };
+  const mappedTo = (object: KubeObject) =>
+    caches.domainMappings.byIndex(byReference, keyOf(object)).map((mapping) => keyOf(mapping));
+  // One that is deleted, or changes, may leave its host to another one.
+  const ofHost = ({ metadata }: KubeObject) =>
+    caches.domainMappings.byIndex(byHost, metadata.name ?? "").map((mapping) => keyOf(mapping));
+  const mappings = create("domainmappings", domainMappingReconciler(context))
+    .watch(caches.domainMappings)
+    .watch(caches.domainMappings, ofHost)
+    .watch(caches.services, mappedTo)
+    .watch(caches.routes, mappedTo);
+  return { services, configurations, revisions, routes, mappings };
 }
 
 function startSlices(

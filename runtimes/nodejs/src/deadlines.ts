@@ -5,20 +5,20 @@ export interface Waiting {
   /** By `monotonicMs`. */
   endMs: number;
   timeIsOver(): void;
-  previous?: Waiting | undefined;
-  next?: Waiting | undefined;
+  previous?: this | undefined;
+  next?: this | undefined;
 }
 
 /**
  * Those that wait, all for the same length of time: the first that came is the first whose time is over.
  * One timer for all of them: one each would be a twentieth of what a request costs.
  */
-export class Deadlines {
-  #first: Waiting | undefined;
-  #last: Waiting | undefined;
+export class Deadlines<T extends Waiting> {
+  #first: T | undefined;
+  #last: T | undefined;
   #isTimed = false;
 
-  enter(waiting: Waiting): void {
+  enter(waiting: T): void {
     waiting.previous = this.#last;
     if (this.#last) this.#last.next = waiting;
     else this.#first = waiting;
@@ -26,7 +26,7 @@ export class Deadlines {
     if (!this.#isTimed) this.#wakeFor(waiting);
   }
 
-  leave(waiting: Waiting): void {
+  leave(waiting: T): void {
     const { previous, next } = waiting;
     if (previous) previous.next = next;
     else if (this.#first === waiting) this.#first = next;
@@ -36,7 +36,12 @@ export class Deadlines {
     waiting.previous = waiting.next = undefined;
   }
 
-  #wakeFor({ endMs }: Waiting): void {
+  /** The longest waiting first. */
+  *[Symbol.iterator](): Generator<T> {
+    for (let each = this.#first; each; each = each.next) yield each;
+  }
+
+  #wakeFor({ endMs }: T): void {
     this.#isTimed = true;
     // A timer may come a little early, by this clock.
     setTimeout(() => this.#wake(), Math.max(1, Math.ceil(endMs - monotonicMs())));

@@ -13,6 +13,7 @@ export function fetchHandler(fetch: UserFunction, settings: Settings): FunctionH
   const { env } = process;
   return {
     body: "stream",
+    hasRoutes: true,
     call(request) {
       checkLength(request, settings.bodyLimitMb);
       const context = new FetchContext(settings, request);

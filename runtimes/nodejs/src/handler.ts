@@ -15,6 +15,8 @@ export interface FunctionHandler {
    * request is not what such a handler is called with.
    */
   call(request: FunctionRequest, response: FunctionResponse): unknown;
+  /** Its paths are its own, those included that the runtime answers itself for others. */
+  hasRoutes?: boolean;
   /** It is served whole: it might also listen by itself, and need not. */
   isApplication?: boolean;
   /** Its contract has the runtime answer browsers that ask beforehand, and let every page read the answers. */

@@ -6,6 +6,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { format, inspect, type InspectOptions } from "node:util";
 import { type FunctionRequest } from "./function-request.ts";
 import { formatLog } from "./log.ts";
+import { requestIdOf } from "./request-log.ts";
 
 const levels = {
   trace: "debug",
@@ -19,12 +20,10 @@ const levels = {
 type Level = "debug" | "info" | "warn" | "error";
 
 const invocationId = new AsyncLocalStorage<string>();
-const idPattern = /^[\w.:+/=-]{1,128}$/;
 
 /** Runs what answers a request; its id is the caller's `X-Request-Id`, or a new one. */
 export function runInvocation(request: FunctionRequest, answer: () => void): void {
-  const given = request.headers["x-request-id"]?.toString() ?? "";
-  invocationId.run(idPattern.test(given) ? given : crypto.randomUUID(), answer);
+  invocationId.run(requestIdOf(request), answer);
 }
 
 /** From now on `console` and the runtime's own log are lines of this format. */
@@ -45,12 +44,11 @@ export function formatLogs(kind: "json" | "text"): void {
     write("info", inspect(value, { customInspect: false, ...options }));
 }
 
-function jsonLine(level: Level, message: string): string {
+function jsonLine(level: Level, message: string, invocation = invocationId.getStore()): string {
   const time = new Date().toISOString();
-  return `${JSON.stringify({ time, level, message, invocation: invocationId.getStore() })}\n`;
+  return `${JSON.stringify({ time, level, message, invocation })}\n`;
 }
 
-function textLine(level: Level, message: string): string {
-  const id = invocationId.getStore();
+function textLine(level: Level, message: string, id = invocationId.getStore()): string {
   return `${new Date().toISOString()} ${level.toUpperCase().padEnd(5)} ${id ? `[${id}] ` : ""}${message}\n`;
 }

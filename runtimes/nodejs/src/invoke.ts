@@ -6,6 +6,7 @@ import { logError } from "./log.ts";
 import { type Metrics } from "./metrics.ts";
 import { refuse } from "./refuse.ts";
 import { isRequestError } from "./request-error.ts";
+import { nameOf, requestIdOf } from "./request-log.ts";
 import { sendResult } from "./result.ts";
 import { type Tracing } from "./tracing/tracing.ts";
 import { type Settings } from "./settings.ts";
@@ -33,7 +34,10 @@ export function invoke(
   const startMs = monotonicMs();
   const fail = (error: unknown) => {
     metrics.settle(monotonicMs() - startMs, true);
-    if (!isRequestError(error)) logError("the handler threw", error);
+    if (!isRequestError(error)) {
+      logError(`${nameOf(request)}: the handler threw`, error);
+      if (!response.headersSent) response.setHeader("x-request-id", requestIdOf(request));
+    }
     refuse(response, error);
   };
   metrics.begin();

@@ -1,7 +1,8 @@
 import { inspect } from "node:util";
 import { describeError } from "./stack.ts";
 
-type Line = (level: "info" | "error", text: string) => string;
+/** `id`: of the request that the line is about, where that is not the one that is being handled. */
+type Line = (level: "info" | "error", text: string, id?: string) => string;
 
 let line: Line = (_level, text) => `${text}\n`;
 
@@ -22,6 +23,11 @@ function describe(error: unknown): string {
     // Whoever waits for an answer must not wait for this one's sake.
     return "threw a value that cannot be printed";
   }
+}
+
+/** To stderr: a line without an error. */
+export function logLine(text: string, id?: string): void {
+  process.stderr.write(line("error", text, id));
 }
 
 /** To stdout. */

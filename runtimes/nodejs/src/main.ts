@@ -20,7 +20,12 @@ import { Publisher } from "./publisher.ts";
 import { provideWebClasses } from "./web/provide-web-classes.ts";
 import { provideModules } from "./provided-modules.ts";
 import { createSdk } from "./sdk.ts";
-import { createFunctionServer, loadTracing, type FunctionServer } from "./server.ts";
+import {
+  createFunctionServer,
+  type FunctionServer,
+  loadTracing,
+  requestsUnderWay,
+} from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { atSignal, endOnSignal, shutDownOnSignal } from "./shutdown.ts";
 import { describeLoadError } from "./stack.ts";
@@ -155,7 +160,7 @@ function watchSoon(server: FunctionServer, settings: Settings): void {
 /** In time to say where it hangs when a liveness probe has given up: that one's SIGTERM goes unheard. */
 async function watch({ timeoutSeconds }: Settings): Promise<void> {
   const { watchEventLoop } = await import("./watchdog.ts");
-  watchEventLoop(Math.min(Math.max(timeoutSeconds, 2), 30) * 1000);
+  watchEventLoop(Math.min(Math.max(timeoutSeconds, 2), 30) * 1000, requestsUnderWay);
 }
 
 /** What a Function does beside its requests may fail without taking the others' answers with it. */
@@ -168,7 +173,8 @@ function surviveErrors(): void {
 function tellOfExit(): void {
   const exit = process.exit.bind(process);
   process.exit = (code) => {
-    logError("the Function ended its process", new Error(`process.exit(${code ?? ""}) was called`));
+    const call = `process.exit(${code ?? ""}) was called${requestsUnderWay()}`;
+    logError("the Function ended its process", new Error(call));
     return exit(code);
   };
   atSignal(() => (process.exit = exit));

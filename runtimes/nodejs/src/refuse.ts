@@ -1,11 +1,14 @@
 import { FunctionResponse } from "./function-response.ts";
 import { isRequestError } from "./request-error.ts";
+import { logRefused } from "./request-log.ts";
 
 /** What a person sees of a failure: a thrown string is meant for them, an error's text is not. */
 export function refuse(response: FunctionResponse, error: unknown): void {
   if (response.writableEnded) return;
   // The status is out: only a broken connection still says that the body is not whole.
   if (response.headersSent) return void response.destroy();
+  if (isRequestError(error) && error.status === 413)
+    logRefused(response.req, response, error.message);
   takeBack(response);
   response.withdraw();
   response.type("txt");

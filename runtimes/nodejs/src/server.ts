@@ -10,10 +10,12 @@ import { type Invocation, invoke } from "./invoke.ts";
 import { isTraced } from "./is-traced.ts";
 import { logError } from "./log.ts";
 import { hasBody, isLeftUnread, isTooLong, parseBody, readBody } from "./request-body.ts";
+import { isFromOutside, isProbe, isScrape } from "./own-paths.ts";
 import { type InvocationSpan } from "./tracing/invocation-span.ts";
 import { type Tracing } from "./tracing/tracing.ts";
 import { endWhenUnread, patienceMs } from "./unread-answer.ts";
 import { takeBack } from "./refuse.ts";
+import { logRefused, nameOf } from "./request-log.ts";
 import { isRequestError, RequestError } from "./request-error.ts";
 
 export type FunctionServer = Server<typeof FunctionRequest, typeof FunctionResponse>;
@@ -26,7 +28,8 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     settings.concurrency > 0
       ? new Admission(settings.concurrency, settings.queueLength)
       : undefined;
-  const deadlines = new Deadlines();
+  const deadlines = new Deadlines<Exchange>();
+  underWay = () => [...deadlines].map(({ request }) => request);
   const circumstances = { invocation, timeoutMs, deadlines, admission };
   const log = settings.accessLog ? accessLogger : undefined;
   FramedResponse.cors = settings.cors ?? invocation.handler.cors ?? false;
@@ -50,7 +53,8 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
       request.res = response;
       request.takeOriginForm();
       log?.(request, response);
-      if (answerItself(request, response, invocation)) return;
+      if (isOwn(request, invocation))
+        return whenRead(request, () => answerItself(request, response, invocation));
       if (!invocation.follow) return trace(request, response);
       invocation.follow(request, () => trace(request, response));
     },
@@ -77,41 +81,51 @@ export async function loadTracing(invocation: Invocation): Promise<Tracing> {
   return (invocation.tracing ??= new Tracing(invocation.settings));
 }
 
-/** Requests that never reach the Function; false when this is none of them. */
-function answerItself(
-  request: FunctionRequest,
-  response: FunctionResponse,
-  { metrics }: Invocation,
-): boolean {
-  if (FramedResponse.cors && request.method === "OPTIONS") {
-    const { "access-control-request-method": method, "access-control-request-headers": headers } =
-      request.headers;
-    if (method) response.setHeader("Access-Control-Allow-Methods", method);
-    if (headers) response.setHeader("Access-Control-Allow-Headers", headers);
-    response.end();
-    return true;
-  }
+/** Whether a request never reaches the Function. Handlers with paths of their own have these, too, but for probes and scrapers. */
+function isOwn(request: FunctionRequest, { handler: { hasRoutes = false } }: Invocation): boolean {
+  if (FramedResponse.cors && request.method === "OPTIONS") return true;
   switch (request.path) {
     case "/healthz":
-      response.type("txt").end("OK");
-      return true;
+      return !hasRoutes || isProbe(request);
     case "/metrics":
-      response
-        .set("content-type", "text/plain; version=0.0.4; charset=utf-8")
-        .end(metrics.toText());
-      return true;
+      return !isFromOutside(request) && (!hasRoutes || isScrape(request));
     case "/favicon.ico":
-      response.status(204).end();
-      return true;
+      return !hasRoutes;
     default:
       return false;
   }
 }
 
+/**
+ * Its body, if it has one, is of no interest, but has to be read: a connection that is closed with data unread is reset, and
+ * the client may lose the answer.
+ */
+function whenRead(request: FunctionRequest, then: () => void): void {
+  if (!hasBody(request)) return then();
+  request.once("end", then).resume();
+}
+
+function answerItself(
+  request: FunctionRequest,
+  response: FunctionResponse,
+  { metrics }: Invocation,
+): void {
+  if (FramedResponse.cors && request.method === "OPTIONS") {
+    const { "access-control-request-method": method, "access-control-request-headers": headers } =
+      request.headers;
+    if (method) response.setHeader("Access-Control-Allow-Methods", method);
+    if (headers) response.setHeader("Access-Control-Allow-Headers", headers);
+    return void response.end();
+  }
+  if (request.path === "/healthz") return void response.type("txt").end("OK");
+  if (request.path === "/favicon.ico") return void response.status(204).end();
+  response.set("content-type", "text/plain; version=0.0.4; charset=utf-8").end(metrics.toText());
+}
+
 interface Circumstances {
   invocation: Invocation;
   timeoutMs: number;
-  deadlines: Deadlines;
+  deadlines: Deadlines<Exchange>;
   admission: Admission | undefined;
 }
 
@@ -124,11 +138,13 @@ function answer(
   span: InvocationSpan | undefined,
 ): void {
   if (!admission) {
+    entered = request;
     callFunction(request, response, invocation);
+    entered = undefined;
     // Most answers are on their way by now: nothing can happen to them.
     if (response.writableFinished) return span?.end(response);
   }
-  const exchange = new Exchange(request, response, startMs + timeoutMs);
+  const exchange = new Exchange(request, response, { startMs, limitMs: timeoutMs });
   deadlines.enter(exchange);
   response.on("close", () => {
     deadlines.leave(exchange);
@@ -147,19 +163,34 @@ function answer(
 /** A request whose answer is awaited. Only its beginning: a stream may take as long as it likes, and is read. */
 class Exchange implements Waiting {
   readonly endMs: number;
-  previous: Waiting | undefined;
-  next: Waiting | undefined;
+  previous: this | undefined;
+  next: this | undefined;
   readonly #request: FunctionRequest;
   readonly #response: FunctionResponse;
+  readonly #limitMs: number;
 
-  constructor(request: FunctionRequest, response: FunctionResponse, endMs: number) {
+  constructor(
+    request: FunctionRequest,
+    response: FunctionResponse,
+    { startMs, limitMs }: { startMs: number; limitMs: number },
+  ) {
     this.#request = request;
     this.#response = response;
-    this.endMs = endMs;
+    this.#limitMs = limitMs;
+    this.endMs = startMs + limitMs;
+  }
+
+  get request(): FunctionRequest {
+    return this.#request;
   }
 
   timeIsOver(): void {
     if (this.#response.headersSent) return endWhenUnread(this.#response, patienceMs);
+    logRefused(
+      this.#request,
+      this.#response,
+      `exceeded its time limit (${this.#limitMs / 1000} s)`,
+    );
     refuse(this.#request, this.#response, new RequestError(408, "Request Timeout"));
     abandon(this.#request, new DOMException("the request exceeded its time limit", "TimeoutError"));
   }
@@ -169,6 +200,20 @@ class Exchange implements Waiting {
 function abandon(request: FunctionRequest, reason: Error): void {
   FunctionRequest.prototype.abandon.call(request, reason);
 }
+
+/** The one that the event loop is in, which has not entered the list of those that wait. */
+let entered: FunctionRequest | undefined;
+let underWay = (): FunctionRequest[] => [];
+
+/** What an end of the process takes with it: `; with it ended request <id> (GET /)`, or nothing. */
+export function requestsUnderWay(): string {
+  const all = new Set([...(entered ? [entered] : []), ...underWay()]);
+  const shown = [...all].slice(0, maxNamed).map(nameOf).join(", ");
+  const more = all.size > maxNamed ? ` and ${all.size - maxNamed} more` : "";
+  return all.size === 0 ? "" : `; with it ended ${shown}${more}`;
+}
+
+const maxNamed = 20;
 
 /** With its body, read as the handler wants it. */
 function callFunction(
@@ -199,6 +244,7 @@ function refuse(request: FunctionRequest, response: FunctionResponse, error: unk
   if (!known && !request.readableAborted) logError("answering a request", error);
   // A client reads the answer when it has sent its body: it is let do so, for a moment.
   if (!request.complete) setTimeout(() => request.complete || request.destroy(), 5000).unref();
+  if (known && error.status === 413) logRefused(request, response, error.message);
   takeBack(response);
   response.withdraw();
   response

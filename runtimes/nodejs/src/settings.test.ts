@@ -46,7 +46,7 @@ describe("lines of the log", () => {
       ["info", "[ 1 ]", "id-1"],
       ["info", expect.stringContaining("POST / HTTP/1.1"), "id-1"],
       ["warn", "careful", "id-1"],
-      ["error", "the handler threw: Error: thrown", "id-1"],
+      ["error", "request id-1 (POST /): the handler threw: Error: thrown", "id-1"],
     ]);
     expect(Date.now() - Date.parse(entries[0]?.["time"] ?? "")).toBeLessThan(60_000);
   });

@@ -8,7 +8,9 @@ import { type ChildProcess, spawn } from "node:child_process";
  * when it wakes, whether the event loop has sent it a signal meanwhile. Where there is no shell,
  * nothing watches.
  */
-export function watchEventLoop(limitMs: number): void {
+export function watchEventLoop(limitMs: number, requestsUnderWay: () => string): void {
+  // The process that looks is another one: it finds it by this name.
+  Object.defineProperty(process, Symbol.for("spry.requests"), { value: requestsUnderWay });
   // Only for the moment that it takes to look: the inspector listens on loopback. None of the ports that systems hand to
   // connections, of which any may be taken.
   process.debugPort = 10_000 + (process.pid % 20_000);
@@ -77,14 +79,25 @@ async function endBlocked(): Promise<void> {
   const files = new Map<string, string>();
   const inspector = new WebSocket(url);
   let id = 0;
-  const post = (method: string, params = {}) =>
+  let asked = -1;
+  const post = (method: string, params = {}) => {
     inspector.send(JSON.stringify({ id: ++id, method, params }));
+    return id;
+  };
   inspector.onopen = () => {
     post("Debugger.enable");
     post("Debugger.pause");
   };
   inspector.onmessage = ({ data }) => {
-    const { method, params } = JSON.parse(String(data)) as { method?: string; params: Paused };
+    const message = JSON.parse(String(data)) as Message;
+    const { method, params } = message;
+    if (message.id === asked) {
+      const { value } = message.result?.result ?? {};
+      if (value) process.stderr.write(`the process ends${value}\n`);
+      // As process 1 of a container nothing but its own exit ends it.
+      post("Runtime.evaluate", { expression: "globalThis.process.reallyExit(1)" });
+      setTimeout(() => process.exit(), 200);
+    }
     if (method === "Debugger.scriptParsed") files.set(params.scriptId, params.url);
     if (method !== "Debugger.paused") return;
     for (const { functionName, location } of params.callFrames.slice(0, 30)) {
@@ -93,10 +106,17 @@ async function endBlocked(): Promise<void> {
       const place = `${file}:${location.lineNumber + 1}:${location.columnNumber + 1}`;
       process.stderr.write(`    at ${functionName || "<anonymous>"} (${place})\n`);
     }
-    // As process 1 of a container nothing but its own exit ends it.
-    post("Runtime.evaluate", { expression: "globalThis.process.reallyExit(1)" });
-    setTimeout(() => process.exit(), 200);
+    const expression = "globalThis.process[Symbol.for('spry.requests')]?.()";
+    asked = post("Runtime.evaluate", { expression, returnByValue: true });
   };
+}
+
+/** An event of the inspector's, or its response to what was sent with the same id. */
+interface Message {
+  id?: number;
+  method?: string;
+  params: Paused;
+  result?: { result?: { value?: string } };
 }
 
 /** Of the inspector's `Debugger.scriptParsed` and `Debugger.paused`. */

@@ -61,6 +61,7 @@ class _Server(Service):
     def __init__(self, settings, handler, listening, beat, announce=None) -> None:
         super().__init__(settings, Metrics())
         self._handler = handler
+        self.has_routes = handler.has_routes
         self._calls = AsyncCalls(settings, handler, self._settle)
         self._listening = socket.socket(fileno=listening.detach())
         self._beat = beat
@@ -187,8 +188,11 @@ class _Server(Service):
     def timed_out(self, exchange: Exchange) -> None:
         task = self._tasks.pop(exchange, None)
         self.settle(exchange, 408, time.perf_counter() - exchange.started, True)
+        from .request_log import log_refused
+
+        field = log_refused(exchange.head, f"no response within FUNC_TIMEOUT ({self.settings.timeout:g} s), ending the call")
         if exchange.length is None and not exchange.begun:
-            exchange.respond(408, TEXT, TIMEOUT_BODY)
+            exchange.respond(408, TEXT + field, TIMEOUT_BODY)
         else:
             exchange.break_off()
         if task is not None:

@@ -14,7 +14,7 @@ CREDIT = 2  # number: thousands of bytes of a stream that have left for the clie
 CANCEL = 3  # the client of a stream has gone
 
 # From the worker. `seconds` is how long the handler took.
-READY = 16  # number: 0 = takes requests from here, 1 = listens itself
+READY = 16  # number: 0 = takes requests from here, 1 = listens itself; exchange: 1 = its paths are its own
 REPLY = 17  # number: status; head: header lines; body: the whole of it
 START = 18  # as REPLY, but the body follows in pieces; seconds: its length, or -1
 PIECE = 19

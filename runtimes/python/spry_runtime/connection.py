@@ -261,7 +261,12 @@ class Connection:
     def _refuse(self, error: MalformedRequest) -> None:
         """Answers an error and closes, reading on for a moment: closing on unread bytes would reset the
         connection and destroy the answer on its way."""
-        self._transport.write(refusal(error.status, error.reason))
+        fields = b""
+        if error.status == 413 and self._head is not None:
+            from .request_log import log_refused
+
+            fields = log_refused(self._head, error.reason)
+        self._transport.write(refusal(error.status, error.reason, fields))
         self._buffer = b""
         self._body = None
         self._held.release()

@@ -153,10 +153,10 @@ class Exchange:
         return self.connection.write_paused
 
 
-def refusal(status: int, reason: str) -> bytes:
+def refusal(status: int, reason: str, fields: bytes = b"") -> bytes:
     """The whole answer to what is no request."""
     body = reason.encode() + b"\n"
-    return status_line(status) + TEXT + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
+    return status_line(status) + TEXT + fields + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
 
 
 def status_line(status: int) -> bytes:

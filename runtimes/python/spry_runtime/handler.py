@@ -35,6 +35,11 @@ class Handler:
         """The Function's own hooks, if it has them."""
         self.stop = None
 
+    @property
+    def has_routes(self) -> bool:
+        """Its paths are its own, those included that the runtime answers itself for others."""
+        return self.kind in (ASGI, WSGI)
+
 
 def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
     """Imports the module and finds the handler in it. Raises `LoadError`. A debugger listens where the settings say, or

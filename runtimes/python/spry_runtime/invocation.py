@@ -61,7 +61,7 @@ class Invocation:
         except MalformedCloudEvent as error:
             return malformed_event(error)
         except BaseException as error:  # noqa: BLE001 - sys.exit() in a handler must not end the server
-            return error_reply(error)
+            return error_reply(error, head)
 
     def end_if_forked(self) -> None:
         """In a process that the handler has forked, and let return: it must not go on serving what is its parent's."""
@@ -107,7 +107,7 @@ class Invocation:
         except MalformedCloudEvent as error:
             return malformed_event(error)
         except Exception as error:  # noqa: BLE001
-            return error_reply(error)
+            return error_reply(error, head)
 
     def _arguments(self, head: RequestHead, content: bytes, peer: str) -> tuple:
         request = Request(head, content, peer)

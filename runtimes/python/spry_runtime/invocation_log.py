@@ -6,15 +6,14 @@ import contextvars
 import io
 import json
 import os
-import re
 import sys
 import threading
 import time
 
 from . import log as runtime_log
+from .request_log import given_id, new_id
 
 _LINE_LIMIT = 64 * 1024
-_ID = re.compile(r"[\w.:+/=-]{1,128}", re.ASCII)
 _LEVELS = ((40, "error"), (30, "warn"), (20, "info"), (0, "debug"))
 
 _invocation: contextvars.ContextVar[str | None] = contextvars.ContextVar("invocation", default=None)
@@ -22,8 +21,7 @@ _invocation: contextvars.ContextVar[str | None] = contextvars.ContextVar("invoca
 
 def begin_invocation(headers: dict[str, str]) -> None:
     """From here on, in this context, lines carry the caller's `X-Request-Id`, or a new id."""
-    given = headers.get("x-request-id", "")
-    _invocation.set(given if _ID.fullmatch(given) else _new_id())
+    _invocation.set(given_id(headers) or new_id())
 
 
 def format_logs(kind: str) -> None:
@@ -31,7 +29,7 @@ def format_logs(kind: str) -> None:
     line = _json_line if kind == "json" else _text_line
     sys.stdout = LineWriter(sys.stdout, "info", line)
     sys.stderr = LineWriter(sys.stderr, "error", line)
-    runtime_log.write_message = lambda text: sys.stderr.message("error", text)
+    runtime_log.write_message = lambda text, request_id: sys.stderr.message("error", text, request_id)
     _tell_levels()
 
 
@@ -58,10 +56,10 @@ class LineWriter(io.TextIOBase):
             self.message(self._level, each)
         return len(text)
 
-    def message(self, level: str, text: str) -> None:
+    def message(self, level: str, text: str, request_id: str | None = None) -> None:
         """One line of the log, however many lines `text` has."""
         # One call of write, so that processes do not interleave.
-        os.write(self._stream.fileno(), self._line(level, text).encode("utf-8", "replace"))
+        os.write(self._stream.fileno(), self._line(level, text, request_id).encode("utf-8", "replace"))
 
     def flush(self) -> None:
         self._stream.flush()
@@ -104,19 +102,14 @@ def _now() -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{milliseconds:03}Z"
 
 
-def _json_line(level: str, message: str) -> str:
+def _json_line(level: str, message: str, request_id: str | None) -> str:
     line = {"time": _now(), "level": level, "message": message}
-    invocation = _invocation.get()
+    invocation = request_id or _invocation.get()
     if invocation is not None:
         line["invocation"] = invocation
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def _text_line(level: str, message: str) -> str:
-    invocation = _invocation.get()
+def _text_line(level: str, message: str, request_id: str | None) -> str:
+    invocation = request_id or _invocation.get()
     return f"{_now()} {level.upper():5} {f'[{invocation}] ' if invocation else ''}{message}\n"
-
-
-def _new_id() -> str:
-    digits = os.urandom(16).hex()
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"

@@ -8,7 +8,7 @@ import sys
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-def _write(text: str) -> None:
+def _write(text: str, _request_id: str | None) -> None:
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
@@ -17,10 +17,11 @@ write_message = _write
 """Replaced when logs have a format."""
 
 
-def log(text: str) -> None:
-    """Raises nothing: user code can have closed or replaced the stream."""
+def log(text: str, request_id: str | None = None) -> None:
+    """Raises nothing: user code can have closed or replaced the stream. `request_id`: of the request that it is about, where
+    that is not the one that is being handled."""
     try:
-        write_message(text)
+        write_message(text, request_id)
     except Exception:  # noqa: BLE001
         try:
             os.write(2, (text + "\n").encode("utf-8", "replace"))

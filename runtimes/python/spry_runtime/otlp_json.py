@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from json.encoder import encode_basestring_ascii as quote
 
+from .request_log import given_id
+
 _SERVER = 2
 
 
@@ -25,18 +27,24 @@ def span_of_call(context, head, status: int, began: int, ended: int) -> str:
         parts = _parts_of_call(*key)
         if len(_parts_of_calls) < _REMEMBERED and len(key[1]) < _REMEMBERED_LENGTH:
             _parts_of_calls[key] = parts
-    return f'{_identity(context, None)}{parts[0]}{began}","endTimeUnixNano":"{ended}{parts[1]}'
+    request_id = given_id(head.headers) if "x-request-id" in head.headers else None
+    # Of its characters none has to be escaped.
+    attribute = _REQUEST_ID % request_id if request_id is not None else ""
+    return f'{_identity(context, None)}{parts[0]}{began}","endTimeUnixNano":"{ended}{parts[1]}{attribute}{parts[2]}'
 
 
 _REMEMBERED, _REMEMBERED_LENGTH = 256, 200
-_parts_of_calls: dict[tuple[str, str, int], tuple[str, str]] = {}
+_parts_of_calls: dict[tuple[str, str, int], tuple[str, str, str]] = {}
+_REQUEST_ID = '{"key":"http.request.header.x-request-id","value":{"arrayValue":{"values":[{"stringValue":"%s"}]}}},'
 
 
-def _parts_of_call(method: str, path: str, status: int) -> tuple[str, str]:
-    """What is the same of all calls that these are the same of: up to the time of the beginning, and after that of the end."""
+def _parts_of_call(method: str, path: str, status: int) -> tuple[str, str, str]:
+    """What is the same of all calls that these are the same of: up to the time of the beginning, after that of the end, and
+    after the request's id."""
     return (
         f',"name":{quote(method)},"kind":{_SERVER},"startTimeUnixNano":"',
-        f'","attributes":[{{"key":"http.request.method","value":{{"stringValue":{quote(method)}}}}},'
+        '","attributes":[',
+        f'{{"key":"http.request.method","value":{{"stringValue":{quote(method)}}}}},'
         f'{{"key":"url.path","value":{{"stringValue":{quote(path)}}}}},'
         f'{{"key":"http.response.status_code","value":{{"intValue":"{status}"}}}}],'
         f'"status":{_status(2 if status >= 500 else 0)}}}',

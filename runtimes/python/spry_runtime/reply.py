@@ -62,13 +62,21 @@ def reply_to(value, new_api: bool) -> Reply:
     raise TypeError(f"the function returned {type(value).__name__}, which is not a response")
 
 
-def error_reply(error: BaseException) -> Reply:
-    """A response that was raised, as by `abort()`, is an answer; everything else is logged and a 500."""
+def error_reply(error: BaseException, head: RequestHead | None = None) -> Reply:
+    """A response that was raised, as by `abort()`, is an answer; everything else is logged, with the request's id, and a 500."""
     response = _from_response(error, False)
     if response is not None:
         return response
-    log_error("calling the function", error)
-    return Reply(500, b"content-type: text/plain; charset=utf-8\r\n", ERROR_BODY, failed=True)
+    fields = b"content-type: text/plain; charset=utf-8\r\n"
+    what = "calling the function"
+    if head is not None:
+        from .request_log import id_field, named
+
+        request_id, name = named(head)
+        what = f"{name}: {what}"
+        fields += id_field(request_id)
+    log_error(what, error)
+    return Reply(500, fields, ERROR_BODY, failed=True)
 
 
 def header_lines(headers) -> bytes:

@@ -29,6 +29,8 @@ class Service:
         self.bodies = BodyBudget()
         self.connections: set[Connection] = set()
         self.draining = False
+        self.has_routes = False
+        """The handler is an application, whose paths are its own."""
         self._log_access = settings.access_log
         self.pending: dict[Exchange, None] = {}
         """Handed to the handler and not settled, oldest first. A client that hangs up does not end its call."""
@@ -51,11 +53,24 @@ class Service:
     # What is common.
 
     def handle(self, exchange: Exchange) -> None:
-        route = self._routes.get(exchange.head.raw_path)
-        if route is not None:
+        path = exchange.head.raw_path
+        route = self._routes.get(path)
+        if route is not None and self._answers_itself(path, exchange.head.headers):
             return route(self, exchange)
         self.pending[exchange] = None
         self.dispatch(exchange)
+
+    def _answers_itself(self, path: str, headers: dict[str, str]) -> bool:
+        """Whether such a path is answered here: an application has paths of its own, and those outside read no metrics."""
+        if path == "/metrics":
+            if "x-forwarded-for" in headers or "forwarded" in headers:
+                return False
+            accept = headers.get("accept", "")
+            is_scrape = "x-prometheus-scrape-timeout-seconds" in headers
+            return not self.has_routes or is_scrape or "openmetrics-text" in accept or "version=0.0.4" in accept
+        if not self.has_routes:
+            return True
+        return path == "/healthz" and headers.get("user-agent", "").startswith("kube-probe/")
 
     def settle(self, exchange: Exchange, status: int, seconds: float, failed: bool) -> None:
         """Counts an exchange that the handler is done with, whichever way."""

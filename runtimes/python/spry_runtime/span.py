@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from . import trace
+from .request_log import given_id
 
 _LIMIT = 128
 """Of attributes, and of events."""
@@ -74,6 +75,9 @@ class Span:
 
     def end_call(self, head, status: int) -> None:
         """Ends the span of an invocation."""
+        request_id = given_id(head.headers)
+        if request_id is not None:
+            self.set_attributes({"http.request.header.x-request-id": [request_id]})
         self.set_attributes(
             {"http.request.method": head.method, "url.path": head.raw_path, "http.response.status_code": status}
         )

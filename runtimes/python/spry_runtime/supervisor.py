@@ -132,6 +132,7 @@ class _Supervisor:
 
             serve = ServerKeeper
         self._keeper = serve(self._settings, metrics, self._reactor, self._listening, first, self._spawn)
+        self._keeper.has_routes = frame[1] != 0
         if self._settings.hot_reload:
             from .hot_reload import watch_files
 

@@ -167,8 +167,19 @@ class SyncServer(Service):
         call = exchange.state
         seconds = time.perf_counter() - exchange.started
         unread = exchange.paused
+        limit = f"FUNC_TIMEOUT ({self.settings.timeout:g} s)"
+        from .request_log import log_refused
+
+        if unread:
+            # It waits for its client, and has just been told that this one has gone: no fault of the process.
+            why = f"the client did not read the response within {limit}, closing its connection"
+        elif call is None or call.frame > call.worker.shared.frames_taken:
+            why = f"no response within {limit}; others were called until then"
+        else:
+            why = f"no response within {limit}, ending the call"
+        field = log_refused(exchange.head, why)
         if call is None or call.status == 0:
-            exchange.respond(408, TEXT, TIMEOUT_BODY)
+            exchange.respond(408, TEXT + field, TIMEOUT_BODY)
         else:
             exchange.break_off()
         self.settle(exchange, 408, seconds, True)
@@ -177,13 +188,7 @@ class SyncServer(Service):
         worker = call.worker
         del worker.outstanding[call.id]
         exchange.state = None
-        if call.frame <= worker.shared.frames_taken:
-            call_name = f"{exchange.head.method} {exchange.head.raw_path}"
-            limit = f"FUNC_TIMEOUT ({self.settings.timeout:g} s)"
-            if unread:
-                # It waits for its client, and has just been told that this one has gone: no fault of the process.
-                return log(f"{call_name}: the client did not read the response within {limit}, closing its connection")
-            log(f"{call_name}: no response within {limit}, ending the call")
+        if call.frame <= worker.shared.frames_taken and not unread:
             self._pool.retire(worker)
 
     # What becomes of a worker's calls.
@@ -200,10 +205,13 @@ class SyncServer(Service):
         if begun or not worker.retiring:
             log(f"worker process ended ({how}) during {len(begun)} call(s)")
         worker.outstanding.clear()
+        from .request_log import log_refused
+
         for exchange in begun:
             status = exchange.state.status
             exchange.state = None
-            exchange.respond(500, TEXT, ERROR_BODY) if not status else exchange.break_off()
+            field = log_refused(exchange.head, f"the process that was handling it ended ({how})")
+            exchange.respond(500, TEXT + field, ERROR_BODY) if not status else exchange.break_off()
             self.settle(exchange, status or 500, time.perf_counter() - exchange.started, True)
         self._waiting.extendleft(reversed(untouched))
 

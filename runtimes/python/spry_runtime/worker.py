@@ -35,7 +35,7 @@ def run_worker(
             log_error(f"loading {settings.module}.py: start: {error}", error)
             return 1
         listening.close()
-        server.sendall(encode(channel.READY, 0, 0))
+        server.sendall(encode(channel.READY, int(handler.has_routes), 0))
         # The server tells the world while the rest is imported here.
         from .call_loop import CallLoop
         from .invocation import Invocation

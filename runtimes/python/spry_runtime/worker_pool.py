@@ -131,6 +131,7 @@ class WorkerPool:
 
     def _receive(self, worker: WorkerProcess, frame: Frame) -> None:
         if frame[0] == channel.READY:
+            self._server.has_routes = frame[1] != 0
             self._take_over(worker)
         elif frame[0] == channel.NOT_LOADED:
             worker.load_error = frame[4].decode()

@@ -164,4 +164,6 @@ def describe_exit(code: int) -> str:
         return f"exit code {code}"
     from signal import Signals
 
-    return f"signal {Signals(-code).name}"
+    name = Signals(-code).name
+    # Nobody else sends it to a process that has not been asked to end before.
+    return f"signal {name}" + (", as when memory is exhausted" if name == "SIGKILL" else "")

@@ -196,7 +196,7 @@ def main(event, context):
     const { body: process } = await runtime.call("/");
     const socket = runtime.connect().on("error", () => undefined);
     socket.write("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
-    await expect.poll(() => runtime.output).toMatch(/\/large: .*FUNC_TIMEOUT/);
+    await expect.poll(() => runtime.output).toMatch(/\(GET \/large\): .*FUNC_TIMEOUT/);
     expect(runtime.output).toContain("did not read the response");
     // The thread is free again, and nobody takes the process's place.
     for (let call = 0; call < 5; call++) expect((await runtime.call("/")).body).toBe(process);

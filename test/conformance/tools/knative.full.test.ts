@@ -1,21 +1,11 @@
 /**
  * Knative's own programs, unmodified, against a whole platform: `kn` on Functions and Knative Services, and the tests that Knative
- * Serving itself is released by. Those of what is not served here are named in docs/rooms/serving.md.
+ * Serving itself is released by. Those of what is not served here are named in docs/knative.md.
  */
-import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import {
-  assembleImage,
-  createLayer,
-  createRegistry,
-  parseImageName,
-  pushImage,
-  RegistryClient,
-} from "@spry/image";
+import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { knativeImages, knativeProgram } from "../../../tools/foreign-tools/knative.ts";
+import { knativeProgram } from "../../../tools/foreign-tools/knative.ts";
+import { freeNodePort, KnativeTests } from "../../support/knative-suite.ts";
 import { functionManifest, Platform, run } from "../../support/platform.ts";
 
 const lacks = [
@@ -23,11 +13,10 @@ const lacks = [
   ...(process.getuid?.() === 0 ? [] : ["root, for containers"]),
 ];
 const title = (what: string) => (lacks.length > 0 ? `${what} (needs: ${lacks.join(", ")})` : what);
-const namespace = "serving-tests";
 const rowMs = 300_000;
 
-/** Of `test/conformance/api/v1`. */
-const conformance = [
+/** All of `test/conformance/api/v1`. */
+const api = [
   "BlueGreenRoute",
   "ServiceWithTrafficSplit",
   "RevisionGetAndList",
@@ -39,6 +28,8 @@ const conformance = [
   "ServiceCreateListAndDelete",
   "ServiceCreateAndUpdate",
   "ServiceBYOName",
+  "ServiceCreateWithMultipleContainers",
+  "ServiceCreateWithEmptyDir",
   "AnnotationPropagation",
   "ServiceGenerateName",
   "RouteAndConfigGenerateName",
@@ -54,6 +45,31 @@ const conformance = [
   "ProjectedComplex",
   "ProjectedServiceAccountToken",
 ];
+/** All of `test/conformance/runtime`. */
+const runtime = [
+  "CmdArgs",
+  "ConfigsViaEnv",
+  "LivenessWithFail",
+  "MustEnvVars",
+  "MustHaveCgroupConfigured",
+  "MustHaveFiles",
+  "MustHaveHeadersSet",
+  "MustNotContainerConstraints",
+  "MustRunAsUser",
+  "ProbeRuntime",
+  "ProbeRuntimeAfterStartup",
+  "Protocols",
+  "SecretsViaEnv",
+  "ShouldEnvVars",
+  "ShouldHaveCgroupReadOnly",
+  "ShouldHaveFiles",
+  "ShouldHaveHeadersSet",
+  "ShouldHaveStdinEOF",
+  "ShouldHaveSysctlReadOnly",
+  "ShouldNotContainerConstraints",
+  "ShouldRunAsUserContainerDefault",
+  "WorkingDirService",
+];
 /** Of `test/e2e`. */
 const endToEnd = [
   "HelloWorld",
@@ -61,74 +77,53 @@ const endToEnd = [
   "RoutesNotReady",
   "RollbackBYOName",
   "ImagePullError",
+  "DestroyPodInflight",
+  "DestroyPodTimely",
+  "DestroyPodWithRequests",
+  "FastScaleToZero",
+  "InitScalePositive",
+  "ActivationScale",
+  "ServiceValidationWithInvalidPodSpec",
+  "WebSocket",
+  "WebSocketBlueGreenRoute",
+  "GRPCUnaryPing",
+  "GRPCStreamingPing",
+  "HelloHTTP2WithPortNameH2C",
+  "MultiContainer",
+  "EmptyDir",
+  "ReadinessAlternatePort",
+  "ReadinessPathAndQuery",
+  "ReadinessGRPCProbe",
+  "RevisionTimeout",
+  "RouteVisibilityChanges",
 ];
+/** What tests of their own packages want to be switched on. */
+const features = {
+  "tag-header-based-routing": "Enabled",
+  "kubernetes.podspec-init-containers": "Enabled",
+};
 
-const platform = new Platform({ args: ["--no-example", "--sandbox=oci"] });
-const scratch = mkdtempSync(path.join(tmpdir(), "spry-knative-"));
-const closers: (() => Promise<unknown>)[] = [];
-let images = "";
+const gatewayPort = await freeNodePort();
+const platform = new Platform({
+  args: ["--no-example", "--sandbox=oci", `--gateway-port=${gatewayPort}`],
+});
+const suite = new KnativeTests(platform);
 
-/** As `ko` makes them: the program, and nothing else. */
-async function pushImages(): Promise<string> {
-  const registry = createRegistry({ dir: path.join(scratch, "registry") });
-  const server = await registry.listen({ host: "127.0.0.1", port: 0 });
-  closers.push(() => server.close().then(() => registry.close()));
-  const host = `127.0.0.1:${server.port}`;
-  const client = new RegistryClient({ resolve: () => ({ url: `http://${host}` }) });
-  for (const name of knativeImages) {
-    const content = readFileSync(knativeProgram(`images/${name}`));
-    const layer = await createLayer([{ path: `ko-app/${name}`, content, mode: 0o755 }]);
-    const config = { Entrypoint: [`/ko-app/${name}`], User: "65532" };
-    const image = assembleImage({ layers: [layer], config });
-    await pushImage(client, image, parseImageName(`${host}/${name}:latest`));
-  }
-  return host;
-}
-
-/** One of its tests; the log of one that fails is the error. */
-async function runTest(program: string, name: string): Promise<void> {
-  const flags = [
-    `-test.run=^Test${name}$`,
-    "-test.v",
-    `-test.timeout=${rowMs / 1000 - 10}s`,
-    `-kubeconfig=${platform.kubeconfig}`,
-    `-dockerrepo=${images}`,
-    "-imagetemplate={{.Repository}}/{{.Name}}:{{.Tag}}",
-    "-tag=latest",
-    "-ingressendpoint=127.0.0.1",
-    "-disable-logstream",
-  ];
-  const env = { PATH: process.env["PATH"], HOME: scratch, SYSTEM_NAMESPACE: "knative-serving" };
-  const output = await new Promise<string>((resolve, reject) => {
-    execFile(
-      knativeProgram(program),
-      flags,
-      { env, cwd: scratch, maxBuffer: 64 * 2 ** 20 },
-      (error, stdout, stderr) => {
-        const log = `${stdout}${stderr}`;
-        if (error) reject(new Error(log.slice(-8_000)));
-        else resolve(log);
-      },
-    );
-  });
-  expect(output).toMatch(new RegExp(`^--- PASS: Test${name} `, "m"));
+function configure(name: string, data: Record<string, string>): Promise<string> {
+  const metadata = { name, namespace: "knative-serving" };
+  const config = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
+  return platform.k("apply -f -", JSON.stringify(config));
 }
 
 describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
   beforeAll(async () => {
     await platform.start();
-    images = await pushImages();
-    for (const name of [namespace, `${namespace}-alt`, "istio-system"])
-      await platform.k(`create namespace ${name}`);
-    // Where the suite looks for what serves Routes; it is reached by `-ingressendpoint`.
-    await platform.k(
-      "create service clusterip istio-ingressgateway --tcp=80 --namespace istio-system",
-    );
-  }, 180_000);
+    await suite.prepare();
+    await configure("config-features", features);
+  }, 300_000);
   afterAll(async () => {
     await platform.remove();
-    for (const close of closers) await close();
-    rmSync(scratch, { recursive: true, force: true });
+    await suite.close();
   }, 60_000);
 
   describe("kn", () => {
@@ -171,6 +166,45 @@ describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
     });
   });
 
-  test.each(conformance)("conformance: Test%s", (name) => runTest("conformance.test", name), rowMs);
-  test.each(endToEnd)("end to end: Test%s", (name) => runTest("e2e.test", name), rowMs);
+  test.each(api)(
+    "conformance, API: Test%s",
+    (name) => suite.run({ program: "conformance.test", name }, rowMs),
+    rowMs,
+  );
+  test(
+    "conformance, API: TestDomainMapping",
+    () => suite.run({ program: "conformance-v1beta1.test", name: "DomainMapping" }, rowMs),
+    rowMs,
+  );
+  test.each(runtime)(
+    "conformance, runtime: Test%s",
+    (name) => suite.run({ program: "conformance-runtime.test", name }, rowMs),
+    rowMs,
+  );
+  test.each(endToEnd)(
+    "end to end: Test%s",
+    (name) => suite.run({ program: "e2e.test", name }, rowMs),
+    rowMs,
+  );
+  test.each([
+    ["e2e-tagheader.test", "TagHeaderBasedRouting"],
+    ["e2e-initcontainers.test", "InitContainers"],
+  ] as const)(
+    "end to end, %s: Test%s",
+    (program, name) => suite.run({ program, name }, rowMs),
+    rowMs,
+  );
+  test(
+    "end to end, with Revisions deleted at once: TestRevisionGC",
+    async () => {
+      await configure("config-gc", {
+        "min-non-active-revisions": "0",
+        "max-non-active-revisions": "0",
+        "retain-since-create-time": "disabled",
+        "retain-since-last-active-time": "disabled",
+      });
+      await suite.run({ program: "e2e-gc.test", name: "RevisionGC" }, rowMs);
+    },
+    rowMs,
+  );
 });

@@ -4,6 +4,20 @@
 {{- $list | toJson -}}
 {{- end }}
 
+{{- define "spry.natsServers" -}}
+{{- if .Values.eventing.nats.servers -}}
+{{- join "," .Values.eventing.nats.servers -}}
+{{- else -}}
+nats://serverless-nats.{{ .Release.Namespace }}.svc.cluster.local:4222
+{{- end -}}
+{{- end }}
+
+{{- define "spry.natsCluster" -}}
+{{- if gt (int .Values.eventing.nats.replicas) 1 -}}
+include ./cluster.conf
+{{- end -}}
+{{- end }}
+
 {{- define "spry.registryVolume" -}}
 {{- $storage := .Values.registry.storage -}}
 {{- if eq $storage.kind "emptyDir" -}}

@@ -1,3 +1,4 @@
+import { type AggregatedVersion, discoveredVersion } from "../aggregation/aggregated-version.ts";
 import { type Catalog } from "../resources/catalog.ts";
 import { metricsGroup, metricsResources } from "../metrics/metrics.ts";
 import { reviews } from "../handlers/reviews.ts";
@@ -37,11 +38,14 @@ interface Subresource {
 /** The documents by which clients learn what is served; they change only when the catalog does. */
 export class Discovery {
   readonly #catalog: Catalog;
+  readonly #aggregated: () => AggregatedVersion[];
   #generation = -1;
   #documents = new Map<string, string>();
 
-  constructor(catalog: Catalog) {
+  /** `aggregated`: what other servers serve; the catalog's generation changes with it. */
+  constructor(catalog: Catalog, aggregated: () => AggregatedVersion[]) {
     this.#catalog = catalog;
+    this.#aggregated = aggregated;
   }
 
   /** The document of `/api`, `/apis`, `/apis/<group>` or a group-version; undefined when there is none. */
@@ -65,10 +69,10 @@ export class Discovery {
     const [, root, group, version, ...rest] = path.split("/");
     if (rest.length > 0) return undefined;
     if (root === "api") {
-      if (group === undefined) return aggregated ? this.#aggregated(true) : coreVersions;
+      if (group === undefined) return aggregated ? this.#whole(true) : coreVersions;
       return version === undefined ? this.#resources("", group) : undefined;
     }
-    if (group === undefined) return aggregated ? this.#aggregated(false) : this.#groups();
+    if (group === undefined) return aggregated ? this.#whole(false) : this.#groups();
     if (version === undefined) {
       const found = this.#groups().groups.find((each) => each.name === group);
       return found && { kind: "APIGroup", apiVersion: "v1", ...found };
@@ -80,6 +84,7 @@ export class Discovery {
     return versionsOf([
       ...this.#types(group),
       ...virtualResources.filter((each) => each.group === group),
+      ...this.#aggregated().filter((each) => each.group === group),
     ]);
   }
 
@@ -88,7 +93,8 @@ export class Discovery {
   }
 
   #groupNames(): string[] {
-    const names = new Set([...this.#catalog.all(), ...virtualResources].map((type) => type.group));
+    const all = [...this.#catalog.all(), ...virtualResources, ...this.#aggregated()];
+    const names = new Set(all.map((type) => type.group));
     return [...names].filter((name) => name !== "").sort();
   }
 
@@ -148,21 +154,24 @@ export class Discovery {
   }
 
   /** `apidiscovery.k8s.io/v2`: all in one document. */
-  #aggregated(core: boolean): object {
+  #whole(core: boolean): object {
     const items = (core ? [""] : this.#groupNames()).map((name) => {
       const types = this.#types(name);
       return {
         metadata: name === "" ? {} : { name },
-        versions: this.#versions(name).map((version) => ({
-          version,
-          freshness: "Current",
-          resources: [
+        versions: this.#versions(name).map((version) => {
+          const others = this.#aggregated().find(
+            (each) => each.group === name && each.version === version,
+          );
+          if (others) return discoveredVersion(others);
+          const resources = [
             ...types.filter((type) => type.version === version).map(aggregatedResource),
             ...virtualResources
               .filter((each) => each.group === name && each.version === version)
               .map(aggregatedVirtual),
-          ].sort((a, b) => (a.resource < b.resource ? -1 : 1)),
-        })),
+          ].sort((a, b) => (a.resource < b.resource ? -1 : 1));
+          return { version, freshness: "Current", resources };
+        }),
       };
     });
     return {
@@ -291,11 +300,16 @@ function subresourcesOf(type: ResourceType): Subresource[] {
 }
 
 /** Newest first, stable before beta before alpha: the first one is preferred. */
-function versionsOf(types: { version: string }[]): string[] {
-  return [...new Set(types.map((type) => type.version))].sort(
-    (a, b) => priority(b) - priority(a) || (a < b ? -1 : 1),
+function versionsOf(types: { version: string; versionPriority?: number }[]): string[] {
+  const weights = new Map(types.map((each) => [each.version, each.versionPriority ?? ownPriority]));
+  const weight = (version: string) => weights.get(version) ?? 0;
+  return [...weights.keys()].sort(
+    (a, b) => weight(b) - weight(a) || priority(b) - priority(a) || (a < b ? -1 : 1),
   );
 }
+
+/** That of custom resources, beside which other servers' versions may be. */
+const ownPriority = 100;
 
 function priority(version: string): number {
   const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);

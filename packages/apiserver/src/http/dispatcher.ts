@@ -1,6 +1,7 @@
 import { messageOf, StatusError } from "@spry/kube";
 import { type HeaderList, impersonated, impersonationOf } from "../authentication/impersonation.ts";
 import { openIdDocument } from "../authentication/open-id.ts";
+import { answerOf } from "../aggregation/answer.ts";
 import { attributesOf } from "../authorization/attributes.ts";
 import { Discovery } from "../discovery/discovery.ts";
 import { type Engine } from "../engine.ts";
@@ -11,7 +12,7 @@ import { type ReviewKind, reviews } from "../handlers/reviews.ts";
 import { snapshotResponse } from "../handlers/snapshot.ts";
 import { metricsGroup, metricsResponse } from "../metrics/metrics.ts";
 import { OpenApi } from "../openapi/open-api.ts";
-import { type ProxyPath, proxyPathOf } from "../proxy/proxy-path.ts";
+import { isProxyPath, proxyPathOf } from "../proxy/proxy-path.ts";
 import { type ProxyTarget, proxyTargetOf } from "../proxy/proxy-target.ts";
 import { checkBody } from "../schema/field-validation.ts";
 import { builtin } from "../schema/schema.ts";
@@ -37,7 +38,8 @@ function plainText(text: string, status = 200): HttpResponse {
 }
 
 interface Passed {
-  path: ProxyPath;
+  prefix: string;
+  path: string;
   target: ProxyTarget;
 }
 
@@ -49,7 +51,7 @@ export class Dispatcher {
 
   constructor(engine: Engine) {
     this.#engine = engine;
-    this.#discovery = new Discovery(engine.catalog);
+    this.#discovery = new Discovery(engine.catalog, () => engine.aggregator.versions());
     this.#openApi = new OpenApi(engine.catalog);
   }
 
@@ -107,9 +109,21 @@ export class Dispatcher {
     const url = urlOf(request);
     const info = requestInfoOf(url.pathname);
     const path = proxyPathOf(url.pathname + url.search);
-    if (!info || !path) throw badRequest("the path cannot be read");
+    if (!info) throw badRequest("the path cannot be read");
     this.#engine.authorizer.require(attributesOf(user, request.method, url, info));
-    return { path, target: proxyTargetOf(this.#engine, path) };
+    const backend = this.#engine.aggregator.backendOf(url.pathname);
+    if (backend) {
+      const target = { kind: "server", backend, user } as const;
+      return { prefix: "", path: url.pathname + url.search, target };
+    }
+    if (!path) throw badRequest("the path cannot be read");
+    const { prefix, target } = path;
+    return { prefix, path: target, target: proxyTargetOf(this.#engine, path) };
+  }
+
+  /** Whether a request is passed on as it comes: to a Pod, a node, or another API server. */
+  isPassedOn(url: string): boolean {
+    return isProxyPath(url) || this.#engine.aggregator.serves(url);
   }
 
   async #route(request: HttpRequest, user: UserInfo, warnings: string[]): Promise<HttpResponse> {
@@ -117,6 +131,8 @@ export class Dispatcher {
     const info = requestInfoOf(url.pathname);
     if (!info) throw badRequest("the path holds an escape that cannot be decoded");
     this.#engine.authorizer.require(attributesOf(user, request.method, url, info));
+    const backend = this.#engine.aggregator.backendOf(url.pathname);
+    if (backend) return answerOf(backend, request, url.pathname + url.search, user);
     const review = reviews[`${info.group}/${info.version}/${info.resource}`];
     if (review) return this.#review(request, user, review, info, warnings);
     if (info.resource === undefined) return this.#nonResource(request, url);

@@ -13,7 +13,6 @@ import { type HttpBody, type HttpResponse, IncomingRequest, PacedBody } from "./
 import { pumpInto } from "./pump.ts";
 import { maxBodyBytes } from "./request-body.ts";
 import { type PodStream, podStreamPath } from "../streaming/pod-stream.ts";
-import { isProxyPath } from "../proxy/proxy-path.ts";
 import { type Passage, passOn, passUpgradeOn } from "../proxy/proxy.ts";
 import { refuseUpgrade, serveUpgrade } from "../streaming/upgrade.ts";
 import { errorResponse } from "./responses.ts";
@@ -64,7 +63,7 @@ export async function listen(
       headersTimeout: 30_000,
       keepAliveTimeout: 120_000,
       shouldUpgradeCallback: (incoming) =>
-        podStreamPath.test(incoming.url ?? "") || isProxiedUpgrade(incoming),
+        podStreamPath.test(incoming.url ?? "") || isProxiedUpgrade(serving, incoming),
     },
     (incoming, outgoing) => {
       serve(serving, incoming, outgoing).catch((error: unknown) => {
@@ -77,7 +76,8 @@ export async function listen(
   server.on("upgrade", (incoming, socket, head) => {
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
-    if (isProxyPath(incoming.url ?? "")) void proxyUpgrade(serving, incoming, socket, head, log);
+    if (isProxiedUpgrade(serving, incoming))
+      void proxyUpgrade(serving, incoming, socket, head, log);
     else void serveUpgrade({ incoming, socket, head }, () => findStream(serving, incoming), log);
   });
   server.maxConnections = maxConnections;
@@ -108,7 +108,8 @@ async function serve(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  if (isProxyPath(incoming.url ?? "")) return proxyRequest(serving, incoming, outgoing);
+  if (serving.dispatcher.isPassedOn(incoming.url ?? ""))
+    return proxyRequest(serving, incoming, outgoing);
   const { status, headers, body } = await respond(serving, incoming, outgoing);
   if (body instanceof PacedBody) {
     readPausably(incoming);
@@ -180,10 +181,11 @@ async function respond(
 }
 
 /** A request with a body cannot change the protocol: it is passed on like any other. */
-function isProxiedUpgrade({ url = "", method, headers }: IncomingMessage): boolean {
+function isProxiedUpgrade({ dispatcher }: Serving, incoming: IncomingMessage): boolean {
+  const { url = "", method, headers } = incoming;
   const hasBody =
     headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-  return isProxyPath(url) && method === "GET" && !hasBody;
+  return dispatcher.isPassedOn(url) && method === "GET" && !hasBody;
 }
 
 /** Streamed without a limit on its length: a Pod has its own limits. */
@@ -219,12 +221,12 @@ async function proxyUpgrade(
 
 async function findPassage(serving: Serving, incoming: IncomingMessage): Promise<Passage> {
   const user = await serving.authenticator.authenticate(incoming);
-  const { path, target } = serving.dispatcher.proxy(
+  const { prefix, path, target } = serving.dispatcher.proxy(
     new IncomingRequest(incoming),
     user,
     impersonationHeaders(incoming),
   );
-  return { incoming, target, prefix: path.prefix, path: path.target };
+  return { incoming, target, prefix, path };
 }
 
 async function findStream(serving: Serving, incoming: IncomingMessage): Promise<PodStream> {

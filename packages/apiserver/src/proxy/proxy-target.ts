@@ -5,15 +5,17 @@ import {
   StatusError,
   transportOrigin,
 } from "@spry/kube";
+import { type Backend } from "../aggregation/backend.ts";
 import { type Engine } from "../engine.ts";
 import { badRequest, notFound } from "../errors.ts";
 import { kubeletFailure } from "../handlers/pod-subresources.ts";
+import { type UserInfo } from "../request.ts";
 import { type ProxyPath } from "./proxy-path.ts";
 
 type Body = ReadableStream<Uint8Array>;
 
 /** Where a request is passed on to. */
-export type ProxyTarget = PodPort | NodePath;
+export type ProxyTarget = PodPort | NodePath | ApiBackend;
 
 /** A port of a Pod, to which its node connects: the API server never connects to an address from an object. */
 export interface PodPort {
@@ -23,6 +25,13 @@ export interface PodPort {
   open: (this: void, body: Body, signal: AbortSignal) => Promise<Body>;
 }
 
+/** Another API server, to which this one vouches for the user. */
+export interface ApiBackend {
+  kind: "server";
+  backend: Backend;
+  user: UserInfo;
+}
+
 export interface NodePath {
   kind: "node";
   /** Requests it from the node's agent. */
@@ -30,7 +39,7 @@ export interface NodePath {
 }
 
 /** Looks up what the path names. Throws a `StatusError`. */
-export function proxyTargetOf(engine: Engine, path: ProxyPath): ProxyTarget {
+export function proxyTargetOf(engine: Engine, path: ProxyPath): PodPort | NodePath {
   if (path.kind === "nodes") return nodeTarget(engine, path);
   const { pod, port } = path.kind === "pods" ? podOf(engine, path) : podBehind(engine, path);
   const { name = "", namespace = "" } = pod.metadata;

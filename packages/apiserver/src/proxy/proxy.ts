@@ -9,8 +9,13 @@ import {
 import { Duplex, PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect } from "node:tls";
-import { messageOf, StatusError } from "@spry/kube";
-import { type PodPort, type ProxyTarget } from "./proxy-target.ts";
+import { StatusError } from "@spry/kube";
+import { redirectionRefused } from "../aggregation/aggregator.ts";
+import { unavailable } from "../aggregation/backend.ts";
+import { identityHeaders } from "../aggregation/identity-headers.ts";
+import { type Headers, headersBackward, headersOnward } from "./headers.ts";
+import { type ApiBackend, type PodPort, type ProxyTarget } from "./proxy-target.ts";
+import { responseTo } from "./responses.ts";
 
 /** A request that is being proxied, with its target. */
 export interface Passage {
@@ -21,47 +26,9 @@ export interface Passage {
   path: string;
 }
 
-/** Until the response begins; its body has no time limit. */
-const headTimeoutMs = 600_000;
 /** Until the protocol has been switched. */
 const upgradeTimeoutMs = 20_000;
 
-/** Hop-by-hop headers (RFC 9110 section 7.6.1), and those that are meant for the API server alone. */
-const notPassedOn = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "host",
-  "authorization",
-  "cookie",
-  "expect",
-]);
-
-/**
- * Headers of a Pod's response, which has the API server's origin: its page must not act with the API's authority, nor leave
- * anything there, such as a cookie, that later requests would carry.
- */
-const notPassedBack = new Set([
-  "connection",
-  "keep-alive",
-  "transfer-encoding",
-  "upgrade",
-  "trailer",
-  "proxy-authenticate",
-  "set-cookie",
-  "set-cookie2",
-  "clear-site-data",
-  "service-worker-allowed",
-  "strict-transport-security",
-  "alt-svc",
-  "refresh",
-]);
 const sandbox = "sandbox allow-scripts";
 
 /** Passes the request on, and the response back as it comes. Throws a `StatusError` before there is one. */
@@ -71,10 +38,11 @@ export async function passOn(passage: Passage, outgoing: ServerResponse): Promis
   const { incoming, target } = passage;
   if (target.kind === "node") return answerOfNode(target, incoming, outgoing, gone.signal);
   const sent = await requestOf(passage, target, gone.signal);
-  const arrived = responseTo(sent);
+  const arrived = responseTo(sent, failureOf(target));
   // A body that the target no longer reads is not an error: the response says why.
   pipeline(incoming, sent).catch(() => {});
   const response = await arrived;
+  refuseRedirection(target, response);
   outgoing.writeHead(response.statusCode ?? 502, headersBack(response, passage));
   outgoing.flushHeaders();
   await pipeline(response, outgoing);
@@ -95,8 +63,10 @@ export async function passUpgradeOn(passage: Passage, socket: Duplex, head: Buff
   const changed = new Promise<[IncomingMessage, Duplex, Buffer]>((resolve) =>
     sent.once("upgrade", (...all) => resolve(all)),
   );
-  const outcome = await Promise.race([changed, responseTo(sent, upgradeTimeoutMs)]);
+  const answered = responseTo(sent, failureOf(target), upgradeTimeoutMs);
+  const outcome = await Promise.race([changed, answered]);
   if (!Array.isArray(outcome)) {
+    refuseRedirection(target, outcome);
     const headers = { ...headersBack(outcome, passage), connection: "close" };
     socket.write(headText(outcome.statusCode ?? 502, headers));
     return pipeline(outcome, socket);
@@ -107,28 +77,36 @@ export async function passUpgradeOn(passage: Passage, socket: Duplex, head: Buff
   socket.write(headText(101, { ...headersBack(response, passage), ...changing }));
   if (first.length > 0) socket.write(first);
   if (head.length > 0) other.write(head);
+  // A pipeline in each direction listens for the same events of both.
+  for (const each of [socket, other]) each.setMaxListeners(20);
   await Promise.allSettled([pipeline(socket, other), pipeline(other, socket)]);
 }
 
 /** A request on a separate connection to the Pod; the caller sends the body. */
 async function requestOf(
   { incoming, prefix, path }: Passage,
-  target: PodPort,
+  target: PodPort | ApiBackend,
   signal: AbortSignal,
   more: IncomingHttpHeaders = {},
 ): Promise<ClientRequest> {
-  const connection = await connectionTo(target, signal);
   const { host = "", "x-forwarded-for": before } = incoming.headers;
   const from = incoming.socket.remoteAddress ?? "";
   const headers = {
-    ...passed(incoming.headers, notPassedOn),
+    ...headersOnward(incoming.headers),
     host,
     "x-forwarded-for": before === undefined ? from : `${String(before)}, ${from}`,
     "x-forwarded-host": host,
     "x-forwarded-proto": "https",
-    "x-forwarded-uri": prefix,
     ...more,
   };
+  if (target.kind === "server") {
+    const { method = "GET" } = incoming;
+    const isRepeatable = ["GET", "HEAD"].includes(method) && more.upgrade === undefined;
+    const all = { ...headers, ...identityHeaders(target.user) };
+    return target.backend.request({ method, path, headers: all, signal, isRepeatable });
+  }
+  Object.assign(headers, { "x-forwarded-uri": prefix });
+  const connection = await connectionTo(target, signal);
   return httpRequest({
     createConnection: () => connection,
     method: incoming.method,
@@ -150,19 +128,19 @@ async function connectionTo({ open, scheme }: PodPort, signal: AbortSignal): Pro
   return secure;
 }
 
-function responseTo(sent: ClientRequest, withinMs = headTimeoutMs): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const fail = (why: string) => {
-      const message = `error trying to reach service: ${why}`;
-      reject(new StatusError({ code: 503, reason: "ServiceUnavailable", message }));
-      sent.destroy();
-    };
-    const timer = setTimeout(() => fail(`no response within ${withinMs / 1000} s`), withinMs);
-    for (const event of ["response", "upgrade", "close"])
-      sent.once(event, () => clearTimeout(timer));
-    sent.once("response", resolve);
-    sent.on("error", (error) => fail(messageOf(error)));
-  });
+function failureOf(target: PodPort | ApiBackend): (why: string) => StatusError {
+  return (why) => {
+    if (target.kind === "server") return unavailable(target.backend.name, why);
+    const message = `error trying to reach service: ${why}`;
+    return new StatusError({ code: 503, reason: "ServiceUnavailable", message });
+  };
+}
+
+function refuseRedirection(target: ProxyTarget, response: IncomingMessage): void {
+  const { statusCode = 0 } = response;
+  if (target.kind !== "server" || statusCode < 300 || statusCode >= 400) return;
+  response.destroy();
+  throw redirectionRefused(target.backend.name);
 }
 
 async function answerOfNode(
@@ -180,10 +158,10 @@ async function answerOfNode(
   await pipeline(Readable.fromWeb(answer.body as never), outgoing);
 }
 
-type Headers = Record<string, string | string[] | undefined>;
-
-function headersBack({ headers }: IncomingMessage, { prefix }: Passage): Headers {
-  const { location, "content-security-policy": own, ...rest } = passed(headers, notPassedBack);
+function headersBack({ headers }: IncomingMessage, { prefix, target }: Passage): Headers {
+  if (target.kind === "server")
+    return { ...headersBackward(headers), "x-content-type-options": "nosniff" };
+  const { location, "content-security-policy": own, ...rest } = headersBackward(headers);
   const policies = own === undefined ? [sandbox] : [[own].flat().join(", "), sandbox];
   return {
     ...rest,
@@ -194,21 +172,6 @@ function headersBack({ headers }: IncomingMessage, { prefix }: Passage): Headers
     "content-security-policy": policies,
     "x-content-type-options": "nosniff",
   };
-}
-
-/** Without those, without those that `Connection` names, and without headers for impersonation. */
-function passed(headers: IncomingHttpHeaders, without: ReadonlySet<string>): Headers {
-  const named = new Set(
-    (headers.connection ?? "")
-      .toLowerCase()
-      .split(",")
-      .map((each) => each.trim()),
-  );
-  return Object.fromEntries(
-    Object.entries(headers).filter(
-      ([name]) => !without.has(name) && !named.has(name) && !name.startsWith("impersonate-"),
-    ),
-  );
 }
 
 function headText(status: number, headers: Headers): string {

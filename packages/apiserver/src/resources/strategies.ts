@@ -11,6 +11,7 @@ import {
   roleBindingStrategy,
   roleStrategy,
 } from "../authorization/role-strategies.ts";
+import { apiServiceStrategy } from "../kinds/api-service/strategy.ts";
 import { autoscalerStrategy } from "../kinds/autoscaler/strategy.ts";
 import { configMapStrategy } from "../kinds/config-map/strategy.ts";
 import { controllerRevisionStrategy } from "../kinds/controller-revision/strategy.ts";
@@ -45,6 +46,7 @@ export const strategies: Record<string, Strategy> = {
   CronJob: cronJobStrategy,
   HorizontalPodAutoscaler: autoscalerStrategy,
   CustomResourceDefinition: definitionStrategy,
+  APIService: apiServiceStrategy,
   MutatingWebhookConfiguration: webhookConfigurationStrategy,
   ValidatingWebhookConfiguration: webhookConfigurationStrategy,
   ValidatingAdmissionPolicy: validatingPolicyStrategy,

@@ -43,3 +43,13 @@ export function column<T>(
     cell: (object) => cell(object as unknown as T) ?? "<none>",
   };
 }
+
+/** Options of columns. */
+export const wide = { wide: true };
+export const integer = { type: "integer" } as const;
+
+export const createdAt: Column = {
+  name: "Created At",
+  type: "date",
+  cell: ({ metadata }) => metadata.creationTimestamp ?? "<unknown>",
+};

@@ -11,8 +11,17 @@ export function addDirectoryCommands(program: Command): void {
     .option("--name <name>", "name of the Function (default: the directory's)")
     .option("--list", "list the templates")
     .option("--force", "overwrite files")
-    .action(async (dir, options) =>
-      (await import("../commands/init.ts")).init(dir ?? ".", options),
+    .option("--vscode", "also settings of VS Code: the schema of the configuration")
+    .option("--from <url>", "begin with a copy of a Git repository's files")
+    .option("--url <url>", "write a config.yaml that builds from a Git repository")
+    .option("--reference <name>", "branch, tag or commit of the repository (default: main)")
+    .option("--base-dir <dir>", "folder of the repository (default: its root)")
+    .option("--schema-version <version>", "write a config.yaml (v0 or v1), not a spry.yaml")
+    .option("--runtime-image-override <image>", "of the config.yaml")
+    .addOption(new Option("-d, --dir <dir>", "the same as DIR").hideHelp())
+    .addOption(new Option("--repository-name <name>", "accepted without an effect").hideHelp())
+    .action(async (dir, _options, command) =>
+      (await import("../commands/init.ts")).init(dir, command.optsWithGlobals()),
     );
 
   program
@@ -76,6 +85,7 @@ export function addDirectoryCommands(program: Command): void {
     .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
     .option("--force-conflicts", "take over fields that another manager owns")
     .option("--registry <url>", "where this machine reaches the cluster's registry")
+    .option("--json", "report the progress as objects, one a line, for programs")
     .action(async (dir, _options, command) =>
       (await import("../commands/deploy.ts")).deploy(dir ?? ".", command.optsWithGlobals()),
     );

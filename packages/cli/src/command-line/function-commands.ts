@@ -1,22 +1,35 @@
 /** Commands about Functions that are deployed. */
-import { type Command } from "commander";
+import { type Command, Option } from "commander";
 import { levelNamed } from "../log-lines.ts";
-import { collect, count, duration, port, revision, seconds } from "./values.ts";
+import { collect, count, duration, port, revision, secondsOrNone } from "./values.ts";
 
 export function addFunctionCommands(program: Command): void {
   program
     .command("apply")
     .description("create or change what manifests describe, and follow Functions until they run")
-    .requiredOption(
+    .option(
       "-f, --filename <file>",
-      "file, directory or - for standard input (repeatable)",
+      "file, directory or - for standard input (repeatable; default: ./config.yaml)",
       collect,
     )
     .option("-R, --recursive", "also the files in the folders of a directory")
     .option("--no-wait", "return as soon as the objects are stored")
-    .option("--timeout <seconds>", "how long to follow a Function", seconds, 300)
+    .option(
+      "-t, --timeout <seconds>",
+      "how long to follow a Function, 0: as long as it takes",
+      secondsOrNone,
+      300,
+    )
     .option("--force-conflicts", "take over fields that another manager owns")
     .option("--dry-run", "validate on the server, without storing anything")
+    .option(
+      "--onerror <what>",
+      "nothing, or purge: delete what this command has created",
+      "nothing",
+    )
+    .option("-o, --output <format>", "json or yaml: the objects as stored; none: nothing")
+    .addOption(new Option("-w, --watch", "accepted: Functions are followed anyway").hideHelp())
+    .option("--json", "report the progress as objects, one a line, for programs")
     .action(async (options, command) =>
       (await import("../commands/apply.ts")).apply({ ...command.optsWithGlobals(), ...options }),
     );
@@ -97,7 +110,7 @@ export function addFunctionCommands(program: Command): void {
       "only lines of this level and above: debug, info, warn, error",
       levelNamed,
     )
-    .option("--request <id>", "only lines of one request (X-Request-Id, with FUNC_LOG_FORMAT)")
+    .option("--request <id>", "only lines that name a request (X-Request-Id)")
     .option("--json", "each line as an object, with the instance")
     .option("--build", "the output of the newest build instead")
     .action(async (name, _options, command) =>

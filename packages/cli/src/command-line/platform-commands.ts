@@ -34,6 +34,7 @@ export function addPlatformCommands(program: Command): void {
     .option("--dashboard-port <port>", "port of the dashboard (default: 8081, or a free one)", port)
     .option("--open", "open the dashboard in the browser")
     .option("--verify", "check everything in the data directory first (see spry doctor)")
+    .option("--no-controller", "leave Functions to a controller and definitions of your own")
     .option("--no-example", "do not apply examples/hello at the first start")
     .action(async (options) => (await import("../commands/up.ts")).up(options));
 

@@ -1,5 +1,5 @@
 /** The `spry` command: all commands and options. The code of a command is loaded only when that command is run. */
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { version } from "../version.ts";
 import { addClusterCommands } from "./cluster-commands.ts";
 import { addConfigurationCommands } from "./configuration-commands.ts";
@@ -18,6 +18,10 @@ export function createProgram(): Command {
       "which cluster to talk to (default: $KUBECONFIG, .spry/kubeconfig, ~/.kube/config)",
     )
     .option("-n, --namespace <name>", "namespace (default: the kubeconfig's, or default)")
+    // Of the original, whose command asks and draws; this one does neither without a terminal.
+    .addOption(new Option("--ci", "accepted without an effect").hideHelp())
+    .addOption(new Option("--non-interactive", "accepted without an effect").hideHelp())
+    .addOption(new Option("-v, --verbose", "accepted without an effect").hideHelp())
     .showHelpAfterError("(see spry --help)");
   addDirectoryCommands(program);
   addFunctionCommands(program);

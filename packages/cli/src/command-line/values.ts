@@ -23,6 +23,8 @@ export const seconds = (text: string): number => {
   if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
   throw new UserError(`${text} is not a number of seconds`, "write it as in --timeout 60");
 };
+/** The same, or 0: no limit. */
+export const secondsOrNone = (text: string): number => (text.trim() === "0" ? 0 : seconds(text));
 /** Seconds of a duration such as 90, 45s, 5m or 2h. */
 export const duration = (text: string): number => {
   const [, amount, unit = "s"] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];

@@ -1,26 +1,38 @@
+import { existsSync } from "node:fs";
+import { dump } from "js-yaml";
 import { defaultFunction, type Function, functions, validateFunction } from "@spry/function";
 import {
   apiVersionOf,
   isConflict,
+  isNotFound,
   type KubeClient,
   messageOf,
+  type Resource,
   StatusError,
   type UnknownObject,
 } from "@spry/kube";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { applyObject } from "../apply-object.ts";
 import { followUntilRunning } from "../follow.ts";
+import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { type Manifest, readManifests, resourceOf } from "../manifests.ts";
+import { Progress } from "../progress.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
 
 export interface ApplyOptions extends GlobalOptions {
-  filename: string[];
+  filename?: string[];
   recursive?: boolean;
   wait: boolean;
   timeout: number;
   forceConflicts?: boolean;
   dryRun?: boolean;
+  /** `purge`: when something fails, what did not exist before is deleted again. */
+  onerror?: string;
+  /** `text` (the default), `json`, `yaml` or `none`. */
+  output?: string;
+  /** Events of the progress as objects, for programs. */
+  json?: boolean;
 }
 
 /** What became of one object. */
@@ -32,28 +44,102 @@ interface Result {
   error?: UserError | StatusError;
 }
 
+/** A time limit has to be one that timers can have. */
+const endlessMs = 2 ** 31 - 1;
+
 const isFunction = (object: UnknownObject): boolean =>
   object.kind === functions.kind && (object.apiVersion ?? "").startsWith(`${functions.group}/`);
 
 /** Checks everything before the first write, applies in the order of the files, then follows the Functions. */
 export async function apply(options: ApplyOptions): Promise<void> {
-  const manifests = readManifests(options.filename, { isRecursive: options.recursive ?? false });
+  const progress = new Progress(options.json);
+  await progress.run(() => applyWith(options, progress));
+}
+
+async function applyWith(options: ApplyOptions, progress: Progress): Promise<void> {
+  const { onerror = "nothing", output = "text" } = options;
+  assertOneOf("--onerror", onerror, ["nothing", "purge"]);
+  assertOneOf("--output", output, ["text", "json", "yaml", "none"]);
+  const manifests = readManifests(filesOf(options), { isRecursive: options.recursive ?? false });
   for (const manifest of manifests) if (isCurrent(manifest.object)) checkFunction(manifest);
   const connection = await connect(options);
   const results: Result[] = [];
+  const stored: Stored[] = [];
   const following: Promise<Result>[] = [];
   for (const manifest of manifests) {
     const result = await attempt(labelOf(manifest.object), async () => {
-      const object = await applyOne(connection.client, manifest, connection.namespace, options);
+      const object = await applyOne(connection.client, manifest, connection.namespace, {
+        ...options,
+        progress,
+        stored,
+      });
       if (!isFunction(object) || options.dryRun || !options.wait) return { outcome: "applied" };
       const prefix = manifests.length > 1 ? `${object.metadata.name}: ` : "";
-      following.push(follow(connection, object as unknown as Function, prefix, options));
+      following.push(
+        follow(connection, object as unknown as Function, { prefix, progress, ...options }),
+      );
       return undefined;
     });
     if (result) results.push(result);
   }
   results.push(...(await Promise.all(following)));
-  report(results);
+  const hasFailed = results.some(({ error }) => error !== undefined);
+  if (hasFailed && onerror === "purge" && !options.dryRun)
+    await purge(connection.client, stored, progress);
+  if (progress.isJson) return reportFailures(results, progress);
+  if (output === "json" || output === "yaml") printObjects(stored, output);
+  if (output === "text" || hasFailed) report(results);
+}
+
+/** An object as the server has it, and whether it was this command that created it. */
+interface Stored {
+  resource: Resource<UnknownObject>;
+  object: UnknownObject;
+  isNew: boolean;
+}
+
+/** The original's own file, where none is named. */
+function filesOf({ filename = [] }: ApplyOptions): string[] {
+  if (filename.length > 0) return filename;
+  if (existsSync(kymaConfigName)) return [kymaConfigName];
+  throw new UserError("what to apply is not said", "name a file or a directory with -f");
+}
+
+function assertOneOf(option: string, value: string, known: readonly string[]): void {
+  if (!known.includes(value))
+    throw new UserError(`${option} ${value} is not known`, `use ${known.join(", ")}`);
+}
+
+async function purge(
+  client: KubeClient,
+  stored: readonly Stored[],
+  progress: Progress,
+): Promise<void> {
+  for (const { resource, object, isNew } of stored.toReversed()) {
+    if (!isNew) continue;
+    const { name = "", namespace } = object.metadata;
+    await client.delete(resource, { name, ...(namespace !== undefined && { namespace }) });
+    progress.note(`${resource.plural}/${name} deleted again`);
+  }
+}
+
+function printObjects(stored: readonly Stored[], output: "json" | "yaml"): void {
+  const items = stored.map(({ object: { metadata, ...rest } }) => {
+    const { managedFields: _ours, ...shown } = metadata;
+    return { ...rest, metadata: shown };
+  });
+  const [only] = items;
+  const shown = items.length === 1 ? only : { apiVersion: "v1", kind: "List", items };
+  console.log(output === "json" ? JSON.stringify(shown, null, 2) : dump(shown).trimEnd());
+}
+
+/** What has succeeded has been told already. */
+function reportFailures(results: readonly Result[], progress: Progress): void {
+  for (const { label, error } of results) {
+    if (!error) continue;
+    progress.failed(error, label);
+    process.exitCode = 1;
+  }
 }
 
 const isCurrent = (object: UnknownObject): boolean =>
@@ -64,8 +150,7 @@ const labelOf = ({ kind, metadata }: Manifest["object"]): string =>
 async function follow(
   { client, namespace, gateway }: Connection,
   { metadata }: Function,
-  prefix: string,
-  { timeout }: ApplyOptions,
+  { timeout, prefix, progress }: { timeout: number; prefix: string; progress: Progress },
 ): Promise<Result> {
   const { name = "", namespace: ns = namespace, generation = 0 } = metadata;
   const result = await attempt(`function/${name}`, async () => {
@@ -73,10 +158,13 @@ async function follow(
       name,
       namespace: ns,
       generation,
-      timeoutMs: timeout * 1000,
-      report: (line) => console.error(`  ${prefix}${line}`),
+      timeoutMs: timeout === 0 ? endlessMs : timeout * 1000,
+      progress,
+      prefix,
     });
-    return { outcome: "running", details: gateway ? urlOf(gateway, name, ns) : "" };
+    const url = gateway && urlOf(gateway, name, ns);
+    progress.tell({ event: "running", function: name, namespace: ns, url });
+    return { outcome: "running", details: url ?? "" };
   });
   return result as Result;
 }
@@ -125,11 +213,26 @@ function checkFunction({ object, origin }: Manifest): void {
   );
 }
 
+async function exists(
+  client: KubeClient,
+  resource: Resource<UnknownObject>,
+  { metadata: { name = "", namespace } }: UnknownObject,
+): Promise<boolean> {
+  const target = { name, ...(namespace !== undefined && { namespace }) };
+  return client.get(resource, target).then(
+    () => true,
+    (error: unknown) => {
+      if (isNotFound(error)) return false;
+      throw error;
+    },
+  );
+}
+
 async function applyOne(
   client: KubeClient,
   manifest: Manifest,
   namespace: string,
-  options: ApplyOptions,
+  options: ApplyOptions & { progress: Progress; stored: Stored[] },
 ): Promise<UnknownObject> {
   const resource = await resourceOf(client, manifest);
   const object = structuredClone(manifest.object);
@@ -141,8 +244,12 @@ async function applyOne(
     );
   const label = labelOf(object);
   try {
+    const before = options.onerror === "purge" ? await exists(client, resource, object) : true;
     const stored = await applyObject(client, resource, object, options);
-    console.error(`${label} applied${options.dryRun ? " (dry run)" : ""}`);
+    options.stored.push({ resource, object: stored, isNew: !before });
+    const { namespace: ns } = object.metadata;
+    const text = `${label} applied${options.dryRun ? " (dry run)" : ""}`;
+    options.progress.tell({ event: "applied", object: label, namespace: ns }, text);
     return stored;
   } catch (error) {
     if (!isConflict(error)) throw error;

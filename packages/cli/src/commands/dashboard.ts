@@ -4,7 +4,13 @@ import { httpsTransport, messageOf } from "@spry/kube";
 import { connect, type GlobalOptions, loadConfig } from "../connection.ts";
 import { eventsExtension } from "../platform/kubeconfig.ts";
 import { openLogin } from "../open-browser.ts";
-import { defaultDashboardPort, openDashboard, readDashboardKey } from "../platform/dashboard.ts";
+import { assertWrittenHere, isLoopback } from "../local-kubeconfig.ts";
+import {
+  dashboardKeyName,
+  defaultDashboardPort,
+  openDashboard,
+  readDashboardKey,
+} from "../platform/dashboard.ts";
 import { isRunning, readJson } from "../platform/data-dir.ts";
 import { UserError } from "../user-error.ts";
 
@@ -62,6 +68,14 @@ async function platformLink(
   const endpoints = readJson<{ dashboard?: string }>(path.join(dataDir, "endpoints.json"));
   const key = readDashboardKey(dataDir);
   if (!isOurs || !isRunning(dataDir) || !key || !endpoints?.dashboard) return undefined;
+  // A repository may contain such a directory, and the link is opened in a browser.
+  assertWrittenHere(path.join(dataDir, dashboardKeyName));
+  const { hostname } = new URL(endpoints.dashboard);
+  if (!isLoopback(hostname))
+    throw new UserError(
+      `${path.join(dataDir, "endpoints.json")} names a dashboard at ${hostname}, which is not this machine`,
+      "name the platform's data directory with --data-dir, or its kubeconfig with --kubeconfig",
+    );
   const response = await fetch(`${endpoints.dashboard}/login/code`, {
     method: "POST",
     body: JSON.stringify({ proof: codeProof(key) }),

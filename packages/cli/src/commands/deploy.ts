@@ -13,11 +13,12 @@ import { isConflict, isInvalid, isNotFound, messageOf } from "@spry/kube";
 import { applyObject, fieldManager } from "../apply-object.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { formatProblem, syntaxProblems } from "../deploy/check-syntax.ts";
-import { sourceRegistry } from "../deploy/source-registry.ts";
+import { type SourceRegistry, sourceRegistry } from "../deploy/source-registry.ts";
 import { followUntilRunning } from "../follow.ts";
 import { listSource, megabytes } from "../project/files.ts";
 import { isPlainSource } from "../deploy/plain-source.ts";
 import { functionOf, openProject, type Project } from "../project/project.ts";
+import { Progress } from "../progress.ts";
 import { UserError } from "../user-error.ts";
 
 export interface DeployOptions extends GlobalOptions {
@@ -26,22 +27,41 @@ export interface DeployOptions extends GlobalOptions {
   timeout: number;
   forceConflicts?: boolean;
   registry?: string;
+  /** Events of the progress as objects, for programs. */
+  json?: boolean;
 }
 
 /** Makes a directory a Function: its files go to the registry as one layer, and the Function names them by digest. */
 export async function deploy(directory: string, options: DeployOptions): Promise<void> {
+  const progress = new Progress(options.json);
+  await progress.run(() => deployWith(directory, options, progress));
+}
+
+async function deployWith(
+  directory: string,
+  options: DeployOptions,
+  progress: Progress,
+): Promise<void> {
   const found = openProject(directory);
   const project = { ...found, name: options.name ?? found.name };
   const namespace = options.namespace ?? project.config.namespace;
   const connection = await connect({ ...options, ...(namespace !== undefined && { namespace }) });
   const { client } = connection;
-  const { image, isPlain } = await pushSource(project, connection, options.registry);
+  const { image, isPlain } = await pushSource(project, connection, {
+    registryUrl: options.registry,
+    progress,
+  });
   const fn = functionOf(project, connection.namespace, { image });
   // One container builds what runs no foreign code.
   if (isPlain) fn.metadata.annotations = { [annotations.plainSource]: image.split("@")[1] ?? "" };
   const [problem] = validateFunction(defaultFunction(structuredClone(fn)));
   if (problem) throw new UserError(`the Function would not be valid: ${problem.message}`);
   const stored = await apply(connection, fn, options);
+  progress.tell({
+    event: "applied",
+    object: `function/${project.name}`,
+    namespace: connection.namespace,
+  });
   const { generation = 0 } = stored.metadata;
   const target = { namespace: connection.namespace, name: project.name };
   if (options.wait)
@@ -49,9 +69,12 @@ export async function deploy(directory: string, options: DeployOptions): Promise
       ...target,
       generation,
       timeoutMs: options.timeout * 1000,
-      report: (line) => console.error(`  ${line}`),
+      progress,
     });
-  if (connection.gateway) console.log(urlOf(connection.gateway, target.name, target.namespace));
+  const url = connection.gateway && urlOf(connection.gateway, target.name, target.namespace);
+  if (options.wait)
+    progress.tell({ event: "running", function: target.name, namespace: target.namespace, url });
+  if (url && !progress.isJson) console.log(url);
 }
 
 /** The source as the cluster names it; `isPlain`: without packages and build script. */
@@ -64,27 +87,34 @@ interface Sent {
 async function pushSource(
   project: Project,
   connection: Connection,
-  registryUrl: string | undefined,
+  { registryUrl, progress }: { registryUrl: string | undefined; progress: Progress },
 ): Promise<Sent> {
+  const told = (sentBytes: number, text: string) =>
+    progress.tell(
+      { event: "source", function: project.name, files: files.length, sentBytes },
+      `${project.name}: ${files.length} files, ${text}`,
+    );
   const { files, keptBack } = listSource(project.root);
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-deploy-"));
+  let registry: SourceRegistry | undefined;
   try {
     const layerFiles = files.map(({ path: name, file, isExecutable }) => ({
       path: name,
       file,
       mode: isExecutable ? 0o755 : 0o644,
     }));
-    const [source, registry, before] = await Promise.all([
+    const [source, reached, before] = await Promise.all([
       createSourceImage(layerFiles, path.join(scratch, "source.tar")),
-      sourceRegistry(connection, project.name, registryUrl),
+      sourceRegistry(connection, project.name, registryUrl).then((each) => (registry = each)),
       functionNow(connection, project.name),
     ]);
-    const image = `${registry.pull}@${source.digest}`;
+    const push = () => send(reached, () => source.push(reached.client, reached.push));
+    const image = `${reached.pull}@${source.digest}`;
     const isPlain = isPlainSource(project, files);
     if (before?.spec.source.image === image) {
-      console.error(`${project.name}: ${files.length} files, unchanged`);
       // It may have been removed from the registry since.
-      await send(registry.address, () => source.push(registry.client, registry.push));
+      const { sentBytes } = await push();
+      told(sentBytes, "unchanged");
       return { image, isPlain };
     }
     const problems = await syntaxProblems(project, files);
@@ -95,16 +125,15 @@ async function pushSource(
       );
     if (keptBack.length > 0) {
       const more = keptBack.length > 5 ? ` and ${keptBack.length - 5} more` : "";
-      console.error(
+      progress.note(
         `not sent, because they may hold secrets: ${keptBack.slice(0, 5).join(", ")}${more}`,
       );
     }
-    const { sentBytes } = await send(registry.address, () =>
-      source.push(registry.client, registry.push),
-    );
-    console.error(`${project.name}: ${files.length} files, ${megabytes(sentBytes)} sent`);
+    const { sentBytes } = await push();
+    told(sentBytes, `${megabytes(sentBytes)} sent`);
     return { image, isPlain };
   } finally {
+    registry?.close();
     rmSync(scratch, { recursive: true, force: true });
   }
 }
@@ -121,14 +150,17 @@ async function functionNow(
   }
 }
 
-async function send<T>(address: string, push: () => Promise<T>): Promise<T> {
+async function send<T>(registry: SourceRegistry, push: () => Promise<T>): Promise<T> {
   try {
     return await push();
   } catch (error) {
     if (!(error instanceof RegistryError)) throw error;
+    const { address } = registry;
+    const problem = registry.problem();
+    if (problem) throw problem;
     const wayOut =
       error.status === 0
-        ? "on a cluster, forward its port (kubectl port-forward -n kyma-system service/serverless-docker-registry 5000) and add --registry http://localhost:5000"
+        ? "if this machine reaches it at another address, name that with --registry"
         : "check that its login in the namespace's Secret is valid";
     throw new UserError(
       `the source cannot be sent to the registry ${address}: ${messageOf(error)}`,

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { printableJson } from "../printable-json.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
+import { startCommand } from "../shown-command.ts";
 import { printable } from "../printable.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
@@ -45,7 +46,7 @@ export async function publish(options: PublishOptions): Promise<void> {
   }).catch((error: unknown) => {
     throw new UserError(
       `the publisher at ${url} cannot be reached`,
-      "is the platform running? `npm start` starts it",
+      `is the platform running? \`${startCommand()}\` starts it`,
       { cause: error },
     );
   });

@@ -1,7 +1,19 @@
-import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
-import { defaultRuntime, type Template, templates } from "@spry/function";
+import { defaultRuntime, type Runtime, type Template, templates } from "@spry/function";
 import { filesOf } from "../init/files-of.ts";
+import { withGitFiles } from "../init/git-files.ts";
+import { editorSettings, kymaInitFiles } from "../init/kyma-files.ts";
+import { knownVersions, kymaConfigName } from "../kyma/config-yaml.ts";
+import { listSource } from "../project/files.ts";
+import { configName, configSchema, schemaName } from "../project/schema.ts";
 import { nameFrom, runtimeNamed, shownPath } from "../project/project.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
@@ -13,19 +25,34 @@ export interface InitOptions {
   name?: string;
   list?: boolean;
   force?: boolean;
+  /** The same as the argument, as in the original. */
+  dir?: string;
+  namespace?: string;
+  runtimeImageOverride?: string;
+  /** A Git repository to begin with a copy of. */
+  from?: string;
+  /** The original's: a Function that is built from a Git repository. */
+  url?: string;
+  reference?: string;
+  baseDir?: string;
+  repositoryName?: string;
+  /** A `config.yaml` of this version instead of a `spry.yaml`. */
+  schemaVersion?: string;
+  vscode?: boolean;
 }
 
 /** Writes a new directory with a Function, and prints what to do next. Nothing is written if anything is in the way. */
-export function init(directory: string, options: InitOptions): void {
+export async function init(given: string | undefined, options: InitOptions): Promise<void> {
   if (options.list) return printTemplates();
+  checkTogether(options);
+  const directory = given ?? options.dir ?? ".";
   const runtime = runtimeNamed(options.runtime ?? runtimeFor(options.template));
-  const template = templateNamed(options.template, runtime.language);
   const root = path.resolve(directory);
   const found = statSync(root, { throwIfNoEntry: false });
   if (found && !found.isDirectory())
     throw new UserError(`${directory} is a file`, "name a directory");
   const name = checkedName(options.name ?? nameFrom(found ? realpathSync(root) : root));
-  const files = filesOf(template, runtime, name);
+  const { files, kind } = await contentOf(options, runtime, name);
   const inTheWay = Object.keys(files).filter((file) => existsSync(path.join(root, file)));
   if (inTheWay.length > 0 && !options.force)
     throw new UserError(
@@ -37,17 +64,81 @@ export function init(directory: string, options: InitOptions): void {
     mkdirSync(path.dirname(target), { recursive: true });
     writeFileSync(target, content);
   }
-  console.log(`Created ${name} (${template.name}, ${runtime.name}) in ${shownPath(root)}:\n`);
+  console.log(`Created ${name} (${kind}) in ${shownPath(root)}:\n`);
+  const names = Object.keys(files);
+  const shown = names.length > maxShown ? [...names.slice(0, maxShown), "…"] : names;
   console.log(
-    `  ${Object.keys(files)
+    `  ${shown
       .join("  ")
       .replace(/(.{1,74})(?:\s{2}|$)/g, "$1\n  ")
       .trim()}\n`,
   );
   const place = root === process.cwd() ? "" : ` ${shellWord(shownPath(root))}`;
   console.log("Next:\n");
-  console.log(explained(spryCommand(`dev${place}`), "run it here; a saved file answers at once"));
-  console.log(explained(spryCommand(`deploy${place}`), "run it on the platform"));
+  if (options.url === undefined)
+    console.log(explained(spryCommand(`dev${place}`), "run it here; a saved file answers at once"));
+  const config = shellWord(shownPath(path.join(root, kymaConfigName)));
+  if (isKyma(options)) console.log(explained(spryCommand(`apply -f ${config}`), "run it"));
+  else console.log(explained(spryCommand(`deploy${place}`), "run it on the platform"));
+}
+
+const maxShown = 30;
+const isKyma = ({ url, schemaVersion }: InitOptions): boolean =>
+  url !== undefined || schemaVersion !== undefined;
+
+function checkTogether(options: InitOptions): void {
+  const { from, url, schemaVersion = "v0", reference, baseDir, template } = options;
+  if (from !== undefined && isKyma(options))
+    throw new UserError(
+      "--from copies a repository, --url and --schema-version write a config.yaml",
+      "leave one of them out",
+    );
+  if (template !== undefined && (from !== undefined || isKyma(options)))
+    throw new UserError(
+      "--template does not go with --from, --url and --schema-version",
+      "leave it out",
+    );
+  if (!knownVersions.includes(schemaVersion))
+    throw new UserError(`${schemaVersion} is not a version of config.yaml`, "use v0 or v1");
+  if (from === undefined && url === undefined && (reference ?? baseDir) !== undefined)
+    throw new UserError(
+      "--reference and --base-dir are of a Git repository",
+      "add --from or --url",
+    );
+}
+
+interface Content {
+  files: Record<string, string | Buffer>;
+  /** What it is, in a few words. */
+  kind: string;
+}
+
+async function contentOf(options: InitOptions, runtime: Runtime, name: string): Promise<Content> {
+  const { from, url, reference, baseDir = "/", vscode = false } = options;
+  if (from !== undefined) {
+    const copied = await withGitFiles({ url: from, reference, baseDir }, readAll);
+    const own = copied[configName] === undefined && { [configName]: `name: ${name}\n` };
+    return { files: { ...copied, ...own, ...(vscode && spryEditor()) }, kind: `from ${from}` };
+  }
+  if (isKyma(options)) {
+    const { schemaVersion = "v0", namespace, runtimeImageOverride } = options;
+    const git = url === undefined ? undefined : { url, reference: reference ?? "main", baseDir };
+    const of = { name, runtime, schemaVersion, namespace, runtimeImageOverride, git, vscode };
+    return { files: kymaInitFiles(of), kind: `${kymaConfigName}, ${runtime.name}` };
+  }
+  const template = templateNamed(options.template, runtime.language);
+  const files = { ...filesOf(template, runtime, name), ...(vscode && spryEditor()) };
+  return { files, kind: `${template.name}, ${runtime.name}` };
+}
+
+const spryEditor = () => ({
+  [schemaName]: `${JSON.stringify(configSchema, null, 2)}\n`,
+  ...editorSettings(schemaName, configName),
+});
+
+function readAll(directory: string): Record<string, Buffer> {
+  const { files } = listSource(directory);
+  return Object.fromEntries(files.map(({ path: name, file }) => [name, readFileSync(file)]));
 }
 
 /** A command with what it does, where a terminal of 80 columns has room for that. */

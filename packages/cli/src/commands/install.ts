@@ -3,6 +3,7 @@ import { isNotFound, type KubeClient, messageOf, resources, type UnknownObject }
 import { connect, type GlobalOptions } from "../connection.ts";
 import { functionsAreAdmitted } from "../install/admission-check.ts";
 import { controllerName } from "../install/controller.ts";
+import { eventingName } from "../install/eventing-objects.ts";
 import { gatewayName } from "../install/gateway.ts";
 import { leftovers } from "../install/leftovers.ts";
 import {
@@ -58,11 +59,12 @@ async function untilReady(
   values: InstallValues,
   timeoutMs: number,
 ): Promise<void> {
-  const { namespace, registry, gateway } = values;
+  const { namespace, registry, gateway, eventing } = values;
   const deployments = [
     controllerName,
     ...(registry.enabled ? [registryName] : []),
     ...(gateway.enabled ? [gatewayName] : []),
+    ...(eventing.enabled ? [eventingName] : []),
   ];
   for (const name of deployments) {
     await untilTrue(`Deployment ${namespace}/${name} is ready`, timeoutMs, () =>

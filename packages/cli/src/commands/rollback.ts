@@ -11,6 +11,7 @@ import { isConflict, type KubeClient, mergePatchBetween } from "@spry/kube";
 import { connect, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction, findHistory } from "../find-function.ts";
 import { followUntilRunning } from "../follow.ts";
+import { Progress } from "../progress.ts";
 import { UserError } from "../user-error.ts";
 import { entryOf, hasServed, sourceText } from "./history.ts";
 
@@ -38,7 +39,7 @@ export async function rollback(name: string, options: RollbackOptions): Promise<
     namespace,
     generation: stored.metadata.generation ?? 0,
     timeoutMs: options.timeout * 1000,
-    report: (line) => console.error(`  ${line}`),
+    progress: new Progress(),
   });
   const { status } = await findFunction(client, namespace, name);
   const seconds = ((performance.now() - begin) / 1000).toFixed(1);

@@ -12,6 +12,7 @@ import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
+import { silentProgress } from "../progress.ts";
 import { UserError } from "../user-error.ts";
 import { shellWord } from "../shell-word.ts";
 import { version } from "../version.ts";
@@ -29,6 +30,8 @@ export interface UpOptions {
   registryQuota: string;
   dashboardPort?: number;
   sandbox: SandboxKind;
+  /** False: Functions are left to another controller, which brings their definitions. */
+  controller: boolean;
   example: boolean;
   /** Open the dashboard in the browser. */
   open?: boolean;
@@ -69,7 +72,10 @@ export async function up(options: UpOptions): Promise<void> {
     line("Exposed hosts", gatewayTls);
     line("Events", `${publisher}/publish`);
     line("Sandbox", platform.sandbox);
-    const example = options.example ? await deployExample(platform, dataDir.isNew) : undefined;
+    if (!options.controller)
+      line("Functions", "left to another controller, which brings their definitions", "·");
+    const hasExample = options.example && options.controller;
+    const example = hasExample ? await deployExample(platform, dataDir.isNew) : undefined;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
     const login = platform.dashboardLogin();
     line("Dashboard", login);
@@ -79,7 +85,7 @@ export async function up(options: UpOptions): Promise<void> {
     console.log(
       `\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`,
     );
-    console.log(whatNext(relative(dataDir.kubeconfig), example));
+    console.log(whatNext(relative(dataDir.kubeconfig), example, options.controller));
     await interrupted;
     console.log("\nStopping ...");
   } catch (error) {
@@ -154,7 +160,7 @@ async function deployExample(platform: Platform, isNew: boolean): Promise<string
       namespace,
       generation: stored.metadata.generation ?? 0,
       timeoutMs: exampleTimeoutMs,
-      report: () => {},
+      progress: silentProgress,
     });
     await answered(url);
   } catch (error) {
@@ -196,15 +202,17 @@ function relative(file: string): string {
   return shorter.startsWith("..") ? file : shorter;
 }
 
-function whatNext(kubeconfig: string, example: string | undefined): string {
+function whatNext(kubeconfig: string, example: string | undefined, controller: boolean): string {
   return [
     "\nTry next, in another terminal:",
     `  export KUBECONFIG=${path.isAbsolute(kubeconfig) ? "" : '"$PWD"/'}${shellWord(kubeconfig)}`,
     ...(example ? [`  curl "${example}?name=you"`] : []),
-    "  kubectl get functions,pods",
+    controller ? "  kubectl get functions,pods" : "  kubectl get pods -A",
     ...(example
       ? ["  kubectl edit function hello        # change the code, save, and curl again"]
       : []),
-    `  ${spryCommand("--help").padEnd(33)}  # init, dev, deploy, get, logs -f, invoke, delete`,
+    ...(controller
+      ? [`  ${spryCommand("--help").padEnd(33)}  # init, dev, deploy, get, logs -f, invoke, delete`]
+      : []),
   ].join("\n");
 }

@@ -4,6 +4,7 @@ import { names } from "@spry/function";
 import { RegistryClient } from "@spry/image";
 import { isForbidden, isNotFound, type KubeClient, resources, type Secret } from "@spry/kube";
 import { type Connection } from "../connection.ts";
+import { forwardRegistry } from "./forwarded-registry.ts";
 import { UserError } from "../user-error.ts";
 
 export interface SourceRegistry {
@@ -14,17 +15,21 @@ export interface SourceRegistry {
   pull: string;
   /** Where it is reached, for messages. */
   address: string;
+  /** Why it cannot be reached, where more is known than the connection's own error. */
+  problem(): UserError | undefined;
+  close(): void;
 }
 
 /**
  * Finds it by the namespace's Secrets (docs/adr/0012-registry-logins.md): a user who may read them may push. `given`: where this machine reaches it,
- * which takes precedence over what the kubeconfig and the Secret say.
+ * which takes precedence over what the kubeconfig and the Secret say. The registry in a cluster is reached by a port-forward until `close`.
  */
 export async function sourceRegistry(
-  { client, namespace, registry: known }: Connection,
+  connection: Connection,
   name: string,
   given: string | undefined,
 ): Promise<SourceRegistry> {
+  const { client, namespace, registry: known } = connection;
   const secrets = new Map<string, Secret>();
   const candidates = [
     names.remoteRegistrySecret,
@@ -49,7 +54,14 @@ export async function sourceRegistry(
   const url = given ?? (active.isInternal ? known?.href.replace(/\/$/, "") : undefined);
   if (url !== undefined && !URL.canParse(url))
     throw new UserError(`${url} is not a URL`, "write it as http://HOST:PORT");
-  const address = url ?? (active.isInternal ? `http://${active.push}` : `https://${active.push}`);
+  const forwarded =
+    url === undefined && active.isInternal
+      ? await forwardRegistry(connection, active.push)
+      : undefined;
+  const address =
+    url ??
+    forwarded?.url ??
+    (active.isInternal ? `http://${active.push}` : `https://${active.push}`);
   return {
     client: new RegistryClient({
       resolve: () => ({ url: new URL(address).origin, ...login }),
@@ -58,7 +70,9 @@ export async function sourceRegistry(
     }),
     push: `${active.push}/${path}`,
     pull: `${active.pull}/${path}`,
-    address,
+    address: forwarded ? `${active.push} (by a port-forward)` : address,
+    problem: () => forwarded?.problem(),
+    close: () => forwarded?.close(),
   };
 }
 

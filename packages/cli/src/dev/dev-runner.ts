@@ -65,7 +65,7 @@ export class DevRunner {
       env: {},
       isInspected: false,
     };
-    const session = new Session(empty, options.events);
+    const session = new Session(empty, options.events, options.scratch);
     const runner = new DevRunner(options, project, source, program, session);
     await runner.#prepare();
     return runner;

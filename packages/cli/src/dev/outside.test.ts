@@ -43,7 +43,8 @@ async function front(...allowed: string[]) {
   const launch = { command: process.execPath, args: [], env: {} };
   const none = () => {};
   const events = { onOutput: none, onReady: none, onFailure: none, onCrash: none };
-  const session = new Session({ launch, root: "/", env: {}, isInspected: false }, events);
+  const scratch = mkdtempSync(path.join(tmpdir(), "spry-outside-"));
+  const session = new Session({ launch, root: "/", env: {}, isInspected: false }, events, scratch);
   session.fail({ summary: "reached", details: "" });
   cleanups.push(() => session.close());
   return listening(createFrontServer(session, none, new AllowedHosts(allowed)));

@@ -65,6 +65,11 @@ export class RuntimeProcess {
     });
   }
 
+  /** Undefined when it could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   get isEnded(): boolean {
     return this.#isEnded;
   }

@@ -3,6 +3,7 @@
  * wait for it, and the old one finishes those that it has.
  */
 import { type Failure, failureIn } from "../load-failure.ts";
+import { ProcessGuard } from "./process-guard.ts";
 import { type LaunchOptions, RuntimeProcess } from "./runtime-process.ts";
 
 /** What processes are started with, and what they become. */
@@ -43,14 +44,17 @@ export class Session {
   #spare: RuntimeProcess | undefined;
   #serving: RuntimeProcess | undefined;
   readonly #all = new Set<RuntimeProcess>();
+  readonly #guard: ProcessGuard;
   #round = 0;
   /** Ends the waiting that `hold` began. */
   #release: () => void = () => {};
   #isClosed = false;
 
-  constructor(plan: SessionPlan, events: SessionEvents) {
+  /** `scratch`: the directory that goes when this process is killed. */
+  constructor(plan: SessionPlan, events: SessionEvents, scratch: string) {
     this.#plan = plan;
     this.#events = events;
+    this.#guard = new ProcessGuard(scratch);
   }
 
   /** Lets requests wait until the next `restart` or `fail`: what code needs is being prepared. */
@@ -98,6 +102,7 @@ export class Session {
     this.#round++;
     this.#spare?.kill();
     await Promise.all([...this.#all].map((each) => each.stop()));
+    this.#guard.close();
   }
 
   /** At once, for a process that is ending itself. */
@@ -155,8 +160,16 @@ export class Session {
   #spawn(): RuntimeProcess {
     const child = new RuntimeProcess({ ...this.#plan.launch, onOutput: this.#events.onOutput });
     this.#all.add(child);
-    void child.ended.then(() => this.#all.delete(child));
+    const { pid } = child;
+    if (pid !== undefined) this.#guard.add(pid);
+    void this.#forgetWhenEnded(child, pid);
     return child;
+  }
+
+  async #forgetWhenEnded(child: RuntimeProcess, pid: number | undefined): Promise<void> {
+    await child.ended;
+    this.#all.delete(child);
+    if (pid !== undefined) this.#guard.remove(pid);
   }
 
   async #retireServing(): Promise<void> {

@@ -1,5 +1,6 @@
 import { messageOf, transportOrigin } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { startCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 
 export interface AdminClient {
@@ -14,7 +15,7 @@ export async function connectAdmin(options: GlobalOptions): Promise<AdminClient>
   if (!events)
     throw new UserError(
       "this cluster's administration of events cannot be reached from here",
-      "use the kubeconfig that `npm start` has written",
+      `use the kubeconfig that \`${startCommand()}\` has written`,
     );
   return {
     namespace,
@@ -29,7 +30,7 @@ export async function connectAdmin(options: GlobalOptions): Promise<AdminClient>
       const response = await events(request).catch((error: unknown) => {
         throw new UserError(
           `the administration of events cannot be reached: ${messageOf(error)}`,
-          "is the platform running? `npm start` starts it",
+          `is the platform running? \`${startCommand()}\` starts it`,
         );
       });
       const text = await response.text();

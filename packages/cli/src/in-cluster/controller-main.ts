@@ -10,6 +10,7 @@ import {
   watchConfiguration,
   type ControllerConfig,
 } from "@spry/controller";
+import { eventingWebhooks, startSubscriptions } from "@spry/eventing";
 import { exposureWebhooks, startExposure } from "@spry/exposure";
 import { defaultPresetsForNodes } from "@spry/function";
 import { createLogins } from "@spry/image";
@@ -28,6 +29,9 @@ import {
 import { keepServing } from "@spry/serving";
 import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
+import { remarkEventingOwner, remarkPublisher } from "../eventing-remark.ts";
+import { ensureNatsToken } from "./eventing-token.ts";
+import { keepPublisherService } from "./publisher-service.ts";
 import { ensureCountsToken } from "./counts-token.ts";
 import { GatewayPods } from "./gateway-pods.ts";
 import { installedImages } from "./installed-images.ts";
@@ -79,7 +83,10 @@ void runProgram(log, async (signal) => {
       port: ports.webhook,
       certificate,
       answer: (request) =>
-        serving.answers(request) ?? exposureWebhooks.answers(request) ?? admission.fetch(request),
+        serving.answers(request) ??
+        exposureWebhooks.answers(request) ??
+        eventingWebhooks.answers(request) ??
+        admission.fetch(request),
       log,
     });
   });
@@ -129,12 +136,13 @@ async function lead(options: {
   signal: AbortSignal;
 }): Promise<void> {
   const { client, environment, signal, ...rest } = options;
-  const { namespace, registry } = environment;
+  const { namespace, registry, eventing } = environment;
   const access = { ...registry, logins: createLogins(await ensureRegistryKey(client, namespace)) };
   const gateways = new GatewayPods(client, namespace, log);
   const remarks = new Remarks();
   await Promise.all([
-    keepWebhooks({ client, namespace, log, signal }),
+    keepWebhooks({ client, namespace, eventing, log, signal }),
+    ...(eventing ? [leadEventing({ client, namespace, remarks, signal })] : []),
     startServerlessController({ client, ...rest, internalRegistry: access, remarks, log, signal }),
     gateways.run(signal),
     startExposure({
@@ -155,6 +163,26 @@ async function lead(options: {
       onOwnership: (ownership) => remarkOwnership(remarks, ownership),
       log,
       signal,
+    }),
+  ]);
+}
+
+/** What belongs to events, besides the programs that accept and deliver them. */
+async function leadEventing(options: {
+  client: KubeClient;
+  namespace: string;
+  remarks: Remarks;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { client, namespace, remarks, signal } = options;
+  const common = { client, log: log.child({ room: "eventing" }), signal };
+  await ensureNatsToken(client, namespace);
+  await Promise.all([
+    startSubscriptions({ ...common, onOwner: (owner) => remarkEventingOwner(remarks, owner) }),
+    keepPublisherService({
+      ...common,
+      namespace,
+      onForeign: (isForeign) => remarkPublisher(remarks, isForeign),
     }),
   ]);
 }

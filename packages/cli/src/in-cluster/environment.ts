@@ -12,6 +12,8 @@ export interface ControllerEnvironment {
   imagePullSecrets: readonly string[];
   /** Registries that are spoken to without TLS. */
   plainRegistries: readonly string[];
+  /** Whether events are served: Subscriptions, their definition and the publisher's Service. */
+  eventing: boolean;
   /** Environment variables of builds. */
   buildEnvironment: Readonly<Record<string, string>>;
   registry: {
@@ -30,6 +32,7 @@ export function controllerEnvironment(env: NodeJS.ProcessEnv): ControllerEnviron
     images: mapIn(env, "SPRY_IMAGES"),
     imagePullSecrets: listIn(env, "SPRY_IMAGE_PULL_SECRETS"),
     plainRegistries: listIn(env, "SPRY_PLAIN_REGISTRIES"),
+    eventing: env["SPRY_EVENTING"] === "true",
     buildEnvironment: mapIn(env, "SPRY_BUILD_ENVIRONMENT"),
     registry: {
       pushAddress: textIn(env, "SPRY_REGISTRY_PUSH_ADDRESS"),

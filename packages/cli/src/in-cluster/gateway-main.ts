@@ -1,9 +1,11 @@
 /** Program: the gateway in a cluster, for what the way from Service to Pod cannot do. */
+import { acceptCalls } from "@spry/eventing";
 import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
 import { readCountsToken } from "./counts-token.ts";
 import { textIn } from "./environment.ts";
+import { natsQueue } from "./nats-queue.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
 
 /** Together with `leaveMs`, and as long again for EndpointSlices, less than the Pod's grace period of 30 s. */
@@ -26,8 +28,11 @@ void runProgram(log, async (signal) => {
     functionHosts: process.env["SPRY_SERVICE_TYPE"] !== "LoadBalancer",
     publicHttpsPort: 443,
   };
+  const openQueue = natsQueue(process.env, log);
+  const acceptance = openQueue && acceptCalls({ client, openQueue, log });
   const gateway = createGateway({
     client,
+    ...(acceptance && { calls: acceptance.calls }),
     log,
     leaveMs,
     drainMs,
@@ -42,4 +47,5 @@ void runProgram(log, async (signal) => {
   await untilAborted(signal);
   await server.close();
   await admin.close();
+  await acceptance?.close();
 });

@@ -1,7 +1,13 @@
-import { admissionConfigurations, conversionConfiguration } from "@spry/controller";
+import {
+  admissionConfigurations,
+  conversionConfiguration,
+  webhookClientConfig,
+} from "@spry/controller";
+import { ensureEventingDefinitions } from "@spry/eventing";
 import { ensureDefinitions } from "@spry/exposure";
 import { type KubeClient, resources } from "@spry/kube";
 import { configureServingWebhooks } from "../serving-webhooks.ts";
+import { hasForeignPublisher } from "./publisher-service.ts";
 import { webhookServiceName } from "./webhook-certificate.ts";
 
 /** What the objects are called by which the API server knows the webhooks. */
@@ -15,7 +21,7 @@ export function webhookNames(namespace: string): { mutating: string; validating:
 export async function configureWebhooks(
   client: KubeClient,
   authorities: string,
-  namespace: string,
+  { namespace, eventing }: { namespace: string; eventing: boolean },
 ): Promise<void> {
   const caBundle = Buffer.from(authorities).toString("base64");
   const service = { name: webhookServiceName, namespace };
@@ -28,4 +34,9 @@ export async function configureWebhooks(
     fieldManager: "spry-webhooks",
   });
   await ensureDefinitions(client, { caBundle, service });
+  // Where another publisher is, its installation defines Subscriptions, now or soon.
+  if (eventing && !(await hasForeignPublisher(client, namespace)))
+    await ensureEventingDefinitions(client, (path) =>
+      webhookClientConfig({ caBundle, service }, path),
+    );
 }

@@ -15,10 +15,12 @@ const key = "webhooks";
 export async function keepWebhooks(options: {
   client: KubeClient;
   namespace: string;
+  /** Whether Subscriptions are served. */
+  eventing: boolean;
   log: Logger;
   signal: AbortSignal;
 }): Promise<void> {
-  const { client, namespace, log, signal } = options;
+  const { client, namespace, eventing, log, signal } = options;
   const named = (name: string) => ({ fieldSelector: `metadata.name=${name}`, log });
   const secrets = new Informer(client, resources.secrets, {
     namespace,
@@ -38,10 +40,11 @@ export async function keepWebhooks(options: {
     workers: 1,
     log,
     async reconcile() {
-      const announce = (authorities: string) => configureWebhooks(client, authorities, namespace);
+      const announce = (authorities: string) =>
+        configureWebhooks(client, authorities, { namespace, eventing });
       const { ca } = await ensureWebhookCertificate({ client, namespace, log, trusted, announce });
       trusted = ca;
-      await configureWebhooks(client, ca, namespace);
+      await configureWebhooks(client, ca, { namespace, eventing });
       return { requeueAfterMs: renewEveryMs };
     },
   });

@@ -1,6 +1,6 @@
 /** Who may do what: the controller's own rights, and those that people get with the usual roles. */
 import { validatingConfigurationName } from "@spry/exposure";
-import { apiRules, functions, istioGateways, knative } from "@spry/function";
+import { apiRules, domainMappings, functions, istioGateways, knative } from "@spry/function";
 import { serverlesses } from "@spry/controller";
 import { servingCrds, servingWebhookNames } from "@spry/serving";
 import { eventingRoles } from "./eventing.ts";
@@ -17,7 +17,7 @@ export const controllerAccount = "serverless-controller";
 const reading = ["get", "list", "watch"];
 const writing = ["create", "delete", "deletecollection", "patch", "update"];
 
-const servingKinds = Object.values(knative).map(({ plural }) => plural);
+const servingKinds = [...Object.values(knative), domainMappings].map(({ plural }) => plural);
 const webhookKinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 /**

@@ -122,6 +122,7 @@ function container(values: InstallValues) {
       { name: "SPRY_REGISTRY_PULL_ADDRESS", value: pullAddress },
       { name: "SPRY_IMAGE_PULL_SECRETS", value: values.imagePullSecrets.join(",") },
       { name: "SPRY_PLAIN_REGISTRIES", value: values.plainRegistries.join(",") },
+      { name: "SPRY_EVENTING", value: String(values.eventing.enabled) },
       { name: "SPRY_BUILD_ENVIRONMENT", value: JSON.stringify(values.buildEnvironment) },
     ],
     ports: [

@@ -23,6 +23,8 @@ export const eventingRules: Rule[] = [
     ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get"),
     resourceNames: [subscriptionsDefinition],
   },
+  // Which of them has a name now: calls of one that was deleted are not the next one's.
+  rule("", ["namespaces"], "get"),
   rule("", ["services"], "list", "watch"),
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(group, ["subscriptions"], "list", "watch"),

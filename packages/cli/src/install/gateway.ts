@@ -15,17 +15,21 @@ import {
   object,
   podSecurityContext,
 } from "./parts.ts";
+import { natsVariables } from "./eventing-objects.ts";
+import { gatewayLabels, gatewayName } from "./names.ts";
 import { type InstallValues } from "./values.ts";
 
-export const gatewayName = "serverless-gateway";
-export const gatewayLabels = { "app.kubernetes.io/name": gatewayName };
+export { gatewayLabels, gatewayName };
 const group = "rbac.authorization.k8s.io";
 
 export const gatewayRules = [
   rule("", ["services"], "list", "watch"),
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(functions.group, ["functions"], "list", "watch"),
-  rule(knative.routes.group, ["routes", "revisions"], "list", "watch"),
+  rule(knative.routes.group, ["routes", "revisions", "domainmappings"], "list", "watch"),
+  // Who may call what is served on demand: NetworkPolicies, and whom they name.
+  rule("networking.k8s.io", ["networkpolicies"], "list", "watch"),
+  rule("", ["pods", "namespaces"], "list", "watch"),
 ];
 
 /** What the hosts of APIRules take. Whose their definition is decides whether they are served. */
@@ -94,7 +98,8 @@ export function gatewayObjects(values: InstallValues): InstalledObject[] {
   ];
 }
 
-function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
+function deployment(values: InstallValues) {
+  const { gateway, images, imagePullSecrets } = values;
   const probe = (path: string) => ({ httpGet: { path, port: "admin" } });
   return {
     replicas: gateway.replicas,
@@ -136,6 +141,7 @@ function deployment({ gateway, images, imagePullSecrets }: InstallValues) {
                 valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
               },
               { name: "SPRY_SERVICE_TYPE", value: gateway.serviceType },
+              ...(values.eventing.enabled ? natsVariables(values) : []),
             ],
             startupProbe: { ...probe("/readyz"), periodSeconds: 1, failureThreshold: 60 },
             readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },

@@ -1,5 +1,6 @@
 /** What may connect to and from Spry's own Pods; everything else is closed (docs/compatibility.md#network-policies). */
 import { controllerLabels } from "./controller.ts";
+import { eventingLabels, natsLabels } from "./eventing-objects.ts";
 import { callerPorts, gatewayLabels } from "./gateway.ts";
 import { type InstalledObject, object } from "./parts.ts";
 import { registryLabels } from "./registry.ts";
@@ -11,6 +12,7 @@ export function networkPolicies({
   namespace,
   registry,
   gateway,
+  eventing,
 }: InstallValues): InstalledObject[] {
   const policy = (name: string, labels: Record<string, string>, spec: object) =>
     object(
@@ -38,6 +40,38 @@ export function networkPolicies({
             ingress: [{ ports: [...ports(8080, 8443, 8090), callerPorts] }],
             // The API server, and Functions in every namespace.
             egress: [{}],
+          }),
+        ]
+      : []),
+    ...(eventing.enabled
+      ? [
+          // Publishers in every namespace; the API server, sinks in every namespace, and NATS servers.
+          policy("allow-to-eventing", eventingLabels, {
+            policyTypes: ["Ingress", "Egress"],
+            ingress: [{ ports: ports(8080, 8090) }],
+            egress: [{}],
+          }),
+        ]
+      : []),
+    ...(eventing.enabled && eventing.nats.servers.length === 0
+      ? [
+          policy("allow-to-nats", natsLabels, {
+            policyTypes: ["Ingress", "Egress"],
+            ingress: [
+              {
+                ports: ports(4222),
+                from: [eventingLabels, gatewayLabels].map((matchLabels) => ({
+                  podSelector: { matchLabels },
+                })),
+              },
+              { ports: ports(6222), from: [{ podSelector: { matchLabels: natsLabels } }] },
+              // Kubelets are no Pods.
+              { ports: ports(8222) },
+            ],
+            egress: [
+              { ports: ports(6222), to: [{ podSelector: { matchLabels: natsLabels } }] },
+              { ports: [{ port: 53, protocol: "UDP" }, ...ports(53)] },
+            ],
           }),
         ]
       : []),

@@ -5,6 +5,7 @@ import { type CustomResourceDefinition, resources } from "@spry/kube";
 import { accessObjects } from "./access.ts";
 import { controllerObjects, webhookObjects } from "./controller.ts";
 import { dashboardObjects } from "./dashboard.ts";
+import { eventingObjects } from "./eventing-objects.ts";
 import { gatewayObjects } from "./gateway.ts";
 import { networkPolicies } from "./network.ts";
 import { type InstalledObject, object } from "./parts.ts";
@@ -39,6 +40,7 @@ export function platformObjects(values: InstallValues): InstalledObject[] {
     ...controllerObjects(values),
     ...gatewayObjects(values),
     ...dashboardObjects(values),
+    ...eventingObjects(values),
     ...webhookObjects(values.namespace),
   ];
 }

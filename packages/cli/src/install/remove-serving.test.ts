@@ -36,7 +36,7 @@ test("webhooks go, and definitions once no Knative Service is left", async () =>
     spec: { template: { spec: { containers: [] } } },
   });
   expect(await removeServingDefinitions(client)).toBe(1);
-  expect(await definitions(client)).toBe(4);
+  expect(await definitions(client)).toBe(5);
   await client.delete(knative.services, target);
   expect(await removeServingDefinitions(client)).toBe(0);
   expect(await definitions(client)).toBe(0);
@@ -51,5 +51,5 @@ test("those of another installation stay", async () => {
       spec,
     });
   expect(await removeServingDefinitions(client)).toBe(0);
-  expect(await definitions(client)).toBe(4);
+  expect(await definitions(client)).toBe(5);
 });

@@ -52,6 +52,25 @@ export interface InstallValues {
     serviceType: "ClusterIP" | "NodePort" | "LoadBalancer";
   };
   dashboard: DashboardValues;
+  eventing: {
+    /** Whether events, schedules and Subscriptions are served. Off where Kyma's Eventing module is installed. */
+    enabled: boolean;
+    /** Of the program that accepts events; one delivers. */
+    replicas: number;
+    nats: {
+      /** Servers of your own (`nats://host:port`), version 2.12 or newer; with any, none are installed. */
+      servers: string[];
+      /** Of the servers that are installed, and of each message: 1 or 3. */
+      replicas: number;
+      /** nats-server, version 2.12 or newer. */
+      image: string;
+      storage: {
+        size: string;
+        /** Empty: the cluster's default class. */
+        storageClassName: string;
+      };
+    };
+  };
   /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
   plainRegistries: string[];
   /** Environment variables of builds: proxies, mirrors. */
@@ -74,6 +93,16 @@ export const defaultValues: InstallValues = {
   },
   gateway: { enabled: true, replicas: 2, serviceType: "ClusterIP" },
   dashboard: defaultDashboardValues,
+  eventing: {
+    enabled: false,
+    replicas: 2,
+    nats: {
+      servers: [],
+      replicas: 1,
+      image: "nats:2.15.2",
+      storage: { size: "4Gi", storageClassName: "" },
+    },
+  },
   plainRegistries: [],
   buildEnvironment: {},
   serverless: { dockerRegistry: { enableInternal: true } },
@@ -95,9 +124,10 @@ export function readValues(files: readonly string[], namespace?: string): Instal
 
 /** The same with all that is optional: what there may be. */
 export function withEverything(values: InstallValues): InstallValues {
-  const { registry, gateway, dashboard } = values;
+  const { registry, gateway, dashboard, eventing } = values;
   return {
     ...values,
+    eventing: { ...eventing, enabled: true, nats: { ...eventing.nats, servers: [] } },
     registry: {
       ...registry,
       enabled: true,
@@ -138,12 +168,13 @@ function merged(below: unknown, above: unknown, file: string, at = ""): unknown 
 }
 
 function check(values: InstallValues): void {
-  const { images, registry, gateway, dashboard, serverless, replicas, memory } = values;
+  const { images, registry, gateway, dashboard, eventing, serverless, replicas, memory } = values;
   const wanted = [
     ...requiredImages,
     ...(registry.enabled ? ["registry"] : []),
     ...(gateway.enabled ? ["gateway"] : []),
     ...(dashboard.enabled ? ["dashboard"] : []),
+    ...(eventing.enabled ? ["eventing"] : []),
   ];
   const missing = wanted.filter((name) => !images[name]);
   if (missing.length > 0) {
@@ -166,7 +197,12 @@ function check(values: InstallValues): void {
       `use ${kinds.join(" or ")}; a directory of a node is had by a PersistentVolume`,
     );
   }
-  for (const count of [replicas, gateway.replicas, dashboard.replicas]) {
+  if (eventing.nats.replicas !== 1 && eventing.nats.replicas !== 3) {
+    throw new UserError(
+      `eventing.nats.replicas ${eventing.nats.replicas}: there is one server, or a quorum of three`,
+    );
+  }
+  for (const count of [replicas, gateway.replicas, dashboard.replicas, eventing.replicas]) {
     if (Number.isInteger(count) && count >= 1) continue;
     throw new UserError(`${count} replicas: not a whole number from 1`);
   }

@@ -70,7 +70,26 @@ const knownKeys: ReadonlySet<string> = new Set([
   ..."schemaVersion name namespace labels runtimeLabels runtimeAnnotations runtime".split(" "),
   ..."runtimeImageOverride source resource resources env subscriptions apiRules".split(" "),
 ]);
-const knownVersions = ["v0", "v1"];
+export const knownVersions = ["v0", "v1"];
+/** For editors, as the original's `get schema serverless`. */
+export const kymaConfigSchema = {
+  $schema: "http://json-schema.org/draft-07/schema#",
+  title: "config.yaml of a Function",
+  type: "object",
+  required: ["name", "runtime", "source"],
+  additionalProperties: false,
+  properties: {
+    ...Object.fromEntries([...knownKeys].map((key) => [key, {}])),
+    schemaVersion: { enum: knownVersions },
+    name: { type: "string" },
+    runtime: { enum: runtimes.map(({ name }) => name) },
+    source: {
+      type: "object",
+      required: ["sourceType"],
+      properties: { sourceType: { enum: ["inline", "git"] } },
+    },
+  },
+};
 const defaultGateway = "kyma-system/kyma-gateway";
 
 /** Whether a document without apiVersion and kind is one. */

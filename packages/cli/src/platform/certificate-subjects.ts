@@ -5,6 +5,7 @@ export const subjects = {
   admin: { commonName: "admin", organisations: ["system:masters"] },
   events: { commonName: "eventing-publisher-proxy.kyma-system.svc", organisations: [] },
   gateway: { commonName: "spry:gateway", organisations: ["spry:system"] },
+  frontProxy: { commonName: "front-proxy-client", organisations: [] },
 } satisfies Record<string, Subject>;
 
 interface Subject {
@@ -14,4 +15,9 @@ interface Subject {
 
 export type CertificateName = keyof typeof subjects;
 
-export const certificateNames = Object.keys(subjects) as CertificateName[];
+/** Directory below the one of the certificates → which of them it has; each has an authority of its own, `ca`. */
+export const certificateFolders: Record<string, CertificateName[]> = {
+  ".": ["apiServer", "webhook", "admin", "events", "gateway"],
+  // By it aggregated API servers know the API server, so no other certificate of the platform's may pass for it.
+  "front-proxy": ["frontProxy"],
+};

@@ -24,6 +24,14 @@ describe("the platform's certificates", () => {
     }
   });
 
+  test("have an authority of its own for the API server's towards other servers", () => {
+    const { ca, cert } = issued.frontProxy;
+    const certificate = new X509Certificate(cert);
+    expect(certificate.subject).toBe("CN=front-proxy-client");
+    expect(certificate.verify(new X509Certificate(ca).publicKey)).toBe(true);
+    expect(certificate.verify(new X509Certificate(issued.ca).publicKey)).toBe(false);
+  });
+
   test("name the server's addresses and the client's group", () => {
     expect(new X509Certificate(issued.apiServer.cert).subjectAltName).toContain("127.0.0.1");
     expect(new X509Certificate(issued.admin.cert).subject).toContain("O=system:masters");

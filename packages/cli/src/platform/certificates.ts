@@ -12,7 +12,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { certificatesProgram } from "../programs.ts";
-import { certificateNames, type CertificateName, subjects } from "./certificate-subjects.ts";
+import { certificateFolders, type CertificateName, subjects } from "./certificate-subjects.ts";
 
 export interface KeyPair {
   /** PEM. */
@@ -32,6 +32,8 @@ export interface Certificates {
   admin: KeyPair;
   /** Of nobody's group but its own: see identities.ts. */
   gateway: KeyPair;
+  /** The API server's towards aggregated API servers, and the authority that only it is of. */
+  frontProxy: KeyPair & { ca: string };
 }
 
 const renewBeforeMs = 30 * 24 * 3600 * 1000;
@@ -40,7 +42,8 @@ const renewBeforeMs = 30 * 24 * 3600 * 1000;
 const maxAttempts = 3;
 
 export async function ensureCertificates(dir: string): Promise<Certificates> {
-  for (let attempt = 1; !isComplete(dir); attempt++) {
+  const isIncomplete = (folder: string) => !isComplete(dir, folder);
+  for (let attempt = 1; Object.keys(certificateFolders).some(isIncomplete); attempt++) {
     if (attempt > maxAttempts) throw new Error(`the certificates in ${dir} do not fit together`);
     const args = [certificatesProgram(), dir];
     try {
@@ -60,11 +63,18 @@ export async function ensureCertificates(dir: string): Promise<Certificates> {
     events: pair("events"),
     admin: pair("admin"),
     gateway: pair("gateway"),
+    frontProxy: {
+      ...pair("front-proxy/frontProxy"),
+      ca: readFileSync(path.join(dir, "front-proxy/ca.crt"), "utf8"),
+    },
   };
 }
 
-function isComplete(dir: string): boolean {
-  return ["ca", ...certificateNames].every((name) => certificateProblem(dir, name) === undefined);
+/** Whether a folder of the directory has all of its certificates. */
+export function isComplete(dir: string, folder: string): boolean {
+  return ["ca", ...(certificateFolders[folder] ?? [])].every(
+    (name) => certificateProblem(path.join(dir, folder), name) === undefined,
+  );
 }
 
 /** Why a certificate of the directory cannot be used, `ca` or one that it has signed; undefined when it can. */

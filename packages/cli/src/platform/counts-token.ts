@@ -6,8 +6,13 @@ import { writeAtomically } from "./data-dir.ts";
 /** In the environment of the gateway's process: the file with the token. */
 export const countsTokenVariable = "SPRY_COUNTS_TOKEN_FILE";
 
+export interface CountsToken {
+  file: string;
+  token: string;
+}
+
 /** What the scaler shows to the gateway: a file of the platform's own, made once. */
-export function ensureCountsToken(dataDir: string): { file: string; token: string } {
+export function ensureCountsToken(dataDir: string): CountsToken {
   const file = path.join(dataDir, "counts-token");
   const known = readCountsToken(file);
   if (known) return { file, token: known };

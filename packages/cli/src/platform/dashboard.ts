@@ -38,7 +38,7 @@ export interface OpenDashboardOptions {
 
 export const defaultDashboardPort = 8081;
 const keyBytes = 32;
-const keyName = "dashboard-key";
+export const dashboardKeyName = "dashboard-key";
 /** Made with the package, where Spry is one. */
 const packagedWeb = packagedProgram("web");
 /** Next to the bundles of the programs (bin/programs.mjs). */
@@ -68,7 +68,10 @@ export async function openDashboard(options: OpenDashboardOptions): Promise<Dash
 /** Of the platform of a data directory; undefined where none has been started. */
 export function readDashboardKey(dataDir: string): Buffer | undefined {
   try {
-    const key = Buffer.from(readFileSync(path.join(dataDir, keyName), "utf8").trim(), "base64url");
+    const key = Buffer.from(
+      readFileSync(path.join(dataDir, dashboardKeyName), "utf8").trim(),
+      "base64url",
+    );
     return key.length === keyBytes ? key : undefined;
   } catch {
     return undefined;
@@ -79,7 +82,7 @@ function ensureKey(dataDir: string): Buffer {
   const known = readDashboardKey(dataDir);
   if (known) return known;
   const key = randomBytes(keyBytes);
-  writeAtomically(path.join(dataDir, keyName), `${key.toString("base64url")}\n`, 0o600);
+  writeAtomically(path.join(dataDir, dashboardKeyName), `${key.toString("base64url")}\n`, 0o600);
   return key;
 }
 

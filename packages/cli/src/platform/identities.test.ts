@@ -80,7 +80,7 @@ describe("the gateway's certificate", () => {
     ["GET", `${functions}/functions`, 200],
     ["GET", "/api/v1/secrets", 403],
     ["GET", secrets, 403],
-    ["GET", "/api/v1/pods", 403],
+    ["GET", "/api/v1/namespaces/shop/pods/x/log", 403],
     ["GET", "/api/v1/configmaps", 403],
     ["GET", "/api/v1/nodes", 403],
     ["POST", `${functions}/namespaces/shop/functions`, 403],
@@ -106,6 +106,9 @@ describe("the gateway's certificate", () => {
       "endpointslices list,watch",
       "functions list,watch",
       "routes,revisions list,watch",
+      // Who may call what is served on demand.
+      "networkpolicies list,watch",
+      "pods,namespaces list,watch",
       "apirules list,watch",
       "gateways list,watch",
       // Whose the definition of APIRules is, and of no other kind.

@@ -65,6 +65,8 @@ export const nodeIdentity: Identity = {
     rule("", ["events"], "create", "patch"),
     // Images that they name stay on the machine while they have no Pods.
     rule("apps", ["deployments", "replicasets"], "list"),
+    // Whose Pods NetworkPolicies are about while there are none.
+    rule("apps", ["deployments"], "watch"),
     rule("coordination.k8s.io", ["leases"], "get", "create", "patch", "update"),
     rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
     rule("networking.k8s.io", ["networkpolicies"], "list", "watch"),

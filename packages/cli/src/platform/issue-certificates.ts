@@ -1,8 +1,8 @@
 /** Program: issues what is missing or about to expire in the directory given. See certificates.ts. */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { certificateProblem } from "./certificates.ts";
-import { certificateNames, type CertificateName, subjects } from "./certificate-subjects.ts";
+import { certificateProblem, isComplete } from "./certificates.ts";
+import { certificateFolders, type CertificateName, subjects } from "./certificate-subjects.ts";
 import { type Authority, issueLeaf, newAuthority, readAuthority } from "../x509.ts";
 
 const day = 24 * 3600 * 1000;
@@ -32,9 +32,14 @@ const serverNames: Partial<Record<CertificateName, Names>> = {
 };
 
 async function main(dir: string): Promise<void> {
+  for (const [folder, names] of Object.entries(certificateFolders))
+    if (!isComplete(dir, folder)) await issue(path.join(dir, folder), names);
+}
+
+async function issue(dir: string, certificates: readonly CertificateName[]): Promise<void> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const authority = await loadAuthority(dir);
-  for (const name of certificateNames) {
+  for (const name of certificates) {
     const { commonName, organisations } = subjects[name];
     const subject = [`CN=${commonName}`, ...organisations.map((each) => `O=${each}`)].join(", ");
     const names = serverNames[name];

@@ -1,7 +1,13 @@
+import path from "node:path";
 import { dump } from "js-yaml";
 import { type KeyPair } from "./certificates.ts";
+import { type DataDir } from "./data-dir.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+/** The file with which the gateway's process reaches the API server. */
+export const gatewayKubeconfig = ({ root }: DataDir): string =>
+  path.join(root, "gateway.kubeconfig");
 
 /**
  * A kubeconfig for the embedded API server. The URLs of gateway and registry travel along as extensions of

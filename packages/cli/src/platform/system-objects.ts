@@ -9,9 +9,15 @@ import { identityObjects } from "./identities.ts";
 
 export const systemNamespace = "kyma-system";
 
-/** What is changed is applied; the rest, Secret and ServiceAccount, is the Serverless Controller's. */
-export async function applySystemObjects(client: KubeClient): Promise<void> {
-  const definitions = [functionCrd(), gitRepositoryCrd(), serverlessCrd()];
+/**
+ * What is changed is applied; the rest, Secret and ServiceAccount, is the Serverless Controller's. The definitions of Functions
+ * are left out where another controller brings its own.
+ */
+export async function applySystemObjects(
+  client: KubeClient,
+  { withDefinitions = true }: { withDefinitions?: boolean } = {},
+): Promise<void> {
+  const definitions = withDefinitions ? [functionCrd(), gitRepositoryCrd(), serverlessCrd()] : [];
   for (const name of [systemNamespace, settingsNamespace])
     await client.apply(resources.namespaces, { metadata: { name } });
   const access = [...identityObjects(systemNamespace), ...aggregatedRoles()];

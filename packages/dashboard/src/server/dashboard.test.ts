@@ -197,8 +197,12 @@ describe("a login", () => {
     expect(sessions.isValid(token)).toBe(false);
     expect(sessions.renew(token)).toBeUndefined();
     expect(sessions.isValid(renewed?.token ?? "")).toBe(true);
-    now += 24 * 3600 * 1000;
     expect(sessions.redeem(late)).toBeUndefined();
+    const [soon, later] = [sessions.issueCode(), sessions.issueCode()];
+    now += 599_999;
+    expect(sessions.redeem(soon)).toBeDefined();
+    now += 1;
+    expect(sessions.redeem(later)).toBeUndefined();
   });
 
   test("of which at most a hundred codes wait", () => {

@@ -8,7 +8,8 @@ export interface Login {
   expires: number;
 }
 
-const codeLifeMs = 24 * 3600 * 1000;
+/** It is in a terminal's output, and perhaps in a log. */
+const codeLifeMs = 10 * 60_000;
 const loginLifeMs = 12 * 3600 * 1000;
 /** How old a proof may be. Both processes run on this machine, with the same clock. */
 const proofLifeMs = 30_000;

@@ -18,6 +18,8 @@ export interface AdminDeps {
   /** Undefined while there is none. */
   queue: () => Queue | undefined;
   calls: () => Calls | undefined;
+  /** Removes what is kept of an earlier namespace of this name. */
+  claim?: (queue: Queue, namespace: string) => Promise<void>;
   log: Logger;
 }
 
@@ -86,7 +88,7 @@ function statusOf(error: unknown): number {
 }
 
 async function answer(
-  { client, queue: current, calls }: AdminDeps,
+  { client, queue: current, calls, claim }: AdminDeps,
   request: IncomingMessage,
   signal: AbortSignal,
   asking: { count: number },
@@ -121,6 +123,7 @@ async function answer(
   const body = method === "POST" ? await bodyOf(request) : {};
   const queue = current();
   if (!queue) throw new Problem(503, "the queue is not open yet: retry later");
+  if (namespace !== undefined && resource === "calls") await claim?.(queue, namespace);
   return route.handle({
     queue,
     calls: calls(),

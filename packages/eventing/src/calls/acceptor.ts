@@ -10,14 +10,16 @@ import { type Queue, QueueFullError } from "@spry/queue";
 import { Problem } from "../admin/problem.ts";
 import { type Call, callBucket } from "./call.ts";
 import { type CallRunner } from "./runner.ts";
+import { type NamespaceClaims } from "./namespace-claims.ts";
 import { readCall } from "./read-request.ts";
 import { type CallSubmitter } from "./submit.ts";
 
 export interface AcceptorDeps {
   queue: () => Queue | undefined;
   submitter: CallSubmitter;
+  claims: NamespaceClaims;
   /** Undefined while calls are not made. */
-  runner: () => CallRunner | undefined;
+  runner: () => Pick<CallRunner, "ensure"> | undefined;
   log: Logger;
 }
 
@@ -35,6 +37,7 @@ export function createCallAcceptor(deps: AcceptorDeps): CallAcceptor {
         if (!queue || !runner)
           throw new Problem(503, "calls that may wait cannot be accepted at present: retry later");
         const submission = await readCall(call);
+        await deps.claims.claim(queue, submission.namespace);
         await runner.ensure(call.key);
         const id = publicId(submission.namespace, await deps.submitter.submit(queue, submission));
         call.response
@@ -52,7 +55,7 @@ export function createCallAcceptor(deps: AcceptorDeps): CallAcceptor {
       await respond({ request, response }, deps.log, async () => {
         const queue = deps.queue();
         if (!queue) throw new Problem(503, "calls cannot be looked up at present: retry later");
-        await report(queue, id, request, response);
+        await report(queue, deps.claims, id, request, response);
       });
     },
   };
@@ -68,6 +71,7 @@ function locationOf({ request }: WaitingCall, id: string): string {
 
 async function report(
   queue: Queue,
+  claims: NamespaceClaims,
   text: string,
   request: ClientRequest,
   response: ClientResponse,
@@ -75,6 +79,7 @@ async function report(
   if (request.method !== "GET" && request.method !== "HEAD")
     throw new Problem(405, "a call is looked up with GET");
   const [, namespace = "", id = ""] = publicIdPattern.exec(text) ?? [];
+  if (id !== "") await claims.claim(queue, namespace);
   const kept = id === "" ? undefined : await queue.get(callBucket(namespace), id);
   if (kept === undefined) throw new Problem(404, "no such call, or its result is no longer kept");
   const {

@@ -1,3 +1,5 @@
+import { type ConsumerOptions } from "@spry/queue";
+
 /** A call that may wait, as it is kept and shown. */
 export interface Call {
   id: string;
@@ -62,8 +64,14 @@ export const callBounds = {
 } as const;
 
 export const callBucket = (namespace: string): string => `calls/${namespace}`;
+export const keyBucket = (namespace: string): string => `call-keys/${namespace}`;
 export const callSubject = (key: string): string => `call:${key}`;
 export const callsConsumer = (key: string): string => `calls/${key}`;
+/** Name and options of the consumer of a Function's calls. */
+export const consumerOfCalls = (key: string): [string, ConsumerOptions] => [
+  callsConsumer(key),
+  { subjects: [callSubject(key)], from: "now", owner: key.split("/")[0] },
+];
 export const callsConsumerPrefix = "calls/";
 export const callbackSubject = "callback";
 export const callbackConsumer = "callbacks";

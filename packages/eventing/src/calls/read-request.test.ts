@@ -5,8 +5,17 @@ import { readCall } from "./read-request.ts";
 
 /** Of a client that may call the Service `open` alone. */
 function callTo(url: string): Promise<unknown> {
-  const headers = { "x-callback-url": url };
-  const request = Object.assign(Readable.from([]), { headers, method: "POST" });
+  return call({ headers: { "x-callback-url": url } });
+}
+
+interface Given {
+  headers?: Record<string, string>;
+  body?: Buffer[];
+  takeMemory?: (bytes: number) => boolean;
+}
+
+function call({ headers = {}, body = [], takeMemory = () => true }: Given): Promise<unknown> {
+  const request = Object.assign(Readable.from(body), { headers, method: "POST" });
   return readCall({
     request: request as unknown as ClientRequest,
     response: undefined as never,
@@ -15,6 +24,7 @@ function callTo(url: string): Promise<unknown> {
     headers: [],
     mayCall: (service) => service === "shop/open",
     isOfMachine: false,
+    takeMemory,
   } satisfies WaitingCall);
 }
 
@@ -32,4 +42,20 @@ test.each([
 test("results are sent to Services that the client may call, and outside", async () => {
   for (const url of ["http://open.shop.svc/", "https://example.com/"])
     expect(await callTo(url)).toMatchObject({ options: { callbackUrl: url } });
+});
+
+test("a body counts towards the gateway's memory, and is refused without any left", async () => {
+  let left = 2_500;
+  const takeMemory = (bytes: number) => (left -= bytes) >= 0;
+  const part = Buffer.alloc(1_000);
+  expect(await call({ body: [part, part], takeMemory })).toMatchObject({ body: { length: 2_000 } });
+  expect(left).toBe(500);
+  await expect(call({ body: [part], takeMemory })).rejects.toMatchObject({ status: 503 });
+});
+
+test("a body that says that it is too large is not read", async () => {
+  const headers = { "content-length": String(1024 ** 2 + 1) };
+  const takeMemory = () => expect.fail("it was read");
+  const body = [Buffer.alloc(10)];
+  await expect(call({ headers, body, takeMemory })).rejects.toMatchObject({ status: 413 });
 });

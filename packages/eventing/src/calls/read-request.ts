@@ -75,7 +75,7 @@ export async function readCall(call: WaitingCall): Promise<Submission> {
     method: request.method ?? "POST",
     path,
     headers: passed,
-    body: await bodyOf(request),
+    body: await bodyOf(call),
     options,
     delayMs: number("x-async-delay", callBounds.delaySeconds, 0) * 1_000,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
@@ -109,16 +109,19 @@ function urlProblem(
   return undefined;
 }
 
-async function bodyOf(request: AsyncIterable<Buffer>): Promise<Buffer> {
+async function bodyOf({ request, takeMemory }: WaitingCall): Promise<Buffer> {
+  const tooLarge = new Problem(
+    413,
+    `the body of a call that may wait has at most ${callBounds.bodyBytes} bytes`,
+  );
+  if (Number(request.headers["content-length"] ?? 0) > callBounds.bodyBytes) throw tooLarge;
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request) {
+  for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > callBounds.bodyBytes)
-      throw new Problem(
-        413,
-        `the body of a call that may wait has at most ${callBounds.bodyBytes} bytes`,
-      );
+    if (length > callBounds.bodyBytes) throw tooLarge;
+    if (!takeMemory(chunk.length))
+      throw new Problem(503, "too many calls are being accepted at present: retry later");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -10,23 +10,27 @@ import {
   callBucket,
   type CallOptions,
   type CallResponse,
-  callsConsumer,
   callsConsumerPrefix,
-  callSubject,
+  consumerOfCalls,
   hasEnded,
 } from "./call.ts";
 import { serviceOf } from "./read-request.ts";
+import { type NamespaceClaims } from "./namespace-claims.ts";
 
 export interface RunnerDeps {
   queue: Queue;
   deliver: Deliver;
+  claims: NamespaceClaims;
   /** Whether results may be sent to this machine and its private networks, if a program of this machine asks for it. */
   allowPrivate: boolean;
+  /** Other processes accept calls, too: for which Functions is looked up again and again. */
+  othersAccept?: boolean;
   clock: Clock;
   log: Logger;
   signal: AbortSignal;
 }
 
+const othersMs = 3_000;
 const retryMs = 1_000;
 const maxBackoffMs = 60_000;
 const callbackAttempts = 8;
@@ -46,19 +50,25 @@ export class CallRunner {
 
   /** Continues with what was accepted before; resolves when the signal is aborted and calls under way have ended. */
   async run(): Promise<void> {
-    const { queue, signal } = this.#deps;
-    for (const name of await queue.consumerNames()) {
-      if (name.startsWith(callsConsumerPrefix))
-        await this.ensure(name.slice(callsConsumerPrefix.length));
-    }
+    const { queue, clock, signal, othersAccept = false } = this.#deps;
+    await this.#ensureAll();
     const callbacks = await queue.consumer(callbackConsumer, {
       subjects: [callbackSubject],
       from: "start",
     });
     const loop = this.#take(callbacks, maxCallbacks, (delivery) => this.#callBack(delivery));
-    if (!signal.aborted)
-      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    while (!signal.aborted) {
+      await sleep(clock, othersMs, signal);
+      if (othersAccept && !signal.aborted) await this.#ensureAll().catch(() => {});
+    }
     await Promise.allSettled([loop, ...this.#ended]);
+  }
+
+  async #ensureAll(): Promise<void> {
+    for (const name of await this.#deps.queue.consumerNames()) {
+      if (name.startsWith(callsConsumerPrefix))
+        await this.ensure(name.slice(callsConsumerPrefix.length));
+    }
   }
 
   /** Calls of this Function are made from now on. */
@@ -68,11 +78,7 @@ export class CallRunner {
       await known;
       return;
     }
-    const consumer = this.#deps.queue.consumer(callsConsumer(key), {
-      subjects: [callSubject(key)],
-      from: "now",
-      owner: key.split("/")[0],
-    });
+    const consumer = this.#deps.queue.consumer(...consumerOfCalls(key));
     this.#loops.set(key, consumer);
     try {
       const ready = await consumer;
@@ -142,6 +148,7 @@ export class CallRunner {
     const { attributes, body } = delivery.message;
     const { id = "", method = "POST", path = "/" } = attributes;
     const options = JSON.parse(attributes["options"] ?? "{}") as CallOptions;
+    await this.#deps.claims.claim(this.#deps.queue, namespace);
     const call = await this.#read(namespace, id);
     if (!call || hasEnded(call)) return delivery.ack();
     const begun: Call = {

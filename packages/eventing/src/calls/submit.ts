@@ -1,7 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type Clock } from "@spry/kube";
 import { type NewMessage, type Queue } from "@spry/queue";
-import { type Call, callBounds, callBucket, type CallOptions, callSubject } from "./call.ts";
+import {
+  type Call,
+  callBounds,
+  callBucket,
+  type CallOptions,
+  callSubject,
+  keyBucket,
+} from "./call.ts";
 
 export interface Submission {
   namespace: string;
@@ -20,8 +27,6 @@ export interface Submission {
 /** Sorts by time, and cannot be guessed: a client that knows it may read the result. */
 export const newCallId = (clock: Clock): string =>
   `${clock.now().toString(36).padStart(9, "0")}-${randomBytes(16).toString("hex")}`;
-
-const keyBucket = (namespace: string) => `call-keys/${namespace}`;
 
 /** Accepts calls; a call with the key of an earlier one is a duplicate and gets its id. */
 export class CallSubmitter {

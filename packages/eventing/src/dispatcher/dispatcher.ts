@@ -15,6 +15,7 @@ import {
 import { type Queue } from "@spry/queue";
 import { type EventingMetrics } from "../metrics.ts";
 import { assess } from "../validation/assess.ts";
+import { NamespaceLimit } from "../validation/namespace-limit.ts";
 import { type Plan } from "../validation/plan.ts";
 import {
   consumerName,
@@ -55,6 +56,7 @@ export class Dispatcher {
   readonly #turns = new Map<ObjectKey, Promise<void>>();
   /** Of dead letters, as it was last seen. */
   readonly #dropped = new Map<ObjectKey, number>();
+  readonly #limit: NamespaceLimit;
   readonly #recorder: EventRecorder;
   readonly #unlisten: (() => void)[];
   #isClosed = false;
@@ -62,6 +64,7 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     const { client, clock, log } = options;
+    this.#limit = new NamespaceLimit(options.subscriptions, (key) => this.#refresh(key));
     this.#recorder = new EventRecorder({ client, component: "eventing", clock, log });
     this.#unlisten = [
       options.subscriptions.onChange(({ object }) => this.#refresh(keyOf(object))),
@@ -140,7 +143,8 @@ export class Dispatcher {
     const { subscriptions: cache, services, queue, metrics } = this.#options;
     if (this.#isClosed) return;
     const subscription = cache.get(key);
-    const assessment = subscription && assess(subscription, (name) => services.get(name));
+    const assessment =
+      subscription && assess(subscription, (name) => services.get(name), this.#limit);
     const plan = assessment && "plan" in assessment ? assessment.plan : undefined;
     const running = this.#running.get(key);
     const uid = subscription?.metadata.uid ?? "";

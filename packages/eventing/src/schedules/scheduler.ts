@@ -11,6 +11,7 @@ import {
 } from "@spry/kube";
 import { type Queue } from "@spry/queue";
 import { type Call, callBounds, callBucket, hasEnded } from "../calls/call.ts";
+import { type NamespaceClaims } from "../calls/namespace-claims.ts";
 import { type CallRunner } from "../calls/runner.ts";
 import { type CallSubmitter } from "../calls/submit.ts";
 import { nextRun } from "./next-run.ts";
@@ -20,6 +21,7 @@ export interface SchedulerDeps {
   queue: Queue;
   submitter: CallSubmitter;
   runner: CallRunner;
+  claims: NamespaceClaims;
   clock: Clock;
   log: Logger;
   signal: AbortSignal;
@@ -123,6 +125,7 @@ export class Scheduler {
     };
     try {
       if (!isCurrent()) return;
+      await this.#deps.claims.claim(this.#deps.queue, key.split("/")[0] ?? "");
       const now = clock.now();
       const { seenUpTo, lastCall } = await this.#kept(id, now);
       const due = this.#lastDue(schedule, Date.parse(seenUpTo), now);

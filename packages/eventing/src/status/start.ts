@@ -20,6 +20,7 @@ import {
 import { type DefinitionOwner, definitionOwner } from "../definitions/ensure-definitions.ts";
 import { consumerName } from "../dispatcher/subscription-worker.ts";
 import { assess } from "../validation/assess.ts";
+import { NamespaceLimit } from "../validation/namespace-limit.ts";
 import { typesOf } from "../validation/plan.ts";
 
 export interface SubscriptionsOptions {
@@ -81,6 +82,7 @@ async function serve(options: SubscriptionsOptions, signal: AbortSignal): Promis
   const { client, metrics, clock = systemClock, log = silentLogger } = options;
   const common = { clock, log };
   const cache = new Informer(client, subscriptions, common);
+  const limit = new NamespaceLimit(cache, (key) => controller.enqueue(key));
   const services = new Informer<Service>(client, resources.services, {
     ...common,
     transform: ({ metadata: { name, namespace }, spec }) =>
@@ -100,7 +102,7 @@ async function serve(options: SubscriptionsOptions, signal: AbortSignal): Promis
       await writeStatus(
         client,
         subscription,
-        statusOf(subscription, (name) => services.get(name), clock),
+        statusOf(subscription, (name) => services.get(name), limit, clock),
       );
     },
   });
@@ -122,9 +124,10 @@ async function serve(options: SubscriptionsOptions, signal: AbortSignal): Promis
 function statusOf(
   subscription: Subscription,
   serviceOf: (key: ObjectKey) => Service | undefined,
+  limit: NamespaceLimit,
   clock: Clock,
 ) {
-  const assessment = assess(subscription, serviceOf);
+  const assessment = assess(subscription, serviceOf, limit);
   const isValid = "plan" in assessment;
   const types = isValid ? typesOf(subscription) : [];
   const condition = (

@@ -1,5 +1,6 @@
 import { type Subscription } from "@spry/function";
 import { type ObjectKey, type Service } from "@spry/kube";
+import { type NamespaceLimit } from "./namespace-limit.ts";
 import { type Plan, planOf } from "./plan.ts";
 import { problemsOf, readSink } from "./validate.ts";
 
@@ -10,8 +11,11 @@ export type Assessment = { plan: Plan } | { problem: string };
 export function assess(
   subscription: Subscription,
   serviceOf: (key: ObjectKey) => Service | undefined,
+  limit?: Pick<NamespaceLimit, "problemOf">,
 ): Assessment {
   const failed = (text: string) => ({ problem: `Subscription validation failed: ${text}` });
+  const isTooMany = limit?.problemOf(subscription);
+  if (isTooMany !== undefined) return failed(isTooMany);
   const problems = problemsOf(subscription);
   if (problems.length === 1) return failed(problems[0] ?? "");
   if (problems.length > 1) return failed(`[${problems.join(", ")}]`);

@@ -1,5 +1,6 @@
+import { type JsonWebKey } from "node:crypto";
 import { type Clock, messageOf, systemClock } from "@spry/kube";
-import { importJWK, type JWK } from "jose";
+import { type PublicKey, publicKeyOf } from "./signature.ts";
 
 /** Of a set of keys, those that can verify tokens. */
 export interface VerificationKey {
@@ -8,7 +9,8 @@ export interface VerificationKey {
   algorithm: string | undefined;
   type: string;
   curve: string | undefined;
-  keyFor(algorithm: string): Promise<CryptoKey>;
+  /** Undefined if it is not a key that can be used. */
+  readonly key: PublicKey | undefined;
 }
 
 /** A sentence for the status and the log; never part of an answer to a caller. */
@@ -200,19 +202,25 @@ function verificationKey(value: unknown): VerificationKey | undefined {
     return undefined;
   const text = (field: unknown) => (typeof field === "string" ? field : undefined);
   const parts = Object.entries({ crv, n, e, x, y }).filter(([, part]) => typeof part === "string");
-  const jwk = { kty, ...Object.fromEntries(parts) } as JWK;
-  const imported = new Map<string, Promise<CryptoKey>>();
+  const jwk = { kty, ...Object.fromEntries(parts) } as JsonWebKey;
+  let key: { of: PublicKey | undefined } | undefined;
   return {
     id: text(kid),
     algorithm: text(alg),
     type: kty,
     curve: text(crv),
-    keyFor(algorithm) {
-      let key = imported.get(algorithm);
-      if (!key) imported.set(algorithm, (key = importJWK(jwk, algorithm) as Promise<CryptoKey>));
-      return key;
+    get key() {
+      return (key ??= { of: imported(jwk) }).of;
     },
   };
+}
+
+function imported(jwk: JsonWebKey): PublicKey | undefined {
+  try {
+    return publicKeyOf(jwk);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Which algorithm is for which kind of key (RFC 7518, section 3.1; RFC 8037). */

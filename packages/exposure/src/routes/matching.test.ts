@@ -193,17 +193,22 @@ test("a trie of templates matches what each of them matches alone", () => {
   );
 });
 
-/** A bound that holds on a busy machine; the figure itself is in bench/. */
-test("a look-up among 2,000 rules takes microseconds", () => {
-  const rules = Array.from({ length: 2_000 }, (_, n) =>
+/** How long one look-up takes, in microseconds: the best of many short rounds, which a busy machine seldom interrupts all. */
+function lookUp(rules: number): number {
+  const all = Array.from({ length: rules }, (_, n) =>
     exposed(n % 3 === 0 ? `/a${n}/{*}/c` : n % 3 === 1 ? `/a${n}/b/c` : `/a${n}/{**}`, ["GET"]),
   );
-  const matcher = createRuleMatcher([...rules, exposed("/{**}", ["GET"])]);
+  const matcher = createRuleMatcher([...all, exposed("/{**}", ["GET"])]);
+  const lookUps = 500;
   const once = () => {
     const started = performance.now();
-    for (let n = 0; n < 10_000; n++) matcher.match("GET", `/a${n % 2_000}/b/c`);
-    return (performance.now() - started) / 10;
+    for (let n = 0; n < lookUps; n++) matcher.match("GET", `/a${n % rules}/b/c`);
+    return ((performance.now() - started) * 1_000) / lookUps;
   };
-  const best = Math.min(...Array.from({ length: 5 }, once));
-  expect(best).toBeLessThan(5);
+  return Math.min(...Array.from({ length: 100 }, once));
+}
+
+/** The figure itself is in bench/: here, that it does not grow with the rules. */
+test("a look-up among 2,000 rules takes about as long as one among 20", () => {
+  expect(lookUp(2_000) / lookUp(20)).toBeLessThan(4);
 });

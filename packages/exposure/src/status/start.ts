@@ -12,6 +12,7 @@ import {
   sleep,
   systemClock,
 } from "@spry/kube";
+import { isStatusAlone } from "../routes/status-alone.ts";
 import { withPorts } from "../routes/slim-service.ts";
 import { type DefinitionOwner, definitionOwner } from "../definitions/ensure-definitions.ts";
 import { type HostAuthority } from "./own-certificates.ts";
@@ -96,7 +97,12 @@ async function serve(options: ExposureOptions, outer: AbortSignal): Promise<void
   });
   // All are looked at together: whose a host is depends on the others.
   const informers = Object.values(caches) as Informer<Service>[];
-  for (const informer of informers) controller.watch(informer, () => [key]);
+  for (const informer of informers)
+    controller.watch(informer, (informer as unknown) === caches.apiRules ? () => [] : () => [key]);
+  // Not for what a pass has written itself: with thousands of them, each pass takes its time.
+  caches.apiRules.onChange((change) => {
+    if (!isStatusAlone(change)) controller.enqueue(key);
+  });
   controller.enqueue(key);
   const watchOwner = async () => {
     while (!signal.aborted) {

@@ -1,6 +1,9 @@
 export {
   type Configuration,
   type ConfigurationSpec,
+  type DomainMapping,
+  domainMappingConditions,
+  domainMappings,
   knative,
   type KService,
   type Revision,
@@ -11,4 +14,4 @@ export {
   type TrafficTarget,
 } from "./types.ts";
 export { gatewaySliceManager, knativeAnnotations, knativeLabels } from "./labels.ts";
-export { type CountsLine, countsPath } from "./counts.ts";
+export { type CountsLine, countsPath, drainedPath } from "./counts.ts";

@@ -28,3 +28,9 @@ export interface CountsLine {
 }
 
 export const countsPath = "/counts";
+
+/**
+ * `GET /drained?pod=<address>` at the same port, with the same token: answered once the gateway has nothing under way at a
+ * Pod that is being removed.
+ */
+export const drainedPath = "/drained";

@@ -23,6 +23,8 @@ export const knativeAnnotations = {
   noGc: `${prefix}no-gc`,
   progressDeadline: `${prefix}progress-deadline`,
   rolloutDuration: `${prefix}rollout-duration`,
+  /** Ours, on the status of Routes: requests may name a tag by a header (`tag-header-based-routing`). */
+  tagHeader: "serving.spry.io/tag-header",
 } as const;
 
 /**

@@ -71,6 +71,24 @@ export interface TrafficTarget {
   url?: string;
 }
 
+/** `serving.knative.dev/v1beta1`: its name is a host, which leads to a Service or a Route of its namespace. */
+export interface DomainMapping extends KubeObject {
+  spec: {
+    ref: { apiVersion?: string; kind: string; name: string; namespace?: string };
+    /** Certificates of its own; not served. */
+    tls?: { secretName: string };
+  };
+  status?: ServingStatus & { url?: string; address?: { url?: string } };
+}
+
+/** Besides `Ready`, which follows from them. */
+export const domainMappingConditions = {
+  certificateProvisioned: "CertificateProvisioned",
+  domainClaimed: "DomainClaimed",
+  ingressReady: "IngressReady",
+  referenceResolved: "ReferenceResolved",
+} as const;
+
 export interface ServingStatus {
   observedGeneration?: number;
   conditions?: Condition[];
@@ -107,3 +125,8 @@ export const knative = {
   revisions: serving<Revision>("Revision", "revisions"),
   routes: serving<Route>("Route", "routes"),
 } as const;
+
+export const domainMappings: Resource<DomainMapping> = {
+  ...serving<DomainMapping>("DomainMapping", "domainmappings"),
+  version: "v1beta1",
+};

@@ -8,6 +8,7 @@ import {
   overloaded,
   queueFull,
 } from "../http/error-response.ts";
+import { type PodsInUse } from "./pods-in-use.ts";
 import { type Tally } from "./tally.ts";
 import { type Place, type Seeker, WaitingLine } from "./waiting-line.ts";
 
@@ -61,6 +62,7 @@ export class Destination {
   readonly #settings: DestinationSettings;
   readonly #clock: Clock;
   readonly #line: WaitingLine;
+  readonly #pods: PodsInUse | undefined;
   #backends: Backend[] = [];
   /** Where the search for the least loaded begins, so that equals take turns. */
   #turn = 0;
@@ -73,8 +75,10 @@ export class Destination {
     settings: DestinationSettings,
     clock: Clock,
     tally?: Tally,
+    pods?: PodsInUse,
   ) {
     this.key = key;
+    this.#pods = pods;
     this.policy = policy;
     this.tally = tally;
     this.#settings = settings;
@@ -107,6 +111,7 @@ export class Destination {
   /** Gives a place back; the request that has waited longest gets it. */
   release(backend: Backend): void {
     backend.active--;
+    if (backend.retired && backend.active === 0) this.#pods?.ended(backend);
     if (this.#line.size > 0) this.#serve();
   }
 
@@ -139,14 +144,23 @@ export class Destination {
   }
 
   /** Replaces the addresses; Pods that are still among them keep their connections. */
-  update(addresses: readonly string[]): void {
+  update(addresses: readonly string[], options: { isH2c?: boolean } = {}): void {
+    const { isH2c = false } = options;
     const known = new Map(this.#backends.map((backend) => [backend.address, backend]));
     this.#backends = addresses.map((address) => {
       const backend = known.get(address);
-      known.delete(address);
-      return backend ?? new Backend(address, this.#settings, this.#clock);
+      if (backend?.isH2c === isH2c) {
+        known.delete(address);
+        return backend;
+      }
+      const created = new Backend(address, this.#settings, this.#clock, isH2c);
+      this.#pods?.entered(created);
+      return created;
     });
-    for (const gone of known.values()) gone.retire();
+    for (const gone of known.values()) {
+      gone.retire();
+      this.#pods?.left(gone);
+    }
     if (known.size > 0 && !this.hasBackends) this.tally?.stranded();
     this.review();
   }

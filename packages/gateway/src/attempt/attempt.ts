@@ -126,6 +126,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#receiver.informed(status, headers);
       return;
     }
+    this.#hasResponded = true;
     if (this.#request.limits) this.#limit(this.#request.limits.totalMs);
     this.#receiver.started(status, headers);
   }

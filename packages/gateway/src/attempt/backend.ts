@@ -23,10 +23,16 @@ export interface BackendSettings {
 export class Connection {
   readonly client: InstanceType<typeof Client>;
 
-  constructor(origin: string, settings: BackendSettings, onDisconnect: (self: Connection) => void) {
+  constructor(
+    origin: string,
+    settings: BackendSettings,
+    isH2c: boolean,
+    onDisconnect: (self: Connection) => void,
+  ) {
     this.client = new Client(origin, {
       pipelining: 1,
-      allowH2: false,
+      allowH2: isH2c,
+      ...(isH2c ? { h2Options: { useH2c: true } } : {}),
       maxHeaderSize: maxHeadBytes,
       connectTimeout: connectTimeoutMs,
       keepAliveTimeout: keepAliveMs,
@@ -47,6 +53,7 @@ export class Backend {
   readonly address: string;
   readonly #settings: BackendSettings;
   readonly #clock: Clock;
+  readonly #isH2c: boolean;
   readonly #idle: Connection[] = [];
   #suspectUntil = 0;
   #hasResponded = false;
@@ -54,12 +61,17 @@ export class Backend {
   /** Requests that it has been given and that have not ended; counted by its destination. */
   active = 0;
 
-  constructor(address: string, settings: BackendSettings, clock: Clock) {
+  /** `isH2c`: it speaks HTTP/2 over clear text, with prior knowledge. */
+  constructor(address: string, settings: BackendSettings, clock: Clock, isH2c = false) {
+    this.#isH2c = isH2c;
     this.address = address;
     this.#settings = settings;
     this.#clock = clock;
   }
 
+  get isH2c(): boolean {
+    return this.#isH2c;
+  }
   /** No longer among its destination's addresses: finishes what it has, and gets nothing new. */
   get retired(): boolean {
     return this.#retired;
@@ -91,7 +103,9 @@ export class Backend {
   take(): Connection {
     return (
       this.#idle.pop() ??
-      new Connection(`http://${this.address}`, this.#settings, (self) => this.#forget(self))
+      new Connection(`http://${this.address}`, this.#settings, this.#isH2c, (self) =>
+        this.#forget(self),
+      )
     );
   }
 

@@ -2,7 +2,7 @@ import { lookup as systemLookup } from "node:dns";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import { refusedAddress } from "@spry/exposure";
+import { plainAddress, refusedAddress } from "@spry/exposure";
 import { type DeliveryResult } from "./deliverer.ts";
 
 export interface OutsideRequest {
@@ -27,8 +27,10 @@ privateNetworks.addSubnet("fc00::", 7, "ipv6");
 function refused(address: string, allowPrivate: boolean): string | undefined {
   const why = refusedAddress(address, allowPrivate);
   if (why !== undefined || allowPrivate) return why;
-  const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-  return privateNetworks.check(address, family) ? `address ${address} is private` : undefined;
+  // What an IPv6 address may contain (NAT64, 6to4) counts as itself.
+  const plain = plainAddress(address);
+  const family = isIP(plain) === 6 ? "ipv6" : "ipv4";
+  return privateNetworks.check(plain, family) ? `address ${address} is private` : undefined;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type HostRoutes, HostTable, routesOf } from "@spry/exposure";
+import { type HostRoutes, HostTable, isStatusAlone, routesOf } from "@spry/exposure";
 import { type ExposedHost } from "@spry/function";
 import { type Change, type ObjectKey, type Service } from "@spry/kube";
 import { type ExposureSources } from "./exposure-sources.ts";
@@ -42,7 +42,9 @@ export class ExposedHosts {
     const later = () => this.#later();
     this.#unlisten = sources
       ? [
-          sources.apiRules.onChange(later),
+          sources.apiRules.onChange((change) => {
+            if (!isStatusAlone(change)) later();
+          }),
           sources.gateways.onChange(later),
           sources.services.onChange((change) => {
             if (isRelevant(change)) later();

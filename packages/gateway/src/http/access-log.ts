@@ -22,11 +22,12 @@ export function logRefusal({ exposure }: RequestDeps, passage: Passage, status: 
 }
 
 /** Without the query, which may be a token. */
-function whoAndWhat({ request, host, path, exposed }: Passage) {
+function whoAndWhat({ request, host, path, requestId, exposed }: Passage) {
   const { method, socket } = request;
   const query = path.indexOf("?");
   return {
     client: clientAddress(socket),
+    requestId,
     method,
     host: host.slice(0, maxLogged),
     path: (query < 0 ? path : path.slice(0, query)).slice(0, maxLogged),

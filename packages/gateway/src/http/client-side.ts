@@ -16,6 +16,8 @@ export interface ClientRequest extends Readable {
   /** Of HTTP/2, to destroy it ends the stream, and not the connection. */
   socket: Socket;
   complete: boolean;
+  /** Of HTTP/2 only: the connection that the stream is on. */
+  connectionSocket?: Socket | undefined;
   /** Of HTTP/2 only. */
   stream?: ServerHttp2Stream;
 }
@@ -32,6 +34,8 @@ export interface ClientResponse {
     headers: OutgoingHttpHeaders | string[],
   ): { end(body?: string): unknown };
   flushHeaders(): void;
+  /** A response of a head alone, which ends with it. Of HTTP/2 only: readers of gRPC tell it from one with an empty body. */
+  respondWhole?(status: number, headers: string[]): void;
   /** False: no more before `drain`. */
   write(chunk: Buffer): boolean;
   addTrailers(trailers: Record<string, string | string[] | undefined>): void;

@@ -1,6 +1,8 @@
 import { errorPage } from "../pages/error-page.ts";
 import { pageHeaders, wantsPage } from "../pages/html.ts";
+import { printable } from "./printable.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
+import { requestIdHeader } from "./request-id.ts";
 
 /** A response of the gateway's own, in place of the Function's. */
 export interface ErrorResponse {
@@ -21,7 +23,7 @@ export function sendErrorResponse(
   isPublic: boolean,
 ): void {
   const { status, reason } = error;
-  const message = (isPublic ? undefined : error.localMessage) ?? error.message;
+  const message = printable((isPublic ? undefined : error.localMessage) ?? error.message);
   const isPage = wantsPage(request);
   const json = !isPage && (request.headers.accept ?? "").includes("json");
   const body = isPage
@@ -42,6 +44,11 @@ export function sendErrorResponse(
   });
   response.end(request.method === "HEAD" ? undefined : body);
 }
+
+export const withRequestId = (error: ErrorResponse, id: string): ErrorResponse => ({
+  ...error,
+  headers: { ...error.headers, [requestIdHeader]: id },
+});
 
 /** The same for a connection whose request could not even be read. */
 export function rawErrorResponse({ status, reason, message }: ErrorResponse): string {
@@ -88,6 +95,13 @@ export const forbidden: ErrorResponse = {
   status: 403,
   reason: "Forbidden",
   message: "access is denied",
+};
+
+/** A NetworkPolicy of the Pods behind it does not admit the caller's. */
+export const keptAway: ErrorResponse = {
+  status: 403,
+  reason: "NetworkPolicy",
+  message: "a NetworkPolicy does not admit this caller",
 };
 
 /** Its callers need tokens, which its own host does not ask for. */

@@ -1,5 +1,6 @@
 import { type ResponseHeaders } from "../attempt/attempt.ts";
 import { type ClientRequest } from "./client-side.ts";
+import { requestIdHeader } from "./request-id.ts";
 
 /** Headers that concern one connection only (RFC 9110 section 7.6.1), never passed on. */
 const hopByHop = new Set([
@@ -34,6 +35,8 @@ export interface Forwarding {
   /** Whether a proxy of ours is before us: only then what a client says in `X-Forwarded-*` counts. */
   trust: boolean;
   isSecure?: boolean;
+  /** In place of the client's, which may be none or a bad one. */
+  requestId?: string;
   /** In place of the client's headers of these names, which are in lower case. */
   changes?: Readonly<Record<string, string>> | undefined;
 }
@@ -41,7 +44,7 @@ export interface Forwarding {
 /** The request's headers as the Pod gets them, names and values by turns, in their order. */
 export function requestHeaders(
   request: ClientRequest,
-  { host, trust, isSecure = false, changes }: Forwarding,
+  { host, trust, isSecure = false, requestId, changes }: Forwarding,
 ): string[] {
   const proto = isSecure ? "https" : "http";
   const { rawHeaders, headers } = request;
@@ -51,6 +54,7 @@ export function requestHeaders(
     const name = rawHeaders[i] ?? "";
     const lower = name.toLowerCase();
     if (lower === "host" || hopByHop.has(lower) || owned.has(lower) || named?.has(lower)) continue;
+    if (requestId !== undefined && lower === requestIdHeader) continue;
     if (lower.startsWith(internal) || (changes && Object.hasOwn(changes, lower))) continue;
     out.push(name, rawHeaders[i + 1] ?? "");
   }
@@ -68,6 +72,8 @@ export function requestHeaders(
     "forwarded",
     joined(before.forwarded, `for=${quoted(address)}${asked};proto=${proto}`),
   );
+  if (requestId !== undefined && !(changes && Object.hasOwn(changes, requestIdHeader)))
+    out.push(requestIdHeader, requestId);
   for (const name in changes) if (!reserved(name)) out.push(name, changes[name] ?? "");
   return out;
 }
@@ -77,8 +83,8 @@ function reserved(name: string): boolean {
   return name === "host" || name === "content-length" || hopByHop.has(name) || owned.has(name);
 }
 
-/** The response's headers as the client gets them, names and values by turns. */
-export function responseHeaders(headers: ResponseHeaders): string[] {
+/** The response's headers as the client gets them, names and values by turns. `requestId`: where the Function names none. */
+export function responseHeaders(headers: ResponseHeaders, requestId?: string): string[] {
   const connection = headers.connection;
   const named = namedByConnection(Array.isArray(connection) ? connection.join() : connection);
   const out: string[] = [];
@@ -88,6 +94,8 @@ export function responseHeaders(headers: ResponseHeaders): string[] {
     if (typeof value === "string") out.push(name, value);
     else for (const each of value ?? []) out.push(name, each);
   }
+  if (requestId !== undefined && headers[requestIdHeader] === undefined)
+    out.push(requestIdHeader, requestId);
   return out;
 }
 

@@ -8,19 +8,23 @@ import { withCorsOf } from "../exposure/answers.ts";
 import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
 import { Exchange } from "../request/exchange.ts";
 import { indexPage } from "../pages/index-page.ts";
-import { entryFilters, type Outcome, pass, routeFilters } from "../request/filters.ts";
+import { entryFilters, type Outcome, ownHost, pass, routeFilters } from "../request/filters.ts";
 import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
 import { logAccess, logRefusal } from "./access-log.ts";
 import {
   type ErrorResponse,
+  keptAway,
   rawErrorResponse,
   routesUnknown,
   sendErrorResponse,
+  withRequestId,
 } from "./error-response.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
+import { createProtocolChoice } from "./preface.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
+import { requestIdOf } from "./request-id.ts";
 import {
   type CallAcceptor,
   isReport,
@@ -87,7 +91,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     metrics.observe(passage.route?.key, error.status, 0);
     const { exposed, request, response, isPublic } = passage;
     if (exposed) logRefusal(deps, passage, error.status);
-    const answer = withCorsOf(error, exposed);
+    const answer = withRequestId(withCorsOf(error, exposed), passage.requestId);
     sendErrorResponse(request, response, answer, isPublic || exposed !== undefined);
   };
   const handle = async (
@@ -98,13 +102,15 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     if (finished.has(request.socket) || refused.has(request.socket)) return;
     metrics.active++;
     (upgrade?.socket ?? response).once("close", () => metrics.active--);
-    const entrance = insideConnections > 0 ? entrances.get(request.socket) : undefined;
+    const connection = request.connectionSocket ?? request.socket;
+    const entrance = insideConnections > 0 ? entrances.get(connection) : undefined;
     if (isLeaving || entrance?.isLeaving) response.shouldKeepAlive = false;
     if (!response.shouldKeepAlive) finished.add(request.socket);
     const passage: Passage = {
       request,
       response,
       upgrade,
+      requestId: requestIdOf(request),
       // Callers inside may be of another namespace.
       isPublic: options.isPublic || entrance !== undefined,
       host: "",
@@ -127,6 +133,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     // Without routes yet, everything would be unknown.
     if (!isReady) await Promise.race([ready, sleep(clock, options.readyWaitMs)]);
     let error: Outcome = isReady ? undefined : routesUnknown;
+    if (isReady) pass([ownHost], passage, deps);
     error ??= isReady ? indexPage(passage, deps) : undefined;
     const { calls } = options;
     const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);
@@ -137,6 +144,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
     }
+    if (!error && entrance) error = await refusalOf(passage, deps);
     if (!error && mayWait) {
       error = await passOn(passage, deps, calls);
       if (!error) return;
@@ -179,8 +187,21 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     maxRequestsOfAddress: options.maxConnectionsOfAddress,
   });
   const shares = new ConnectionShares(options.maxConnectionsOfAddress);
-  server.on("connection", (socket) => {
+  // What the server does with a connection comes after it is known that it is one of HTTP/1.1.
+  const [acceptFirst] = server.listeners("connection") as [(socket: Socket) => void];
+  server.removeAllListeners("connection");
+  const { choose, undecided } = createProtocolChoice(
+    {
+      first: (socket) => acceptFirst.call(server, socket),
+      second: (socket) => second.accept(socket),
+    },
+    clock,
+    headTimeoutMs,
+  );
+  server.on("connection", (socket: Socket) => {
     if (!entrances.has(socket) && !shares.admit(socket)) socket.destroy();
+    else if ("encrypted" in socket) acceptFirst.call(server, socket);
+    else choose(socket);
   });
   const plainly = (request: http.IncomingMessage, response: http.ServerResponse) => {
     // Node.js would, for a client that sends `TE: chunked`.
@@ -210,6 +231,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     leave() {
       isLeaving = true;
       second.leave();
+      for (const socket of undecided) socket.destroy();
     },
     acceptSecure(socket) {
       if (socket.alpnProtocol !== "h2") server.emit("connection", socket);
@@ -227,6 +249,13 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       server.emit("connection", socket);
     },
   };
+}
+
+/** Why a caller inside the cluster may not call what it has dialled; a request that nobody keeps away goes on at once. */
+function refusalOf({ key, request }: Passage, { routes, callers }: RequestDeps) {
+  const may = callers.mayCall(routes.find(key)?.key ?? key, request.socket);
+  if (may === true) return undefined;
+  return Promise.resolve(may).then((isAdmitted) => (isAdmitted ? undefined : keptAway));
 }
 
 /** HTTP/2 over clear text is offered by some clients with any request, and may be ignored (RFC 9113 section 3.1). */

@@ -1,6 +1,6 @@
 import * as http2 from "node:http2";
 import { type ReadableOptions } from "node:stream";
-import { type TLSSocket } from "node:tls";
+import { type Socket } from "node:net";
 import { type Clock } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
@@ -19,8 +19,8 @@ export interface Http2ServerOptions {
 }
 
 export interface Http2Server {
-  /** Takes a connection on which TLS has agreed on `h2`. */
-  accept(socket: TLSSocket): void;
+  /** Takes a connection on which TLS has agreed on `h2`, or that begins with the preface. */
+  accept(socket: Socket): void;
   /** Connections end with the requests that are under way on them. */
   leave(): void;
 }
@@ -49,12 +49,15 @@ const bounds = {
 };
 
 /**
- * HTTP/2 for clients over TLS. Its requests and responses have the same interface as those of HTTP/1.1; upgrades are
+ * HTTP/2 for clients over TLS, and over clear text for those that begin with it. Its requests and responses have the same interface as those of HTTP/1.1; upgrades are
  * not offered (RFC 8441), so WebSockets use HTTP/1.1.
  */
 export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   const { handle, clock, quietMs, idleTimeoutMs } = options;
   const sessions = new Set<http2.ServerHttp2Session>();
+  /** What they run on: their own `socket` is another object. */
+  const sockets = new WeakMap<http2.Http2Session, Socket>();
+  let accepted: Socket | undefined;
   let isLeaving = false;
   const server = http2.createServer({ settings, ...bounds, Http2ServerRequest: Request });
   const shares = new ConnectionShares(options.maxRequestsOfAddress);
@@ -66,6 +69,8 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
     if (underWay >= options.maxRequests || !shares.admit({ remoteAddress, once }))
       return stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
     underWay++;
+    const socket = stream.session && sockets.get(stream.session);
+    if (socket) request.connectionSocket = socket;
     stream.once("close", () => underWay--);
     return handle(request, new Response(response));
   };
@@ -73,6 +78,7 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
   server.on("checkContinue", serve);
   server.on("session", (session) => {
     sessions.add(session);
+    if (accepted) sockets.set(session, accepted);
     let open = 0;
     const wait = () => clock.after(quietMs, () => session.close());
     let stopWaiting = wait();
@@ -96,7 +102,11 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
     });
   });
   return {
-    accept: (socket) => void server.emit("connection", socket),
+    accept(socket) {
+      accepted = socket;
+      server.emit("connection", socket);
+      accepted = undefined;
+    },
     leave() {
       isLeaving = true;
       for (const session of sessions) session.close();
@@ -106,6 +116,8 @@ export function createHttp2Server(options: Http2ServerOptions): Http2Server {
 
 /** With the headers of HTTP/1.1: `host` instead of `:authority`, and one `cookie` (RFC 9113, section 8.2.3). */
 class Request extends http2.Http2ServerRequest {
+  connectionSocket: Socket | undefined;
+
   constructor(
     stream: http2.ServerHttp2Stream,
     headers: http2.IncomingHttpHeaders,
@@ -161,6 +173,16 @@ class Response implements ClientResponse {
 
   /** `writeHead` has sent them. */
   flushHeaders(): void {}
+
+  respondWhole(status: number, headers: string[]): void {
+    const response = this.#response;
+    response.statusCode = status;
+    for (let i = 0; i + 1 < headers.length; i += 2) {
+      const [name = "", value = ""] = headers.slice(i, i + 2);
+      response.appendHeader(name, value);
+    }
+    response.end();
+  }
 
   write(chunk: Buffer): boolean {
     return this.#response.write(chunk);

@@ -19,6 +19,8 @@ export interface WaitingCall {
   mayCall: (service: ObjectKey) => boolean;
   /** Whether it comes from a program of this machine, which may reach the machine's own addresses by itself. */
   isOfMachine: boolean;
+  /** Of the gateway's memory, for the body, until the response has been sent; false when there is none left. */
+  takeMemory: (bytes: number) => boolean;
 }
 
 /** What accepts such calls, and answers questions about them. */
@@ -90,15 +92,37 @@ export async function passOn(
   const refused = route(passage, deps);
   if (refused && refused !== "handled") return refused;
   const key = passage.exposed ? passage.route?.key : passage.key;
-  const { host, path, isSecure } = passage;
+  const { host, path, isSecure, requestId } = passage;
   const changes = passage.exposed?.requestHeaders;
-  const headers = requestHeaders(request, { host, isSecure, changes, trust: false });
+  const forwarding = { host, isSecure, requestId, changes, trust: false };
+  const headers = requestHeaders(request, forwarding);
   const { exposed, isExternal, isPublic } = passage;
   const mayCall = (service: ObjectKey) => !isExternal || isOpen(service, passage, deps);
   const isOfMachine = !exposed && !isPublic;
-  const call = { request, response, key: key ?? "", path, headers, mayCall, isOfMachine };
+  const owner = key ?? "";
+  const { takeMemory, giveBack } = memoryOf(owner, deps);
+  response.once("close", giveBack);
+  const call = { request, response, key: owner, path, headers, mayCall, isOfMachine, takeMemory };
   await acceptor.accept(call);
   return undefined;
+}
+
+/** Bodies are read as a whole, and count with those of requests that do not wait. */
+function memoryOf(owner: string, { memory }: RequestDeps) {
+  let taken = 0;
+  let isOver = false;
+  return {
+    takeMemory: (bytes: number): boolean => {
+      if (isOver || !memory.take(owner, bytes)) return false;
+      taken += bytes;
+      return true;
+    },
+    giveBack: (): void => {
+      isOver = true;
+      memory.give(owner, taken);
+      taken = 0;
+    },
+  };
 }
 
 /** Whether a request to this Service's own host would be passed on. */

@@ -16,6 +16,8 @@ export interface InsideOptions {
   own: readonly string[];
   /** Where to listen instead of at the address itself; on a cluster the Pod's address is every interface's. */
   bind?: string;
+  /** Whether a caller is a program of this machine, which policies keep away from nothing; those of loopback by default. */
+  isMachine?: (address: string) => boolean;
 }
 
 export interface EntrancesDeps {

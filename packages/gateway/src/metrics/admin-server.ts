@@ -1,5 +1,7 @@
 import * as http from "node:http";
-import { countsPath } from "@spry/function";
+import { countsPath, drainedPath } from "@spry/function";
+import { type Clock } from "@spry/kube";
+import { type PodsInUse } from "../activation/pods-in-use.ts";
 import { type Counts, type CountsWriter } from "./counts.ts";
 import { type CountsAccess } from "./counts-access.ts";
 import { type Existing, type GatewayMetrics } from "./gateway-metrics.ts";
@@ -24,10 +26,12 @@ export interface AdminServerDeps {
   counts: Counts;
   access: CountsAccess;
   ready: Promise<void>;
+  pods: PodsInUse;
+  clock: Clock;
 }
 
 /**
- * `/metrics`, `/healthz`, `/readyz` and `/counts`, for a port that is not for the public. `isLoopback`: it has a loopback
+ * `/metrics`, `/healthz`, `/readyz`, `/counts` and `/drained`, for a port that is not for the public. `isLoopback`: it has a loopback
  * address, and other names than that one's are refused: a page could have them in a browser of this machine (DNS rebinding).
  */
 export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): http.Server {
@@ -47,12 +51,17 @@ export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): h
       response.end(body);
     };
     if (isLoopback && !loopbackHost.test(headers.host ?? "")) return send(misdirected);
-    if (url !== countsPath) return send(pageOf(url, deps, isReady));
+    const pod = podIn(url);
+    if (url !== countsPath && pod === undefined) return send(pageOf(url, deps, isReady));
     const answer = async () => {
       const isAllowed = await access.allows(headers.authorization);
       if (response.destroyed) return;
-      if (isAllowed) streamCounts(counts, response);
-      else send(unauthorized);
+      if (!isAllowed) return send(unauthorized);
+      if (pod === undefined) return streamCounts(counts, response);
+      const left = new AbortController();
+      response.once("close", () => left.abort());
+      await deps.pods.drained(pod, deps.clock, left.signal);
+      if (!response.destroyed) send({ status: 200, body: "drained\n" });
     };
     void answer();
   });
@@ -67,9 +76,20 @@ const unauthorized: Page = {
   body: `${countsPath} needs the header Authorization: Bearer, with the token that the platform gives its scaler\n`,
 };
 
+/** Of `/drained?pod=10.0.0.7`. */
+function podIn(url: string): string | undefined {
+  const [path = "", query] = url.split("?", 2);
+  if (path !== drainedPath || query === undefined) return undefined;
+  return new URLSearchParams(query).get("pod") ?? undefined;
+}
+
 function pageOf(
   url: string,
-  { metrics, existing, moreMetrics }: Omit<AdminServerDeps, "counts" | "access" | "ready">,
+  {
+    metrics,
+    existing,
+    moreMetrics,
+  }: Omit<AdminServerDeps, "counts" | "access" | "ready" | "pods" | "clock">,
   isReady: boolean,
 ): Page {
   if (url === "/metrics")

@@ -1,4 +1,5 @@
 /** `http://localhost:8080/`: lists the Functions for users of this machine. */
+import { printable } from "../http/printable.ts";
 import { type Function } from "@spry/function";
 import { type Filter } from "../request/filters.ts";
 import { isThisMachine } from "./by-path.ts";
@@ -52,7 +53,7 @@ function rowOf({ metadata, status }: Function, port: string): Row {
     namespace,
     name,
     state: failed ? "failed" : isRunning ? "running" : "starting",
-    reason: line.slice(0, maxReason),
+    reason: printable(line.slice(0, maxReason)),
     url: `http://${name}.${namespace}.localhost${port}/`,
     path: `/fn/${namespace}/${name}/`,
   };

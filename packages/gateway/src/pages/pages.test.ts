@@ -112,6 +112,21 @@ describe("the gateway's root", () => {
 });
 
 describe("an error of the gateway's own", () => {
+  test("has none of the control characters that a Function's code has written into its reason", async () => {
+    const message = "it \u001b]0;owned\u0007 failed \u009b2J\u202e";
+    const condition = { type: "Running", status: "False", reason: "Failed", message };
+    await bench.fn([condition] as never);
+    await bench.service();
+    const index = await bench.call({ host: local() });
+    expect(index.body).toMatch(/failed: it .*owned/);
+    const error = await bench.call({ host: "hello.default.localhost" });
+    expect(error).toMatchObject({ status: 503, body: expect.stringContaining("owned") as string });
+    const pages = await bench.call({ host: local(), headers: browser });
+    const json = await bench.call({ host: local(), headers: { accept: "application/json" } });
+    for (const { body } of [index, error, pages, json])
+      expect(body).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+  });
+
   test("is a page for browsers, with everything escaped", async () => {
     const { status, headers, body } = await bench.call({ host: "<b>", headers: browser });
     expect(status).toBe(404);

@@ -21,6 +21,7 @@ import {
   outOfMemory,
   type ErrorResponse,
   sendErrorResponse,
+  withRequestId,
 } from "../http/error-response.ts";
 import { requestHeaders, responseHeaders } from "../http/forwarded-headers.ts";
 import { type ClientRequest, type ClientResponse, hasBody } from "../http/client-side.ts";
@@ -61,6 +62,8 @@ export class Exchange implements ResponseReceiver, Seeker {
   #coldMs = 0;
   #isTunnel = false;
   #hasWritten = false;
+  /** Of a response that may be a head alone. */
+  #head: { status: number; headers: string[] } | undefined;
   #isOver = false;
   #cancelLimit = () => {};
 
@@ -216,20 +219,26 @@ export class Exchange implements ResponseReceiver, Seeker {
     this.#destination.tally?.started();
     if (this.#isCold && this.#coldMs === 0) this.#warmedUp();
     const { method = "GET", headers } = this.#request;
-    const { host, path, prefix, upgrade, isSecure, exposed } = this.#passage;
+    const { host, path, prefix, upgrade, isSecure, exposed, requestId } = this.#passage;
     const { trustForwarded: trust } = this.#deps.settings;
     const changes = exposed?.requestHeaders;
-    const sent = requestHeaders(this.#request, { host, trust, isSecure, changes });
+    const sent = requestHeaders(this.#request, { host, trust, isSecure, requestId, changes });
     const request: OutgoingRequest = {
       method,
       path,
-      headers: prefix ? withoutCookies(sent, prefix) : sent,
+      headers: this.#forBackend(backend, prefix ? withoutCookies(sent, prefix) : sent),
       body: this.#body instanceof RequestBody ? this.#body.open() : (this.#body ?? null),
       limits: this.#limits(),
     };
     if (upgrade) request.upgrade = headers.upgrade ?? "websocket";
     this.#attempt = new Attempt(backend, request, this, this.#deps.clock);
     this.#attempt.send();
+  }
+
+  /** Servers of gRPC want to hear that trailers are understood; both ends of ours do (RFC 9110 section 10.1.4). */
+  #forBackend({ isH2c }: Backend, headers: string[]): string[] {
+    if (isH2c && this.#request.headers.te === "trailers") headers.push("te", "trailers");
+    return headers;
   }
 
   /** The rule's time limit, which `run` sees to, replaces the gateway's own. */
@@ -254,11 +263,16 @@ export class Exchange implements ResponseReceiver, Seeker {
   }
 
   started(status: number, headers: ResponseHeaders): void {
-    const { exposed, prefix } = this.#passage;
-    const own = responseHeaders(headers);
+    const { exposed, prefix, requestId } = this.#passage;
+    const own = responseHeaders(headers, requestId);
     const out = exposed ? withCors(own, exposed) : prefix ? isolated(own, prefix) : own;
     // W3C Server Timing: browsers and tools show it.
     if (this.#isCold) out.push("server-timing", `coldstart;dur=${this.#coldMs}`);
+    if (this.#response.respondWhole && headers["grpc-status"] !== undefined) {
+      // If nothing follows, it ends with its head: a client of gRPC takes anything else for a broken response.
+      this.#head = { status, headers: out };
+      return;
+    }
     this.#response.writeHead(status, out);
     // What has come along with the head is written with it; a body that comes later must not hold the head back.
     queueMicrotask(() => {
@@ -267,13 +281,27 @@ export class Exchange implements ResponseReceiver, Seeker {
   }
 
   received(chunk: Buffer): boolean {
+    this.#writeHeldHead();
     this.#hasWritten = true;
     if (this.#response.write(chunk)) return true;
     this.#response.once("drain", () => this.#attempt?.resume());
     return false;
   }
 
+  #writeHeldHead(): void {
+    const head = this.#head;
+    this.#head = undefined;
+    if (head) this.#response.writeHead(head.status, head.headers);
+  }
+
   ended(trailers: Record<string, string | string[] | undefined>): void {
+    const head = this.#head;
+    if (head && Object.keys(trailers).length === 0) {
+      this.#head = undefined;
+      this.#response.respondWhole?.(head.status, head.headers);
+      return this.#finish(head.status);
+    }
+    this.#writeHeldHead();
     for (const _ in trailers) {
       this.#response.addTrailers(trailers);
       break;
@@ -318,7 +346,8 @@ export class Exchange implements ResponseReceiver, Seeker {
       return;
     }
     const { key } = this.#destination;
-    this.#deps.log.debug({ destination: key, error: failure.message }, "request failed");
+    const { requestId } = this.#passage;
+    this.#deps.log.debug({ destination: key, requestId, error: failure.message }, "request failed");
     this.#respond(failureResponse(failure, this.#destination.policy.name, this.#deps.settings));
   }
 
@@ -346,7 +375,7 @@ export class Exchange implements ResponseReceiver, Seeker {
       return this.#finish(502);
     }
     const { exposed, isPublic } = this.#passage;
-    const answer = withCorsOf(error, exposed);
+    const answer = withRequestId(withCorsOf(error, exposed), this.#passage.requestId);
     sendErrorResponse(this.#request, this.#response, answer, isPublic || exposed !== undefined);
     this.#finish(error.status);
   }

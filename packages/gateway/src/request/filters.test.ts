@@ -32,6 +32,7 @@ function passage(headers: Record<string, string>, known: Partial<Passage> = {}):
     request,
     response: new ServerResponse(request),
     upgrade: undefined,
+    requestId: "id-1",
     isPublic: false,
     host: "",
     prefix: "",

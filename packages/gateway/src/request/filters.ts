@@ -36,6 +36,14 @@ export const host: Filter = (passage) => {
   return undefined;
 };
 
+/** Whether its host is one that Knative's objects name, where no APIRule has it. Needs the routes. */
+export const ownHost: Filter = (passage, { ownHosts, exposure }) => {
+  if (passage.key !== "" || passage.isSecure) return undefined;
+  const found = ownHosts.find(passage.host);
+  if (found && !exposure?.hosts.find(passage.host.replace(/:\d*$/, ""))) passage.key = found;
+  return undefined;
+};
+
 /** Where a request leads that has passed the filters so far. */
 export function routeOf({ exposed, key }: Passage, routes: RequestDeps["routes"]) {
   return exposed?.rule ? routes.target(exposed.rule.target) : routes.find(key);
@@ -70,9 +78,12 @@ export const bodySize: Filter = ({ request }, { settings }) => {
   return length > settings.maxRequestBytes ? bodyTooLarge(settings.maxRequestBytes) : undefined;
 };
 
-/** One of the route's destinations gets it. */
+/** One of the route's destinations gets it: that of the tag it names, where Routes allow that, or one by the shares. */
 export const trafficSplit: Filter = (passage) => {
-  passage.destination = passage.route?.choose();
+  const { route: found } = passage;
+  const tag = passage.request.headers["knative-serving-tag"];
+  const tagged = typeof tag === "string" ? found?.chooseTagged?.(tag) : undefined;
+  passage.destination = tagged ?? found?.choose();
   return undefined;
 };
 

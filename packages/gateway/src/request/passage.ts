@@ -1,3 +1,4 @@
+import { type Callers } from "../inside/callers.ts";
 import { type Socket } from "node:net";
 import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
@@ -6,6 +7,7 @@ import { type ClientRequest, type ClientResponse } from "../http/client-side.ts"
 import { type MemoryBudget } from "./memory-budget.ts";
 import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
 import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
+import { type OwnHosts } from "../routing/own-hosts.ts";
 import { type Route } from "../routing/route.ts";
 import { type RouteTable } from "../routing/route-table.ts";
 
@@ -23,6 +25,9 @@ export interface RequestSettings {
 
 export interface RequestDeps {
   routes: RouteTable;
+  ownHosts: Pick<OwnHosts, "find">;
+  /** Who inside the cluster may call what is served on demand. */
+  callers: Callers;
   metrics: GatewayMetrics;
   memory: MemoryBudget;
   settings: RequestSettings;
@@ -52,6 +57,8 @@ export interface Passage {
   readonly request: ClientRequest;
   readonly response: ClientResponse;
   readonly upgrade: UpgradeSocket | undefined;
+  /** In `X-Request-Id`, of what the Pod gets and of the response. */
+  readonly requestId: string;
   /** Whether others than this machine's programs read the response: it says less of failures then. */
   readonly isPublic: boolean;
   /** The authority as it was written, host and perhaps port; empty where an HTTP/1.0 client names none. */

@@ -1,5 +1,6 @@
 import {
   type Function,
+  knativeAnnotations,
   knativeLabels,
   knativeNames,
   type Revision,
@@ -118,9 +119,11 @@ export class KnativeRoutes {
     const routeTo = (
       targets: readonly [Weighted<Destination>, ...Weighted<Destination>[]],
       previous: KnativeRoute | undefined,
+      byTag?: ReadonlyMap<string, Destination>,
     ): KnativeRoute => {
       const shares = targets.map(({ target, weight }) => `${target.key}=${weight}`);
-      const signature = [isClusterLocal, ...shares].join();
+      const named = [...(byTag ?? [])].map(([tag, target]) => `${tag}:${target.key}`);
+      const signature = [isClusterLocal, ...shares, ...named].join();
       if (previous?.signature === signature) return previous;
       const split = new TrafficSplit(targets);
       return {
@@ -129,20 +132,27 @@ export class KnativeRoutes {
         isClusterLocal,
         signature,
         choose: () => split.next(),
-        leadsTo: (destination) => targets.some(({ target }) => target === destination),
+        chooseTagged: (tag) => byTag?.get(tag),
+        leadsTo: (destination) =>
+          targets.some(({ target }) => target === destination) ||
+          [...(byTag?.values() ?? [])].includes(destination),
       };
     };
     const tags = new Map<ObjectKey, KnativeRoute>();
+    const isByHeader = object.status?.annotations?.[knativeAnnotations.tagHeader] === "true";
+    const byTag = new Map<string, Destination>();
     const name = key.slice(namespace.length + 1);
     for (const target of traffic) {
       const destination = target.tag ? targetOf(target) : undefined;
       if (!target.tag || !destination) continue;
+      if (isByHeader) byTag.set(target.tag, destination);
       const host = `${namespace}/${knativeNames.tagged(target.tag, name)}`;
       tags.set(host, routeTo([{ target: destination, weight: 1 }], before?.tags.get(host)));
     }
     const main = routeTo(
       pending ? [{ target: pending, weight: 1 }] : [first as Weighted<Destination>, ...rest],
       before?.main,
+      byTag,
     );
     return {
       main,
@@ -214,9 +224,13 @@ export class KnativeRoutes {
     if (!used) return;
     const slices = this.#sources.slices.byIndex("service", used.service);
     // A Pod that is terminating gets nothing new: a request would rather start another one than be lost with it.
-    used.destination.update(addressesOf(slices, portOf).ready);
+    const isH2c = slices.some(({ ports }) => ports?.some(speaksH2c));
+    used.destination.update(addressesOf(slices, portOf).ready, { isH2c });
   }
 }
+
+const speaksH2c = ({ name, appProtocol }: NonNullable<EndpointSlice["ports"]>[number]) =>
+  appProtocol === "kubernetes.io/h2c" || name === "http2" || name === "h2c";
 
 /** The port that requests go to: the private Service's first one where it has several. */
 function portOf({ ports }: EndpointSlice): number | undefined {

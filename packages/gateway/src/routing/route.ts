@@ -10,6 +10,8 @@ export interface Route {
   readonly isClusterLocal: boolean;
   /** The destination of the next request. */
   choose(): Destination;
+  /** That of a tag which the request names by a header; undefined where there is none, or headers do not count. */
+  chooseTagged?(tag: string): Destination | undefined;
   /** Whether a request that has chosen this destination is still right there. */
   leadsTo(destination: Destination): boolean;
 }

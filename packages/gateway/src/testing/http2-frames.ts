@@ -58,16 +58,22 @@ export const opening = Buffer.concat([
   frame(frameType.settings, 0, 0, empty),
 ]);
 
-/** Frames as they come, as `type stream code`, until the connection has ended. */
-export async function framesUntilEnd(socket: TLSSocket): Promise<string[]> {
+/** Frames as they come, as `type stream code`, until one is the `last`, or the connection has ended. */
+export async function framesUntil(socket: TLSSocket, last?: RegExp): Promise<string[]> {
   const chunks: Buffer[] = [];
-  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
   await new Promise<void>((resolve) => {
+    socket.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      if (last && framesIn(Buffer.concat(chunks)).some((each) => last.test(each))) socket.destroy();
+    });
     socket.on("error", () => {});
     socket.once("close", () => resolve());
     socket.once("end", () => socket.destroy());
   });
-  const all = Buffer.concat(chunks);
+  return framesIn(Buffer.concat(chunks));
+}
+
+function framesIn(all: Buffer): string[] {
   const found: string[] = [];
   for (let at = 0; at + 9 <= all.length;) {
     const length = all.readUIntBE(at, 3);

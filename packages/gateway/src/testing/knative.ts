@@ -1,5 +1,6 @@
 /** For the tests of this room: Routes and Revisions as the room `serving` writes them. */
 import {
+  domainMappings,
   gatewaySliceManager,
   knative,
   type Revision,
@@ -18,7 +19,8 @@ const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true 
 
 /** Definitions without rules: what the gateway reads has passed those of `serving`. */
 export async function defineKnative(client: KubeClient): Promise<void> {
-  for (const resource of [knative.routes, knative.revisions]) {
+  const all: Resource<KubeObject>[] = [knative.routes, knative.revisions, domainMappings];
+  for (const resource of all) {
     await client.create(resources.customResourceDefinitions, definitionOf(resource) as never);
   }
 }
@@ -84,6 +86,26 @@ export class KnativeObjects {
       endpoints: [{ addresses: [address], conditions: { ready: true } }],
       ports: ["http", "http2"].map((name) => ({ name, port, protocol: "TCP" })),
     });
+  }
+
+  /** A Pod of the Revision that speaks HTTP/2 with prior knowledge. */
+  async h2cPods(revision: string, address: string, port: number): Promise<void> {
+    const service = `${revision}-private`;
+    await this.#client.create(resources.endpointSlices, {
+      metadata: {
+        name: `${service}-h2c`,
+        namespace: "default",
+        labels: { "kubernetes.io/service-name": service },
+      },
+      addressType: "IPv4",
+      endpoints: [{ addresses: [address], conditions: { ready: true } }],
+      ports: [{ name: "http2", port, protocol: "TCP", appProtocol: "kubernetes.io/h2c" }],
+    });
+  }
+
+  async routeStatus(name: string, status: object): Promise<void> {
+    const target = { name, namespace: "default" };
+    await this.#client.patch(knative.routes, target, { status }, { subresource: "status" });
   }
 
   /** Creates the Route, or changes its traffic. Each entry names its Revision. */

@@ -94,9 +94,15 @@ export class FunctionBuild {
       return;
     }
     const options = { npmConfig, monorepo };
-    add("runtime", nodeDependencies(files, functionDirectory, { ...options, report }));
+    add(
+      "runtime",
+      nodeDependencies(files, functionDirectory, { ...options, report, onLine: report }),
+    );
     if (!this.#hasBuildScript) return;
-    add("build", nodeDependencies(files, functionDirectory, { ...options, withDev: true }));
+    add(
+      "build",
+      nodeDependencies(files, functionDirectory, { ...options, withDev: true, onLine: report }),
+    );
   }
 
   /** Gets what is in no registry yet from the package registries, with credentials and without running any of it. */
@@ -133,7 +139,7 @@ export class FunctionBuild {
     const isHere = build && installed.includes("build");
     const dependencies = isHere ? build.read(this.#directory).files : [];
     report("running the build script");
-    await runBuild([...this.#files, ...dependencies], functionDirectory, this.#directory);
+    await runBuild([...this.#files, ...dependencies], functionDirectory, this.#directory, report);
   }
 
   /** Makes the image and pushes it; returns its name by digest. Runs nothing of what it packs. */

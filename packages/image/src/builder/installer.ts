@@ -41,6 +41,8 @@ export interface InstallerRun {
   env?: Readonly<Record<string, string | undefined>>;
   /** Texts that its output may not show. */
   secrets?: readonly string[];
+  /** Gets its lines as they come. */
+  onLine?: ((line: string) => void) | undefined;
 }
 
 export interface InstallerEnd {
@@ -55,6 +57,7 @@ const outputLimit = 64 * 1024;
 /** Of what an installation may have on disk while it runs, caches included: less than the volume of a build's Pod. */
 const diskLimit = 4 * 1024 ** 3;
 const firstLookMs = 1000;
+const maxLineLength = 4096;
 
 /**
  * Runs a package manager to its end, whatever that is. Throws if it cannot be started, and a
@@ -63,7 +66,7 @@ const firstLookMs = 1000;
 export function runInstaller(
   file: string,
   args: readonly string[],
-  { directory, home, env, secrets = [] }: InstallerRun,
+  { directory, home, env, secrets = [], onLine }: InstallerRun,
   maxBytes = diskLimit,
 ): Promise<InstallerEnd> {
   return new Promise((resolve, reject) => {
@@ -77,8 +80,14 @@ export function runInstaller(
     const collect = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-outputLimit);
     };
-    child.stdout.on("data", collect);
-    child.stderr.on("data", collect);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", collect);
+      if (onLine)
+        stream.on(
+          "data",
+          lineReader((line) => onLine(withoutSecrets(line, secrets))),
+        );
+    }
     const stop = () => child.kill();
     process.once("SIGTERM", stop);
     let isTooLarge = false;
@@ -96,6 +105,17 @@ export function runInstaller(
       else resolve({ code: code ?? signal ?? "no code", output: withoutSecrets(output, secrets) });
     });
   });
+}
+
+/** Complete lines, without those that are empty; of a longer one its end. */
+function lineReader(onLine: (line: string) => void): (chunk: Buffer) => void {
+  const decoder = new TextDecoder();
+  let rest = "";
+  return (chunk) => {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = (lines.pop() ?? "").slice(-maxLineLength);
+    for (const line of lines) if (line.trim() !== "") onLine(shownLine(line.trimEnd()));
+  };
 }
 
 /** Looks from time to time how much is in the directories; the more there is to look at, the more seldom. */

@@ -38,11 +38,12 @@ export async function runBuild(
   files: readonly LayerFile[],
   functionDirectory: string,
   directory: string,
+  onLine: (line: string) => void,
 ): Promise<void> {
   for (const entry of files) putFile(entry, join(rootIn(directory), entry.path));
   const home = join(directory, "home");
   mkdirSync(home, { recursive: true });
-  await runBuildScript({ directory: join(rootIn(directory), functionDirectory), home });
+  await runBuildScript({ directory: join(rootIn(directory), functionDirectory), home, onLine });
 }
 
 /** The Function's files as the build script has left them. */

@@ -30,6 +30,8 @@ export interface NodeDependencyOptions {
   monorepo?: Monorepo | undefined;
   /** Gets a line about each package that is installed though it is not declared. */
   report?: ((line: string) => void) | undefined;
+  /** Gets the lines of npm as they come. */
+  onLine?: ((line: string) => void) | undefined;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface NodeDependencyOptions {
 export function nodeDependencies(
   files: readonly SourceFile[],
   functionDirectory: string,
-  { npmConfig, withDev = false, monorepo, report }: NodeDependencyOptions,
+  { npmConfig, withDev = false, monorepo, report, onLine }: NodeDependencyOptions,
 ): Installation | undefined {
   const given = readPackageJson(files);
   const packageJson = given ?? {};
@@ -129,7 +131,8 @@ export function nodeDependencies(
       const at = { directory: join(installed, folder), home, workspace };
       const more = isOwn ? { undeclared, declaresNothing: isEmpty, report } : {};
       const scripts = ignoresScripts(configs) ? [] : ownInstallScripts(here ?? {});
-      results.push(await act({ ...at, ...more, userConfig: npmConfig, withDev, secrets }, scripts));
+      const run = { ...at, ...more, userConfig: npmConfig, withDev, secrets, onLine };
+      results.push(await act(run, scripts));
     }
     return results;
   }

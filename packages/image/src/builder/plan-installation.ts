@@ -39,7 +39,7 @@ export function planInstallation(request: InstallRequest): PlannedInstallation |
   const place = "app";
   const installation =
     version === undefined
-      ? nodeDependencies(files, place, { npmConfig, report })
+      ? nodeDependencies(files, place, { npmConfig, report, onLine: report })
       : pythonDependencies(files, version, place, { pipConfig, ...(report && { report }) });
   if (!installation) return undefined;
   const system = [process.platform, process.arch];

@@ -85,7 +85,7 @@ export function pythonDependencies(
     options: Omit<PipRun, "directory" | "home" | "target">,
   ): Promise<void> {
     const { input, home, target } = placesIn(directory);
-    const run = { ...options, directory: input, home, target };
+    const run = { ...options, directory: input, home, target, onLine: report };
     if (!(await isInstalledWithUv(directory, run))) await installRequirements(run);
     removeTraces(target);
     await compile(target, `/${prefix}`, home);

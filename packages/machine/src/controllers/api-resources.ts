@@ -1,4 +1,4 @@
-import { type KubeClient, type Resource } from "@spry/kube";
+import { type KubeClient, type Resource, StatusError } from "@spry/kube";
 
 /** A kind as discovery tells it. */
 export interface ApiResource extends Resource {
@@ -17,7 +17,7 @@ interface ApiGroupList {
   }[];
 }
 
-/** The kinds that the server has at present, each in its group's preferred version. */
+/** The kinds that the server has at present, each in its group's preferred version; without those of servers that do not answer. */
 export async function discoverResources(
   client: KubeClient,
   signal?: AbortSignal,
@@ -32,7 +32,11 @@ export async function discoverResources(
   }
   const found: ApiResource[] = [];
   for (const { group, version, path } of versions) {
-    const list = await get<ApiResourceList>(path);
+    // Another server's, which may be down; that must hold up nothing else.
+    const list = await get<ApiResourceList>(path).catch((error: unknown): ApiResourceList => {
+      if (group !== "" && error instanceof StatusError && error.code >= 500) return {};
+      throw error;
+    });
     for (const { name, kind, namespaced, verbs } of list.resources ?? [])
       if (!name.includes("/"))
         found.push({ group, version, kind, plural: name, namespaced, verbs });

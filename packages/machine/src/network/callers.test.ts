@@ -1,7 +1,7 @@
 import { type NetworkPolicy } from "@spry/kube";
 import { expect, test } from "vitest";
 import { callersOf } from "./callers.ts";
-import { type ClusterView, type PodView } from "./cluster-view.ts";
+import { type ClusterView, podsBehind, type PodView } from "./cluster-view.ts";
 
 const pod = (namespace: string, name: string, ip: string): PodView => ({
   namespace,
@@ -105,3 +105,47 @@ test("many Pods and policies cost little", () => {
   const { user, system } = process.cpuUsage(begin);
   expect((user + system) / 1_000).toBeLessThan(1_000);
 });
+
+test.each<[string, NetworkPolicy[], object]>([
+  ["everyone, without a policy for its Pods", [policy("web", { podSelector: {} })], {}],
+  ["nobody", [policy("shop", { podSelector })], { admitted: [] }],
+  [
+    "another namespace, at the Pods' port",
+    [
+      policy("shop", {
+        podSelector,
+        ingress: [
+          { from: [{ namespaceSelector: page }], ports: [{ port: 8080 }, { port: "web" }] },
+        ],
+      }),
+    ],
+    { admitted: ["127.0.0.4"] },
+  ],
+])(
+  "what is served on demand has no Pod: %s may call its place at the gateway",
+  (_, policies, expected) => {
+    const metadata = { name: "till", namespace: "shop" };
+    const slice = (service: string, address: string) => ({
+      metadata: {
+        ...metadata,
+        labels: {
+          "kubernetes.io/service-name": service,
+          "endpointslice.kubernetes.io/managed-by": "gateway.serving.spry",
+        },
+      },
+      addressType: "IPv4",
+      endpoints: [{ addresses: [address] }],
+      ports: [{ name: "http", port: 20_000 }],
+    });
+    const labels = { app: "till", "serving.knative.dev/service": "till" };
+    const ports = [{ name: "web", containerPort: 8080 }];
+    const template = { metadata: { labels }, spec: { containers: [{ name: "main", ports }] } };
+    const deployment = { metadata, spec: { selector: {}, template } };
+    const slices = [slice("till", "127.96.0.2"), slice("tag-till", "127.96.0.3")];
+    const behind = podsBehind(slices as never, [deployment] as never);
+    const callers = callersOf({ ...view(...policies), behind });
+    for (const ip of ["127.96.0.2", "127.96.0.3"])
+      expect(callers({ ip, port: 20_000 }, "TCP")).toEqual(expected);
+    expect(callers({ ip: "127.96.0.4", port: 20_000 }, "TCP")).toEqual({});
+  },
+);

@@ -1,6 +1,12 @@
 import { BlockList, isIP } from "node:net";
 import { type NetworkPolicy } from "@spry/kube";
-import { type ClusterView, type Endpoint, type PodView, type Protocol } from "./cluster-view.ts";
+import {
+  type ClusterView,
+  type Endpoint,
+  placeOf,
+  type PodView,
+  type Protocol,
+} from "./cluster-view.ts";
 import { isFor, podsOf, selects } from "./pods/policy-rules.ts";
 
 type Spec = NonNullable<NetworkPolicy["spec"]>;
@@ -44,16 +50,29 @@ export function callersOf(view: ClusterView): (endpoint: Endpoint, protocol: Pro
     );
   return ({ ip, port }, protocol) => {
     const target = pods.get(ip);
-    const called = { target, port, protocol };
-    const mine = target ? policiesFor(target, "ingress") : [];
-    const isAdmitted = (caller: PodView) => lets(mine, "ingress", caller.ip, called);
-    const refused = confined.filter(({ policies }) => !lets(policies, "egress", ip, called));
+    const own = { target, port, protocol };
+    const behind = view.behind?.get(placeOf({ ip, port }));
+    const calls: Called[] = behind
+      ? behind.map((each) => ({ target: each, port: each.ports[0]?.port ?? defaultPort, protocol }))
+      : [own];
+    const isolated = calls.flatMap((called) => {
+      const mine = called.target ? policiesFor(called.target, "ingress") : [];
+      return mine.length > 0 ? [{ called, mine }] : [];
+    });
+    const isAdmitted = (caller: PodView) =>
+      isolated.every(({ called, mine }) => lets(mine, "ingress", caller.ip, called));
+    const refused = confined.filter(({ policies }) => !lets(policies, "egress", ip, own));
     return {
-      ...(mine.length > 0 ? { admitted: view.pods.filter(isAdmitted).map((each) => each.ip) } : {}),
+      ...(isolated.length > 0
+        ? { admitted: view.pods.filter(isAdmitted).map((each) => each.ip) }
+        : {}),
       ...(refused.length > 0 ? { refused: refused.map(({ pod }) => pod.ip) } : {}),
     };
   };
 }
+
+/** Of Pods that name none. */
+const defaultPort = 8080;
 
 type Type = "ingress" | "egress";
 

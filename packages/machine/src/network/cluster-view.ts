@@ -1,4 +1,10 @@
-import { type EndpointSlice, type NetworkPolicy, type Pod, type Service } from "@spry/kube";
+import {
+  type Deployment,
+  type EndpointSlice,
+  type NetworkPolicy,
+  type Pod,
+  type Service,
+} from "@spry/kube";
 
 /** Service addresses are from here (`--service-cluster-ip-range` of a real cluster). */
 export const serviceNetwork = "10.96.0.0/16";
@@ -47,6 +53,11 @@ export interface ClusterView {
   services: ServiceView[];
   policies: NetworkPolicy[];
   pods: PodView[];
+  /**
+   * The Pods behind a place at the gateway (`address:port`), as their Deployments describe them: those of a Service that is
+   * served on demand, of which there may be none at present.
+   */
+  behind?: ReadonlyMap<string, PodView[]>;
   /** Labels by name. */
   namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>;
 }
@@ -132,4 +143,42 @@ export function podView({ metadata, spec }: Pod, ip: string): PodView[] {
     })),
   );
   return [{ namespace: metadata.namespace ?? "", labels: metadata.labels ?? {}, ip, ports }];
+}
+
+export const placeOf = ({ ip, port }: Endpoint): string => `${ip}:${port}`;
+
+/** Whose slices name places at the gateway (docs/adr/0018-serving-from-zero.md), and whose Pods are behind them. */
+const managerLabel = "endpointslice.kubernetes.io/managed-by";
+const gatewayManager = "gateway.serving.spry";
+const servedLabel = "serving.knative.dev/service";
+
+/** What of a Deployment says which Service its Pods are behind; undefined for one that is not served on demand. */
+export function servedBy({ spec }: Deployment): string | undefined {
+  return spec?.template.metadata?.labels?.[servedLabel];
+}
+
+/** `behind` of a view. A tag's Service is `<tag>-<service>`. */
+export function podsBehind(
+  slices: Iterable<EndpointSlice>,
+  deployments: Iterable<Deployment>,
+): Map<string, PodView[]> {
+  const served = [...deployments];
+  const behind = new Map<string, PodView[]>();
+  for (const { metadata, endpoints, ports } of slices) {
+    if (metadata.labels?.[managerLabel] !== gatewayManager) continue;
+    const name = metadata.labels[serviceLabel] ?? "";
+    const near = served.filter((each) => each.metadata.namespace === metadata.namespace);
+    const own = near.filter((each) => servedBy(each) === name);
+    const found = own.length > 0 ? own : near.filter((each) => name.endsWith(`-${servedBy(each)}`));
+    const pods = found.flatMap(({ metadata: { namespace }, spec }) =>
+      podView(
+        { metadata: { ...spec?.template.metadata, namespace }, spec: spec?.template.spec } as Pod,
+        "",
+      ),
+    );
+    for (const { addresses } of endpoints ?? [])
+      for (const { port } of ports ?? [])
+        for (const ip of addresses) if (port) behind.set(placeOf({ ip, port }), pods);
+  }
+  return behind;
 }

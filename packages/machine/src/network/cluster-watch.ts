@@ -1,5 +1,7 @@
 import {
   type Clock,
+  deepEqual,
+  type Deployment,
   type EndpointSlice,
   Informer,
   type KubeClient,
@@ -13,6 +15,7 @@ import {
 } from "@spry/kube";
 import {
   type ClusterView,
+  podsBehind,
   type PodView,
   serviceOfSlice,
   serviceView,
@@ -45,6 +48,7 @@ export class ClusterWatch {
   readonly #slices;
   readonly #policies;
   readonly #namespaces;
+  readonly #deployments;
   #changed = Promise.withResolvers<void>();
   /** Resolves with the end of the next round that begins. */
   #nextRound = Promise.withResolvers<void>();
@@ -57,6 +61,11 @@ export class ClusterWatch {
     this.#services = informer(resources.services);
     this.#policies = informer(resources.networkPolicies);
     this.#namespaces = informer(resources.namespaces);
+    this.#deployments = new Informer<Deployment>(client, resources.deployments, {
+      clock,
+      log,
+      labelSelector: "serving.knative.dev/service",
+    });
     this.#slices = new Informer<EndpointSlice>(client, resources.endpointSlices, {
       clock,
       log,
@@ -86,6 +95,14 @@ export class ClusterWatch {
       void informer.run(signal);
       informer.onChange(() => this.changed());
     }
+    void this.#deployments.run(signal);
+    // What is behind a place changes by another Deployment, or another template; not by its scale.
+    this.#deployments.onChange((change) => {
+      const isScale =
+        change.type === "updated" &&
+        deepEqual(change.previous.spec?.template, change.object.spec?.template);
+      if (!isScale) this.changed();
+    });
     const aborted = new Promise<void>((resolve) => {
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
@@ -120,6 +137,10 @@ export class ClusterWatch {
       services,
       policies: [...this.#policies.list()],
       pods: this.#options.pods(),
+      behind:
+        this.#policies.size > 0
+          ? podsBehind(this.#slices.list(), this.#deployments.list())
+          : new Map(),
       namespaces: new Map(
         [...this.#namespaces.list()].map(({ metadata }) => [
           metadata.name ?? "",

@@ -47,6 +47,8 @@ export interface NodeOptions {
   pinned?: ReadonlyMap<string, string>;
   /** Where containers reach the API server: `KUBERNETES_SERVICE_HOST` and `_PORT`. */
   apiServer?: { host: string; port: number };
+  /** Resolves when a Pod that is deleted gets no requests any more, or at the latest when the signal is aborted. */
+  drained?: (pod: Pod, ip: string, signal: AbortSignal) => Promise<void>;
   /** How full the disk with the data directory is; by default as the system says. */
   measureDisk?: MeasureDisk;
   clock?: Clock;
@@ -76,8 +78,8 @@ export function createNode(options: NodeOptions): MachineNode {
 
 class NodeAgent implements MachineNode {
   readonly kubelet: Transport;
-  readonly #options: Required<Omit<NodeOptions, "apiServer" | "pinned">> &
-    Pick<NodeOptions, "apiServer" | "pinned">;
+  readonly #options: Required<Omit<NodeOptions, "apiServer" | "pinned" | "drained">> &
+    Pick<NodeOptions, "apiServer" | "pinned" | "drained">;
   readonly #images: ImageStore;
   readonly #evictions: EvictionManager;
   readonly #events: EventRecorder;
@@ -218,6 +220,7 @@ class NodeAgent implements MachineNode {
         apiServer: apiServer && this.#apiServerFor(pod, apiServer),
       },
       recovered,
+      drained: this.#options.drained,
       onPlaced: () => this.#cluster.placed(pod.metadata.namespace ?? ""),
       onEnd: () => {
         this.#workers.delete(uid);

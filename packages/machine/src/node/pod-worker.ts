@@ -40,6 +40,8 @@ export interface PodWorkerOptions {
   log: Logger;
   place: Omit<PodPlace, "podIp">;
   recovered?: RecoveredPod | undefined;
+  /** See `NodeOptions`. */
+  drained?: ((pod: Pod, ip: string, signal: AbortSignal) => Promise<void>) | undefined;
   /** The Pod has got its place; resolves when its network is as it should be. */
   onPlaced: () => Promise<void>;
   /** The Pod is gone from this machine. */
@@ -47,6 +49,8 @@ export interface PodWorkerOptions {
 }
 
 const retryMs = 1_000;
+/** Of the grace period, what is left to programs after their last request. */
+const signalMs = 1_000;
 const lastRetryMs = 30_000;
 /** How long the end of the platform waits for a status to be written. */
 const flushCapMs = 1_000;
@@ -78,6 +82,7 @@ export class PodWorker {
   #cancelTimer: () => void = () => {};
   #timerAt = Number.POSITIVE_INFINITY;
   #ending: Promise<void> | undefined;
+  #draining: AbortController | undefined;
 
   constructor(pod: Pod, options: PodWorkerOptions) {
     this.#pod = pod;
@@ -381,6 +386,7 @@ export class PodWorker {
   /** Deletion is under way: ends the containers beside the passes, so that a shorter grace can follow. */
   #beginEnd(): void {
     if (this.#ending) {
+      this.#draining?.abort();
       void this.#stopAll(this.#graceMs());
       return;
     }
@@ -398,7 +404,10 @@ export class PodWorker {
     this.#clearTimer();
     // A container that is just being started is stopped too.
     await this.#passes.settled();
-    await this.#stopAll(this.#graceMs());
+    const begin = this.#options.clock.now();
+    await this.#drained(this.#graceMs());
+    const takenMs = this.#options.clock.now() - begin;
+    await this.#stopAll(Math.max(0, this.#graceMs() - takenMs));
     this.#phase = "ending";
     this.#publish();
     await this.#status.flushed();
@@ -418,8 +427,26 @@ export class PodWorker {
     await this.#close();
   }
 
+  /** A part of the grace period, and ended by a shorter one: what is stopped already needs no more waiting. */
+  async #drained(graceMs: number): Promise<void> {
+    const { drained, clock } = this.#options;
+    const place = this.#place;
+    if (!drained || !place || graceMs <= 0) return;
+    const left = (this.#draining = new AbortController());
+    const stop = clock.after(Math.max(0, graceMs - signalMs), () => left.abort());
+    try {
+      await drained(this.#pod, place.ip, left.signal);
+    } catch (error) {
+      const pod = this.#pod.metadata.name;
+      this.#options.log.debug({ pod, error: messageOf(error) }, "waiting for a Pod's requests");
+    } finally {
+      stop();
+    }
+  }
+
   /** The Pod has been removed from the API without waiting for us. */
   async removed(): Promise<void> {
+    this.#draining?.abort();
     this.#passes.end();
     await this.#passes.settled();
     await this.#stopAll(orphanGraceMs);

@@ -198,6 +198,10 @@ describe.each(kinds)("$kind", ({ opener }) => {
     expect(second.ip).not.toBe(first.ip);
     const { recovered } = await openSandbox(dataDir);
     expect(recovered.map((each) => each.sandbox.ip).sort()).toEqual([first.ip, second.ip].sort());
+    // A Pod that another sandbox has made is made again.
+    rmSync(path.join(second.dir, "home"), { recursive: true });
+    const [only, ...others] = (await openSandbox(dataDir)).recovered;
+    expect([only?.sandbox.ip, others]).toEqual([first.ip, []]);
   });
 
   test("a later sandbox finds running containers again and can end them", async () => {

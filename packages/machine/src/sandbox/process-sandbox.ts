@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { type Clock, type Logger, messageOf, silentLogger, systemClock } from "@spry/kube";
 import { type ClusterView } from "../network/cluster-view.ts";
@@ -131,6 +131,7 @@ class ProcessSandbox implements Sandbox {
     await removeOciContainers(this.#dataDir, this.#clock, this.#log);
     if (process.platform === "linux") await PodNetwork.remove(this.#dataDir, this.#log);
     const recovered = await recoverPods<ProcessPod>(this.#dataDir, {
+      keeps: ({ uid }) => Promise.resolve(this.#isOwnPod(uid)),
       add: (record) => this.#add(record),
       adopt(sandbox, dir, name) {
         const known = readRecord(processFile(dir, name)) as ProcessRecord | undefined;
@@ -146,6 +147,12 @@ class ProcessSandbox implements Sandbox {
     // So that the first Pod need not wait for it.
     await this.#interpreters.ensure(Interpreters.own, () => {});
     return recovered;
+  }
+
+  /** One that another sandbox has made has other directories, and an address of a network that is gone. */
+  #isOwnPod(uid: string): boolean {
+    const dir = podDir(this.#dataDir, uid);
+    return scratchDirs.every((name) => existsSync(path.join(dir, name)));
   }
 
   /**

@@ -1,6 +1,6 @@
 import { type StoredConsumer } from "./consumers.ts";
 import { rowBytes } from "./messages.ts";
-import { Shares } from "./shares.ts";
+import { Shares } from "../shares.ts";
 
 /** What is handed out takes memory until it comes back: how much, and how much more an owner may have. */
 export class Leases {

@@ -1,8 +1,9 @@
 /** What the webhooks refuse, in Knative's words, and what they complete. */
 import { knative } from "@spry/function";
-import { type KubeObject, type UnknownObject } from "@spry/kube";
+import { type KubeObject, type Pod, type UnknownObject } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { kservice, review } from "../testing/platform.ts";
+import { featureSettings } from "../settings/feature-settings.ts";
 import { servingDefaultingPath, servingValidationPath } from "./admission.ts";
 
 const image = "registry.example/hello";
@@ -279,6 +280,87 @@ describe("is refused:", () => {
     expect(await refusal(kservice("9lives"))).toMatch(
       /^not a DNS 1035 label: \[.*\]: metadata.name$/,
     );
+  });
+});
+
+describe("config-features", () => {
+  const initContainers = [{ image, name: "first" }];
+  const own = { name: "who", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } };
+  test.each([
+    ["init-containers", { initContainers }],
+    ["nodeselector", { nodeSelector: { disk: "fast" } }],
+    ["tolerations", { tolerations: [{ key: "gpu", operator: "Exists" }] }],
+    ["securitycontext", { securityContext: { runAsUser: 1000, fsGroup: 7 } }],
+    ["fieldref", { containers: [{ image, env: [own] }] }],
+    ["dnspolicy", { dnsPolicy: "Default" }],
+    [
+      "volumes-hostpath",
+      {
+        containers: [{ image, volumeMounts: [{ name: "h", mountPath: "/h" }] }],
+        volumes: [{ name: "h", hostPath: { path: "/h" } }],
+      },
+    ],
+  ])("kubernetes.podspec-%s allows what is refused without it", async (feature, spec) => {
+    const service = await defaulted(kservice("hello", spec));
+    const features = featureSettings({ [`kubernetes.podspec-${feature}`]: "enabled" });
+    const before = await review(servingValidationPath, knative.services, service);
+    const after = await review(servingValidationPath, knative.services, service, {
+      settings: { features },
+    });
+    expect([before.allowed, after.allowed, after.status?.message]).toEqual([
+      false,
+      true,
+      undefined,
+    ]);
+  });
+
+  test("a claim is read only as long as only that is allowed", async () => {
+    const service = await defaulted(
+      kservice("hello", {
+        containers: [{ image, volumeMounts: [{ name: "v", mountPath: "/v" }] }],
+        volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }],
+      }),
+    );
+    const flag = "kubernetes.podspec-persistent-volume";
+    const features = featureSettings({ [`${flag}-claim`]: "Enabled" });
+    const answer = await review(servingValidationPath, knative.services, service, {
+      settings: { features },
+    });
+    expect(answer.status?.message).toContain(
+      "Persistent volume write support is disabled, but found persistent volume claim data that is not read-only",
+    );
+  });
+
+  test("multi-container can be switched off", async () => {
+    const containers = [{ image, ports: [{ containerPort: 80 }] }, { image }];
+    const service = await defaulted(kservice("hello", { containers }));
+    const features = featureSettings({ "multi-container": "disabled" });
+    const answer = await review(servingValidationPath, knative.services, service, {
+      settings: { features },
+    });
+    expect(answer.status?.message).toContain("multi-container is off, but found 2 containers");
+  });
+});
+
+describe("a template is tried before it is accepted", () => {
+  const tried = kservice("hello", { containers: [{ image, name: "&wrong" }] });
+  const tryPod = async ({ spec }: Pod) =>
+    spec?.containers[0]?.name === "&wrong" ? "Pod is invalid: name" : undefined;
+
+  test.each([
+    ["strict", false],
+    ["enabled", false],
+    ["no", true],
+  ])("when the annotation says %s: accepted %s", async (mode, isAccepted) => {
+    tried.metadata.annotations = { "features.knative.dev/podspec-dryrun": mode };
+    const service = await defaulted(tried);
+    const answer = await review(servingValidationPath, knative.services, service, { tryPod });
+    expect([answer.allowed, answer.status?.message]).toEqual([
+      isAccepted,
+      isAccepted
+        ? undefined
+        : "validation callback failed: dry run failed with Pod is invalid: name: spec.template",
+    ]);
   });
 });
 

@@ -24,6 +24,7 @@ import {
 } from "./defaults.ts";
 import { type FieldErrors } from "./field-error.ts";
 import { withUserInfo } from "./metadata.ts";
+import { tryTemplate, type TryPod } from "./dry-run.ts";
 import {
   type Validate,
   validateConfiguration,
@@ -40,7 +41,10 @@ export const servingValidationPath = `${servingWebhookPath}validation`;
 type Object = KService | Configuration | Revision | Route;
 
 /** The webhooks of `serving.knative.dev`: `fetch` answers AdmissionReviews v1 by the settings as they are then. */
-export function createServingAdmission(settings: () => Settings): {
+export function createServingAdmission(
+  settings: () => Settings,
+  tryPod: TryPod = async () => undefined,
+): {
   fetch(request: Request): Promise<Response>;
 } {
   return {
@@ -49,7 +53,12 @@ export function createServingAdmission(settings: () => Settings): {
       if (pathname === servingDefaultingPath)
         return answerReview(request, (review) => setDefaults(review, settings()));
       if (pathname === servingValidationPath)
-        return answerReview(request, (review) => check(review, settings()));
+        return answerReview(request, async (review) => {
+          const answer = check(review, settings());
+          if (!answer.allowed || !isWrite(review) || !isObject(review.object)) return answer;
+          const why = await tryTemplate(review, settings(), tryPod);
+          return why === undefined ? answer : refusedFor(why);
+        });
       return webhookProblem(404, `no webhook at ${pathname}`);
     },
   };
@@ -127,6 +136,10 @@ function check(request: AdmissionRequest, settings: Settings): AdmissionResponse
 
 /** As Knative's own webhook puts it: a bad request, all findings in one text. */
 function refused(errors: FieldErrors): AdmissionResponse {
+  return refusedFor(`validation failed: ${errors.toString()}`);
+}
+
+function refusedFor(message: string): AdmissionResponse {
   return {
     allowed: false,
     status: {
@@ -136,7 +149,7 @@ function refused(errors: FieldErrors): AdmissionResponse {
       status: "Failure",
       code: 400,
       reason: "BadRequest",
-      message: `validation failed: ${errors.toString()}`,
+      message,
     },
   };
 }

@@ -1,4 +1,5 @@
 import { type Container, deepEqual, type EnvVar, type Volume } from "@spry/kube";
+import { type FeatureSettings } from "../settings/feature-settings.ts";
 import { FieldErrors, onlyFields } from "./field-error.ts";
 import { checkMounts } from "./volumes.ts";
 
@@ -38,11 +39,16 @@ const reservedEnv = ["PORT", "K_SERVICE", "K_CONFIGURATION", "K_REVISION"];
 const reference =
   /^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?\/)?[a-z0-9_.\-/]{1,255}(?::[A-Za-z0-9_.-]{1,128})?(?:@sha256:[a-f0-9]{64})?$/;
 
-/** `sidecar`: a container that does not serve may set PORT itself. */
+export interface ContainerOptions {
+  /** One that does not serve may set PORT itself. */
+  sidecar: boolean;
+  features: FeatureSettings;
+}
+
 export function checkContainer(
   container: Container,
   volumes: readonly Volume[],
-  options: { sidecar: boolean },
+  options: ContainerOptions,
 ): FieldErrors {
   if (deepEqual(container, {})) return new FieldErrors().missing("");
   const errors = onlyFields(container, fields);
@@ -50,7 +56,7 @@ export function checkContainer(
   if (name === "queue-proxy")
     errors.add(`${JSON.stringify(name)} is a reserved container name`, "name");
   for (const [i, variable] of env.entries())
-    errors.via(`env[${i}]`, checkVariable(variable, options.sidecar));
+    errors.via(`env[${i}]`, checkVariable(variable, options));
   for (const [i, source] of envFrom.entries()) errors.via("envFrom", checkEnvFrom(source, i));
   if (!image) errors.missing("image");
   else if (image.length > 1024 || !reference.test(image))
@@ -61,19 +67,24 @@ export function checkContainer(
     );
   errors.via("ports", checkPorts(container));
   errors.via("resources", onlyFields(container.resources, ["limits", "requests"]));
-  errors.via("securityContext", checkSecurity(container.securityContext));
+  errors.via("securityContext", checkSecurity(container.securityContext, options.features));
   if (policy && policy !== "File" && policy !== "FallbackToLogsOnError")
     errors.invalid(policy, "terminationMessagePolicy");
   return errors.via("volumeMounts", checkMounts(container.volumeMounts ?? [], volumes));
 }
 
-function checkVariable(variable: EnvVar, sidecar: boolean): FieldErrors {
+function checkVariable(variable: EnvVar, { sidecar, features }: ContainerOptions): FieldErrors {
   const errors = onlyFields(variable, ["name", "value", "valueFrom"]);
   const { name, valueFrom } = variable;
   if (!name) errors.missing("name");
   else if (reservedEnv.includes(name) && !(sidecar && name === "PORT"))
     errors.add(`${JSON.stringify(name)} is a reserved environment variable`, "name");
-  return errors.via("valueFrom", onlyFields(valueFrom, ["configMapKeyRef", "secretKeyRef"]));
+  const own =
+    features["kubernetes.podspec-fieldref"] === "Disabled" ? [] : ["fieldRef", "resourceFieldRef"];
+  return errors.via(
+    "valueFrom",
+    onlyFields(valueFrom, ["configMapKeyRef", "secretKeyRef", ...own]),
+  );
 }
 
 type EnvFrom = NonNullable<Container["envFrom"]>[number];
@@ -114,10 +125,15 @@ function checkPorts({ ports = [] }: Container): FieldErrors {
   return errors;
 }
 
-function checkSecurity(context: Container["securityContext"]): FieldErrors {
+function checkSecurity(
+  context: Container["securityContext"],
+  features: FeatureSettings,
+): FieldErrors {
   if (!context) return new FieldErrors();
   const errors = onlyFields(context, securityFields);
-  errors.via("capabilities", onlyFields(context.capabilities, ["drop"]));
+  const mayAdd = features["kubernetes.containerspec-addcapabilities"] !== "Disabled";
+  const capabilities = mayAdd ? ["add", "drop"] : ["drop"];
+  errors.via("capabilities", onlyFields(context.capabilities, capabilities));
   for (const field of ["runAsUser", "runAsGroup"] as const) {
     const id = context[field];
     if (id !== undefined && (id < 0 || id > maxId)) errors.outOfBounds(id, 0, maxId, field);

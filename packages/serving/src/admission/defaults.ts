@@ -103,7 +103,14 @@ function withContainerDefaults(
   const readinessProbe = readinessOf(container, serves);
   const writable = new Set(
     listOf(volumes)
-      .filter((each) => each.emptyDir ?? each.persistentVolumeClaim ?? each.ephemeral)
+      .filter(
+        (each) =>
+          each.emptyDir ??
+          each.persistentVolumeClaim ??
+          each.ephemeral ??
+          each.hostPath ??
+          each.csi,
+      )
       .map(({ name }) => name),
   );
   const mounts = listOf(container.volumeMounts).map((mount) =>

@@ -50,7 +50,7 @@ export const validateRevision: Validate<Revision> = (revision, before, settings)
   const { annotations } = revision.metadata;
   errors.via("metadata.annotations", checkAutoscaling(annotations, settings.autoscaler));
   errors.via("metadata.labels", ownerLabels.configuration(revision));
-  if (!before) return errors.via("spec", checkRevisionSpec(revision.spec, settings.defaults));
+  if (!before) return errors.via("spec", checkRevisionSpec(revision.spec, settings));
   if (deepEqual(before.spec, revision.spec)) return errors;
   const difference = differenceOf(before.spec, revision.spec);
   return new FieldErrors().add("Immutable fields changed (-old +new)", "spec", difference);
@@ -72,7 +72,7 @@ function checkTemplate(object: KService | Configuration, settings: Settings): Fi
   const template = object.spec.template ?? {};
   const errors = new FieldErrors();
   const { name = "" } = object.metadata;
-  errors.via("template.spec", checkRevisionSpec(template.spec ?? {}, settings.defaults));
+  errors.via("template.spec", checkRevisionSpec(template.spec ?? {}, settings));
   errors.via("template", checkTemplateMetadata(template, name, settings.autoscaler));
   return errors;
 }

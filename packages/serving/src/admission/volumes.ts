@@ -1,23 +1,31 @@
 import path from "node:path";
 import { type Volume, type VolumeMount } from "@spry/kube";
+import { type Feature, type FeatureSettings } from "../settings/feature-settings.ts";
 import { FieldErrors, isSet, onlyFields } from "./field-error.ts";
 import { isLabel1123 } from "./names.ts";
 
 const sources = ["secret", "configMap", "projected", "emptyDir"];
 const projections = ["secret", "configMap", "serviceAccountToken", "downwardAPI"];
-/** Sources of other kinds, which Knative has behind flags that are off. */
-const switchedOff: Record<string, string> = {
-  persistentVolumeClaim: "Persistent volume claim",
-  hostPath: "HostPath volume",
-  csi: "CSI volume",
-  ephemeral: "Ephemeral volume",
-  image: "Image volume",
+/** Sources of other kinds, with the flag of each and the name that Knative calls it by. */
+const flagged: Record<string, { feature: Feature; kind: string }> = {
+  persistentVolumeClaim: {
+    feature: "kubernetes.podspec-persistent-volume-claim",
+    kind: "Persistent volume claim",
+  },
+  emptyDir: { feature: "kubernetes.podspec-volumes-emptydir", kind: "EmptyDir volume" },
+  hostPath: { feature: "kubernetes.podspec-volumes-hostpath", kind: "HostPath volume" },
+  csi: { feature: "kubernetes.podspec-volumes-csi", kind: "CSI volume" },
+  ephemeral: { feature: "kubernetes.podspec-volumes-ephemeral", kind: "Ephemeral volume" },
+  image: { feature: "kubernetes.podspec-volumes-image", kind: "Image volume" },
 };
+/** What containers may write to. */
+const writable = ["emptyDir", "persistentVolumeClaim", "ephemeral", "hostPath", "csi"] as const;
 const reservedPaths = new Set(["/", "/dev", "/dev/log"]);
 
 export function checkVolumes(
   volumes: readonly Volume[],
   mounted: ReadonlySet<string>,
+  features: FeatureSettings,
 ): FieldErrors {
   const errors = new FieldErrors();
   const seen = new Set<string>();
@@ -27,24 +35,36 @@ export function checkVolumes(
     if (seen.has(name)) own.add(`duplicate volume name ${JSON.stringify(name)}`, "name");
     if (!mounted.has(name)) own.add(`volume with name ${JSON.stringify(name)} not mounted`, "name");
     seen.add(name);
-    errors.via(`[${i}]`, own.via("", checkVolume(volume)));
+    errors.via(`[${i}]`, own.via("", checkVolume(volume, features)));
   }
   return errors;
 }
 
-function checkVolume(volume: Volume): FieldErrors {
+function checkVolume(volume: Volume, features: FeatureSettings): FieldErrors {
   const errors = new FieldErrors();
   const given = Object.entries(volume)
     .filter(([field, value]) => field !== "name" && isSet(value))
     .map(([field]) => field);
   for (const field of given) {
-    const kind = switchedOff[field];
-    if (kind) errors.add(`${kind} support is disabled, but found ${kind} ${volume.name}`, field);
-    else if (!sources.includes(field)) errors.disallowed(field);
+    const { feature, kind } = flagged[field] ?? {};
+    if (feature && features[feature] !== "Enabled")
+      errors.add(`${kind} support is disabled, but found ${kind} ${volume.name}`, field);
+    else if (!feature && !sources.includes(field)) errors.disallowed(field);
   }
+  const claim = volume.persistentVolumeClaim;
+  if (
+    claim &&
+    !claim.readOnly &&
+    features["kubernetes.podspec-persistent-volume-claim"] === "Enabled" &&
+    features["kubernetes.podspec-persistent-volume-write"] !== "Enabled"
+  )
+    errors.add(
+      `Persistent volume write support is disabled, but found persistent volume claim ${claim.claimName} that is not read-only`,
+      "persistentVolumeClaim",
+    );
   if (!volume.name) errors.missing("name");
   else if (!isLabel1123(volume.name)) errors.invalid(volume.name, "name");
-  const allowed = given.filter((field) => sources.includes(field));
+  const allowed = given.filter((field) => sources.includes(field) || field in flagged);
   for (const kind of ["secret", "configMap"] as const)
     errors.via("", checkItems(volume[kind]?.items));
   for (const [i, projection] of (volume.projected?.sources ?? []).entries())
@@ -114,7 +134,7 @@ export function checkMounts(
     else if (paths.has(clean))
       own.invalid(`${JSON.stringify(mountPath)} must be unique`, "mountPath");
     paths.add(clean);
-    if (!volume?.emptyDir && !mount.readOnly)
+    if (!writable.some((kind) => volume?.[kind]) && !mount.readOnly)
       own.add("volume mount should be readOnly for this type of volume", "readOnly");
     errors.via(`[${i}]`, own);
   }

@@ -126,6 +126,14 @@ function podSpec(revision: Revision, settings: Settings, digests: Digests) {
     // Requests under way may take as long as they always may.
     terminationGracePeriodSeconds: timeoutSeconds ?? settings.defaults.timeoutSeconds,
     containers: (pod.containers ?? []).map((each) => container(each, revision, digests)),
+    ...(pod.initContainers?.length
+      ? {
+          initContainers: pod.initContainers.map((each) => ({
+            ...each,
+            image: digests.get(each.name) ?? each.image ?? "",
+          })),
+        }
+      : {}),
   };
 }
 
@@ -169,9 +177,15 @@ function probeAt(probe: Probe, port: number): Probe {
   });
 }
 
-/** A period of 0 asks for the shortest there is. */
+/** A period of 0 asks for the shortest there is; a scheme may be in small letters, which Kubernetes refuses. */
 function withPeriod(probe: Probe): Probe {
-  return probe.periodSeconds ? probe : { ...probe, periodSeconds: 1 };
+  const { httpGet } = probe;
+  const scheme = httpGet?.scheme?.toUpperCase();
+  return {
+    ...probe,
+    periodSeconds: probe.periodSeconds || 1,
+    ...(httpGet && scheme ? { httpGet: { ...httpGet, scheme } } : {}),
+  };
 }
 
 /** Selects the Pods of a Revision: what the gateway routes to. */

@@ -1,4 +1,5 @@
 import { type Revision } from "@spry/function";
+import { type Container } from "@spry/kube";
 import { type Context } from "./context.ts";
 import { type Digests } from "./deployment.ts";
 
@@ -11,15 +12,22 @@ type Statuses = { name?: string; imageDigest?: string }[];
 export async function imageDigests(
   { resolveDigest }: Context,
   { metadata, spec, status }: Revision,
-): Promise<{ statuses: Statuses; byContainer: Digests }> {
+): Promise<{ statuses: Statuses; initStatuses: Statuses; byContainer: Digests }> {
   const byContainer = new Map<string, string>();
-  const statuses: Statuses = [];
-  for (const { name, image = "" } of spec.containers ?? []) {
-    const known = status?.containerStatuses?.find((each) => each.name === name)?.imageDigest;
-    const own = image.includes("@sha256:") ? image : undefined;
-    const digest = known ?? own ?? (await resolveDigest?.(image, metadata.namespace ?? ""));
-    if (digest) byContainer.set(name, digest);
-    statuses.push({ name, ...(digest ? { imageDigest: digest } : {}) });
-  }
-  return { statuses, byContainer };
+  const read = async (containers: readonly Container[] = [], known: Statuses = []) => {
+    const statuses: Statuses = [];
+    for (const { name, image = "" } of containers) {
+      const before = known.find((each) => each.name === name)?.imageDigest;
+      const own = image.includes("@sha256:") ? image : undefined;
+      const digest = before ?? own ?? (await resolveDigest?.(image, metadata.namespace ?? ""));
+      if (digest) byContainer.set(name, digest);
+      statuses.push({ name, ...(digest ? { imageDigest: digest } : {}) });
+    }
+    return statuses;
+  };
+  return {
+    statuses: await read(spec.containers, status?.containerStatuses),
+    initStatuses: await read(spec.initContainers, status?.initContainerStatuses),
+    byContainer,
+  };
 }

@@ -19,6 +19,7 @@ import {
   desiredPrivateService,
   type Digests,
 } from "./deployment.ts";
+import { ensurePodAutoscaler } from "./pod-autoscaler.ts";
 import { imageDigests } from "./image-digests.ts";
 import {
   active,
@@ -47,6 +48,7 @@ export function revisionReconciler(
     const digests = await imageDigests(context, revision);
     const deployment = await ensureDeployment(context, revision, digests.byContainer, conditions);
     await ensurePrivateService(context, revision);
+    if (deployment) await ensurePodAutoscaler(context, revision);
     const minReady = minScaleWhileStarting(
       revision,
       context.settings.autoscaler,
@@ -64,6 +66,7 @@ export function revisionReconciler(
         ? { annotations: { ...revision.status?.annotations, [initializedAnnotation]: "true" } }
         : {}),
       containerStatuses: digests.statuses,
+      ...(digests.initStatuses.length > 0 ? { initContainerStatuses: digests.initStatuses } : {}),
       actualReplicas: ready,
       desiredReplicas: deployment?.spec?.replicas ?? 0,
       observedGeneration: revision.metadata.generation ?? 0,

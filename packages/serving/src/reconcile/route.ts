@@ -1,8 +1,17 @@
-import { knative, knativeLabels, knativeNames, type Route } from "@spry/function";
-import { type ObjectKey } from "@spry/kube";
+import {
+  knative,
+  knativeAnnotations,
+  knativeLabels,
+  knativeNames,
+  type Route,
+} from "@spry/function";
+import { type ObjectKey, type ReconcileResult } from "@spry/kube";
 import { LivingConditions } from "../conditions.ts";
-import { type Context, quoted, writeStatus } from "./context.ts";
+import { type Context, quoted, without, writeStatus } from "./context.ts";
+import { domainFor } from "../settings/domain-settings.ts";
 import { ensurePlaceholders } from "./placeholder.ts";
+import { isRevisionReady } from "./configuration.ts";
+import { rolloutAnnotation, rollOut, rolloutMsOf } from "./rollout.ts";
 import { clearRouting, syncRouting } from "./routing-state.ts";
 import { resolveTraffic, serviceNamesOf } from "./traffic.ts";
 
@@ -15,11 +24,14 @@ const clusterDomain = "svc.cluster.local";
  * Route → `status.traffic`, by which the gateway divides requests, and the Services by which it is called. A target that
  * cannot get requests leaves the traffic as it is: what has served goes on serving.
  */
-export function routeReconciler(context: Context): (key: ObjectKey) => Promise<void> {
+export function routeReconciler(context: Context): (key: ObjectKey) => Promise<ReconcileResult> {
   const { client, caches, clock } = context;
   return async (key) => {
     const route = caches.routes.get(key);
-    if (!route || route.metadata.deletionTimestamp) return clearRouting(context, key);
+    if (!route || route.metadata.deletionTimestamp) {
+      await clearRouting(context, key);
+      return {};
+    }
     const conditions = new LivingConditions(
       [allTrafficAssigned, ingressReady, certificateProvisioned],
       route.status?.conditions,
@@ -30,7 +42,8 @@ export function routeReconciler(context: Context): (key: ObjectKey) => Promise<v
       "TLSNotEnabled",
       "external-domain-tls is not enabled",
     );
-    const status = { ...route.status, ...(await reconcile(context, route, conditions)) };
+    const { againMs, ...fields } = await reconcile(context, route, conditions);
+    const status = { ...route.status, ...fields };
     await writeStatus(client, knative.routes, route, {
       ...status,
       observedGeneration: route.metadata.generation ?? 0,
@@ -38,6 +51,7 @@ export function routeReconciler(context: Context): (key: ObjectKey) => Promise<v
     });
     const isSettled = conditions.get("Ready")?.status !== "Unknown";
     await syncRouting(context, { ...route, status }, isSettled);
+    return againMs === undefined ? {} : { requeueAfterMs: againMs };
   };
 }
 
@@ -45,7 +59,7 @@ async function reconcile(
   context: Context,
   route: Route,
   conditions: LivingConditions,
-): Promise<Route["status"]> {
+): Promise<NonNullable<Route["status"]> & { againMs?: number | undefined }> {
   const { namespace, name = "" } = route.metadata;
   const url = urlOf(context, route);
   const resolved = resolveTraffic(route, {
@@ -75,21 +89,43 @@ async function reconcile(
     const message = `Callers inside the cluster cannot reach Service ${quoted(refused)}: namespace ${quoted(namespace ?? "")} has as many addresses at the gateway as it may have. Delete Routes or tags that are not needed.`;
     conditions.markFalse(ingressReady, "NoAddressLeft", message);
   } else conditions.markTrue(ingressReady);
+  const { clock, settings, caches } = context;
+  const rolled = rollOut(route, resolved.targets, {
+    durationMs: rolloutMsOf(route, settings),
+    now: clock.now(),
+    isReady: (revision) => {
+      const found = caches.revisions.get(`${namespace}/${revision}`);
+      return found !== undefined && isRevisionReady(found);
+    },
+  });
+  if (rolled.state !== undefined)
+    conditions.markUnknown(
+      ingressReady,
+      "RolloutInProgress",
+      "A gradual rollout of the latest revision(s) is in progress.",
+    );
+  const isByHeader = context.settings.features["tag-header-based-routing"] === "Enabled";
   return {
     url,
+    annotations: {
+      ...without(route.status?.annotations, [knativeAnnotations.tagHeader, rolloutAnnotation]),
+      ...(rolled.state === undefined ? {} : { [rolloutAnnotation]: rolled.state }),
+      ...(isByHeader ? { [knativeAnnotations.tagHeader]: "true" } : {}),
+    },
     address: { url: `http://${name}.${namespace}.${clusterDomain}` },
-    traffic: resolved.targets.map((target) =>
+    againMs: rolled.againMs,
+    traffic: rolled.targets.map((target) =>
       target.tag ? { ...target, url: urlOf(context, route, target.tag) } : target,
     ),
   };
 }
 
 /** `http://hello.default.localhost:8080`, of a tag `http://blue-hello.default…`. */
-function urlOf({ domain }: Context, { metadata }: Route, tag?: string): string {
+function urlOf({ domain, settings }: Context, { metadata }: Route, tag?: string): string {
   const { namespace, name = "", labels } = metadata;
   const host = `${tag ? knativeNames.tagged(tag, name) : name}.${namespace}`;
   if (labels?.[knativeLabels.visibility] === "cluster-local")
     return `http://${host}.${clusterDomain}`;
   const port = domain.port === undefined || domain.port === 80 ? "" : `:${domain.port}`;
-  return `http://${host}.${domain.name}${port}`;
+  return `http://${host}.${domainFor(settings.domain, labels) ?? domain.name}${port}`;
 }

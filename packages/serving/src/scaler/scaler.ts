@@ -37,13 +37,17 @@ interface State {
   activeSince: number | undefined;
   inactiveSince: number | undefined;
   /** What has been written and not yet been seen in the cache. */
-  written: { replicas: number; resourceVersion: string | undefined } | undefined;
+  written: { replicas: number; resourceVersion: string | undefined; at: number } | undefined;
   isWriting: boolean;
+  /** Versions of the Deployment that the watch has shown during a write: it may be faster than the answer. */
+  seen: Set<string | undefined>;
 }
 
 /** Knative's tick. What has no Pods and no requests is not looked at. */
 const tickMs = 2_000;
 const retryMs = 100;
+/** What has been written counts for so long without the watch having shown it. */
+const unseenMs = 10_000;
 /** As long as Knative gives the Pods' failures to be seen before it takes them away. */
 const activationBufferMs = 30_000;
 /** More Revisions than a cluster has: lines about unknown ones are dropped here. */
@@ -112,6 +116,7 @@ export class Scaler {
       inactiveSince: undefined,
       written: undefined,
       isWriting: false,
+      seen: new Set(),
     };
     this.#states.set(key, state);
     return state;
@@ -123,6 +128,7 @@ export class Scaler {
     const key = `${deployment.metadata.namespace}/${owner.name}`;
     const state = this.#states.get(key);
     const written = state?.written;
+    if (state?.isWriting) state.seen.add(deployment.metadata.resourceVersion);
     if (state && written) {
       const isSame = deployment.metadata.resourceVersion === written.resourceVersion;
       if (type === "deleted" || isSame || deployment.spec?.replicas === written.replicas)
@@ -138,7 +144,10 @@ export class Scaler {
   }
 
   #replicasOf(key: ObjectKey, state: State): number | undefined {
-    return state.written?.replicas ?? this.#deploymentOf(key)?.spec?.replicas;
+    const { written } = state;
+    // A watch that has missed it shows something newer by then.
+    const isRecent = written && this.#options.clock.now() - written.at < unseenMs;
+    return isRecent ? written.replicas : this.#deploymentOf(key)?.spec?.replicas;
   }
 
   #specOf(revision: Revision): { spec: ScaleSpec; initialScale: number } {
@@ -206,15 +215,15 @@ export class Scaler {
     const { namespace, name = "" } = deployment.metadata;
     const before = this.#replicasOf(key, state);
     state.isWriting = true;
+    state.seen.clear();
     let again = 0;
     try {
       const patch = { spec: { replicas } };
       const written = await client.patch(resources.deployments, { namespace, name }, patch);
       const { resourceVersion } = written.metadata;
-      const seen = this.#deploymentOf(key);
-      // The watch may have been faster than the answer.
-      if (seen?.metadata.resourceVersion !== resourceVersion)
-        state.written = { replicas, resourceVersion };
+      const known = this.#deploymentOf(key)?.metadata.resourceVersion;
+      const isSeen = known === resourceVersion || state.seen.has(resourceVersion);
+      state.written = isSeen ? undefined : { replicas, resourceVersion, at: clock.now() };
       log.debug({ revision: key, from: before, to: replicas }, "scaled a Revision");
     } catch (error) {
       again = retryMs;

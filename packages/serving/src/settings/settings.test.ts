@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { autoscalerSettings } from "./autoscaler-settings.ts";
 import { defaultSettings } from "./default-settings.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
+import { domainFor, domainSettings } from "./domain-settings.ts";
 import { gcSettings } from "./gc-settings.ts";
 
 test.each([
@@ -101,5 +102,34 @@ describe("is not valid:", () => {
 
   test("less at most than at least of config-gc", () => {
     expect(() => gcSettings({ "max-non-active-revisions": "5" })).toThrow("min-non-active");
+  });
+});
+
+describe("config-domain", () => {
+  const settings = domainSettings({
+    _example: "ignored",
+    "example.com": "",
+    "example.org": "selector:\n  app: shop # of customers\n",
+    "fast.example.org": 'selector:\n  app: shop\n  tier: "fast"\n',
+  });
+
+  test.each([
+    [{}, "example.com"],
+    [{ app: "shop" }, "example.org"],
+    [{ app: "shop", tier: "fast" }, "fast.example.org"],
+    [{ app: "other" }, "example.com"],
+  ])("%j is of %s", (labels, domain) => {
+    expect(domainFor(settings, labels)).toBe(domain);
+  });
+
+  test("without domains, the platform's own is used", () => {
+    expect(domainFor(domainSettings(), { app: "shop" })).toBeUndefined();
+  });
+
+  test.each([
+    [{ "not a domain": "" }, "not a domain"],
+    [{ "example.com": "selector" }, "example.com"],
+  ])("%j is not valid", (data, words) => {
+    expect(() => domainSettings(data as Record<string, string>)).toThrow(words);
   });
 });

@@ -10,7 +10,10 @@ import {
 } from "@spry/kube";
 import { type AutoscalerSettings, autoscalerSettings } from "./autoscaler-settings.ts";
 import { type DefaultSettings, defaultSettings } from "./default-settings.ts";
+import { type DomainSettings, domainSettings } from "./domain-settings.ts";
+import { type FeatureSettings, featureSettings } from "./feature-settings.ts";
 import { type GcSettings, gcSettings } from "./gc-settings.ts";
+import { type NetworkSettings, networkSettings } from "./network-settings.ts";
 
 /** Where Knative keeps its ConfigMaps, and so do we. */
 export const settingsNamespace = "knative-serving";
@@ -19,6 +22,9 @@ export interface Settings {
   autoscaler: AutoscalerSettings;
   defaults: DefaultSettings;
   gc: GcSettings;
+  features: FeatureSettings;
+  domain: DomainSettings;
+  network: NetworkSettings;
 }
 
 const readers = {
@@ -31,12 +37,27 @@ const readers = {
   "config-gc": (settings: Settings, data: Record<string, string>) => {
     settings.gc = gcSettings(data);
   },
+  "config-features": (settings: Settings, data: Record<string, string>) => {
+    settings.features = featureSettings(data);
+  },
+  "config-domain": (settings: Settings, data: Record<string, string>) => {
+    settings.domain = domainSettings(data);
+  },
+  "config-network": (settings: Settings, data: Record<string, string>) => {
+    settings.network = networkSettings(data);
+  },
 };
+
+/** The ConfigMaps that are followed. */
+export const settingsMaps: readonly string[] = Object.keys(readers);
 
 export const initialSettings = (): Settings => ({
   autoscaler: autoscalerSettings(),
   defaults: defaultSettings(),
   gc: gcSettings(),
+  features: featureSettings(),
+  domain: domainSettings(),
+  network: networkSettings(),
 });
 
 /**

@@ -21,15 +21,17 @@ import {
   ManualClock,
   type Resource,
   resources,
+  type Transport,
 } from "@spry/kube";
 import {
   createServingAdmission,
   servingDefaultingPath,
   type servingValidationPath,
 } from "../admission/admission.ts";
+import { type TryPod } from "../admission/dry-run.ts";
 import { installServing } from "../definitions.ts";
 import { type ServingOptions } from "../options.ts";
-import { initialSettings } from "../settings/settings.ts";
+import { initialSettings, type Settings } from "../settings/settings.ts";
 import { startServing } from "../start.ts";
 
 export const namespace = "shop";
@@ -45,20 +47,30 @@ export function kservice(name: string, spec: object = {}, more: object = {}): KS
   } as unknown as KService;
 }
 
+export interface PlatformOptions extends Partial<ServingOptions> {
+  through?: (transport: Transport) => Transport;
+}
+
 export class ServingPlatform implements AsyncDisposable {
   readonly client: KubeClient;
   readonly clock = new ManualClock(Date.now());
   readonly #transport: (user?: string) => KubeClient["transport"];
+  readonly #through: (transport: Transport) => Transport;
   readonly #close: () => Promise<void>;
   readonly #options: Partial<ServingOptions>;
   #running: { stop: AbortController; ended: Promise<void> } | undefined;
 
-  static async start(options: Partial<ServingOptions> = {}): Promise<ServingPlatform> {
+  /** `through` is between the room and its API server. */
+  static async start({
+    through = (transport) => transport,
+    ...options
+  }: PlatformOptions = {}): Promise<ServingPlatform> {
     const api = await createApiServer({ dataDir: ":memory:" });
     const platform = new ServingPlatform(
       () => api.transport(),
       () => api.close(),
       options,
+      through,
     );
     for (const name of [namespace, "knative-serving"])
       await platform.client.apply(resources.namespaces, { metadata: { name } });
@@ -74,7 +86,9 @@ export class ServingPlatform implements AsyncDisposable {
     transport: () => KubeClient["transport"],
     close: () => Promise<void>,
     options: Partial<ServingOptions>,
+    through: (transport: Transport) => Transport,
   ) {
+    this.#through = through;
     this.#transport = transport;
     this.client = new KubeClient(transport(), { fieldManager: "test" });
     this.#close = close;
@@ -84,7 +98,7 @@ export class ServingPlatform implements AsyncDisposable {
   startRoom(): void {
     const stop = new AbortController();
     const ended = startServing({
-      client: new KubeClient(this.#transport(), { fieldManager: "spry" }),
+      client: new KubeClient(this.#through(this.#transport()), { fieldManager: "spry" }),
       gateways: () => [],
       domain: { name: "localhost", port: 8080 },
       clock: this.clock,
@@ -255,16 +269,20 @@ export class ServingPlatform implements AsyncDisposable {
   }
 }
 
-const admission = createServingAdmission(initialSettings);
-
 /** Sends a review to the webhook, as an API server does. */
 export async function review(
   path: typeof servingDefaultingPath | typeof servingValidationPath,
   { group, version, kind }: Resource,
   object: KubeObject,
-  more: { oldObject?: KubeObject; username?: string } = {},
+  more: {
+    oldObject?: KubeObject;
+    username?: string;
+    settings?: Partial<Settings>;
+    tryPod?: TryPod;
+  } = {},
 ): Promise<AdmissionResponse> {
-  const { oldObject, username = "jane" } = more;
+  const { oldObject, username = "jane", settings, tryPod } = more;
+  const admission = createServingAdmission(() => ({ ...initialSettings(), ...settings }), tryPod);
   const request = {
     uid: "1",
     operation: oldObject ? "UPDATE" : "CREATE",

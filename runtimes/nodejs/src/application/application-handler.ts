@@ -84,6 +84,7 @@ function applicationHandler(
   return {
     body: "stream",
     isApplication: true,
+    hasRoutes: true,
     call(request, response) {
       checkLength(request, settings.bodyLimitMb);
       asNodes(request, response);

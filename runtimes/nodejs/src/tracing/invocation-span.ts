@@ -1,10 +1,11 @@
 import { monotonicMs } from "../clock.ts";
 import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
+import { givenId } from "../request-log.ts";
 import { Context, spanKey } from "./context.ts";
 import { epochTime, Span, spanKinds } from "./span.ts";
 import { type SpanExporter } from "./span-exporter.ts";
-import { attributesOf, templateOf } from "./span-template.ts";
+import { attributesOf, fitsTemplate, templateOf } from "./span-template.ts";
 import { idBytes, randomIds, type SpanContext } from "./trace-context.ts";
 
 interface Invocation {
@@ -51,8 +52,9 @@ export class InvocationSpan extends Context {
   end({ statusCode }: FunctionResponse): void {
     const request = this.#request;
     if (!request) return;
-    if (!this.#span && this.#parent?.tracestate === undefined)
-      this.#exportPlain(request, statusCode);
+    const id = givenId(request);
+    if (!this.#span && this.#parent?.tracestate === undefined && fitsTemplate(id))
+      this.#exportPlain(request, statusCode, id);
     else {
       const span = (this.#span ??= this.#create());
       span.setAttribute("http.response.status_code", statusCode);
@@ -62,11 +64,15 @@ export class InvocationSpan extends Context {
     this.#request = undefined;
   }
 
-  #exportPlain(request: FunctionRequest, statusCode: number): void {
+  #exportPlain(request: FunctionRequest, statusCode: number, requestId: string | undefined): void {
     const parent = this.#parent;
     if (parent?.traceFlags === 0) return;
     this.#exporter.addPlain({
-      template: templateOf(request, statusCode, parent !== undefined),
+      template: templateOf(request, statusCode, {
+        hasParent: parent !== undefined,
+        hasId: requestId !== undefined,
+      }),
+      requestId,
       ids: this.#ids,
       at: this.#at,
       parent,

@@ -94,15 +94,16 @@ describe.each([1, 100, 127, 128, 1290, 16_383, 16_384, 300_000])("with %i charac
     const description = {
       name: text,
       kind: 2,
-      attributes: { text },
+      attributes: { text, id: ["-".repeat(36)] },
       events: [],
       status: { code: 0 },
     };
-    const template = blankSpan(description, hasParent);
+    const template = blankSpan(description, hasParent, "-".repeat(36));
+    const requestId = "00000000-0000-0000-0000-000000000001";
     const batch = new SpanBatch(700_000, "hello");
     const ids = Buffer.from(`ff${traceId}${spanId}`, "hex");
     const parent = hasParent ? { traceId, spanId: parentSpanId, traceFlags: 1 } : undefined;
-    batch.addPlain({ template, ids, at: 1, parent, startMs, endMs: startMs + 1 });
+    batch.addPlain({ template, ids, at: 1, parent, requestId, startMs, endMs: startMs + 1 });
     const { resourceSpans } = decodeRequest(Buffer.concat(batch.close()));
     expect(resourceSpans[0]?.scopeSpans[0]?.spans).toEqual([
       {
@@ -113,7 +114,10 @@ describe.each([1, 100, 127, 128, 1290, 16_383, 16_384, 300_000])("with %i charac
         kind: 2,
         startTimeUnixNano: "1795348800123456000",
         endTimeUnixNano: "1795348800124456000",
-        attributes: [{ key: "text", value: { stringValue: text } }],
+        attributes: [
+          { key: "text", value: { stringValue: text } },
+          { key: "id", value: { arrayValue: { values: [{ stringValue: requestId }] } } },
+        ],
         events: [],
         status: { code: 0 },
       },

@@ -68,9 +68,16 @@ export function spanField(span: Span): Uint8Array {
 export interface BlankSpan {
   bytes: Uint8Array;
   places: { traceId: number; spanId: number; parentSpanId: number; start: number; end: number };
+  /** Of the request's id, which stands last among what changes; undefined where it has none. */
+  requestId: number | undefined;
 }
 
-export function blankSpan(description: Description, hasParent: boolean): BlankSpan {
+/** `id` stands for the request's in `description`. */
+export function blankSpan(
+  description: Description,
+  hasParent: boolean,
+  id: string | undefined,
+): BlankSpan {
   const places = { traceId: 0, spanId: 0, parentSpanId: 0, start: 0, end: 0 };
   let end = 0;
   const bytes = written(() =>
@@ -88,7 +95,8 @@ export function blankSpan(description: Description, hasParent: boolean): BlankSp
   // What its length has moved all by.
   const moved = bytes.length - end;
   for (const name of Object.keys(places) as (keyof typeof places)[]) places[name] += moved;
-  return { bytes, places };
+  const requestId = id === undefined ? undefined : Buffer.from(bytes).indexOf(id);
+  return { bytes, places, requestId };
 }
 
 /** For longer than until the next is written. */

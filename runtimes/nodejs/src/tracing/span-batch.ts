@@ -10,6 +10,8 @@ export interface PlainSpan {
   ids: Uint8Array;
   at: number;
   parent: SpanContext | undefined;
+  /** In `X-Request-Id`. */
+  requestId: string | undefined;
   startMs: number;
   endMs: number;
 }
@@ -43,7 +45,7 @@ export class SpanBatch {
   }
 
   /** The same for the many that are all alike, at a tenth of the cost. */
-  addPlain({ template, ids, at, parent, startMs, endMs }: PlainSpan): boolean {
+  addPlain({ template, ids, at, parent, requestId, startMs, endMs }: PlainSpan): boolean {
     const { bytes, places } = template;
     if (!this.#fits(bytes.length)) return false;
     const begin = this.#length;
@@ -54,6 +56,8 @@ export class SpanBatch {
       this.#bytes.write(parent.spanId, begin + places.parentSpanId, "hex");
     } else this.#copy(ids, at, begin + places.traceId, idBytes.trace);
     this.#copy(ids, at + idBytes.trace, begin + places.spanId, idBytes.span);
+    if (requestId !== undefined && template.requestId !== undefined)
+      this.#bytes.write(requestId, begin + template.requestId, "latin1");
     writeTime(this.#bytes, begin + places.start, startMs);
     writeTime(this.#bytes, begin + places.end, endMs);
     return true;

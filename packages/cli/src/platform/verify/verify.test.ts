@@ -77,7 +77,7 @@ test("nothing is wrong with a directory as a platform left it", async () => {
   expect(error).toBe(undefined);
   expect(lines).not.toContain("✘");
   expect(lines).toMatch(/store: \d{2,} objects/);
-  expect(lines).toContain("certificates: 6");
+  expect(lines).toContain("certificates: 8");
   expect(lines).toContain("registry: 2 files by digest");
   expect(lines).toContain("unpacked images: 1 compared");
 });

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { checkStore } from "@spry/apiserver";
 import { damagedContent } from "@spry/image";
-import { certificateNames } from "../certificate-subjects.ts";
+import { certificateFolders } from "../certificate-subjects.ts";
 import { certificateProblem } from "../certificates.ts";
 import { type DataDir } from "../data-dir.ts";
 import { type Finding } from "./finding.ts";
@@ -17,9 +17,15 @@ const secretFiles = [
   "registry.json",
   "api",
   "api/service-account.key",
-  "pki/ca.key",
-  ...certificateNames.map((name) => `pki/${name}.key`),
+  ...certificateFiles().map((file) => path.join("pki", `${file}.key`)),
 ];
+
+/** Below `pki`, without their endings. */
+function certificateFiles(): string[] {
+  return Object.entries(certificateFolders).flatMap(([folder, names]) =>
+    ["ca", ...names].map((name) => path.join(folder, name)),
+  );
+}
 
 type Places = Pick<DataDir, "root" | "api" | "pki" | "registry" | "node">;
 
@@ -51,10 +57,13 @@ async function store({ root, api }: Places): Promise<Finding> {
 }
 
 function* certificates({ pki }: Places): Generator<Finding> {
-  const names = ["ca", ...certificateNames];
+  // A folder that an older version did not have is made at the next start.
+  const isThere = (file: string) => existsSync(path.join(pki, path.dirname(file)));
+  const names = certificateFiles().filter(isThere);
   if (!existsSync(path.join(pki, "ca.crt"))) return yield { what: "certificates: none yet" };
   const problems = names.flatMap((name): Finding[] => {
-    const problem = certificateProblem(pki, name);
+    const folder = path.join(pki, path.dirname(name));
+    const problem = certificateProblem(folder, path.basename(name));
     const wayOut = "it is issued again at the next start";
     return problem === undefined ? [] : [{ what: `certificate ${name}`, problem, wayOut }];
   });

@@ -47,7 +47,7 @@ export function openConversation(
 ): Conversation {
   const id = nextId++;
   if (!isWelcome) {
-    stream.onEnd("there is no connection to the dashboard’s server");
+    stream.onEnd("the connection to the dashboard’s server is lost");
     return { say: () => {}, close: () => {} };
   }
   streams.set(id, stream);

@@ -49,7 +49,9 @@ export async function installWithUv(
   };
   const args = uvArguments(run, settings, sources, plain);
   try {
-    const { code, output } = await runInstaller(uv, args, { ...run, directory, env });
+    // Its debugging output is for the check below.
+    const quiet = { ...run, directory, env, onLine: undefined };
+    const { code, output } = await runInstaller(uv, args, quiet);
     if (code !== 0) throw new NotForUv(`uv failed with exit code ${code}`);
     assertAsPip(run.target, output, sources);
   } catch (error) {

@@ -9,13 +9,8 @@ import {
   timestamp,
 } from "@spry/kube";
 import { type ControllerContext } from "../context.ts";
-import {
-  MetricProblem,
-  metricsOf,
-  type MetricStatus,
-  type Proposal,
-  proposalOf,
-} from "./metric-sources.ts";
+import { metricsOf, proposalOf } from "./metric-sources.ts";
+import { MetricProblem, type MetricStatus, type Proposal } from "./proposal.ts";
 import { readScaleTarget, type ScaleTarget, unreadableMessage } from "./scale-target.ts";
 import { nextReplicas, type ScalingHistory } from "./scaling-behavior.ts";
 
@@ -104,7 +99,7 @@ export class AutoscalerPass {
 
   /** What the metrics ask for: of several the one that asks for most. Undefined when nothing can be said. */
   async #measure(target: ScaleTarget, signal: AbortSignal): Promise<Proposal | undefined> {
-    const { selector, replicas: current } = target;
+    const { selector, replicas: current, counted } = target;
     if (!selector) {
       this.#warn("SelectorRequired", "selector is required");
       this.#put(
@@ -117,7 +112,8 @@ export class AutoscalerPass {
       return undefined;
     }
     const metrics = metricsOf(this.#autoscaler);
-    const of = { context: this.#context, autoscaler: this.#autoscaler, selector, current, signal };
+    const about = { context: this.#context, autoscaler: this.#autoscaler, selector, signal };
+    const of = { ...about, current, counted };
     const statuses: MetricStatus[] = [];
     const problems: MetricProblem[] = [];
     let best: Proposal | undefined;

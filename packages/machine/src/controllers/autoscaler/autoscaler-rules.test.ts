@@ -1,7 +1,12 @@
 import { ManualClock, type Pod } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { groupPods } from "./pod-groups.ts";
-import { replicasFor, tolerancesOf } from "./replica-calculation.ts";
+import {
+  replicasFor,
+  replicasForAverage,
+  replicasForValue,
+  tolerancesOf,
+} from "./replica-calculation.ts";
 import { nextReplicas, type ScalingHistory } from "./scaling-behavior.ts";
 
 interface Use {
@@ -90,6 +95,20 @@ test.each([
   const { target, groups } = groupsOf(uses(row.milli, 2));
   const tolerances = tolerancesOf(row.behavior);
   expect(replicasFor(2, target, groups, tolerances).replicas).toBe(row.replicas);
+});
+
+test.each([
+  { value: 10_000, current: 1, average: 5, whole: 5 },
+  { value: 10_000, current: 5, average: 5, whole: 25 },
+  { value: 2_100, current: 1, average: 1, whole: 1 },
+  { value: 0, current: 3, average: 0, whole: 0 },
+])("a value of $value for 2000 each, or in all, with $current Pods", (row) => {
+  const { value, current } = row;
+  const tolerances = tolerancesOf();
+  expect({
+    average: replicasForAverage(current, value, 2000, tolerances),
+    whole: replicasForValue(current, value / 2000, () => current, tolerances),
+  }).toEqual({ average: row.average, whole: row.whole });
 });
 
 describe("which samples count", () => {

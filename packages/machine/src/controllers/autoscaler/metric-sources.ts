@@ -1,53 +1,16 @@
-import {
-  formatQuantity,
-  type HorizontalPodAutoscaler,
-  matchesLabels,
-  messageOf,
-  parseLabelSelector,
-  type Pod,
-} from "@spry/kube";
-import { byNamespace, type ControllerContext } from "../context.ts";
+import { formatQuantity, type HorizontalPodAutoscaler, messageOf } from "@spry/kube";
+import { externalProposal, objectProposal, podsProposal } from "./adapter-proposals.ts";
 import { groupPods, requestsOf } from "./pod-groups.ts";
 import { milliOf, readSamples } from "./pod-metrics.ts";
+import {
+  type MetricContext,
+  MetricProblem,
+  type MetricSpec,
+  type MetricStatus,
+  type Proposal,
+  selectedPods,
+} from "./proposal.ts";
 import { type Calculation, replicasFor, type Target, tolerancesOf } from "./replica-calculation.ts";
-
-type Spec = NonNullable<HorizontalPodAutoscaler["spec"]>;
-export type MetricSpec = NonNullable<Spec["metrics"]>[number];
-export type MetricStatus = NonNullable<
-  NonNullable<HorizontalPodAutoscaler["status"]>["currentMetrics"]
->[number];
-
-/** What one metric asks for. */
-export interface Proposal {
-  replicas: number;
-  /** As it is told in conditions and Events. */
-  metric: string;
-  status: MetricStatus;
-}
-
-/** A metric that cannot be had now; the next period may see it mended. */
-export class MetricProblem extends Error {
-  readonly reason: string;
-  /** The same, as it is told together with other metrics. */
-  readonly inSum: string;
-
-  constructor(reason: string, message: string, inSum: string) {
-    super(message);
-    this.reason = reason;
-    this.inSum = `${inSum}: ${message}`;
-  }
-}
-
-interface MetricContext {
-  context: ControllerContext;
-  autoscaler: HorizontalPodAutoscaler;
-  selector: string;
-  current: number;
-  signal: AbortSignal;
-}
-
-const noCustomMetrics =
-  "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered";
 
 /** What `spec.metrics` means when it is empty (`autoscaling/v2` defaults). */
 const defaultMetric: MetricSpec = {
@@ -59,38 +22,19 @@ export function metricsOf({ spec }: HorizontalPodAutoscaler): MetricSpec[] {
   return spec?.metrics?.length ? spec.metrics : [defaultMetric];
 }
 
-/**
- * What a metric asks for. Metrics of Pods, objects and the outside world come from adapters (`custom.metrics.k8s.io`,
- * `external.metrics.k8s.io`) that no machine has by itself: they fail as on a cluster without any.
- */
+/** What a metric asks for. Throws a `MetricProblem`. */
 export async function proposalOf(of: MetricContext, metric: MetricSpec): Promise<Proposal> {
-  const { namespace } = of.autoscaler.metadata;
   switch (metric.type) {
     case "Resource":
       return resourceProposal(of, metric);
     case "ContainerResource":
       return resourceProposal(of, metric);
-    case "Pods": {
-      const message = `unable to get metric ${metric.pods?.metric.name}: ${noCustomMetrics}`;
-      throw new MetricProblem("FailedGetPodsMetric", message, "failed to get pods metric value");
-    }
-    case "Object": {
-      const { metric: wanted, describedObject } = metric.object ?? {};
-      const message = `unable to get metric ${wanted?.name}: ${describedObject?.kind} on ${namespace} ${describedObject?.name}/${noCustomMetrics}`;
-      throw new MetricProblem(
-        "FailedGetObjectMetric",
-        message,
-        "failed to get object metric value",
-      );
-    }
-    case "External": {
-      const { metric: wanted, target } = metric.external ?? {};
-      const name = wanted?.name ?? "";
-      const message = `unable to get external metric ${namespace}/${name}/nil: unable to fetch metrics from external metrics API: the server could not find the requested resource (get ${name}.external.metrics.k8s.io)`;
-      const kind = target?.averageValue ? `${name} external metric` : `external metric ${name}`;
-      const inSum = `failed to get ${name} external metric value: failed to get ${kind}`;
-      throw new MetricProblem("FailedGetExternalMetric", message, inSum);
-    }
+    case "Pods":
+      return podsProposal(of, metric);
+    case "Object":
+      return objectProposal(of, metric);
+    case "External":
+      return externalProposal(of, metric);
     default: {
       const message = `unknown metric source type ${JSON.stringify(metric.type)}`;
       throw new MetricProblem("InvalidMetricSourceType", message, message);
@@ -148,13 +92,6 @@ async function resourceProposal(of: MetricContext, metric: MetricSpec): Promise<
         : `failed to get ${name} resource metric value`,
     );
   }
-}
-
-function selectedPods({ context, autoscaler, selector }: MetricContext): Pod[] {
-  const requirements = parseLabelSelector(selector);
-  return context.caches.pods
-    .byIndex(byNamespace, autoscaler.metadata.namespace ?? "")
-    .filter(({ metadata }) => matchesLabels(requirements, metadata.labels));
 }
 
 function statusOf(metric: MetricSpec, { utilization, averageMilli }: Calculation): MetricStatus {

@@ -40,11 +40,11 @@ export function replicasFor(
   currentReplicas: number,
   target: Target,
   { measured, unready, missing }: PodGroups,
-  { scaleUp, scaleDown }: Tolerances = tolerancesOf(),
+  tolerances: Tolerances = tolerancesOf(),
 ): Calculation {
   if (measured.size === 0)
     throw new Error("did not receive metrics for targeted pods (pods might be unready)");
-  const isWithinTolerance = (ratio: number) => 1 - scaleDown <= ratio && ratio <= 1 + scaleUp;
+  const isWithinTolerance = (ratio: number) => isWithin(tolerances, ratio);
   const ratioOf = (values: ReadonlyMap<string, number>) =>
     "averageMilli" in target
       ? averageOf(values) / target.averageMilli
@@ -69,6 +69,34 @@ export function replicasFor(
   const replicas = Math.ceil(dampedRatio * damped.size);
   const turnsBack = dampedRatio < 1 ? replicas > currentReplicas : replicas < currentReplicas;
   return result(turnsBack ? currentReplicas : replicas);
+}
+
+const maxReplicas = 2 ** 31 - 1;
+
+/** For a value of something outside of the Pods, in relation to its target: as many times as many ready Pods. */
+export function replicasForValue(
+  currentReplicas: number,
+  ratio: number,
+  readyPods: () => number,
+  tolerances: Tolerances,
+): number {
+  if (isWithin(tolerances, ratio)) return currentReplicas;
+  return Math.min(Math.ceil(ratio * readyPods()), maxReplicas);
+}
+
+/** For a value of something outside of the Pods that is divided among them: so many that each has its target. */
+export function replicasForAverage(
+  countedReplicas: number,
+  value: number,
+  target: number,
+  tolerances: Tolerances,
+): number {
+  if (isWithin(tolerances, value / (target * countedReplicas))) return countedReplicas;
+  return Math.min(Math.ceil(value / target), maxReplicas);
+}
+
+function isWithin({ scaleUp, scaleDown }: Tolerances, ratio: number): boolean {
+  return 1 - scaleDown <= ratio && ratio <= 1 + scaleUp;
 }
 
 /** What a Pod is taken to use that should use as much as it may, or as the target asks for if that is more. */

@@ -16,6 +16,8 @@ interface Scale extends KubeObject {
 
 export interface ScaleTarget {
   replicas: number;
+  /** As its status counts them. */
+  counted: number;
   /** Of its Pods; empty when it tells none. */
   selector: string;
   resize(replicas: number): Promise<void>;
@@ -41,6 +43,7 @@ export async function readScaleTarget(
   const scale = await client.get(typed, { namespace, name, subresource: "scale" });
   return {
     replicas: scale.spec?.replicas ?? 0,
+    counted: scale.status?.replicas ?? 0,
     selector: scale.status?.selector ?? "",
     async resize(replicas) {
       await client.patch(

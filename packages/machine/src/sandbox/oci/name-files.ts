@@ -5,6 +5,9 @@ import { dnsServiceIp } from "../../network/pods/ruleset.ts";
 import { type PodPlacement } from "../sandbox.ts";
 import { bindMount, type OciMount } from "./oci-spec.ts";
 
+/** In the directory of each Pod. */
+export const nameFilesDir = "etc";
+
 /** As many as the C library takes (resolv.conf(5)), which is also what Kubernetes allows. */
 const maxNameServers = 3;
 const files = ["hosts", "resolv.conf"];
@@ -18,7 +21,7 @@ export interface NamesOptions {
 
 /** Writes a Pod's `/etc/hosts` and `/etc/resolv.conf`, as the kubelet does, below `dir`. */
 export async function writeNameFiles(dir: string, options: NamesOptions): Promise<void> {
-  const etc = path.join(dir, "etc");
+  const etc = path.join(dir, nameFilesDir);
   await mkdir(etc, { recursive: true, mode: 0o700 });
   const texts: Record<string, string> = {
     hosts: hostsOf(options),

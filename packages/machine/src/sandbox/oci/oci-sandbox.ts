@@ -32,7 +32,7 @@ import {
 import { BaseRoots } from "./base-root.ts";
 import { HostFiles } from "./host-files.ts";
 import { type OciSurroundings } from "./runtime-process.ts";
-import { writeNameFiles } from "./name-files.ts";
+import { nameFilesDir, writeNameFiles } from "./name-files.ts";
 import { OciNetwork } from "./oci-network.ts";
 import { OciPod } from "./oci-pod.ts";
 import { readOciRecord } from "./oci-records.ts";
@@ -119,7 +119,7 @@ class OciSandbox implements Sandbox {
   async recover(): Promise<RecoveredPod[]> {
     await killStrayRuntimes(this.#dataDir);
     const recovered = await recoverPods<OciPod>(this.#dataDir, {
-      keeps: (record) => this.#keepsNetwork(record),
+      keeps: (record) => this.#keeps(record),
       add: (record) => this.#add(record),
       adopt: (sandbox, dir, name) => {
         killPlainProcess(dir, name);
@@ -148,7 +148,13 @@ class OciSandbox implements Sandbox {
   }
 
   /** A Pod whose network is not to be had any more cannot go on: it gets a new place. */
-  async #keepsNetwork({ network, ip }: PodRecord): Promise<boolean> {
+  async #keeps({ uid, network, ip }: PodRecord): Promise<boolean> {
+    const dir = podDir(this.#dataDir, uid);
+    if (!existsSync(path.join(dir, nameFilesDir))) {
+      // The process sandbox has made it: it has other directories, and another address.
+      for (const name of listNames(path.join(dir, "containers"))) killPlainProcess(dir, name);
+      return false;
+    }
     return network !== "own" || (await this.#network?.pods.keep(ip)) === true;
   }
 

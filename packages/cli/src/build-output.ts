@@ -1,0 +1,91 @@
+/** What the containers of a Function's build write, npm and pip among them, line by line as it comes. */
+import { labels } from "@spry/function";
+import { type KubeClient, type Pod, resources } from "@spry/kube";
+
+const lookMs = 400;
+const maxLineLength = 4096;
+
+interface Target {
+  namespace: string;
+  name: string;
+  onLine: (line: string) => void;
+}
+
+/** Until `signal`. It only accompanies a build: what cannot be read is left out, and the result is in the Function's conditions. */
+export async function followBuildOutput(
+  client: KubeClient,
+  { namespace, name, onLine }: Target,
+  signal: AbortSignal,
+): Promise<void> {
+  const labelSelector = `${labels.functionName}=${name},${labels.resource}!=deployment`;
+  const list = async () => {
+    const { items } = await client.list(resources.pods, { namespace, labelSelector, signal });
+    return items;
+  };
+  const read = new Set<string>();
+  try {
+    // What has been built before is another build.
+    const before = await list();
+    for (const pod of before) if (hasEnded(pod)) read.add(pod.metadata.uid ?? "");
+    while (!signal.aborted) {
+      for (const pod of await list()) {
+        const { uid = "" } = pod.metadata;
+        if (read.has(uid)) continue;
+        read.add(uid);
+        void readPod(client, pod, onLine, signal).catch(() => {});
+      }
+      await pause(lookMs, signal);
+    }
+  } catch {
+    // The command goes on without.
+  }
+}
+
+const hasEnded = ({ status }: Pod): boolean =>
+  status?.phase === "Succeeded" || status?.phase === "Failed";
+
+/** Its steps, one after the other. */
+async function readPod(
+  client: KubeClient,
+  { metadata, spec }: Pod,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace = "", name = "" } = metadata;
+  for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
+    while (!(await hasBegun(client, { namespace, name }, container.name))) {
+      await pause(lookMs, signal);
+      if (signal.aborted) return;
+    }
+    const query = new URLSearchParams({ container: container.name, follow: "true" });
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}/log?${query}`;
+    const response = await client.raw("GET", path, { accept: "*/*", signal });
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of response.body ?? []) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = (lines.pop() ?? "").slice(-maxLineLength);
+      for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, maxLineLength));
+    }
+    if (rest.trim() !== "") onLine(rest);
+  }
+}
+
+async function hasBegun(
+  client: KubeClient,
+  target: { namespace: string; name: string },
+  container: string,
+): Promise<boolean> {
+  const { status } = await client.get(resources.pods, target);
+  if (hasEnded({ metadata: {}, status } as Pod)) return true;
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const state = all.find(({ name }) => name === container)?.state;
+  return state?.running !== undefined || state?.terminated !== undefined;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

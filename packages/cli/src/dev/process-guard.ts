@@ -1,0 +1,57 @@
+/**
+ * Ends the Function's processes when `spry dev` itself was killed, which leaves it no time to do so: a shell that is told which
+ * there are, and learns from the end of its input that nobody is left to tell it more.
+ */
+import { spawn } from "node:child_process";
+import { type Writable } from "node:stream";
+
+/** `$1`: the directory of this `spry dev`, `HOME` of all that its processes have started. */
+const script = `
+  groups=" "
+  while read -r what group; do
+    case $what in
+      add) groups="$groups$group " ;;
+      remove) groups="\${groups%% $group *} \${groups#* $group }" ;;
+      end) exit ;;
+    esac
+  done
+  for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done
+  for file in /proc/[0-9]*/environ; do
+    grep -zqxF "HOME=$1" "$file" 2>/dev/null || continue
+    process=\${file#/proc/}
+    kill -KILL "\${process%/environ}" 2>/dev/null
+  done
+  rm -rf -- "$1"`;
+
+export class ProcessGuard {
+  readonly #input: Writable;
+
+  constructor(scratch: string) {
+    // A session of its own: Ctrl-C and the end of the terminal are for `spry dev`.
+    const shell = spawn("/bin/sh", ["-c", script, "sh", scratch], {
+      detached: true,
+      stdio: ["pipe", "ignore", "ignore"],
+      env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
+    });
+    // Without a shell there is no guard, and everything else works.
+    shell.on("error", () => {});
+    shell.stdin.on("error", () => {});
+    shell.unref();
+    this.#input = shell.stdin;
+    (this.#input as Writable & { unref?: () => void }).unref?.();
+  }
+
+  /** A process that leads a group of its own. */
+  add(pid: number): void {
+    this.#input.write(`add ${pid}\n`);
+  }
+
+  remove(pid: number): void {
+    this.#input.write(`remove ${pid}\n`);
+  }
+
+  /** All have ended. */
+  close(): void {
+    this.#input.end("end\n");
+  }
+}

@@ -1,0 +1,60 @@
+/** What the original's `init function` writes: a `config.yaml`, and an inline Function's two files. */
+import { dump } from "js-yaml";
+import { type Runtime } from "@spry/function";
+import { kymaConfigName, kymaConfigSchema, kymaFilesOf } from "../kyma/config-yaml.ts";
+
+export interface KymaInit {
+  name: string;
+  runtime: Runtime;
+  schemaVersion: string;
+  namespace: string | undefined;
+  runtimeImageOverride: string | undefined;
+  /** A Function from Git, which has no files here. */
+  git: { url: string; reference: string; baseDir: string } | undefined;
+  /** With a schema of `config.yaml` for editors. */
+  vscode: boolean;
+}
+
+const nodeHandler = `module.exports = {
+  main: async function (event, context) {
+    return "Hello World!";
+  },
+};
+`;
+const pythonHandler = `def main(event, context):
+    return "Hello World!"
+`;
+
+export function kymaInitFiles(init: KymaInit): Record<string, string> {
+  const { name, namespace, runtime, schemaVersion, runtimeImageOverride, git } = init;
+  const [handler, manifest] = kymaFilesOf(runtime.name);
+  const config = {
+    schemaVersion,
+    name,
+    ...(namespace !== undefined && { namespace }),
+    runtime: runtime.name,
+    ...(runtimeImageOverride !== undefined && { runtimeImageOverride }),
+    source: git
+      ? { sourceType: "git", ...git }
+      : { sourceType: "inline", sourceHandlerName: handler, depsHandlerName: manifest },
+  };
+  const isNode = runtime.language === "nodejs";
+  const packageJson = { name, version: "0.0.1", dependencies: {} };
+  return {
+    [kymaConfigName]: dump(config, { lineWidth: -1 }),
+    ...(!git && {
+      [handler]: isNode ? nodeHandler : pythonHandler,
+      [manifest]: isNode ? `${JSON.stringify(packageJson, null, 2)}\n` : "",
+    }),
+    ...(init.vscode && {
+      ".vscode/config.schema.json": `${JSON.stringify(kymaConfigSchema, null, 2)}\n`,
+      ...editorSettings(".vscode/config.schema.json", kymaConfigName),
+    }),
+  };
+}
+
+/** For VS Code's YAML extension: which schema a file has. */
+export function editorSettings(schema: string, file: string): Record<string, string> {
+  const settings = { "yaml.schemas": { [`./${schema}`]: file } };
+  return { ".vscode/settings.json": `${JSON.stringify(settings, null, 2)}\n` };
+}

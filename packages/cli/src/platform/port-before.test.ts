@@ -1,0 +1,35 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { freePort } from "@spry/test-kit";
+import { expect, test } from "vitest";
+import { kubeconfigFor } from "./kubeconfig.ts";
+import { listenAgain, portBefore } from "./port-before.ts";
+
+const file = path.join(mkdtempSync(path.join(tmpdir(), "port-")), "kubeconfig");
+
+test("is that of the kubeconfig that was written before, if there is one", () => {
+  expect(portBefore(file)).toBe(0);
+  const client = { cert: "c", key: "k" } as never;
+  const server = "https://127.0.0.1:41234";
+  writeFileSync(file, kubeconfigFor({ server, ca: "ca", user: "gateway", client }));
+  expect(portBefore(file)).toBe(41_234);
+  writeFileSync(file, "server: https://127.0.0.1:99999");
+  expect(portBefore(file)).toBe(0);
+});
+
+test("another one will do where it is taken; other failures count", async () => {
+  const port = await freePort();
+  const listen = (wanted: number) =>
+    new Promise<number>((resolve, reject) => {
+      const server = createServer().once("error", reject);
+      server.listen(wanted, "127.0.0.1", () => {
+        resolve((server.address() as { port: number }).port);
+        server.unref();
+      });
+    });
+  expect(await listenAgain(port, listen)).toBe(port);
+  expect(await listenAgain(port, listen)).not.toBe(port);
+  await expect(listenAgain(port, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+});
