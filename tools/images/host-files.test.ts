@@ -60,7 +60,6 @@ test("every runtime has an image, and every language a builder", async () => {
     "controller",
     "registry",
     "gateway",
-    "eventing",
     "dashboard",
     "eventing",
     "builder",

@@ -105,7 +105,7 @@ describe("the gateway's certificate", () => {
       "services list,watch",
       "endpointslices list,watch",
       "functions list,watch",
-      "routes,revisions list,watch",
+      "routes,revisions,domainmappings list,watch",
       // Who may call what is served on demand.
       "networkpolicies list,watch",
       "pods,namespaces list,watch",
@@ -115,6 +115,7 @@ describe("the gateway's certificate", () => {
       "customresourcedefinitions get apirules.gateway.kyma-project.io",
       // The process accepts and delivers events, too.
       "customresourcedefinitions get subscriptions.eventing.kyma-project.io",
+      "namespaces get",
       "services list,watch",
       "endpointslices list,watch",
       "subscriptions list,watch",
