@@ -77,9 +77,9 @@ describe.skipIf(reason !== undefined)(
       expect(Math.min(...changes)).toBeLessThan(limits.changeMs);
     });
 
-    test("the page can be used within 1 s", async () => {
+    test("the page can be used within 1 s of a first visit", async () => {
       const times: number[] = [];
-      for (let round = 0; round < rounds; round++) times.push(await untilUsable(page));
+      for (let round = 0; round < rounds; round++) times.push(await untilUsable());
       report({ interactive: times });
       expect(Math.min(...times)).toBeLessThan(limits.interactiveMs);
     });
@@ -109,15 +109,21 @@ async function createFunctions(): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, work));
 }
 
-/** What the tab's scripts hold, in 10^6 bytes, after garbage has been collected. */
+/** Of the tab's process, in 10^6 bytes, after garbage has been collected: what it shares with no other process. */
 async function memoryOf(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page);
   await session.send("HeapProfiler.collectGarbage");
-  const { usedSize } = await session.send("Runtime.getHeapUsage");
   // Only the rows in view are in the document.
   const { nodes } = await session.send("Memory.getDOMCounters");
   expect(nodes).toBeLessThan(20_000);
-  return Math.round(usedSize / 1e5) / 10;
+  const whole = await browser.newBrowserCDPSession();
+  const { processInfo } = await whole.send("SystemInfo.getProcessInfo");
+  const tabs = processInfo.filter(({ type }) => type === "renderer");
+  const own = (id: number) =>
+    [...readFileSync(`/proc/${id}/smaps_rollup`, "utf8").matchAll(/^Private_\w+: +(\d+) kB/gm)]
+      .map(([, kilobytes]) => Number(kilobytes) * 1024)
+      .reduce((sum, bytes) => sum + bytes, 0);
+  return Math.round(Math.max(...tabs.map(({ id }) => own(id))) / 1e6);
 }
 
 /** From the API server's acknowledgement to the first frame that shows the change, in milliseconds. */
@@ -143,10 +149,15 @@ async function changeToScreen(page: Page, round: number): Promise<number> {
   return (await seen) - acknowledged;
 }
 
-/** From the begin of the navigation until a frame has the navigation and the heading of the view, in milliseconds. */
-function untilUsable(page: Page): Promise<number> {
-  const usable = page
-    .goto(`${dashboard.url}/nodes`, { waitUntil: "commit" })
-    .then(() => page.waitForFunction(() => document.querySelector("main") && performance.now()));
-  return usable.then(async (handle) => Math.round(Number(await handle.jsonValue())));
+/** From the begin of a first visit, with nothing in the browser's cache, until a frame has the view. In milliseconds. */
+async function untilUsable(): Promise<number> {
+  const { page } = await openTab(browser);
+  const [, code] = dashboard.loginUrl().split("#");
+  await page.goto(`${dashboard.url}/functions#${code}`, { waitUntil: "commit" });
+  const usable = await page.waitForFunction(
+    () => document.querySelector("main input") && performance.now(),
+  );
+  const time = Math.round(Number(await usable.jsonValue()));
+  await page.context().close();
+  return time;
 }

@@ -5,9 +5,9 @@ export interface FunctionSocketOptions {
   namespace: string;
   name: string;
   path: string;
-  onOpen(): void;
+  onOpen: () => void;
   /** The next message is read when the promise resolves. */
-  onMessage(message: { text?: string; bytes: number }): Promise<void>;
+  onMessage: (message: { text?: string; bytes: number }) => Promise<void>;
   signal: AbortSignal;
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type Function, validateFunction } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
 import { desiredOf, isChanged } from "../../state/changes.ts";
