@@ -4,6 +4,7 @@ import { buildMissing } from "../real-apiserver/binaries.ts";
 import { downloadSources } from "./definitions.ts";
 import { buildKeda } from "./keda.ts";
 import { buildKnative } from "./knative.ts";
+import { buildOciConformance } from "./oci-conformance.ts";
 import { buildOperatorTests } from "./operator.ts";
 import { installPythonClient } from "./python-client.ts";
 
@@ -13,4 +14,5 @@ buildNatsServer();
 downloadSources();
 buildKnative();
 installPythonClient();
+buildOciConformance();
 buildKeda();

@@ -1,4 +1,4 @@
-/** KEDA, unmodified: its operator and its metrics adapter beside a platform, which scale a Function by a number that they fetch. */
+/** KEDA, unmodified: its operator and its metrics adapter, which scale a Function by a number that they fetch. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
