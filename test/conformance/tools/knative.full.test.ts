@@ -120,7 +120,7 @@ describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
     await platform.start();
     await suite.prepare();
     await configure("config-features", features);
-  }, 300_000);
+  }, 600_000);
   afterAll(async () => {
     await platform.remove();
     await suite.close();
