@@ -50,7 +50,12 @@ async function benchDev(home: string, unit: number): Promise<void> {
   }
   await end();
   console.log(
-    timeLine("spry dev: save to the new answer (aim: 200 ms)", answered, unit, 200 / unit),
+    timeLine(
+      "spry dev: save to the new answer (aim: 200 ms)",
+      answered,
+      unit,
+      Math.round(2000 / unit) / 10,
+    ),
   );
 }
 
