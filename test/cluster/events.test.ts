@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { serverlesses } from "@spry/controller";
-import { type Function, functions, type Subscription, subscriptions } from "@spry/function";
+import { type Function, functions, subscriptions } from "@spry/function";
 import { resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -182,4 +182,13 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
       .poll(status, patience)
       .toContain("Subscriptions are defined by another installation");
   }, 180_000);
+
+  test("uninstalling leaves another installation's definition, and nothing of ours", async () => {
+    const { code, stderr } = await cluster.spry("uninstall", "--functions", "delete");
+    expect(stderr).toContain("Spry is uninstalled.");
+    expect(code).toBe(0);
+    const { items } = await cluster.client.list(resources.customResourceDefinitions);
+    const names = items.map(({ metadata }) => metadata.name);
+    expect(names).toEqual(["subscriptions.eventing.kyma-project.io"]);
+  }, 240_000);
 });

@@ -10,7 +10,7 @@ export async function pushNatsImage(registry: string, scratch: string): Promise<
     [{ path: program, content: readFileSync(natsProgram()), mode: 0o755 }],
     { scratchFile: path.join(scratch, "nats.tar.gz") },
   );
-  const image = await assembleImage({
+  const image = assembleImage({
     layers: [layer],
     config: { Entrypoint: [`/${program}`] },
   });

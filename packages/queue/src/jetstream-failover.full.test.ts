@@ -32,10 +32,10 @@ describe.skipIf(why)(why ?? natsProgram(), () => {
     })();
     const accepted: string[] = [];
     let failed = 0;
-    let isOver = false;
+    const over = new AbortController();
     let next = 0;
     const publish = async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const key = String(next++);
         try {
           await queue.append([message("a", key)], next % 10 === 0 ? [record(key)] : []);
@@ -56,7 +56,7 @@ describe.skipIf(why)(why ?? natsProgram(), () => {
       await settled(accepted.length + each);
       await server.start();
     }
-    isOver = true;
+    over.abort();
     await publishing;
     const missing = () => accepted.filter((key) => !seen.has(key));
     await expect.poll(() => missing().length, { timeout: 60_000 }).toBe(0);

@@ -13,6 +13,7 @@ import { defaultValues, withEverything } from "../install/values.ts";
 import { definitionObjects, platformObjects } from "../install/objects.ts";
 import { removeServingDefinitions, removeServingWebhooks } from "../install/remove-serving.ts";
 import { commonLabels, type InstalledObject } from "../install/parts.ts";
+import { removeEventing } from "../install/remove-eventing.ts";
 import { registryKeyName } from "../in-cluster/registry-key.ts";
 import { webhookSecretName } from "../in-cluster/webhook-certificate.ts";
 import { registryObjects } from "../install/registry.ts";
@@ -79,6 +80,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
     console.error(
       `${left} Knative Services still exist: they keep the Pods that they have, and their definitions stay`,
     );
+  await removeEventing(client, namespace);
   await releaseRegistrySecrets(client, namespace);
   const made = keep ? [webhookSecretName] : [webhookSecretName, registryKeyName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });

@@ -4,7 +4,8 @@ import { isNotFound, type KubeClient, type Logger, messageOf, resources } from "
 import { eventingLabels } from "../install/eventing-objects.ts";
 import { commonLabels } from "../install/parts.ts";
 
-const name = "eventing-publisher-proxy";
+export const publisherServiceName = "eventing-publisher-proxy";
+const name = publisherServiceName;
 const managedBy = "app.kubernetes.io/managed-by";
 const lookAgainMs = 60_000;
 const retryMs = 2_000;
