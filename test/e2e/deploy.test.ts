@@ -90,6 +90,7 @@ describe("spry deploy", () => {
       event: "failed",
       message: expect.stringContaining("handler.js:1: ReferenceError: nope is not defined"),
     });
+    await platform.k("delete function events");
   });
 
   test("takes the place of code that another tool manages only if that is wanted", async () => {

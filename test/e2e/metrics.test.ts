@@ -21,13 +21,14 @@ beforeAll(async () => {
   await platform.callUntil("hello.default", ({ status }) => status === 200);
   await platform.k("wait --for=condition=Running function/hello --timeout=60s");
   const { metrics, gatewayMetrics } = platform.endpoints;
-  const runtime = await platform.callUntil("hello.default", ({ status }) => status === 200, {
-    path: "/metrics",
-  });
+  // A Function's metrics are for scrapers inside: not for those who come through the gateway.
+  const pod =
+    "-l serverless.kyma-project.io/function-name=hello,serverless.kyma-project.io/resource=deployment";
+  const address = await platform.k(`get pods ${pod} -o jsonpath={.items[0].status.podIP}`);
   texts = {
     controller: (await read(`${metrics}/metrics`)).text,
     gateway: (await read(`${gatewayMetrics}/metrics`)).text,
-    runtime: runtime.body,
+    runtime: (await read(`http://${address}:8080/metrics`)).text,
   };
 });
 afterAll(() => platform.remove());

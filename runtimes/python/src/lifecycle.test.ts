@@ -140,7 +140,8 @@ describe.skipIf(missingPython)("an application object", () => {
       body: "POST /a b body started end",
       headers: { "x-a": "1" },
     });
-    expect((await runtime.call("/healthz")).status).toBe(200);
+    const probe = { headers: { "user-agent": "kube-probe/1.36" } };
+    expect((await runtime.call("/healthz", probe)).body).toBe("OK");
     runtime.signal("SIGTERM");
     expect(await runtime.exited).toBe(0);
     if (code === asgi) expect(runtime.output).toContain("lifespan over");

@@ -65,7 +65,7 @@ describe.concurrent("10.1 told to end", () => {
       onTestFinished(() => running.stop());
       const slow = ask(`${running.url}/slow`);
       await expect
-        .poll(async () => (await ask(`${running.url}/metrics`)).body)
+        .poll(async () => (await ask(`${running.url}/metrics`, scrape)).body)
         .toMatch(/^function_in_flight_requests.* 1(\.0)?$/m);
 
       const toldAt = performance.now();
@@ -93,8 +93,12 @@ async function askUntilRefused(url: string) {
     }
 }
 
-async function ask(url: string) {
-  const outgoing = request(url, { agent: false, headers: { connection: "keep-alive" } }).end();
+/** As Prometheus asks: a fetch handler has its own /metrics for others. */
+const scrape = { "x-prometheus-scrape-timeout-seconds": "10" };
+
+async function ask(url: string, more: Record<string, string> = {}) {
+  const headers = { connection: "keep-alive", ...more };
+  const outgoing = request(url, { agent: false, headers }).end();
   const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
   let body = "";
   for await (const chunk of answer as AsyncIterable<Buffer>) body += chunk.toString();

@@ -26,7 +26,7 @@ import {
 const adoptedPollMs = 500;
 const defaultActionMs = [5, 50, 500];
 /** On a busy machine, a start may not get a processor for longer than that. */
-const repeatedMs = [1_000, 2_000, 4_000, 8_000, 16_000];
+const retriedMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** A program that has not said that it is ready may still be installing its handlers for so long. */
 const startingMs = 30_000;
 /** How long a container keeps the higher limit of its start: until its first response, but at most `atMost`. */
@@ -167,29 +167,29 @@ export class OciContainer implements SandboxContainer {
     if (!isAlive(this.record)) return;
     // Asked first: a handler that is installed a moment later would hide that the signal was lost.
     const isHandled = handles(pid, signal);
+    const isStarting = this.#isStarting;
     signalProcess(pid, signal);
     if (signal === "SIGKILL") return;
     if (!isHandled) return this.#endFor(signal);
-    for (const ms of defaultActionMs)
-      this.#surroundings.clock.after(ms, () => this.#signalAgain(signal));
-    for (const ms of repeatedMs)
-      this.#surroundings.clock.after(ms, () => this.#repeatWhileStarting(signal));
+    const { clock } = this.#surroundings;
+    for (const ms of defaultActionMs) clock.after(ms, () => this.#endIfDeaf(signal));
+    if (!isStarting) return;
+    // One that has become ready meanwhile has its handlers: it gets the signal once more, and not again.
+    let isHeard = false;
+    const again = () => {
+      if (isHeard || !isAlive(this.record) || !handles(pid, signal)) return;
+      isHeard = !this.#isStarting;
+      signalProcess(pid, signal);
+    };
+    for (const ms of [...defaultActionMs, ...retriedMs]) clock.after(ms, again);
   }
 
   /**
    * Until a program installs its own handlers, Node.js handles the first signal itself and tries to end by the default action,
    * which has no effect here. A handler that the program has installed since then gets only a second signal.
    */
-  #signalAgain(signal: NodeJS.Signals): void {
-    if (!isAlive(this.record)) return;
-    if (!handles(this.record.pid, signal)) this.#endFor(signal);
-    else this.#repeatWhileStarting(signal);
-  }
-
-  #repeatWhileStarting(signal: NodeJS.Signals): void {
-    const { pid } = this.record;
-    if (this.#isStarting && isAlive(this.record) && handles(pid, signal))
-      signalProcess(pid, signal);
+  #endIfDeaf(signal: NodeJS.Signals): void {
+    if (isAlive(this.record) && !handles(this.record.pid, signal)) this.#endFor(signal);
   }
 
   get #isStarting(): boolean {

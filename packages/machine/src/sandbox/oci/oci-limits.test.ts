@@ -59,13 +59,17 @@ describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => 
     await container.exited;
   });
 
-  test("a program that gets SIGTERM at any moment of its start ends at once", async () => {
+  test.each([
+    ["a program", "", 25],
+    ["one that is ready soon", `require("node:fs").writeSync(3, "ready\\n");`, 0],
+  ])("%s that gets SIGTERM at any moment of its start ends at once", async (_, ready, firstMs) => {
     const program = `
       process.on("SIGTERM", () => process.exit(143));
+      ${ready}
       const begin = Date.now(); while (Date.now() - begin < 30);
       setTimeout(() => {}, 60_000);`;
     const slow = { isolation: { ...restricted, cpuLimit: 0.1 } };
-    for (let afterMs = 0; afterMs < 600; afterMs += 25) {
+    for (let afterMs = firstMs; afterMs < 600; afterMs += 50) {
       const { container } = await start(main(program), slow);
       await new Promise((resolve) => setTimeout(resolve, afterMs));
       container.kill("SIGTERM");
