@@ -161,6 +161,7 @@ describe("in process", () => {
     ["node", nodeIdentity, "GET", "/api/v1/secrets", 200],
     ["node", nodeIdentity, "GET", `${secrets}/absent`, 404],
     ["node", nodeIdentity, "PUT", `${secrets}/absent`, 403],
+    ["node", nodeIdentity, "GET", "/apis/apps/v1/controllerrevisions", 200],
     ["node", nodeIdentity, "POST", pod, 403],
     ["node", nodeIdentity, "GET", `${functions}/functions`, 403],
     ["node", nodeIdentity, "POST", roles, 403],

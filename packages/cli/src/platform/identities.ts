@@ -64,7 +64,7 @@ export const nodeIdentity: Identity = {
     rule("", ["services", "namespaces"], "get", "list", "watch"),
     rule("", ["events"], "create", "patch"),
     // Images that they name stay on the machine while they have no Pods.
-    rule("apps", ["deployments", "replicasets"], "list"),
+    rule("apps", ["deployments", "replicasets", "controllerrevisions"], "list"),
     // Whose Pods NetworkPolicies are about while there are none.
     rule("apps", ["deployments"], "watch"),
     rule("coordination.k8s.io", ["leases"], "get", "create", "patch", "update"),
