@@ -65,7 +65,9 @@ const broken = (file: string, references: [target: string, anchor: string | unde
 
 test("every relative link of a document leads to a file, and its anchor is there", () => {
   const wrong = documents.flatMap((file) => {
-    const links = [...prose(read(file)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
+    const links = [...prose(read(file)).matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)].map(
+      ([, inline, defined]) => inline ?? defined ?? "",
+    );
     const relative = links.filter((link) => !/^[a-z+]+:/.test(link));
     return broken(
       file,

@@ -36,7 +36,9 @@ const revisedDocuments = [
   "{CONTRIBUTING,README}.md",
   "docs/*.md",
   "examples/*/README.md",
-  "docs/{adr,rooms}/*.md",
+  "docs/adr/*.md",
+  "docs/contributing/rooms/*.md",
+  "docs/contributing/{embedded-api,real-apiserver}.md",
   "runtimes/*/README.md",
 ];
 

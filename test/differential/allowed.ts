@@ -10,9 +10,9 @@ export interface Allowance {
   isChance: boolean;
 }
 
-const document = new URL("../../docs/embedded-api.md", import.meta.url);
+const document = new URL("../../docs/contributing/embedded-api.md", import.meta.url);
 
-/** The rows of a section of docs/embedded-api.md whose first two cells are code; the first section has no heading. */
+/** The rows of a section of docs/contributing/embedded-api.md whose first two cells are code; the first section has no heading. */
 export function allowances(section = ""): Allowance[] {
   const sections = readFileSync(document, "utf8").split(/^## /m);
   const text = section ? sections.find((each) => each.startsWith(`${section}\n`)) : sections[0];

@@ -1,4 +1,4 @@
-/** The embedded API server answers as the real one does, except where docs/embedded-api.md says why not. */
+/** The embedded API server answers as the real one does, except where docs/contributing/embedded-api.md says why not. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allowanceOf, allowances } from "./allowed.ts";
@@ -62,7 +62,7 @@ describe.skipIf(reason !== undefined)(`answers${reason ? ` (skipped: ${reason})`
         }
       }
       if (updating) return;
-      const message = `${one.name}: differences that docs/embedded-api.md does not list`;
+      const message = `${one.name}: differences that docs/contributing/embedded-api.md does not list`;
       expect(open.join("\n"), message).toBe("");
       const fixed = (known[one.name] ?? []).filter((each) => !found[one.name]?.includes(each));
       expect(fixed, "steps of known-differences.json that answer equally now").toEqual([]);
@@ -82,7 +82,7 @@ describe.skipIf(reason !== undefined)(`answers${reason ? ` (skipped: ${reason})`
 interface PlayedStep {
   step: Step;
   differences: Difference[];
-  /** Those that no row of docs/embedded-api.md allows. */
+  /** Those that no row of docs/contributing/embedded-api.md allows. */
   left: Difference[];
 }
 

@@ -1,4 +1,4 @@
-// A real control plane to compare with: see docs/real-apiserver.md.
+// A real control plane to compare with: see docs/contributing/real-apiserver.md.
 module spry/real-apiserver
 
 go 1.26.0

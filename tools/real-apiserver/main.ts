@@ -1,4 +1,4 @@
-/** Program: `npm run real-apiserver -- up | down | status | build`. See docs/real-apiserver.md. */
+/** Program: `npm run real-apiserver -- up | down | status | build`. See docs/contributing/real-apiserver.md. */
 import path from "node:path";
 import { parseArgs } from "node:util";
 import {

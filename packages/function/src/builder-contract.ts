@@ -1,5 +1,5 @@
 /**
- * What the Function Controller's build Job and the builder in its Pod agree on (docs/rooms/image.md). Both sides import it: a
+ * What the Function Controller's build Job and the builder in its Pod agree on (docs/contributing/rooms/image.md). Both sides import it: a
  * difference is a type error, or does not exist.
  */
 import { createHash } from "node:crypto";

@@ -1,4 +1,4 @@
-/** The embedded controllers do what the real ones do, step by step, except where docs/embedded-api.md says why not. */
+/** The embedded controllers do what the real ones do, step by step, except where docs/contributing/embedded-api.md says why not. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allowanceOf, allowances } from "../allowed.ts";
 import { shown } from "../compare.ts";
@@ -63,7 +63,7 @@ describe.skipIf(reason !== undefined)(`sequences${reason ? ` (skipped: ${reason}
     );
     expect(
       told?.join("\n"),
-      `${name}, after "${outcome?.step}": differences that docs/embedded-api.md does not list`,
+      `${name}, after "${outcome?.step}": differences that docs/contributing/embedded-api.md does not list`,
     ).toBe("");
   });
 

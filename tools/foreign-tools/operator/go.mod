@@ -1,4 +1,4 @@
-// An operator as people write them, to run against the embedded API server: see docs/embedded-api.md.
+// An operator as people write them, to run against the embedded API server: see docs/contributing/embedded-api.md.
 module spry/operator
 
 go 1.26.0

@@ -1,4 +1,4 @@
-// The cluster's DNS, with the plugins that a cluster's Corefile names: see docs/real-apiserver.md.
+// The cluster's DNS, with the plugins that a cluster's Corefile names: see docs/contributing/real-apiserver.md.
 module spry/coredns
 
 go 1.26.0

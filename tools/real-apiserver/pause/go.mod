@@ -1,4 +1,4 @@
-// The process that holds a Pod's namespaces: see docs/real-apiserver.md.
+// The process that holds a Pod's namespaces: see docs/contributing/real-apiserver.md.
 module spry/pause
 
 go 1.26.0

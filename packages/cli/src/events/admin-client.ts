@@ -9,7 +9,7 @@ export interface AdminClient {
   ask: <T>(method: "GET" | "POST", path: string, body?: object) => Promise<T>;
 }
 
-/** The administration of events, with the credentials of the kubeconfig (docs/rooms/eventing.md). */
+/** The administration of events, with the credentials of the kubeconfig (docs/contributing/rooms/eventing.md). */
 export async function connectAdmin(options: GlobalOptions): Promise<AdminClient> {
   const { events, namespace } = await connect(options);
   if (!events)

@@ -65,7 +65,7 @@ export interface Endpoints {
   registry: string;
   /** CloudEvents are published by `POST <URL>/publish`. */
   publisher: string;
-  /** Dead letters, calls and replay: docs/rooms/eventing.md. */
+  /** Dead letters, calls and replay: docs/contributing/rooms/eventing.md. */
   events: string;
   /** Git servers send pushes to `<URL>/git/<namespace>`. */
   webhooks: string;

@@ -30,7 +30,7 @@ export function apiPathProblem(path: string): string | undefined {
   return undefined;
 }
 
-/** Whether a path is one of the administration of events (docs/rooms/eventing.md#administration). */
+/** Whether a path is one of the administration of events (docs/contributing/rooms/eventing.md#administration). */
 export const isEventsPath = (path: string): boolean =>
   path.length <= maxPathLength &&
   /^\/v1\/(?:events|queue|namespaces(?:\/[\w-]+){2,6})(?:\?[\w=&%.:+-]*)?$/.test(path);

@@ -52,7 +52,7 @@ const maxBodyBytes = 1024 * 1024;
 /** Requests for which the API server is asked at the same time who sends them. */
 const maxAsking = 32;
 
-/** Administration of events over HTTPS: docs/rooms/eventing.md lists the requests. */
+/** Administration of events over HTTPS: docs/contributing/rooms/eventing.md lists the requests. */
 export function createAdminHandler(deps: AdminDeps): RequestListener {
   const asking = { count: 0 };
   return (request, response) => {
@@ -100,7 +100,7 @@ async function answer(
   const route = matching.find((each) => each.method === method);
   if (!route) {
     if (matching.length > 0) throw new Problem(405, `${method} is not supported here`);
-    throw new Problem(404, "not found: docs/rooms/eventing.md lists the paths");
+    throw new Problem(404, "not found: docs/contributing/rooms/eventing.md lists the paths");
   }
   // Strangers, too, make the API server review their tokens.
   if (asking.count >= maxAsking) throw new Problem(503, "too many requests at once: retry later");

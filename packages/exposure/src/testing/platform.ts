@@ -19,7 +19,7 @@ import { ensureDefinitions, exposureWebhooks, startExposure } from "../index.ts"
 
 export const systemNamespace = "kyma-system";
 
-/** The embedded one; or a real one that this variable has a kubeconfig of (docs/real-apiserver.md), which keeps what is made. */
+/** The embedded one; or a real one that this variable has a kubeconfig of (docs/contributing/real-apiserver.md), which keeps what is made. */
 async function openApiServer(): Promise<{ transport: Transport; close: () => Promise<void> }> {
   const kubeconfig = process.env["SPRY_TEST_REAL_APISERVER"];
   if (kubeconfig)

@@ -1,6 +1,6 @@
 /**
  * What a request to the host of an APIRule passes before it gets a destination, in the order of the original
- * (docs/rooms/exposure.md). Requests to hosts of Functions are not concerned.
+ * (docs/contributing/rooms/exposure.md). Requests to hosts of Functions are not concerned.
  */
 import { type TLSSocket } from "node:tls";
 import { matchStatus, otherReadings, requestChanges, requestPath } from "@spry/exposure";

@@ -1,4 +1,4 @@
-/** The administration of events (docs/rooms/eventing.md#administration), as the user. */
+/** The administration of events (docs/contributing/rooms/eventing.md#administration), as the user. */
 import { asUser } from "./client.ts";
 
 /** With `body` a POST. Rejects with the server's own message. */

@@ -1,4 +1,4 @@
-/** Calls that may wait, in the administration of events (docs/rooms/eventing.md#administration). */
+/** Calls that may wait, in the administration of events (docs/contributing/rooms/eventing.md#administration). */
 import { adminJson } from "../api/admin.ts";
 import { type Tone } from "./function-state.ts";
 

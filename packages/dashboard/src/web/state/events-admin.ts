@@ -1,4 +1,4 @@
-/** Subscriptions in the administration of events (docs/rooms/eventing.md#administration), as the user. */
+/** Subscriptions in the administration of events (docs/contributing/rooms/eventing.md#administration), as the user. */
 import { adminJson as json } from "../api/admin.ts";
 
 /** How far the delivery of a Subscription's events is. */
