@@ -104,7 +104,9 @@ describe("the table of rooms", () => {
   });
 
   test("has a page of notes for each", () => {
-    const pages = [...text.matchAll(/\]: (contributing\/rooms\/[\w-]+\.md)$/gm)].map(([, page = ""]) => page);
+    const pages = [...text.matchAll(/\]: (contributing\/rooms\/[\w-]+\.md)$/gm)].map(
+      ([, page = ""]) => page,
+    );
     expect(new Set(pages).size).toBeGreaterThanOrEqual(rooms.length);
   });
 });
