@@ -236,6 +236,17 @@ test("rights are checked here first", async () => {
   expect(denied.status).toBe(403);
 });
 
+test.each(["one%2Fstatus", "..%2f..%2fsecrets", "one%5Cstatus", "/one"])(
+  "a path that the server could divide differently is refused: %s",
+  async (name) => {
+    const { status, text } = await ask(`${base}/namespaces/default/things/${name}`);
+    expect({ status, text }).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("no encoded and no empty parts"),
+    });
+  },
+);
+
 test("large bodies and watches pass through as they come, and upgrades change the protocol", async () => {
   const body = Buffer.alloc(8 * 1024 * 1024, "a");
   const { text } = await ask(`${base}/namespaces/default/things/echo`, { method: "POST", body });

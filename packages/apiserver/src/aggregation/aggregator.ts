@@ -1,4 +1,5 @@
 import { type Clock, type Logger, messageOf, setCondition, StatusError } from "@spry/kube";
+import { badRequest } from "../errors.ts";
 import { type ApiService, apiServices, availabilityOf } from "../kinds/api-service/api-service.ts";
 import { StaleWriteError, type Store } from "../store/store.ts";
 import { type AggregatedVersion, type ApiResource } from "./aggregated-version.ts";
@@ -71,10 +72,15 @@ export class Aggregator {
     return pathname !== undefined && this.#find(pathname) !== undefined;
   }
 
-  /** Whom to pass a request for the path to; undefined when it is this server's own. Throws a `StatusError` 503. */
+  /**
+   * Whom to pass a request for the path to; undefined when it is this server's own. Throws a `StatusError` 503, and 400 for a path
+   * that the other server could divide in another way than this one, which checks the rights.
+   */
   backendOf(pathname: string): Backend | undefined {
     const found = this.#find(pathname);
     if (!found) return undefined;
+    if (/%2f|%5c|\/\//i.test(pathname))
+      throw badRequest("a path of another API server must have no encoded and no empty parts");
     const { apiService, backend } = found;
     const condition = availabilityOf(apiService);
     if (condition?.status === "True") return backend;

@@ -79,8 +79,10 @@ async function report(
   if (request.method !== "GET" && request.method !== "HEAD")
     throw new Problem(405, "a call is looked up with GET");
   const [, namespace = "", id = ""] = publicIdPattern.exec(text) ?? [];
-  if (id !== "") await claims.claim(queue, namespace);
-  const kept = id === "" ? undefined : await queue.get(callBucket(namespace), id);
+  // The namespace is looked up at the API server only for what exists: anyone may ask for any.
+  const find = () => (id === "" ? undefined : queue.get(callBucket(namespace), id));
+  if ((await find()) !== undefined) await claims.claim(queue, namespace);
+  const kept = await find();
   if (kept === undefined) throw new Problem(404, "no such call, or its result is no longer kept");
   const {
     state,

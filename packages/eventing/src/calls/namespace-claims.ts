@@ -35,6 +35,8 @@ export class NamespaceClaims {
     if (known && now - known.at < knownMs) return known.claimed;
     const before = known?.claimed.catch(() => {}) ?? Promise.resolve();
     const claimed = before.then(() => this.#look(queue, namespace));
+    // The latest is the last.
+    this.#known.delete(namespace);
     this.#known.set(namespace, { at: now, claimed });
     claimed.catch(() => this.#known.delete(namespace));
     this.#forget(now);

@@ -240,14 +240,17 @@ function isFor(algorithm: string, { type, curve }: VerificationKey): boolean {
   }
 }
 
+/** Those of the header's id first. */
 function matching(
   keys: readonly VerificationKey[],
   { kid, alg }: { kid?: string; alg: string },
 ): VerificationKey[] {
-  return keys.filter(
-    (key) =>
-      (kid === undefined || key.id === undefined || key.id === kid) &&
-      (key.algorithm === undefined || key.algorithm === alg) &&
-      isFor(alg, key),
+  const mayBe = keys.filter(
+    ({ id, algorithm }) =>
+      (kid === undefined || id === undefined || id === kid) &&
+      (algorithm === undefined || algorithm === alg),
   );
+  const usable = mayBe.filter((key) => isFor(alg, key));
+  if (kid === undefined) return usable;
+  return usable.toSorted((one, other) => Number(other.id === kid) - Number(one.id === kid));
 }

@@ -7,6 +7,7 @@ import { ManualClock } from "@spry/kube";
 import { exportJWK, exportSPKI, generateKeyPair, type GenerateKeyPairResult, SignJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { fetchKeys } from "./fetch-keys.ts";
+import { publicKeyOf } from "./signature.ts";
 import { JwksCache } from "./jwks-cache.ts";
 import { createJwtCheck, type JwtCheck } from "./jwt-check.ts";
 import { refusedAddress } from "./key-address.ts";
@@ -362,6 +363,24 @@ describe("keys", () => {
   test("of a set with one that is broken: the others count", async () => {
     await serve({ kty: "EC", crv: "P-256", x: "AA", y: "AA", kid: "ec" }, await publicKey("ec"));
     expect(await ask(await token())).toBe("allowed");
+  });
+
+  test("that would each take long are not used: a token without an id is tried with eight, exponents have a limit", async () => {
+    const { publicKey: other } = await generateKeyPair("ES256", { extractable: true });
+    const decoy = await exportJWK(other);
+    const mine = await publicKey("ec");
+    const decoys = (count: number) => Array.from({ length: count }, () => ({ ...decoy }));
+    const anonymous = () => token({ header: { kid: undefined } });
+    await serve(...decoys(8), mine);
+    expect(await ask(await anonymous())).toBe(badSignature);
+    expect(await ask(await token())).toBe("allowed");
+    const { publicKey: slow } = generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      publicExponent: 2 ** 31 + 11,
+    });
+    const jwk = slow.export({ format: "jwk" });
+    expect(() => publicKeyOf(jwk)).not.toThrow();
+    expect(() => publicKeyOf({ ...jwk, e: "AQAAAAAAAQ" })).toThrow("a large exponent");
   });
 
   test("that are too small to be safe count for nothing", async () => {

@@ -18,6 +18,9 @@ const clockSkewSeconds = 60;
 const maxVerified = 2_000;
 const maxVerifiedLength = 8 * 1024 * 1024;
 
+/** Keys that a token without an id is tried with: each try takes processor time of all. */
+const maxCandidates = 8;
+
 interface Verified {
   claims: Claims;
   version: number;
@@ -71,28 +74,30 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
       if (!verified.has(digest)) remember(digest, known);
       return timeProblem(known.claims) ?? known.claims;
     }
-    const problem = (await signatureProblem(parsed, source)) ?? timeProblem(parsed.claims);
-    if (problem !== undefined) return problem;
+    const { problem, version } = await verifySignature(parsed, source);
+    const why = problem ?? timeProblem(parsed.claims);
+    if (why !== undefined) return why;
     const { claims } = parsed;
-    const version = keys.version(source);
     if (version !== undefined) remember(digest, { claims, version, length: token.length });
     return claims;
   }
 
-  async function signatureProblem(
+  /** With the version of the issuer's keys that it was verified by. */
+  async function verifySignature(
     { header, signed, signature }: SignedToken,
     source: KeySource,
-  ): Promise<string | undefined> {
+  ): Promise<{ problem?: string; version?: number | undefined }> {
     const { alg, kid, isCritical } = header;
-    if (!isAlgorithm(alg)) return "the token's algorithm is not accepted";
+    if (!isAlgorithm(alg)) return { problem: "the token's algorithm is not accepted" };
     const candidates = await keys.keysFor(source, { alg, ...(kid === undefined ? {} : { kid }) });
-    if (candidates.length === 0) return "the token's key is not one of the issuer's";
+    const version = keys.version(source);
+    if (candidates.length === 0) return { problem: "the token's key is not one of the issuer's" };
     // Nothing that a header may demand of its readers is known here (RFC 7515, section 4.1.11).
     if (!isCritical) {
-      for (const { key } of candidates)
-        if (key && (await isSignature(alg, key, signed, signature))) return undefined;
+      for (const { key } of candidates.slice(0, maxCandidates))
+        if (key && (await isSignature(alg, key, signed, signature))) return { version };
     }
-    return "the token's signature is not valid";
+    return { problem: "the token's signature is not valid" };
   }
 
   function timeProblem({ exp, nbf, iat }: Claims): string | undefined {

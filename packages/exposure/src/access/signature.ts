@@ -60,6 +60,8 @@ export async function isSignature(
 
 const shortestModulus = 2_048;
 const longestModulus = 16_384;
+/** A larger one would let each verification take many times as long. */
+const largestExponent = 2n ** 32n;
 
 /**
  * A public key as it is published (RFC 7517).
@@ -67,7 +69,8 @@ const longestModulus = 16_384;
  */
 export function publicKeyOf(jwk: JsonWebKey): PublicKey {
   const key = createPublicKey({ key: jwk, format: "jwk" });
-  const { modulusLength: bits } = key.asymmetricKeyDetails ?? {};
+  const { modulusLength: bits, publicExponent = 0n } = key.asymmetricKeyDetails ?? {};
+  if (publicExponent > largestExponent) throw new Error("an RSA key of a large exponent");
   if (bits !== undefined && (bits < shortestModulus || bits > longestModulus))
     throw new Error(`an RSA key of ${bits} bits`);
   return { object: key, isQuick: isQuick(key) };

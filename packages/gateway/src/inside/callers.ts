@@ -82,6 +82,7 @@ export class Callers {
 
   #isMachine(address: string, { remoteAddress, localAddress }: Connection): boolean {
     const { isMachine = isLoopback } = this.#deps;
+    if (remoteAddress === undefined) return false;
     return isMachine(address) || remoteAddress === localAddress;
   }
 
