@@ -1,4 +1,4 @@
-/** The JetStream driver and the client library by itself, in turns on the same server: publishing, and taking with acknowledgement. */
+/** The JetStream driver compared with its client library alone, in turns on the same server: publishing, and taking with acknowledgement. */
 import { randomBytes } from "node:crypto";
 import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -11,7 +11,7 @@ const clients = 64;
 const rounds = 3;
 const body = Buffer.alloc(256);
 
-/** Of the driver, in percent of what the client does by itself; undefined, with the reason printed, where there is no server. */
+/** The driver's rates, in percent of the client's own. Without a server it prints the reason and returns undefined. */
 export async function jetstreamRatios(): Promise<
   { publishing: number; taking: number } | undefined
 > {

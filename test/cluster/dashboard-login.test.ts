@@ -192,7 +192,7 @@ async function startProgram(port: number, providerAuthority: string): Promise<Ch
   return child;
 }
 
-/** On the provider's pages. Its certificate is its own: browsers of people trust it, ours is told to. */
+/** On the provider's pages. Users' browsers trust its certificate; the test's browser is started so that it accepts any. */
 async function logIn(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "Log in with" }).click();
   await page.locator("input[name=login]").fill(name);

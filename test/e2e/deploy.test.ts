@@ -60,17 +60,17 @@ describe("spry deploy", () => {
     expect(await platform.k("get function shop -o jsonpath={.metadata.generation}")).toBe("1");
   });
 
-  test("with --json tells programs what happens, also what fails", async () => {
+  test("with --json reports what happens to programs, also what fails", async () => {
     const dir = directory("events", {
       "handler.js": "exports.main = () => 1;",
       "package.json": `{ "scripts": { "build": "echo built > made.txt; echo a-line-of-the-build" } }`,
     });
-    const told = async (...args: string[]) => {
+    const reported = async (...args: string[]) => {
       const { code, stdout, stderr } = await platform.spry(["deploy", dir, "--json", ...args]);
       const events = stdout.trim().split("\n");
       return { code, stderr, events: events.map((line) => JSON.parse(line) as object) };
     };
-    const good = await told();
+    const good = await reported();
     expect(good).toMatchObject({ code: 0, stderr: "" });
     expect(good.events).toContainEqual(
       expect.objectContaining({ event: "source", function: "events", files: 2 }),
@@ -84,7 +84,7 @@ describe("spry deploy", () => {
       elapsedMs: expect.any(Number),
     });
     directory("events", { "handler.js": "exports.main = nope;" });
-    const bad = await told();
+    const bad = await reported();
     expect(bad).toMatchObject({ code: 1, stderr: "" });
     expect(bad.events.at(-1)).toMatchObject({
       event: "failed",

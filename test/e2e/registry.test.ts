@@ -38,9 +38,10 @@ describe("a registry with a small quota", () => {
 
     const source = `module.exports = { main: () => "there is room" };`;
     await platform.k("apply -f -", functionManifest("late", source));
+    // Nearly full: where cleaning has made a little room meanwhile, which other namespaces have a right to.
     await expect
       .poll(() => buildReady("late"), { timeout: 60_000, interval: 100 })
-      .toMatch(/^False\/JobFailed\/.*DENIED: the registry is full: .*delete Functions/s);
+      .toMatch(/^False\/JobFailed\/.*DENIED: the registry is (?:nearly )?full.*delete Functions/s);
 
     expect((await fetch(upload, { method: "DELETE", headers })).status).toBe(204);
     await platform.callUntil("late.default", ({ body: text }) => text === "there is room");

@@ -33,7 +33,7 @@ function become(node, args, env) {
     process.on("warning", () => {});
     process.execve(node, [node, ...args], env);
   }
-  // Its end tells the other process that this one was killed, which leaves no time to say so.
+  // When it is closed, the other process knows that this one was killed: there is no other sign.
   const stdio = ["inherit", "inherit", "inherit", "pipe"];
   const child = spawn(node, args, { stdio, env: { ...env, SPRY_LAUNCHER_FD: "3" } });
   child.stdio[3].on("error", () => {}).unref();

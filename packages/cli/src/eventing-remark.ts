@@ -8,7 +8,7 @@ export function remarkEventingOwner(remarks: Remarks, owner: DefinitionOwner): v
   remarks.set("eventing", owner === "other" ? other : undefined);
 }
 
-/** Says that the Service that Functions publish to leads to somebody else. */
+/** Says that the Service that Functions publish to leads to another installation. */
 export function remarkPublisher(remarks: Remarks, isForeign: boolean): void {
   const other =
     "the Service eventing-publisher-proxy belongs to another installation (Kyma's Eventing module): it is left as it is";

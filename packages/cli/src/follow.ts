@@ -56,7 +56,7 @@ export async function followUntilRunning(
           const stage = words[condition.type] ?? condition.type;
           const { status, message, reason } = condition;
           const line = `  ${prefix}${text.split("\n", 1)[0] ?? ""}`;
-          progress.tell(
+          progress.report(
             { event: "stage", function: name, stage, status, message: message || reason },
             line,
           );

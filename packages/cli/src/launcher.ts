@@ -14,6 +14,6 @@ export function endWithLauncher(): void {
       .resume()
       .unref();
   } catch {
-    // Somebody else's variable.
+    // A variable of another program.
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What commands that take a while say meanwhile: lines with the elapsed time for people, on standard error, or with `--json` one
+ * Progress of commands that take a while: lines with the elapsed time for people, on standard error, or with `--json` one
  * object a line, on standard output, for programs (docs/cli-reference.md).
  */
 import { messageOf } from "@spry/kube";
@@ -30,8 +30,8 @@ export class Progress {
     return this.#isJson;
   }
 
-  /** `text`: what people read of it; undefined if nothing. */
-  tell(event: ProgressEvent, text?: string): void {
+  /** `text`: the line for people, if there is one. */
+  report(event: ProgressEvent, text?: string): void {
     const elapsedMs = Math.round(performance.now() - this.#begin);
     if (this.#isJson)
       console.log(JSON.stringify({ time: new Date().toISOString(), elapsedMs, ...event }));
@@ -40,7 +40,7 @@ export class Progress {
 
   /** A line of the build's, below the stage that it belongs to. */
   output(name: string, line: string): void {
-    if (this.#isJson) this.tell({ event: "output", function: name, line });
+    if (this.#isJson) this.report({ event: "output", function: name, line });
     else console.error(`    ${process.stderr.isTTY ? printableOutput(line) : line}`);
   }
 
@@ -62,7 +62,7 @@ export class Progress {
 
   failed(error: unknown, object?: string): void {
     const wayOut = error instanceof UserError ? error.wayOut : undefined;
-    this.tell({ event: "failed", object, message: messageOf(error), wayOut });
+    this.report({ event: "failed", object, message: messageOf(error), wayOut });
   }
 }
 
@@ -72,6 +72,6 @@ function timeOf(elapsedMs: number): string {
 
 /** For who shows progress in another way. */
 export const silentProgress = new (class extends Progress {
-  override tell(): void {}
+  override report(): void {}
   override output(): void {}
 })();

@@ -54,7 +54,7 @@ test("a Pod that is being removed is drained when its last request has been answ
   expect(await drained).toBe(200);
 });
 
-test("a Pod without requests is drained at once, and strangers are told nothing", async () => {
+test("a Pod without requests is drained at once, and strangers learn nothing", async () => {
   await bench.revisionPods("hello-00001", [], [pod]);
   await bench.heard();
   expect(await ask(pod.address)).toBe(200);

@@ -13,7 +13,7 @@ const files = { "handler.mjs": handler };
 const as = (id: string) => ({ headers: { "x-request-id": id } });
 
 describe.each([{}, { FUNC_LOG_FORMAT: "json" }])("with %j", (env) => {
-  test("a time limit, a large body, an error and an end of the process are each told with the request's id", async () => {
+  test("a time limit, a large body, an error and an end of the process are each logged with the request's id", async () => {
     const limits = { FUNC_TIMEOUT: "1", FUNC_BODY_MB_LIMIT: "1" };
     const fn = await startFunction(files, { ...limits, ...env });
     const line = (text: string) =>

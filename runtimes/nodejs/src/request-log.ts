@@ -7,7 +7,7 @@ import { logLine } from "./log.ts";
 import { monotonicMs } from "./clock.ts";
 
 const idPattern = /^[\w.:+/=-]{1,128}$/;
-/** Whoever sends too much too often must not fill the log with it. */
+/** Clients that often send too much must not fill the log. */
 const linesPerSecond = 50;
 const maxPathLength = 200;
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PUNCTUATION = "_.:+/=-"
 _LONGEST_ID, _LONGEST_PATH = 128, 200
 _LINES_PER_SECOND = 50
-"""Whoever sends too much too often must not fill the log with it."""
+"""Clients that often send too much must not fill the log."""
 _second, _lines, _left = 0, 0, 0
 
 

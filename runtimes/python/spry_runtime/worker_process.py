@@ -165,5 +165,5 @@ def describe_exit(code: int) -> str:
     from signal import Signals
 
     name = Signals(-code).name
-    # Nobody else sends it to a process that has not been asked to end before.
+    # It is sent only to a process that was asked to end before.
     return f"signal {name}" + (", as when memory is exhausted" if name == "SIGKILL" else "")

@@ -25,27 +25,27 @@ const as = (id: string) => ({ headers: { "x-request-id": id } });
 const limits = { FUNC_TIMEOUT: "1", FUNC_BODY_MB_LIMIT: "1" };
 
 describe.skipIf(missingPython).each(Object.entries(handlers))("a %s handler", (kind, source) => {
-  test("is told about by the request's id", async () => {
+  test("is logged with the request's id", async () => {
     await using runtime = await PythonRuntime.start(source, limits);
-    const told = (text: string) => expect.poll(() => runtime.output).toContain(text);
+    const logged = (text: string) => expect.poll(() => runtime.output).toContain(text);
     expect(await runtime.call("/slow?secret=1", as("late-1"))).toMatchObject({
       status: 408,
       headers: { "x-request-id": "late-1" },
     });
-    await told("request late-1 (GET /slow): no response within FUNC_TIMEOUT (1 s)");
+    await logged("request late-1 (GET /slow): no response within FUNC_TIMEOUT (1 s)");
     const body = "x".repeat(2 * 1024 * 1024);
     expect(await runtime.call("/", { method: "POST", body, ...as("large-1") })).toMatchObject({
       status: 413,
       headers: { "x-request-id": "large-1" },
     });
-    await told("request large-1 (POST /): the request body is larger than its limit");
+    await logged("request large-1 (POST /): the request body is larger than its limit");
     const thrown = await runtime.call("/throw");
     expect(thrown.status).toBe(500);
     const id = thrown.headers["x-request-id"];
-    await told(`request ${id?.toString()} (GET /throw): calling the function\nTraceback`);
+    await logged(`request ${id?.toString()} (GET /throw): calling the function\nTraceback`);
     if (kind === "sync") {
       expect((await runtime.call("/end", as("end-1"))).status).toBe(500);
-      await told(
+      await logged(
         "request end-1 (GET /end): the process that was handling it ended (signal SIGKILL",
       );
     }

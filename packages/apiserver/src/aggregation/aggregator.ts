@@ -24,7 +24,7 @@ interface Registration {
   cancel(): void;
 }
 
-interface Surroundings {
+interface Dependencies {
   store: Store;
   clock: Clock;
   log: Logger;
@@ -37,19 +37,19 @@ const groupVersionPath = /^\/apis\/([^/]+)\/([^/]+)(?:\/|$)/;
 
 /** Other servers' groups and versions: keeps their APIServices' conditions, and knows whom to pass a request to. */
 export class Aggregator {
-  readonly #surroundings: Surroundings;
+  readonly #deps: Dependencies;
   readonly #registrations = new Map<string, Registration>();
   #frontProxy: FrontProxy | undefined;
   #stops: (() => void)[] = [];
   #stopped = false;
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** Requests are answered 503 until the first checks have passed. */
   start(): void {
-    const { store, log, frontProxy } = this.#surroundings;
+    const { store, log, frontProxy } = this.#deps;
     Promise.resolve(frontProxy)
       .then((found) => (this.#frontProxy = found))
       .catch((error: unknown) =>
@@ -138,7 +138,7 @@ export class Aggregator {
       return;
     }
     if (known) this.#forget(name);
-    const { store } = this.#surroundings;
+    const { store } = this.#deps;
     const registration: Registration = {
       apiService,
       key,
@@ -150,7 +150,7 @@ export class Aggregator {
       cancel: () => {},
     };
     this.#registrations.set(name, registration);
-    this.#surroundings.onChange();
+    this.#deps.onChange();
     this.#check(registration);
   }
 
@@ -160,7 +160,7 @@ export class Aggregator {
     this.#registrations.delete(name);
     registration.cancel();
     registration.backend.close();
-    this.#surroundings.onChange();
+    this.#deps.onChange();
   }
 
   /** One check at a time; what changes meanwhile is checked afterwards. */
@@ -169,7 +169,7 @@ export class Aggregator {
     if (registration.isChecking) return;
     registration.isChecking = true;
     registration.cancel();
-    const { log } = this.#surroundings;
+    const { log } = this.#deps;
     this.#passes(registration)
       .catch((error: unknown) =>
         log.error({ name: registration.backend.name, error: messageOf(error) }, "APIService check"),
@@ -181,7 +181,7 @@ export class Aggregator {
   }
 
   async #passes(registration: Registration): Promise<void> {
-    const { store } = this.#surroundings;
+    const { store } = this.#deps;
     while (registration.isStale && this.#isCurrent(registration)) {
       registration.isStale = false;
       const { apiService, backend } = registration;
@@ -189,7 +189,7 @@ export class Aggregator {
       if (!this.#isCurrent(registration)) return;
       const isChanged = JSON.stringify(resources) !== JSON.stringify(registration.resources);
       registration.resources = resources;
-      if (isChanged) this.#surroundings.onChange();
+      if (isChanged) this.#deps.onChange();
       registration.retryMs = resources ? firstRetryMs : Math.min(registration.retryMs * 2, checkMs);
       await this.#write(backend.name, condition);
     }
@@ -198,7 +198,7 @@ export class Aggregator {
   #schedule(registration: Registration): void {
     if (!this.#isCurrent(registration)) return;
     const after = registration.resources ? checkMs : registration.retryMs;
-    registration.cancel = this.#surroundings.clock.after(after, () => this.#check(registration));
+    registration.cancel = this.#deps.clock.after(after, () => this.#check(registration));
   }
 
   #isCurrent(registration: Registration): boolean {
@@ -209,7 +209,7 @@ export class Aggregator {
     name: string,
     condition: NonNullable<ReturnType<typeof availabilityOf>>,
   ): Promise<void> {
-    const { store, clock } = this.#surroundings;
+    const { store, clock } = this.#deps;
     const stored = store.get({ collection: apiServices, namespace: "", name });
     if (!stored) return;
     const next = stored.copy() as ApiService;

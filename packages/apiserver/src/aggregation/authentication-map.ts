@@ -8,7 +8,7 @@ const collection = "/configmaps";
 const namespace = "kube-system";
 const name = "extension-apiserver-authentication";
 
-interface Surroundings {
+interface Dependencies {
   store: Store;
   clock: Clock;
   log: Logger;
@@ -17,18 +17,18 @@ interface Surroundings {
 
 /** Keeps the ConfigMap from which aggregated servers learn whose certificates and headers to trust. */
 export class AuthenticationMap {
-  readonly #surroundings: Surroundings;
+  readonly #deps: Dependencies;
   readonly #data: Record<string, string> = {};
   #running: Promise<void> = Promise.resolve();
   #stop: () => void = () => {};
   #stopped = false;
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   start(): void {
-    const { store, frontProxy } = this.#surroundings;
+    const { store, frontProxy } = this.#deps;
     this.#stop = store.watch(collection, store.revision, ({ current }) => {
       if (current.namespace === namespace && current.name === name) this.#later();
     });
@@ -48,7 +48,7 @@ export class AuthenticationMap {
     await this.#running;
   }
 
-  async #publish(frontProxy: Surroundings["frontProxy"]): Promise<void> {
+  async #publish(frontProxy: Dependencies["frontProxy"]): Promise<void> {
     // Who issues it reports why it failed.
     const found = await Promise.resolve(frontProxy).catch(() => undefined);
     if (!found) return;
@@ -65,7 +65,7 @@ export class AuthenticationMap {
   }
 
   #later(): void {
-    const { log } = this.#surroundings;
+    const { log } = this.#deps;
     this.#running = this.#running
       .then(() => this.#write())
       .catch((error: unknown) => {
@@ -75,7 +75,7 @@ export class AuthenticationMap {
   }
 
   async #write(): Promise<void> {
-    const { store, clock } = this.#surroundings;
+    const { store, clock } = this.#deps;
     if (this.#stopped || Object.keys(this.#data).length === 0) return;
     const place = { collection, namespace, name };
     const stored = store.get(place);

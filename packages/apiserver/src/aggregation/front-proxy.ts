@@ -1,6 +1,6 @@
 /** By which aggregated servers recognize this API server, and trust whom it names in `X-Remote-User`. */
 export interface FrontProxy {
-  /** PEM of an authority of its own: whoever has a client certificate of the platform's must not pass for the API server. */
+  /** PEM of an authority of its own: a client certificate of the platform must not pass for the API server's. */
   ca: string;
   /** PEM, of a client. */
   cert: string;

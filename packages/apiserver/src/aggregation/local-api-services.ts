@@ -44,7 +44,7 @@ const priorities: Record<string, number | [group: number, version: number]> = {
   "v1.discovery.k8s.io": 16_200,
 };
 
-interface Surroundings {
+interface Dependencies {
   store: Store;
   catalog: Catalog;
   clock: Clock;
@@ -53,18 +53,18 @@ interface Surroundings {
 
 /** Keeps the APIServices of what this server itself serves, by which tools learn where a group comes from. */
 export class LocalApiServices {
-  readonly #surroundings: Surroundings;
+  readonly #deps: Dependencies;
   #stops: (() => void)[] = [];
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
   }
 
   /** Resolves when all are there. */
   async start(): Promise<void> {
-    const { store } = this.#surroundings;
+    const { store } = this.#deps;
     const own = [...builtin.groupVersions, ...builtin.reviews];
     const names = own.map(({ group, version }) => `${version}.${group}`);
     const specs = own.map(({ group, version }): ApiServiceSpec => {
@@ -107,13 +107,13 @@ export class LocalApiServices {
       .then(() => (this.#stopped ? undefined : work()))
       .catch((error: unknown) => {
         if (error instanceof StaleWriteError) return this.#later(work);
-        this.#surroundings.log.error({ error: messageOf(error) }, "keeping APIServices failed");
+        this.#deps.log.error({ error: messageOf(error) }, "keeping APIServices failed");
       });
   }
 
   /** The versions of custom resources: made, and removed, with them. */
   async #sync(): Promise<void> {
-    const { store, catalog } = this.#surroundings;
+    const { store, catalog } = this.#deps;
     const custom = catalog.all().filter((type) => type.custom);
     const wanted = new Map(
       custom.map(({ group, version }) => [`${version}.${group}`, { group, version }]),
@@ -131,7 +131,7 @@ export class LocalApiServices {
   }
 
   async #write(spec: ApiServiceSpec, managed: "onstart" | "true"): Promise<void> {
-    const { store, clock } = this.#surroundings;
+    const { store, clock } = this.#deps;
     const name = `${spec.version}.${spec.group}`;
     const place = { collection: apiServices, namespace: "", name };
     const stored = store.get(place);
@@ -147,20 +147,20 @@ export class LocalApiServices {
       await store.put(place, undefined, { ...made, status });
       return;
     }
-    // One that somebody else has written is theirs.
+    // One that another client has written is left alone.
     const isOurs = stored.object.metadata.labels?.[managedLabel] === managed;
     if (!isOurs || deepEqual(stored.object.spec, spec)) return;
     await store.put(stored, stored, { ...stored.copy(), spec, status });
   }
 
   async #remove(name: string): Promise<void> {
-    const { store } = this.#surroundings;
+    const { store } = this.#deps;
     const stored = store.get({ collection: apiServices, namespace: "", name });
     if (stored) await store.remove(stored);
   }
 
   async #markAvailable(name: string): Promise<void> {
-    const { store, clock } = this.#surroundings;
+    const { store, clock } = this.#deps;
     const stored = store.get({ collection: apiServices, namespace: "", name });
     const object = stored?.object as ApiService | undefined;
     if (!stored || !object || object.spec.service) return;

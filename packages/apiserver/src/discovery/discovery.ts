@@ -308,7 +308,7 @@ function versionsOf(types: { version: string; versionPriority?: number }[]): str
   );
 }
 
-/** That of custom resources, beside which other servers' versions may be. */
+/** The priority of groups of custom resources, which may have versions of other servers, too. */
 const ownPriority = 100;
 
 function priority(version: string): number {

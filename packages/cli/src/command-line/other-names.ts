@@ -1,4 +1,4 @@
-/** What commands are called in the neighbours' tools: who types one of these is told ours. */
+/** Names of commands in other tools: for each, the message names our command. */
 import { spryCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 

@@ -133,7 +133,7 @@ function printObjects(stored: readonly Stored[], output: "json" | "yaml"): void 
   console.log(output === "json" ? JSON.stringify(shown, null, 2) : dump(shown).trimEnd());
 }
 
-/** What has succeeded has been told already. */
+/** What has succeeded has been reported already. */
 function reportFailures(results: readonly Result[], progress: Progress): void {
   for (const { label, error } of results) {
     if (!error) continue;
@@ -163,7 +163,7 @@ async function follow(
       prefix,
     });
     const url = gateway && urlOf(gateway, name, ns);
-    progress.tell({ event: "running", function: name, namespace: ns, url });
+    progress.report({ event: "running", function: name, namespace: ns, url });
     return { outcome: "running", details: url ?? "" };
   });
   return result as Result;
@@ -249,7 +249,7 @@ async function applyOne(
     options.stored.push({ resource, object: stored, isNew: !before });
     const { namespace: ns } = object.metadata;
     const text = `${label} applied${options.dryRun ? " (dry run)" : ""}`;
-    options.progress.tell({ event: "applied", object: label, namespace: ns }, text);
+    options.progress.report({ event: "applied", object: label, namespace: ns }, text);
     return stored;
   } catch (error) {
     if (!isConflict(error)) throw error;

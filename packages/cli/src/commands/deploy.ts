@@ -57,7 +57,7 @@ async function deployWith(
   const [problem] = validateFunction(defaultFunction(structuredClone(fn)));
   if (problem) throw new UserError(`the Function would not be valid: ${problem.message}`);
   const stored = await apply(connection, fn, options);
-  progress.tell({
+  progress.report({
     event: "applied",
     object: `function/${project.name}`,
     namespace: connection.namespace,
@@ -73,7 +73,7 @@ async function deployWith(
     });
   const url = connection.gateway && urlOf(connection.gateway, target.name, target.namespace);
   if (options.wait)
-    progress.tell({ event: "running", function: target.name, namespace: target.namespace, url });
+    progress.report({ event: "running", function: target.name, namespace: target.namespace, url });
   if (url && !progress.isJson) console.log(url);
 }
 
@@ -89,8 +89,8 @@ async function pushSource(
   connection: Connection,
   { registryUrl, progress }: { registryUrl: string | undefined; progress: Progress },
 ): Promise<Sent> {
-  const told = (sentBytes: number, text: string) =>
-    progress.tell(
+  const report = (sentBytes: number, text: string) =>
+    progress.report(
       { event: "source", function: project.name, files: files.length, sentBytes },
       `${project.name}: ${files.length} files, ${text}`,
     );
@@ -114,7 +114,7 @@ async function pushSource(
     if (before?.spec.source.image === image) {
       // It may have been removed from the registry since.
       const { sentBytes } = await push();
-      told(sentBytes, "unchanged");
+      report(sentBytes, "unchanged");
       return { image, isPlain };
     }
     const problems = await syntaxProblems(project, files);
@@ -130,7 +130,7 @@ async function pushSource(
       );
     }
     const { sentBytes } = await push();
-    told(sentBytes, `${megabytes(sentBytes)} sent`);
+    report(sentBytes, `${megabytes(sentBytes)} sent`);
     return { image, isPlain };
   } finally {
     registry?.close();

@@ -1,6 +1,6 @@
 /**
- * Ends the Function's processes when `spry dev` itself was killed, which leaves it no time to do so: a shell that is told which
- * there are, and learns from the end of its input that nobody is left to tell it more.
+ * Ends the Function's processes when `spry dev` itself was killed, which leaves it no time to do so. A shell reads which processes there
+ * are; the end of its input is the sign that `spry dev` is gone.
  */
 import { spawn } from "node:child_process";
 import { type Writable } from "node:stream";

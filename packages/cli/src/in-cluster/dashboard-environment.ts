@@ -1,4 +1,4 @@
-/** What the dashboard in a cluster is told by its Pod. */
+/** The settings of the dashboard in a cluster, from the environment of its Pod. */
 import { readFileSync } from "node:fs";
 import { type OidcOptions } from "@spry/dashboard";
 import { UserError } from "../user-error.ts";

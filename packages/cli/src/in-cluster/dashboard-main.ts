@@ -21,7 +21,7 @@ void runProgram(log, async (signal) => {
   const server = await startDashboard({
     host: process.env["SPRY_DASHBOARD_HOST"] ?? "0.0.0.0",
     port: Number(process.env["SPRY_DASHBOARD_PORT"] ?? port),
-    // Nobody logs in by link here.
+    // There are no logins by link here.
     key: randomBytes(keyBytes),
     access: { withToken: transport },
     names: url ? [url.hostname] : [],

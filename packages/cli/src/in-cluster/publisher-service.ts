@@ -21,7 +21,7 @@ export async function hasForeignPublisher(client: KubeClient, namespace: string)
   }
 }
 
-/** Keeps our Service while there is no other of its name; tells whether there is one. */
+/** Keeps our Service while there is no other of its name; reports whether there is one. */
 export async function keepPublisherService(options: {
   client: KubeClient;
   namespace: string;

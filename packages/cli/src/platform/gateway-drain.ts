@@ -1,9 +1,9 @@
-/** Before a Pod's programs are told to end, the gateway says that their last request has been answered. */
+/** Before a Pod's programs get SIGTERM, the gateway confirms that their last request has been answered. */
 import { drainedPath, knativeLabels } from "@spry/function";
 import { type NodeOptions } from "@spry/machine";
 
 /**
- * Only Pods of Revisions: any program may be in them, and few end what they have begun when they are told to end. Knative's
+ * Only Pods of Revisions: any program may be in them, and few finish their requests when they get SIGTERM. Knative's
  * queue-proxy holds the signal back in the same way. Without a gateway, nothing is waited for.
  */
 export function gatewayDrain(gateway: {

@@ -9,7 +9,7 @@ export class NamespaceLimit {
   /** Keys of those that are too many, by namespace; computed again after one comes or goes. */
   readonly #over = new Map<string, ReadonlySet<ObjectKey>>();
 
-  /** `look` is told whom to look at again: one was deleted, and one of these is served now. */
+  /** `look` gets the Subscriptions to reconcile again: after a deletion, one of these may be served. */
   constructor(
     cache: Pick<Informer<Subscription>, "list" | "onChange">,
     look: (key: ObjectKey) => void,

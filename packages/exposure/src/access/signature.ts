@@ -20,7 +20,7 @@ for (const bits of ["256", "384", "512"]) {
 
 export const isAlgorithm = (name: string): boolean => methods.has(name);
 
-/** Keys whose signatures are verified in less time than it takes to have another thread do it, and to be told. */
+/** Whether verifying by this key takes less time than handing the work to another thread. */
 function isQuick({ asymmetricKeyDetails: details }: KeyObject): boolean {
   const { namedCurve, modulusLength, publicExponent } = details ?? {};
   if (modulusLength === undefined) return namedCurve === "prime256v1";

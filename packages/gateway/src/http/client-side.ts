@@ -34,7 +34,7 @@ export interface ClientResponse {
     headers: OutgoingHttpHeaders | string[],
   ): { end(body?: string): unknown };
   flushHeaders(): void;
-  /** A response of a head alone, which ends with it. Of HTTP/2 only: readers of gRPC tell it from one with an empty body. */
+  /** A response of a head alone, which ends with it. Of HTTP/2 only: clients of gRPC distinguish it from one with an empty body. */
   respondWhole?(status: number, headers: string[]): void;
   /** False: no more before `drain`. */
   write(chunk: Buffer): boolean;

@@ -251,7 +251,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   };
 }
 
-/** Why a caller inside the cluster may not call what it has dialled; a request that nobody keeps away goes on at once. */
+/** Why a caller inside the cluster may not call what it has dialled; without a policy about it, a request goes on at once. */
 function refusalOf({ key, request }: Passage, { routes, callers }: RequestDeps) {
   const may = callers.mayCall(routes.find(key)?.key ?? key, request.socket);
   if (may === true) return undefined;

@@ -4,7 +4,7 @@ import { type Clock } from "@spry/kube";
 /** HTTP/2 with prior knowledge begins with it (RFC 9113 section 3.4); no request of HTTP/1.1 does. */
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 /** `PRI` and a space: methods of HTTP/1.1 may begin with `PR`. */
-const telling = 4;
+const deciding = 4;
 
 export interface Protocols {
   first: (socket: Socket) => void;
@@ -35,9 +35,9 @@ export function createProtocolChoice(
       const destroy = () => void socket.destroy();
       const read = (chunk: Buffer) => {
         head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
-        const length = Math.min(head.length, telling);
+        const length = Math.min(head.length, deciding);
         const isPreface = preface.subarray(0, length).equals(head.subarray(0, length));
-        if (isPreface && length < telling) return;
+        if (isPreface && length < deciding) return;
         decided();
         socket.pause();
         socket.unshift(head);

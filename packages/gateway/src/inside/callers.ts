@@ -40,7 +40,7 @@ const byAddress = "address";
 
 /**
  * Who may call what is served on demand: callers in the cluster reach it through the gateway, so that a NetworkPolicy of its
- * Pods is the gateway's to keep. Callers are known by their Pods' addresses, and nobody else is admitted where a policy
+ * Pods is the gateway's to keep. Callers are known by their Pods' addresses, and no other caller is admitted where a policy
  * asks for Pods; this machine itself always is, as with every Pod of it.
  */
 export class Callers {

@@ -1,4 +1,4 @@
-/** What the server tells with a message, in the subject that its acknowledgement goes to. */
+/** What the server says about a message, in the subject of its acknowledgement. */
 export interface DeliveryInfo {
   position: number;
   /** When it was accepted, milliseconds since the epoch. */

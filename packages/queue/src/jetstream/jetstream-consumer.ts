@@ -163,7 +163,7 @@ export class JetStreamConsumer implements Consumer {
       this.#retrying.set(position, 0);
       return this.#send(reply, nak(wait));
     }
-    // Handed out once before its time, to be told so.
+    // The server handed it out before its time, and learns now when to do it again.
     const attempt = Math.max(1, deliveryCount - (notBefore > at ? 1 : 0));
     const { orderBy } = this.#options;
     const order = orderBy === undefined ? undefined : attributeOf(message.attributes, orderBy);

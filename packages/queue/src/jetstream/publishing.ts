@@ -36,7 +36,7 @@ const maxBatches = 20;
 /** The server's own limit of one batch. */
 const maxOfBatch = 1_000;
 const attemptMs = 3_000;
-/** Through the election of another leader; then the caller is told. */
+/** Through the election of another leader; then the caller gets the error. */
 const patienceMs = 12_000;
 const pauseMs = 100;
 

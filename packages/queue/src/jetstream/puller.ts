@@ -81,7 +81,7 @@ export class Puller {
     this.#timer.unref();
   }
 
-  /** What was asked for before no longer counts; if it is sent after all, it is sent to nobody, and again later. */
+  /** What was asked for before no longer counts; if it is sent after all, there is no reader, and it is sent again later. */
   #startAgain(): void {
     this.#subscription?.unsubscribe();
     this.#subscription = undefined;

@@ -15,7 +15,7 @@ export interface UpkeepDeps {
 /** Of `maxBytes`: from here on, what all have done with is removed. */
 const tight = 0.8;
 
-/** What the server does not do by itself: making room where everybody has done with messages, and fairness among dead letters. */
+/** Upkeep that the server does not do: it removes messages that all consumers have handled, and keeps dead letters fair. */
 export async function upkeep(deps: UpkeepDeps): Promise<void> {
   try {
     await makeRoom(deps);

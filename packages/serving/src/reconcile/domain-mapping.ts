@@ -86,7 +86,7 @@ function markClaim(context: Context, conditions: LivingConditions, mapping: Doma
   );
 }
 
-/** Who has it keeps it; a host that nobody has is the oldest one's. */
+/** A DomainMapping keeps the host that it has; a free host goes to the oldest one. */
 function holderOf({ caches }: Context, host: string): DomainMapping | undefined {
   const all = caches.domainMappings
     .byIndex(byHost, host)

@@ -3,7 +3,7 @@ import { column, type Column, nameColumn, wide } from "../../table/column.ts";
 import { since } from "../../table/duration.ts";
 import { text } from "../../table/fields.ts";
 
-/** Events are told by when and what; their names come last. */
+/** Events are listed by time and reason; their names come last. */
 export const eventColumns: Column[] = [
   column<Event>("Last Seen", (event) => since(eventTime(event))),
   column<Event>("Type", ({ type }) => type ?? ""),

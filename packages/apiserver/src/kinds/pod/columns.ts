@@ -27,8 +27,8 @@ function podStatus(pod: Pod): string {
   else {
     let hasRunning = false;
     for (const each of (status?.containerStatuses ?? []).toReversed()) {
-      const told = containerReason(each);
-      if (told) reason = told;
+      const shown = containerReason(each);
+      if (shown) reason = shown;
       else if (each.ready && each.state?.running) hasRunning = true;
     }
     // One container has completed while another goes on.

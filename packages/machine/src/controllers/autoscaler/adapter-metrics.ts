@@ -166,7 +166,7 @@ function windowMsOf({ windowSeconds, window }: MetricValue): number {
   return seconds === undefined ? defaultWindowMs : seconds * 1000;
 }
 
-/** Whether nobody serves the group; an adapter that lacks the metric says so in its own words. */
+/** Whether no server has the group; an adapter that lacks the metric says so in its own words. */
 function isUnserved(error: unknown): boolean {
   return isNotFound(error) && error instanceof StatusError && !error.status.details?.kind;
 }

@@ -15,7 +15,7 @@ export type MetricStatus = NonNullable<
 /** What one metric asks for. */
 export interface Proposal {
   replicas: number;
-  /** As it is told in conditions and Events. */
+  /** As conditions and Events show it. */
   metric: string;
   status: MetricStatus;
 }
@@ -23,7 +23,7 @@ export interface Proposal {
 /** A metric that cannot be had now; the next period may see it mended. */
 export class MetricProblem extends Error {
   readonly reason: string;
-  /** The same, as it is told together with other metrics. */
+  /** The same, where other metrics are named, too. */
   readonly inSum: string;
 
   constructor(reason: string, message: string, inSum: string) {
