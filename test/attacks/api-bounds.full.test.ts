@@ -1,4 +1,4 @@
-/** The API server when it gets much: its memory stays bounded, and others' requests go on. */
+/** The API server when it gets much: its memory stays bounded (after churn: `churn.full.test.ts`), and others' requests go on. */
 import { once } from "node:events";
 import { type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -162,7 +162,7 @@ test("rules over literal lists are refused when they are written; others wait fo
   expect(await others.stop()).toBeLessThan(200);
 });
 
-test("1,000 objects that come, change and go leave disk and memory as they were", async () => {
+test("1,000 objects that come, change and go leave the disk as it was", async () => {
   await server.stop();
   server = await ApiServerProcess.start("data");
   const round = async (index: number) => {
@@ -184,9 +184,6 @@ test("1,000 objects that come, change and go leave disk and memory as they were"
   };
   await rounds(100);
   const { disk } = server;
-  // V8 collects old garbage for the first time at some 250 MB, and glibc keeps that for the next objects.
-  for (let warm = 0; warm < 4; warm++) await rounds(1000);
-  const { memory } = server;
   await rounds(1000);
   // In moments when nobody writes; a write now and then brings what the log holds into the file.
   const written = async () => {
@@ -195,5 +192,4 @@ test("1,000 objects that come, change and go leave disk and memory as they were"
     return server.disk;
   };
   await expect.poll(written, { timeout: 30_000, interval: 200 }).toBeLessThan(disk * 1.5);
-  expect(server.memory).toBeLessThan(memory * 1.2);
 }, 400_000);
