@@ -8,9 +8,9 @@ const inProcess = {
   testTimeout: patience.test,
   hookTimeout: patience.test,
 };
-/** Builds and Pods are behind its conditions. */
+/** Builds and Pods are behind its conditions, and a process of kubectl behind most of its questions. */
 const wholePlatforms = {
-  expect: { poll: { timeout: patience.platform } },
+  expect: { poll: { timeout: patience.platform, interval: 250 } },
   testTimeout: patience.platformTest,
   hookTimeout: patience.cluster,
 };

@@ -40,7 +40,7 @@ function load(host: string, connections = 4) {
       } catch (error) {
         failures.push(String(error));
       }
-      await pause(5);
+      await pause(25);
     }
   });
   return {
