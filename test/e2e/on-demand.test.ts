@@ -70,15 +70,6 @@ describe("a Function with a minimum of zero", () => {
     expect(warm.headers["server-timing"] ?? "").not.toContain("coldstart");
   });
 
-  test("a burst at zero waits for a few Pods, and no request is lost", async () => {
-    await atZero("zero");
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, () => platform.call("zero.default")),
-    );
-    expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-    expect((await podsOf("zero")).length).toBeLessThanOrEqual(3);
-  });
-
   test("another Function calls it at zero by the name of its Service", async () => {
     const caller = `
       module.exports = { main: async (event) => {
