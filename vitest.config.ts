@@ -8,9 +8,9 @@ const inProcess = {
   testTimeout: patience.test,
   hookTimeout: patience.test,
 };
-/** Builds and Pods are behind its conditions. */
+/** Builds and Pods are behind its conditions, and a process of kubectl behind most of its questions. */
 const wholePlatforms = {
-  expect: { poll: { timeout: patience.platform } },
+  expect: { poll: { timeout: patience.platform, interval: 250 } },
   testTimeout: patience.platformTest,
   hookTimeout: patience.cluster,
 };
@@ -21,14 +21,19 @@ const setupFiles = [new URL("./test/kit/scratch-folder.ts", import.meta.url).pat
  * A variable rather than a project of its own: such a file keeps the settings of the project that it belongs to.
  */
 const inFull = "**/*.full.test.ts";
+/** A process loads the rooms once, not again for each file: a third of what the unit tests would take. */
+const isolate = false;
+
 const exclude = process.env["SPRY_TEST_FULL"] ? [] : [inFull];
 
-/** Files of rooms whose rows each start package installers, containers, whole machines or crashing processes. */
+/** Files of rooms whose rows each start package installers, Git, containers, whole machines or crashing processes. */
 const processes = [
   "packages/image/src/builder/**/*.test.ts",
   "packages/machine/src/machine*.test.ts",
   "packages/machine/src/sandbox/**/*.test.ts",
   "packages/apiserver/src/store/{crash,power-loss}.test.ts",
+  "packages/source/src/{fetch-source,git-server,resolve-commit}.test.ts",
+  "packages/controller/src/function/git-function.test.ts",
 ];
 
 export default defineConfig({
@@ -39,6 +44,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
+          isolate,
           include: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"],
           exclude: [...exclude, ...processes],
           setupFiles,
@@ -49,6 +55,7 @@ export default defineConfig({
         // With `npm test`, not with each check.
         test: {
           name: "processes",
+          isolate,
           include: processes,
           exclude,
           setupFiles,
@@ -59,6 +66,7 @@ export default defineConfig({
         // Every clause over HTTP on real processes: with `npm test`, not with each check.
         test: {
           name: "runtimes",
+          isolate,
           include: ["runtimes/*/src/**/*.test.ts"],
           exclude,
           setupFiles,
@@ -68,6 +76,7 @@ export default defineConfig({
       {
         test: {
           name: "conformance",
+          isolate,
           include: ["test/conformance/**/*.test.ts"],
           exclude,
           setupFiles,

@@ -22,6 +22,7 @@ const onBothEngines = [
   "scenarios",
   "git",
   "python",
+  "deploy",
   // What they are about is the runtimes: the same on both.
   ...(process.env.SPRY_TEST_FULL ? ["samples.full", "examples"] : []),
 ].map((name) => `test/e2e/${name}.test.ts`);
@@ -38,6 +39,9 @@ const steps = {
   attacks: [[...vitest, "--project", "attacks", ...rest]],
   "foreign-tools-tests": [
     [...vitest, "--project", "conformance", "test/conformance/tools", ...rest],
+  ],
+  "conformance-knative": [
+    [...vitest, "--project", "conformance", "test/conformance/tools/knative.full.test.ts", ...rest],
   ],
   lint,
   check: [...lint, [...vitest, "--project", "unit", ...rest]],
@@ -58,7 +62,7 @@ if (!steps) {
 const env = environment();
 delete env.NODE_EXTRA_CA_CERTS;
 // All of those tests need programs that only the full suite builds.
-if (command === "foreign-tools-tests") env.SPRY_TEST_FULL = "1";
+if (["foreign-tools-tests", "conformance-knative"].includes(command)) env.SPRY_TEST_FULL = "1";
 // Programs that tests start as `node` run on the same one.
 env.PATH = `${path.dirname(node)}${path.delimiter}${env.PATH ?? ""}`;
 for (const [file, ...args] of steps) {

@@ -10,7 +10,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { decompressed } from "../../packages/image/src/testing/decompressed.ts";
 import { enginePlatform } from "../support/engine.ts";
 import { allowGitServers } from "../support/git-addresses.ts";
-import { contentOf } from "../support/files-below.ts";
+import { changedSince, contentOf } from "../support/files-below.ts";
 import { functionManifest } from "../support/platform.ts";
 
 const domain = "serverless.kyma-project.io";
@@ -197,11 +197,12 @@ describe("a private repository", () => {
   const auth = (type: string, secretName: string) => ({ auth: { type, secretName } });
 
   test("opens with username and password; nobody gets to see them", async () => {
+    const begin = Date.now();
     await secretOf("login", login);
     await apply("private", { url: `${closed.origin}/shop.git`, ...auth("basic", "login") });
     await running("private");
     expect(await platform.call("private.default")).toMatchObject({ body: "three" });
-    await expectNowhere("private", [login.password, btoa(login.password)]);
+    await expectNowhere("private", begin, [login.password, btoa(login.password)]);
   });
 
   test("says so when the password is wrong, and opens once it is right", async () => {
@@ -219,6 +220,7 @@ describe("a private repository", () => {
   });
 
   test.skipIf(noSshReason)(`opens with a key ${noSshReason}`, async () => {
+    const begin = Date.now();
     const key = createKeyPair("open sesame");
     await using server = await SshServer.start([key], platform.hostAddress);
     await secretOf("key", {
@@ -230,11 +232,11 @@ describe("a private repository", () => {
     await running("keyed");
     expect(await platform.call("keyed.default")).toMatchObject({ body: "three" });
     const lines = key.privateKey.split("\n").filter((line) => line.length > 60);
-    await expectNowhere("keyed", ["open sesame", ...lines]);
+    await expectNowhere("keyed", begin, ["open sesame", ...lines]);
   });
 
-  /** In no object but the Secret, in no log, in no blob of the registry, in no other file. */
-  async function expectNowhere(name: string, secrets: string[]): Promise<void> {
+  /** In no object but the Secret, in no log, in no blob of the registry, in no other file; the secrets exist since `begin`. */
+  async function expectNowhere(name: string, begin: number, secrets: string[]): Promise<void> {
     const objects = await platform.k(
       "get functions,jobs,pods,deployments,events,configmaps -o yaml",
     );
@@ -244,14 +246,14 @@ describe("a private repository", () => {
     const blobs = platform.registryFiles();
     expect(blobs.length).toBeGreaterThan(3);
     // Volumes of Secrets are where they are to be; all else on disk is not.
-    const scratch = platform.podFiles().filter((file) => !file.includes("/git-credentials/"));
+    const files = platform.podFiles().filter((file) => !file.includes("/git-credentials/"));
     const ownLog = await platform.log();
     for (const secret of secrets) {
       expect(objects.replace(/kind: Secret[^]*/, "")).not.toContain(secret);
       expect(logs).not.toContain(secret);
       expect(ownLog).not.toContain(secret);
     }
-    const holding = [...blobs, ...scratch].filter((file) => {
+    const holding = changedSince(begin, [...blobs, ...files]).filter((file) => {
       const content = unpacked(file);
       return secrets.some((secret) => content.includes(secret));
     });

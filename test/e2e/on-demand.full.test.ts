@@ -64,6 +64,20 @@ const lost = (answers: Answer[]) =>
   answers.filter(({ status }) => status !== 200).map(({ status, body }) => `${status} ${body}`);
 
 test(
+  "a burst at zero waits for a few Pods, and no request is lost",
+  { timeout: hour },
+  async () => {
+    await create("burst");
+    await atZero("burst");
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => platform.call("burst.default")),
+    );
+    expect(lost(answers)).toEqual([]);
+    expect((await podsOf("burst")).length).toBeLessThanOrEqual(3);
+  },
+);
+
+test(
   `${functions} Functions × ${rounds} times from zero and back lose no request`,
   { timeout: hour },
   async () => {

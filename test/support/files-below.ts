@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 
 /** All files of a directory, at any depth. What goes meanwhile, as Pods that have ended do, is none of them. */
@@ -9,6 +9,12 @@ export function filesBelow(directory: string): string[] {
     if (entry.isDirectory()) return filesBelow(file);
     return entry.isFile() ? [file] : [];
   });
+}
+
+/** Those of the files that have changed since `time`, in milliseconds: no other can hold what has been made up since. */
+export function changedSince(time: number, files: readonly string[]): string[] {
+  // Clocks of file systems are a few milliseconds behind.
+  return files.filter((file) => (unlessGone(() => statSync(file))?.ctimeMs ?? 0) > time - 1000);
 }
 
 /** Nothing of a file that has gone since it was found. */

@@ -83,7 +83,7 @@ export class Platform {
         throw new Error(`no start within 100 s:\n${this.output}`);
       if (took === undefined && existsSync(path.join(this.dataDir, "endpoints.json")))
         took = performance.now() - begin;
-      else await pause(2);
+      else await pause(10);
     }
     return took;
   }

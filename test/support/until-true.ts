@@ -9,6 +9,6 @@ export async function untilTrue(
   const deadline = performance.now() + timeoutMs;
   while (!(await ask())) {
     if (performance.now() > deadline) throw new Error(`after ${timeoutMs} ms still not: ${what}`);
-    await pause(100);
+    await pause(250);
   }
 }

@@ -1,6 +1,5 @@
 import { type Clock, type Logger, silentLogger, systemClock, type Transport } from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
-import { systemClasses } from "./admission/priority/validation.ts";
 import { WebhookConnections } from "./admission/webhooks/webhook-connections.ts";
 import { Aggregator } from "./aggregation/aggregator.ts";
 import { AuthenticationMap } from "./aggregation/authentication-map.ts";
@@ -21,6 +20,7 @@ import { Dispatcher } from "./http/dispatcher.ts";
 import { type ListenOptions, type Listener, listen } from "./http/listener.ts";
 import { ClusterAddresses } from "./kinds/service/cluster-addresses.ts";
 import { DefinitionKeeper } from "./kinds/definition/keeper.ts";
+import { systemClasses } from "./kinds/priority-class/strategy.ts";
 import { Catalog } from "./resources/catalog.ts";
 import { strategies } from "./resources/strategies.ts";
 import { Conversions } from "./schema/conversion/conversions.ts";

@@ -45,7 +45,11 @@ export { type PulledImage, pullImage, type PullOptions, unpackImage } from "./pu
 export { unpackLayer, type UnpackLimits } from "./unpack-layer.ts";
 
 /** What a program of this machine needs beside itself. */
-export { librariesLoadedLater, sharedLibrariesOf } from "./shared-libraries.ts";
+export {
+  librariesLoadedLater,
+  sharedLibrariesOf,
+  sharedLibrariesOfAll,
+} from "./shared-libraries.ts";
 export { bytecodeCommand } from "./python-bytecode.ts";
 
 /** The builder of a Function's image. */

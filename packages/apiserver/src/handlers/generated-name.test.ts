@@ -1,11 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { KubeClient, resources } from "@spry/kube";
-import { expect, test, vi } from "vitest";
-import { createApiServer } from "../index.ts";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 vi.mock("node:crypto", { spy: true });
+// Other files of this process have loaded the modules before, and more will: with the real numbers.
+beforeAll(() => void vi.resetModules());
+afterAll(() => {
+  vi.restoreAllMocks();
+  vi.resetModules();
+});
 
 test("a generated name that is taken is generated again, eight times in all", async () => {
+  const { createApiServer } = await import("../index.ts");
   const server = await createApiServer({ dataDir: ":memory:" });
   const client = new KubeClient(server.transport());
   const create = () =>

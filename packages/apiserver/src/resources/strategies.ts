@@ -1,16 +1,7 @@
-import { limitRangeStrategy } from "../admission/limits/validation.ts";
 import {
   validatingPolicyBindingStrategy,
   validatingPolicyStrategy,
-} from "../admission/policies/validation.ts";
-import { priorityClassStrategy } from "../admission/priority/validation.ts";
-import { resourceQuotaStrategy } from "../admission/quota/validation.ts";
-import {
-  clusterRoleBindingStrategy,
-  clusterRoleStrategy,
-  roleBindingStrategy,
-  roleStrategy,
-} from "../authorization/role-strategies.ts";
+} from "../kinds/admission-policy/strategy.ts";
 import { apiServiceStrategy } from "../kinds/api-service/strategy.ts";
 import { autoscalerStrategy } from "../kinds/autoscaler/strategy.ts";
 import { configMapStrategy } from "../kinds/config-map/strategy.ts";
@@ -22,10 +13,19 @@ import { eventStrategy } from "../kinds/event/strategy.ts";
 import { leaseStrategy } from "../kinds/lease/strategy.ts";
 import { endpointSliceStrategy } from "../kinds/endpoint-slice/strategy.ts";
 import { ingressStrategy } from "../kinds/ingress/strategy.ts";
+import { limitRangeStrategy } from "../kinds/limit-range/strategy.ts";
 import { networkPolicyStrategy } from "../kinds/network-policy/strategy.ts";
 import { cronJobStrategy, jobStrategy } from "../kinds/job/strategy.ts";
 import { namespaceStrategy } from "../kinds/namespace/strategy.ts";
 import { podStrategy } from "../kinds/pod/strategy.ts";
+import { priorityClassStrategy } from "../kinds/priority-class/strategy.ts";
+import { resourceQuotaStrategy } from "../kinds/resource-quota/strategy.ts";
+import {
+  clusterRoleBindingStrategy,
+  clusterRoleStrategy,
+  roleBindingStrategy,
+  roleStrategy,
+} from "../kinds/role/strategy.ts";
 import { secretStrategy } from "../kinds/secret/strategy.ts";
 import { serviceStrategy } from "../kinds/service/strategy.ts";
 import { webhookConfigurationStrategy } from "../kinds/webhook-configuration/strategy.ts";

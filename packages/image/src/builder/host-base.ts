@@ -6,7 +6,7 @@ import { assembleImage } from "../assemble-image.ts";
 import { type Digest } from "../digest.ts";
 import { createLayer, type LayerFile } from "../layer.ts";
 import { type ImageManifest } from "../manifest.ts";
-import { librariesLoadedLater, sharedLibrariesOf } from "../shared-libraries.ts";
+import { librariesLoadedLater, sharedLibrariesOfAll } from "../shared-libraries.ts";
 import { type Base } from "./base.ts";
 import { pythonVersion } from "./python-dependencies.ts";
 import { UserError } from "./user-error.ts";
@@ -66,13 +66,13 @@ async function addProgram(
   name: string,
 ): Promise<void> {
   addFile(files, program, name);
-  await addLibraries(files, program);
+  await addLibraries(files, [program]);
 }
 
-async function addLibraries(files: Map<string, LayerFile>, program: string): Promise<void> {
-  const libraries = await sharedLibrariesOf(program);
-  for (const library of libraries) addFile(files, library, library);
-  for (const library of librariesLoadedLater(libraries)) addFile(files, library, library);
+async function addLibraries(files: Map<string, LayerFile>, of: readonly string[]): Promise<void> {
+  for (const libraries of (await sharedLibrariesOfAll(of)).values())
+    for (const library of [...libraries, ...librariesLoadedLater(libraries)])
+      addFile(files, library, library);
 }
 
 /** Program and standard library stay at their paths, because the one finds the other from its own. */
@@ -93,7 +93,10 @@ async function addPython(files: Map<string, LayerFile>, version: string): Promis
   addFolder(files, library);
   const modules = join(library, "lib-dynload");
   if (!existsSync(modules)) return;
-  for (const module of readdirSync(modules)) await addLibraries(files, join(modules, module));
+  await addLibraries(
+    files,
+    readdirSync(modules).map((module) => join(modules, module)),
+  );
 }
 
 function addFolder(files: Map<string, LayerFile>, folder: string): void {

@@ -137,6 +137,7 @@ async function assemble(dir: string, programs: readonly Program[]): Promise<void
     if (file !== undefined) await root.program(realpathSync(file), `/bin/${tool}`);
   }
   await addGit(root);
+  await root.complete();
   await root.directory("/usr/bin");
   await root.link("/usr/bin/env", "/bin/env");
 }
@@ -154,7 +155,7 @@ async function addGit(root: RootTree): Promise<void> {
     if (program !== undefined) await root.program(realpathSync(program), program);
   await root.directoryOfHost(helpers);
   const http = path.join(helpers, "git-remote-http");
-  if (existsSync(http)) await root.libraries(http);
+  if (existsSync(http)) root.libraries(http);
 }
 
 async function addNode(root: RootTree, { file }: Program): Promise<void> {
@@ -181,7 +182,7 @@ async function addPython(root: RootTree, { name, bin, file }: Program): Promise<
   await root.directoryOfHost(library, notOfPython);
   const modules = path.join(library, "lib-dynload");
   for (const module of await readdir(modules).catch(() => []))
-    await root.libraries(path.join(modules, module));
+    root.libraries(path.join(modules, module));
   if (python.pip && statSync(python.pip).isFile()) await root.copy(python.pip, python.pip);
   else if (python.pip) await root.directoryOfHost(path.join(python.pip, "pip"));
   await copyEnvironment(root, path.dirname(bin));

@@ -10,12 +10,17 @@ import {
   writeFile,
 } from "node:fs/promises";
 import path from "node:path";
-import { librariesLoadedLater, sharedLibrariesOf } from "@spry/image";
+import { librariesLoadedLater, sharedLibrariesOfAll } from "@spry/image";
 
-/** A root file system in the making: everybody may read it, whatever this program's umask is. */
+/**
+ * A root file system in the making: everybody may read it, whatever this program's umask is. It lacks shared libraries until
+ * `complete`, which looks for those of all files at once.
+ */
 export class RootTree {
   readonly #dir: string;
   readonly #copied = new Set<string>();
+  /** Files of the host whose libraries are wanted, and whether they are programs. */
+  readonly #linked = new Map<string, { isProgram: boolean }>();
 
   constructor(dir: string) {
     this.#dir = dir;
@@ -66,17 +71,24 @@ export class RootTree {
   }
 
   /** The shared libraries of a file, at the paths where it looks for them. */
-  async libraries(source: string): Promise<string[]> {
-    const libraries = await sharedLibrariesOf(source);
-    for (const library of libraries) await this.copy(library, library);
-    return libraries;
+  libraries(source: string): void {
+    if (!this.#linked.has(source)) this.#linked.set(source, { isProgram: false });
   }
 
   /** A program with every shared library that it asks for, at the paths it asks for them. */
   async program(source: string, name: string): Promise<void> {
     await this.copy(source, name);
-    const libraries = await this.libraries(source);
-    for (const library of librariesLoadedLater(libraries)) await this.copy(library, library);
+    this.#linked.set(source, { isProgram: true });
+  }
+
+  /** Adds the shared libraries of everything in it. */
+  async complete(): Promise<void> {
+    const libraries = await sharedLibrariesOfAll([...this.#linked.keys()]);
+    for (const [source, { isProgram }] of this.#linked) {
+      const linked = libraries.get(source) ?? [];
+      const later = isProgram ? librariesLoadedLater(linked) : [];
+      for (const library of [...linked, ...later]) await this.copy(library, library);
+    }
   }
 }
 

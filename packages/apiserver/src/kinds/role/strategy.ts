@@ -1,9 +1,9 @@
 import { deepEqual } from "@spry/kube";
-import { type FieldErrors } from "../field-errors.ts";
-import { nameProblems } from "../resources/metadata.ts";
-import { type Strategy } from "../resources/resource-type.ts";
-import { type PolicyRule } from "./policy-rule.ts";
-import { rbacGroup, type RoleRef, type Subject } from "./rule-resolver.ts";
+import { type FieldErrors } from "../../field-errors.ts";
+import { nameProblems } from "../../resources/metadata.ts";
+import { type Strategy } from "../../resources/resource-type.ts";
+import { type PolicyRule } from "../../authorization/policy-rule.ts";
+import { rbacGroup, type RoleRef, type Subject } from "../../authorization/rule-resolver.ts";
 
 /** `pkg/apis/rbac/validation`. */
 export const roleStrategy: Strategy = {

@@ -1,8 +1,11 @@
 import { isLabelKey, parseQuantity, type ScopeRequirement, type UnknownObject } from "@spry/kube";
 import { type FieldErrors } from "../../field-errors.ts";
 import { qualifiedNameDetail } from "../../resources/metadata.ts";
-import { type Strategy } from "../../resources/resource-type.ts";
-import { isQuotaResource, isStandardResource, wholeResources } from "../resource-names.ts";
+import {
+  isQuotaResource,
+  isStandardResource,
+  wholeResources,
+} from "../../admission/resource-names.ts";
 
 interface Spec {
   hard?: Record<string, string>;
@@ -23,29 +26,27 @@ const conflicts = [
   ["Terminating", "NotTerminating"],
 ];
 
-/** `pkg/registry/core/resourcequota`, `pkg/apis/core/validation`. */
-export const resourceQuotaStrategy: Strategy = {
-  prepare(object, { old }) {
-    if (!old) object.status = {};
-  },
-  validate(object, errors, old, subresource) {
-    if (subresource === "status") return validateStatus(object, errors);
-    const spec = (object.spec ?? {}) as Spec;
-    validateList(spec.hard, "spec.hard", errors);
-    validateScopes(spec, errors);
-    validateSelector(spec, errors);
-    const before = (old?.spec as Spec | undefined)?.scopes ?? [];
-    const now = spec.scopes ?? [];
-    if (
-      old &&
-      (before.some((each) => !now.includes(each)) || now.some((each) => !before.includes(each)))
-    ) {
-      errors.invalid("spec.scopes", now, "field is immutable");
-    }
-  },
-};
+/** `pkg/apis/core/validation`. */
+export function validateResourceQuota(
+  object: UnknownObject,
+  errors: FieldErrors,
+  old: UnknownObject | undefined,
+): void {
+  const spec = (object.spec ?? {}) as Spec;
+  validateList(spec.hard, "spec.hard", errors);
+  validateScopes(spec, errors);
+  validateSelector(spec, errors);
+  const before = (old?.spec as Spec | undefined)?.scopes ?? [];
+  const now = spec.scopes ?? [];
+  if (
+    old &&
+    (before.some((each) => !now.includes(each)) || now.some((each) => !before.includes(each)))
+  ) {
+    errors.invalid("spec.scopes", now, "field is immutable");
+  }
+}
 
-function validateStatus({ status }: UnknownObject, errors: FieldErrors): void {
+export function validateStatus({ status }: UnknownObject, errors: FieldErrors): void {
   const { hard, used } = (status ?? {}) as {
     hard?: Record<string, string>;
     used?: Record<string, string>;

@@ -1,6 +1,6 @@
 import { type FieldErrors } from "../../field-errors.ts";
 import { type Strategy } from "../../resources/resource-type.ts";
-import { type PriorityClass } from "./priority.ts";
+import { type PriorityClass } from "../../admission/priority/priority.ts";
 
 const highestOfUsers = 1_000_000_000;
 const systemPrefix = "system-";

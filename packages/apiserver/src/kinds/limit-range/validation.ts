@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import {
   amountsOf,
   type Amounts,
@@ -8,40 +7,27 @@ import {
 } from "@spry/kube";
 import { type FieldErrors } from "../../field-errors.ts";
 import { qualifiedNameDetail } from "../../resources/metadata.ts";
-import { type Strategy } from "../../resources/resource-type.ts";
-import { isStandardResource } from "../resource-names.ts";
-import { type LimitRangeItem } from "./limit-range.ts";
+import { isStandardResource } from "../../admission/resource-names.ts";
+import { type LimitRangeItem } from "../../admission/limits/limit-range.ts";
 
 const types = ["Container", "PersistentVolumeClaim", "Pod"];
 const containerResources = ["cpu", "memory", "ephemeral-storage"];
 const lists = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] as const;
 
-/** `pkg/apis/core/v1/defaults.go` and `pkg/apis/core/validation`. */
-export const limitRangeStrategy: Strategy = {
-  defaults: (object) => itemsOf(object).forEach(setDefaults),
-  prepare: ({ metadata }) => void (metadata.name ||= randomUUID()),
-  validate(object, errors) {
-    const seen = new Set<string>();
-    for (const [index, item] of itemsOf(object).entries()) {
-      const path = `spec.limits[${index}]`;
-      validateType(item.type ?? "", `${path}.type`, errors);
-      if (seen.has(item.type)) errors.duplicate(`${path}.type`, item.type);
-      seen.add(item.type);
-      validateItem(item, path, errors);
-    }
-  },
-};
-
-function itemsOf(object: UnknownObject): LimitRangeItem[] {
-  return (object.spec as { limits?: LimitRangeItem[] } | undefined)?.limits ?? [];
+/** `pkg/apis/core/validation`. */
+export function validateLimitRange(object: UnknownObject, errors: FieldErrors): void {
+  const seen = new Set<string>();
+  for (const [index, item] of itemsOf(object).entries()) {
+    const path = `spec.limits[${index}]`;
+    validateType(item.type ?? "", `${path}.type`, errors);
+    if (seen.has(item.type)) errors.duplicate(`${path}.type`, item.type);
+    seen.add(item.type);
+    validateItem(item, path, errors);
+  }
 }
 
-function setDefaults(item: LimitRangeItem): void {
-  if (item.type !== "Container") return;
-  const limits = { ...item.max, ...item.default };
-  const requests = { ...item.min, ...limits, ...item.defaultRequest };
-  if (Object.keys(limits).length > 0) item.default = limits;
-  if (Object.keys(requests).length > 0) item.defaultRequest = requests;
+export function itemsOf(object: UnknownObject): LimitRangeItem[] {
+  return (object.spec as { limits?: LimitRangeItem[] } | undefined)?.limits ?? [];
 }
 
 function validateType(type: string, path: string, errors: FieldErrors): void {

@@ -1,11 +1,13 @@
 import { isLabelKey } from "@spry/kube";
 import { type FieldErrors } from "../../field-errors.ts";
 import { nameProblems, qualifiedNameDetail } from "../../resources/metadata.ts";
-import { type Strategy } from "../../resources/resource-type.ts";
-import { validateExpression, validateMatchConditions } from "../expressions/validation.ts";
-import { type Rule } from "../matching.ts";
-import { validateRule } from "../rule-validation.ts";
-import { validateSelector } from "../selector-validation.ts";
+import {
+  validateExpression,
+  validateMatchConditions,
+} from "../../admission/expressions/validation.ts";
+import { type Rule } from "../../admission/matching.ts";
+import { validateRule } from "../../admission/rule-validation.ts";
+import { validateSelector } from "../../admission/selector-validation.ts";
 import {
   type BindingSpec,
   type MatchResources,
@@ -13,61 +15,17 @@ import {
   type ParamRef,
   type Validation,
   type ValidatingPolicySpec,
-} from "./policy.ts";
+} from "../../admission/policies/policy.ts";
 
 const maxAuditAnnotations = 20;
 const maxValueExpression = 5 * 1024;
 
-/** `pkg/apis/admissionregistration/validation`, `pkg/registry/admissionregistration`. */
-export const validatingPolicyStrategy: Strategy = {
-  generation: true,
-  defaults(object) {
-    const spec = object.spec as ValidatingPolicySpec | undefined;
-    if (!spec) return;
-    spec.failurePolicy ??= "Fail";
-    setMatchDefaults(spec.matchConstraints);
-  },
-  prepare(object, { old, subresource }) {
-    if (!old) object.status = {};
-    else if (subresource !== "status") object.status = old.status;
-  },
-  validate(object, errors) {
-    validatePolicy(object.spec ?? {}, object.metadata.name ?? "", errors);
-  },
-};
-
-export const validatingPolicyBindingStrategy: Strategy = {
-  generation: true,
-  defaults: (object) => setMatchDefaults((object.spec as BindingSpec | undefined)?.matchResources),
-  validate(object, errors) {
-    const spec = (object.spec ?? {}) as BindingSpec;
-    const { policyName, paramRef, matchResources, validationActions = [] } = spec;
-    if (!policyName) errors.required("spec.policyName");
-    else {
-      for (const problem of nameProblems(policyName, "subdomain")) {
-        errors.invalid("spec.policyName", policyName, problem);
-      }
-    }
-    validateParamRef(paramRef, "spec.paramRef", errors);
-    validateMatchResources(matchResources, "spec.matchResources", errors);
-    validateActions(validationActions, "spec.validationActions", errors);
-  },
-};
-
-function setMatchDefaults(resources: MatchResources | undefined): void {
-  if (!resources) return;
-  resources.matchPolicy ??= "Equivalent";
-  resources.namespaceSelector ??= {};
-  resources.objectSelector ??= {};
-  for (const rule of [
-    ...(resources.resourceRules ?? []),
-    ...(resources.excludeResourceRules ?? []),
-  ]) {
-    rule.scope ??= "*";
-  }
-}
-
-function validatePolicy(spec: ValidatingPolicySpec, name: string, errors: FieldErrors): void {
+/** `pkg/apis/admissionregistration/validation`. */
+export function validatePolicy(
+  spec: ValidatingPolicySpec,
+  name: string,
+  errors: FieldErrors,
+): void {
   const { failurePolicy = "", matchConstraints, variables = [], validations = [] } = spec;
   if (!["Fail", "Ignore"].includes(failurePolicy)) {
     errors.unsupported("spec.failurePolicy", failurePolicy, ["Fail", "Ignore"]);
@@ -94,6 +52,19 @@ function validatePolicy(spec: ValidatingPolicySpec, name: string, errors: FieldE
     validateValidation(validation, `spec.validations[${index}]`, errors);
   }
   validateAuditAnnotations(spec, name, errors);
+}
+
+export function validateBinding(spec: BindingSpec, errors: FieldErrors): void {
+  const { policyName, paramRef, matchResources, validationActions = [] } = spec;
+  if (!policyName) errors.required("spec.policyName");
+  else {
+    for (const problem of nameProblems(policyName, "subdomain")) {
+      errors.invalid("spec.policyName", policyName, problem);
+    }
+  }
+  validateParamRef(paramRef, "spec.paramRef", errors);
+  validateMatchResources(matchResources, "spec.matchResources", errors);
+  validateActions(validationActions, "spec.validationActions", errors);
 }
 
 function validateParamKind(kind: ParamKind | undefined, path: string, errors: FieldErrors): void {
