@@ -56,12 +56,10 @@ export function startSources(
     domainMappings: new Informer(client, domainMappings, optional),
   };
   for (const informer of Object.values(sources)) void informer.run(signal);
-  const { routes, revisions } = sources;
   const isMachine = inside?.isMachine;
   const callers = new Callers({
+    ...sources,
     client,
-    routes,
-    revisions,
     clock,
     log: optional.log,
     signal,
@@ -79,10 +77,11 @@ export function startSources(
   return { ...sources, callers, ready };
 }
 
-/** Sources may be large, and only what explains a missing Pod is of use here. */
+/** Sources may be large, and only what explains a missing Pod, or what labels Pods have, is of use here. */
 function slimFunction({ metadata, spec, status }: Function): Function {
-  const { replicas, scaleConfig, concurrency, traffic } = spec;
-  return { metadata, spec: { replicas, scaleConfig, concurrency, traffic }, status } as Function;
+  const { replicas, scaleConfig, concurrency, traffic, labels: ofPods } = spec;
+  const kept = { replicas, scaleConfig, concurrency, traffic, labels: ofPods };
+  return { metadata, spec: kept, status } as Function;
 }
 
 /** Without Pod templates, of which there may be thousands. */

@@ -3,6 +3,7 @@ import { type Socket } from "node:net";
 import { type TLSSocket } from "node:tls";
 import { messageOf, sleep } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
+import { type Connection } from "../inside/callers.ts";
 import { type Entrance } from "../inside/entrance.ts";
 import { withCorsOf } from "../exposure/answers.ts";
 import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
@@ -144,7 +145,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
     }
-    if (!error && entrance) error = await refusalOf(passage, deps);
+    // What an APIRule exposes is open to everyone whom its rules admit.
+    if (!error && !passage.exposed) error = await refusalOf(passage, deps, connection);
     if (!error && mayWait) {
       error = await passOn(passage, deps, calls);
       if (!error) return;
@@ -251,9 +253,19 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   };
 }
 
-/** Why a caller inside the cluster may not call what it has dialled; without a policy about it, a request goes on at once. */
-function refusalOf({ key, request }: Passage, { routes, callers }: RequestDeps) {
-  const may = callers.mayCall(routes.find(key)?.key ?? key, request.socket);
+/**
+ * Why a caller inside the cluster may not call what it has dialled, or what its `Host` names; without a policy about it, a
+ * request goes on at once.
+ */
+function refusalOf(
+  { key, isExternal }: Passage,
+  { routes, callers }: RequestDeps,
+  connection: Connection,
+) {
+  const route = routes.find(key)?.key ?? key;
+  const may = isExternal
+    ? callers.mayCallFront(route, connection)
+    : callers.mayCall(route, connection);
   if (may === true) return undefined;
   return Promise.resolve(may).then((isAdmitted) => (isAdmitted ? undefined : keptAway));
 }
