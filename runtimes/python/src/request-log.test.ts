@@ -39,6 +39,11 @@ describe.skipIf(missingPython).each(Object.entries(handlers))("a %s handler", (k
       headers: { "x-request-id": "large-1" },
     });
     await logged("request large-1 (POST /): the request body is larger than its limit");
+    // CSI in one character, which clears the screen of some terminals, and a soft hyphen.
+    expect(await runtime.call("/\u009b2J\u00ad", { method: "POST", body })).toMatchObject({
+      status: 413,
+    });
+    await logged("(POST /\uFFFD2J\uFFFD): the request body is larger than its limit");
     const thrown = await runtime.call("/throw");
     expect(thrown.status).toBe(500);
     const id = thrown.headers["x-request-id"];

@@ -25,6 +25,7 @@ import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import { createProtocolChoice } from "./preface.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
+import { printable } from "./printable.ts";
 import { requestIdOf } from "./request-id.ts";
 import {
   type CallAcceptor,
@@ -158,7 +159,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   };
   const guarded = (...[request, response, upgrade]: Parameters<typeof handle>) => {
     handle(request, response, upgrade).catch((error: unknown) => {
-      log.error({ host: request.headers.host, error: messageOf(error) }, "handling a request");
+      const host = printable(request.headers.host ?? "");
+      log.error({ host, error: messageOf(error) }, "handling a request");
       response.destroy();
     });
   };
