@@ -3,6 +3,7 @@ import {
   type Function,
   functions,
   knative,
+  knativeLabels,
   labels,
   type Revision,
 } from "@spry/function";
@@ -37,10 +38,11 @@ export function startSources(
   // Their definitions may be missing for long.
   const optional = { clock, log: withoutRepetition(log), maxRetryMs };
   const sources = {
-    // Only the Services of Functions: no other Service of a cluster may be reachable from outside.
+    // Only the Services of Functions: no other Service of a cluster may be reachable from outside. Those of a Revision have a
+    // Function's labels, too, but what is demanded of its callers is known by its own name.
     services: new Informer(client, resources.services, {
       ...watching,
-      labelSelector: labels.functionName,
+      labelSelector: `${labels.functionName},!${knativeLabels.serviceType}`,
     }),
     slices: new Informer(client, resources.endpointSlices, {
       ...watching,

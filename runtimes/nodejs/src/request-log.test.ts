@@ -26,9 +26,6 @@ describe.each([{}, { FUNC_LOG_FORMAT: "json" }])("with %j", (env) => {
       .poll(() => line("request late-1 (GET /slow): exceeded its time limit (1 s)"))
       .toHaveLength(1);
     const body = "x".repeat(2 * 1024 * 1024);
-    // CSI in one character, which clears the screen of some terminals, and a soft hyphen.
-    expect((await send(`${fn.url}/\u009b2J\u00ad`, { method: "POST", body })).status).toBe(413);
-    await expect.poll(() => line("(POST /\uFFFD2J\uFFFD): the request body")).toHaveLength(1);
     const large = await send(fn.url, { method: "POST", body, ...as("large-1") });
     expect(large).toMatchObject({ status: 413, headers: { "x-request-id": "large-1" } });
     await expect

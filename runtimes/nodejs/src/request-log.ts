@@ -30,13 +30,9 @@ export function requestIdOf(request: IncomingMessage): string {
   return id;
 }
 
-/**
- * `request <id> (GET /path)`: without the query, which may hold a secret, and without what a terminal would act on (ECMA-48 has
- * control characters beyond ASCII, too).
- */
+/** `request <id> (GET /path)`: without the query, which may hold a secret. */
 export function nameOf(request: IncomingMessage): string {
-  const whole = (request.url ?? "").split("?", 1)[0] ?? "";
-  const path = whole.replaceAll(/[\p{Cc}\p{Cf}]/gu, "\uFFFD");
+  const path = (request.url ?? "").split("?", 1)[0] ?? "";
   const shown = path.length > maxPathLength ? `${path.slice(0, maxPathLength)}…` : path;
   return `request ${requestIdOf(request)} (${request.method} ${shown})`;
 }
