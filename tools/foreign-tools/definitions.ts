@@ -5,6 +5,8 @@ import path from "node:path";
 /** Go modules of projects whose CustomResourceDefinitions and examples the embedded API server is to take. */
 export const modules = {
   "cert-manager": "github.com/cert-manager/cert-manager@v1.21.2",
+  /** The last version whose programs are in the module of its definitions, too: later ones are in modules that no proxy has. */
+  "cert-manager-programs": "github.com/cert-manager/cert-manager@v1.11.5",
   "prometheus-operator": "github.com/prometheus-operator/prometheus-operator@v0.85.0",
   "gateway-api": "sigs.k8s.io/gateway-api@v1.6.3",
   "cluster-api": "sigs.k8s.io/cluster-api@v1.14.2",

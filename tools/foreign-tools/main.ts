@@ -1,6 +1,7 @@
 /** Program: `npm run foreign-tools`. Builds the tools that test/conformance/tools runs, where they are not cached yet. */
 import { buildNatsServer } from "../nats-server/binary.ts";
 import { buildMissing } from "../real-apiserver/binaries.ts";
+import { buildCertManager } from "./cert-manager.ts";
 import { downloadSources } from "./definitions.ts";
 import { buildKeda } from "./keda.ts";
 import { buildKnative } from "./knative.ts";
@@ -16,3 +17,4 @@ buildKnative();
 installPythonClient();
 buildOciConformance();
 buildKeda();
+buildCertManager();

@@ -4,6 +4,7 @@
  */
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { connect } from "node:tls";
+import { domainMappings, knativeLabels, labels } from "@spry/function";
 import { certificateFor } from "@spry/test-kit";
 import { exportSPKI, importJWK, SignJWT } from "jose";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -21,10 +22,12 @@ const hosts = ["*.example.com"];
 let bench: ExposureBench;
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
 let pod: TestPod;
+/** Of a Knative Route, which a DomainMapping gives the host of an APIRule. */
+let mapped: TestPod;
 
 beforeAll(async () => {
   [bench, issuer] = await Promise.all([
-    startExposureBench({ https: { port: 0 }, headTimeoutMs: 500 }),
+    startExposureBench({ https: { port: 0 }, headTimeoutMs: 500, withKnative: true }),
     startIssuer(),
   ]);
   pod = await bench.pod(async (request, response) => {
@@ -33,6 +36,11 @@ beforeAll(async () => {
   });
   await bench.service();
   await bench.endpoints([pod]);
+  // As that of a Revision: it has the labels of its Function, too.
+  const { functionName } = labels;
+  const ofRevision = { [functionName]: "hello", [knativeLabels.serviceType]: "Private" };
+  await bench.service("hello-00001-private", ofRevision);
+  await bench.endpoints([pod], [], "hello-00001-private");
   await bench.gatewayOf("kyma-gateway", [plain(hosts), secured(hosts, "web")]);
   await bench.certificates({ "kyma-system.web": await certificateFor("*.example.com") });
   const authentications = [issuer.authentication];
@@ -43,8 +51,28 @@ beforeAll(async () => {
       { path: "/{**}", methods: ["GET", "POST"], jwt: { authentications, authorizations } },
     ],
   });
+  mapped = await bench.pod((_, response) => response.end("mapped"));
+  await bench.knative.revision("a");
+  await bench.revisionPods("a", [mapped]);
+  await bench.knative.route("stolen", [{ revisionName: "a", percent: 100 }]);
+  const metadata = { name: host, namespace: "default" };
+  const spec = { ref: { kind: "Service", name: "stolen" } };
+  await bench.client.create(domainMappings, { metadata, spec });
+  const conditions = ["DomainClaimed", "ReferenceResolved"].map((type) => ({
+    type,
+    status: "True" as const,
+  }));
+  await bench.client.patch(
+    domainMappings,
+    metadata,
+    { status: { conditions } },
+    { subresource: "status" },
+  );
+  await bench.heard();
 });
-afterEach(() => void (pod.seen.length = 0));
+afterEach(() => {
+  for (const each of [pod, mapped]) each.seen.length = 0;
+});
 afterAll(() => Promise.all([bench.close(), issuer.close()]));
 
 /** Everything that comes back over TLS on a connection of its own for the bytes given. */
@@ -159,6 +187,58 @@ test.each<[string, number, () => Promise<Headers | string> | Headers | string]>(
   expect(answer.status).toBe(status);
   expect(answer.body).toMatch(/^(access is denied|the request has no valid token)\n$/);
   expect(pod.seen).toEqual([]);
+}); // prettier-ignore
+
+/** A Service that reads its token in another place than the gateway must find a good one there, too. */
+test.each<[string, number, (good: string, bad: string) => { bearer?: string; query: string }]>([
+  ["a good one in both places", 200, (ok) => ({ bearer: ok, query: `access_token=${ok}` })],
+  ["a forged one in the parameter", 401, (ok, bad) => ({ bearer: ok, query: `access_token=${bad}` })],
+  ["a forged one in the header", 401, (ok, bad) => ({ bearer: bad, query: `access_token=${ok}` })],
+  ["a forged second parameter", 401, (ok, bad) => ({ query: `access_token=${ok}&access_token=${bad}` })],
+  ["a forged first parameter", 401, (ok, bad) => ({ query: `access_token=${bad}&access_token=${ok}` })],
+  ["an encoded name of the second", 401, (ok, bad) => ({ query: `access_token=${ok}&access%5Ftoken=${bad}` })],
+  ["one too long in the parameter", 401, (ok, bad) => ({ bearer: ok, query: `access_token=${bad}${"A".repeat(17_000)}` })],
+  ["the good one in another parameter", 403, (ok) => ({ query: `ACCESS_TOKEN=${ok}` })],
+])("tokens in several places, %s: %d", async (_, status, attack) => {
+  const forgery = await forged({ kid: "first" });
+  const { bearer, query } = attack(await good(), forgery);
+  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+  const answer = await bench.call({ host, path: `/a?${query}`, headers });
+  expect(answer.status).toBe(status);
+  expect(pod.seen).toHaveLength(status === 200 ? 1 : 0);
+}); // prettier-ignore
+
+/** Ways to the protected Service that do not name the APIRule's host, or not as it is written. */
+test.each<[string, number, string]>([
+  ["its host in capitals", 403, "GET /a HTTP/1.1\r\nhost: DICE.Example.COM\r\n"],
+  ["its host with a dot", 403, `GET /a HTTP/1.1\r\nhost: ${host}.\r\n`],
+  ["its host with two dots", 404, `GET /a HTTP/1.1\r\nhost: ${host}..\r\n`],
+  ["its host with a port", 403, `GET /a HTTP/1.1\r\nhost: ${host}:80\r\n`],
+  ["its host with a port that is none", 403, `GET /a HTTP/1.1\r\nhost: ${host}:x\r\n`],
+  ["its host with user information", 404, `GET /a HTTP/1.1\r\nhost: x@${host}\r\n`],
+  ["its host in absolute form", 403, `GET http://${host}/a HTTP/1.1\r\nhost: hello.default.localhost\r\n`],
+  ["the Function's host", 403, "GET /public/a HTTP/1.1\r\nhost: hello.default.localhost\r\n"],
+  ["the Function's host inside", 403, "GET /public/a HTTP/1.1\r\nhost: hello.default.svc.cluster.local\r\n"],
+  ["the Function's short host", 403, "GET /public/a HTTP/1.1\r\nhost: hello.default.svc.\r\n"],
+  ["the Function's host in absolute form", 403, `GET http://hello.default.svc/a HTTP/1.1\r\nhost: ${host}\r\n`],
+  ["the Function's host with a port that is none", 404, "GET /a HTTP/1.1\r\nhost: hello.default.localhost:x\r\n"],
+  ["a path that names the Function", 403, "GET /fn/default/hello/a HTTP/1.1\r\nhost: localhost\r\n"],
+  ["the same in absolute form", 403, "GET http://localhost/fn/default/hello/a HTTP/1.1\r\nhost: x\r\n"],
+  ["the same with an IPv6 address", 403, "GET /fn/default/hello/a HTTP/1.1\r\nhost: [::1]:80\r\n"],
+  ["the same with a mapped address", 404, "GET /fn/default/hello/a HTTP/1.1\r\nhost: [::ffff:127.0.0.1]\r\n"],
+  ["HTTP/1.0 without a host", 404, "GET /a HTTP/1.0\r\n"],
+  ["a method that no rule names", 404, `TRACE /a HTTP/1.1\r\nhost: ${host}\r\n`],
+  ["HEAD in place of GET", 404, `HEAD /a HTTP/1.1\r\nhost: ${host}\r\n`],
+  ["a method in small letters", 400, `get /a HTTP/1.1\r\nhost: ${host}\r\n`],
+  ["a preflight of no policy", 404, `OPTIONS /a HTTP/1.1\r\nhost: ${host}\r\norigin: https://x.example\r\naccess-control-request-method: GET\r\n`],
+  ["a WebSocket", 403, `GET /a HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade\r\nupgrade: websocket\r\n`],
+  ["a change to HTTP/2", 403, `GET /a HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade, http2-settings, close\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n`],
+  ["a Service of a Revision", 404, "GET /a HTTP/1.1\r\nhost: hello-00001-private.default.svc\r\n"],
+])("no way around the APIRule: %s gets %d", async (_, status, head) => {
+  const keep = head.includes("upgrade") ? "" : "connection: close\r\n";
+  const answer = await bench.exchange(`${head}${keep}\r\n`);
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect([...pod.seen, ...mapped.seen]).toEqual([]);
 }); // prettier-ignore
 
 test("what a client says in X-Forwarded-* is not believed", async () => {

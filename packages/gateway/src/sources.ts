@@ -3,6 +3,7 @@ import {
   type Function,
   functions,
   knative,
+  knativeLabels,
   labels,
   type Revision,
 } from "@spry/function";
@@ -37,10 +38,11 @@ export function startSources(
   // Their definitions may be missing for long.
   const optional = { clock, log: withoutRepetition(log), maxRetryMs };
   const sources = {
-    // Only the Services of Functions: no other Service of a cluster may be reachable from outside.
+    // Only the Services of Functions: no other Service of a cluster may be reachable from outside. Those of a Revision have a
+    // Function's labels, too, but what is demanded of its callers is known by its own name.
     services: new Informer(client, resources.services, {
       ...watching,
-      labelSelector: labels.functionName,
+      labelSelector: `${labels.functionName},!${knativeLabels.serviceType}`,
     }),
     slices: new Informer(client, resources.endpointSlices, {
       ...watching,
@@ -56,12 +58,10 @@ export function startSources(
     domainMappings: new Informer(client, domainMappings, optional),
   };
   for (const informer of Object.values(sources)) void informer.run(signal);
-  const { routes, revisions } = sources;
   const isMachine = inside?.isMachine;
   const callers = new Callers({
+    ...sources,
     client,
-    routes,
-    revisions,
     clock,
     log: optional.log,
     signal,
@@ -79,10 +79,11 @@ export function startSources(
   return { ...sources, callers, ready };
 }
 
-/** Sources may be large, and only what explains a missing Pod is of use here. */
+/** Sources may be large, and only what explains a missing Pod, or what labels Pods have, is of use here. */
 function slimFunction({ metadata, spec, status }: Function): Function {
-  const { replicas, scaleConfig, concurrency, traffic } = spec;
-  return { metadata, spec: { replicas, scaleConfig, concurrency, traffic }, status } as Function;
+  const { replicas, scaleConfig, concurrency, traffic, labels: ofPods } = spec;
+  const kept = { replicas, scaleConfig, concurrency, traffic, labels: ofPods };
+  return { metadata, spec: kept, status } as Function;
 }
 
 /** Without Pod templates, of which there may be thousands. */

@@ -279,7 +279,8 @@ describe("a call that may wait", () => {
     expect((await waiting.call(call)).status).toBe(202);
     const [own] = accepted;
     expect(own).toMatchObject({ key: "default/open", path: "/a", isOfMachine: true });
-    const may = ["default/open", "default/hello", "default/none"].map((key) => own?.mayCall(key));
+    const services = ["default/open", "default/hello", "default/none"] as const;
+    const may = await Promise.all(services.map(async (key) => own?.mayCall(key)));
     expect(may).toEqual([true, false, false]);
     const headers = {
       prefer: "respond-async",

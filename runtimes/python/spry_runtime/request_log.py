@@ -33,9 +33,12 @@ def new_id() -> str:
 
 
 def named(head: RequestHead) -> tuple[str, str]:
-    """Its id, and `request <id> (GET /path)`: without the query, which may hold a secret."""
+    """Its id, and `request <id> (GET /path)`: without the query, which may hold a secret, and without what a terminal would
+    act on (ECMA-48 has control characters beyond ASCII, too)."""
     request_id = given_id(head.headers) or new_id()
     path = head.raw_path if len(head.raw_path) <= _LONGEST_PATH else head.raw_path[:_LONGEST_PATH] + "…"
+    if not path.isprintable():
+        path = "".join(each if each.isprintable() else "\ufffd" for each in path)
     return request_id, f"request {request_id} ({head.method} {path})"
 
 

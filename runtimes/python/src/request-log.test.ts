@@ -39,6 +39,10 @@ describe.skipIf(missingPython).each(Object.entries(handlers))("a %s handler", (k
       headers: { "x-request-id": "large-1" },
     });
     await logged("request large-1 (POST /): the request body is larger than its limit");
+    // CSI in one character, which clears the screen of some terminals, and a soft hyphen.
+    const head = "POST /\u009b2J\u00ad HTTP/1.1\r\nhost: x\r\ncontent-length: 9000000\r\n\r\n";
+    expect(await runtime.raw(head)).toContain(" 413 ");
+    await logged("(POST /\uFFFD2J\uFFFD): the request body is larger than its limit");
     const thrown = await runtime.call("/throw");
     expect(thrown.status).toBe(500);
     const id = thrown.headers["x-request-id"];

@@ -66,6 +66,8 @@ beforeAll(async () => {
       const path = new URL(incoming.url ?? "", "https://x").pathname;
       if (/^\/apis\/[^/]+\/v1$/.test(path)) return outgoing.end(JSON.stringify(list));
       if (path.endsWith("/redirected")) return outgoing.writeHead(302, { location: "/" }).end();
+      if (path.endsWith("/unchanged")) return outgoing.writeHead(304, { etag: '"1"' }).end();
+      if (path.endsWith("/several")) return outgoing.writeHead(300).end("{}");
       if (path.endsWith("/echo")) return void incoming.pipe(outgoing);
       if (path.endsWith("/watched")) return void outgoing.writeHead(200).write("first\n");
       if (path.endsWith("/cut")) return incoming.socket.destroy();
@@ -327,7 +329,17 @@ test("what cannot be reached is 503 with its reason, and disturbs no other", asy
   expect((await condition("v1.bare.example.com"))?.message).toContain("connection refused");
 
   expect((await ask(`${base}/namespaces/default/things/cut`)).status).toBe(503);
-  expect((await ask(`${base}/namespaces/default/things/redirected`)).status).toBe(502);
+  const things = `${base}/namespaces/default/things`;
+  // As kube-aggregator does it: what has no Location sends nobody elsewhere.
+  for (const [name, status] of [
+    ["redirected", 502],
+    ["unchanged", 304],
+    ["several", 300],
+  ] as const) {
+    expect([name, (await ask(`${things}/${name}`)).status]).toEqual([name, status]);
+    const inProcess = await api.transport()(new Request(`https://kubernetes${things}/${name}`));
+    expect([name, inProcess.status]).toEqual([name, status]);
+  }
   expect((await ask(`${base}/namespaces/default/things/one`)).status).toBe(200);
 });
 

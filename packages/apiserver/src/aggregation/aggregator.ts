@@ -1,3 +1,4 @@
+import { type IncomingMessage } from "node:http";
 import { type Clock, type Logger, messageOf, setCondition, StatusError } from "@spry/kube";
 import { badRequest } from "../errors.ts";
 import { type ApiService, apiServices, availabilityOf } from "../kinds/api-service/api-service.ts";
@@ -227,7 +228,14 @@ export class Aggregator {
   }
 }
 
-/** A server that answers with a redirection could send this one's clients, and their credentials, anywhere. */
+/**
+ * Whether a response would send this server's clients, and their credentials, elsewhere. As kube-aggregator decides it
+ * (`RejectForwardingRedirects`): 304 and others without a `Location` are passed on.
+ */
+export function isRedirection({ statusCode = 0, headers }: IncomingMessage): boolean {
+  return statusCode >= 300 && statusCode < 400 && (headers.location ?? "") !== "";
+}
+
 export function redirectionRefused(name: string): StatusError {
   const message = `APIService ${name}: the backend attempted to redirect this request, which is not permitted`;
   return new StatusError({ code: 502, message });

@@ -2,11 +2,14 @@ import { Readable } from "node:stream";
 import { type HttpHeaders, type HttpRequest, HttpResponse } from "../http/message.ts";
 import { responseTo } from "../proxy/responses.ts";
 import { type UserInfo } from "../request.ts";
-import { redirectionRefused } from "./aggregator.ts";
+import { isRedirection, redirectionRefused } from "./aggregator.ts";
 import { type Backend, unavailable } from "./backend.ts";
 import { identityHeaders } from "./identity-headers.ts";
 
-const passedOn = ["accept", "content-type", "user-agent"];
+const passedOn = ["accept", "content-type", "if-none-match", "user-agent"];
+const passedBack = ["content-type", "etag"];
+/** Their responses have no body. */
+const bodiless = new Set([204, 304]);
 
 /** Another server's response to a request of this process, which came over no socket. Throws a `StatusError`. */
 export async function answerOf(
@@ -29,13 +32,22 @@ export async function answerOf(
   sent.end(body);
   const response = await arrived;
   const { statusCode: status = 502 } = response;
-  if (status >= 300 && status < 400) {
+  if (isRedirection(response)) {
     response.destroy();
     throw redirectionRefused(backend.name);
   }
-  const type = response.headers["content-type"] ?? "application/json";
+  const back: HttpHeaders = {};
+  for (const name of passedBack) {
+    const value = response.headers[name];
+    if (typeof value === "string") back[name] = value;
+  }
+  if (bodiless.has(status)) {
+    response.resume();
+    return new HttpResponse(null, { status, headers: back });
+  }
+  back["content-type"] ??= "application/json";
   return new HttpResponse(Readable.toWeb(response) as ReadableStream<Uint8Array>, {
     status,
-    headers: { "content-type": type },
+    headers: back,
   });
 }

@@ -10,7 +10,7 @@ import { Duplex, PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect } from "node:tls";
 import { StatusError } from "@spry/kube";
-import { redirectionRefused } from "../aggregation/aggregator.ts";
+import { isRedirection, redirectionRefused } from "../aggregation/aggregator.ts";
 import { unavailable } from "../aggregation/backend.ts";
 import { identityHeaders } from "../aggregation/identity-headers.ts";
 import { type Headers, headersBackward, headersOnward } from "./headers.ts";
@@ -137,8 +137,7 @@ function failureOf(target: PodPort | ApiBackend): (why: string) => StatusError {
 }
 
 function refuseRedirection(target: ProxyTarget, response: IncomingMessage): void {
-  const { statusCode = 0 } = response;
-  if (target.kind !== "server" || statusCode < 300 || statusCode >= 400) return;
+  if (target.kind !== "server" || !isRedirection(response)) return;
   response.destroy();
   throw redirectionRefused(target.backend.name);
 }

@@ -65,8 +65,7 @@ export function networkPolicies({
                 })),
               },
               { ports: ports(6222), from: [{ podSelector: { matchLabels: natsLabels } }] },
-              // Kubelets are no Pods.
-              { ports: ports(8222) },
+              // Not the monitoring port, which asks for no token: kubelets' probes come from the node, which no policy stops.
             ],
             egress: [
               { ports: ports(6222), to: [{ podSelector: { matchLabels: natsLabels } }] },

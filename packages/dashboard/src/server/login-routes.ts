@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
 import { bearerOf } from "./access.ts";
+import { ExchangeLimit } from "./exchange-limit.ts";
 import { readJson, RequestError, sendJson } from "./http.ts";
 import { type OidcLogins } from "./oidc.ts";
 import { securityHeaders } from "./security-headers.ts";
@@ -21,6 +22,7 @@ const maxOidcBytes = 16 * 1024;
 /** `POST /login/…`: each exchanges something for a login. */
 export class LoginRoutes {
   readonly #options: LoginRoutesOptions;
+  readonly #exchanges = new ExchangeLimit();
 
   constructor(options: LoginRoutesOptions) {
     this.#options = options;
@@ -66,14 +68,19 @@ export class LoginRoutes {
       const { code, verifier, nonce } = await readJson(request, maxOidcBytes);
       if (typeof code !== "string" || typeof verifier !== "string" || typeof nonce !== "string")
         throw new RequestError(400, "code, verifier and nonce are required");
-      return this.#oidc.finish({ code, verifier, nonce });
+      return this.#exchange(request, (oidc) => oidc.finish({ code, verifier, nonce }));
     },
     "/login/oidc/renew": async (request) => {
       const { refresh } = await readJson(request, maxOidcBytes);
       if (typeof refresh !== "string") throw new RequestError(400, "refresh is required");
-      return this.#oidc.renew(refresh);
+      return this.#exchange(request, (oidc) => oidc.renew(refresh));
     },
   };
+
+  #exchange<T>({ socket }: IncomingMessage, exchange: (oidc: OidcLogins) => Promise<T>) {
+    const oidc = this.#oidc;
+    return this.#exchanges.run(socket.remoteAddress ?? "", () => exchange(oidc));
+  }
 
   get #oidc(): OidcLogins {
     if (this.#options.oidc) return this.#options.oidc;

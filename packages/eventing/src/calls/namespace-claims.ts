@@ -43,6 +43,12 @@ export class NamespaceClaims {
     return claimed;
   }
 
+  /** The namespace that things under this name are of now, after `claim`; undefined where there has been none. */
+  async uidOf(queue: Queue, namespace: string): Promise<string | undefined> {
+    await this.claim(queue, namespace);
+    return queue.get(bucket, namespace);
+  }
+
   #forget(now: number): void {
     for (const [namespace, { at }] of this.#known) {
       if (now - at < knownMs) break;
@@ -51,7 +57,7 @@ export class NamespaceClaims {
   }
 
   async #look(queue: Queue, namespace: string): Promise<void> {
-    const uid = await this.#uidOf(namespace);
+    const uid = await this.#present(namespace);
     if (uid === undefined) return;
     const kept = await queue.get(bucket, namespace);
     if (kept === uid) return;
@@ -59,7 +65,7 @@ export class NamespaceClaims {
     await queue.put({ bucket, key: namespace, value: uid });
   }
 
-  async #uidOf(namespace: string): Promise<string | undefined> {
+  async #present(namespace: string): Promise<string | undefined> {
     try {
       return (await this.#client.get(resources.namespaces, { name: namespace })).metadata.uid;
     } catch (error) {

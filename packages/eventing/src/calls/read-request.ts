@@ -34,10 +34,10 @@ export async function readCall(call: WaitingCall): Promise<Submission> {
     if (/^\d{1,9}$/.test(value) && Number(value) <= most) return Number(value);
     throw new Problem(400, `${header}: must be a whole number from 0 to ${most}`);
   };
-  const url = (header: string): string | undefined => {
+  const url = async (header: string): Promise<string | undefined> => {
     const value = text(header);
     if (value === undefined) return undefined;
-    const problem = urlProblem(value, namespace, call);
+    const problem = await urlProblem(value, namespace, call);
     if (problem !== undefined) throw new Problem(400, `${header}: ${problem}`);
     return value;
   };
@@ -48,9 +48,9 @@ export async function readCall(call: WaitingCall): Promise<Submission> {
       `idempotency-key: at most ${callBounds.keyLength} characters are allowed`,
     );
   const { retentionSeconds, defaultRetentionSeconds, defaultRetries } = callBounds;
-  const callbackUrl = url("x-callback-url");
-  const onSuccess = url("x-async-on-success");
-  const onFailure = url("x-async-on-failure");
+  const callbackUrl = await url("x-callback-url");
+  const onSuccess = await url("x-async-on-success");
+  const onFailure = await url("x-async-on-failure");
   const options: CallOptions = {
     retries: number("x-async-retries", callBounds.retries, defaultRetries),
     retentionMs: number("x-async-retention", retentionSeconds, defaultRetentionSeconds) * 1_000,
@@ -90,11 +90,11 @@ export function serviceOf({ hostname }: URL): { name: string; namespace: string 
 }
 
 /** Why results cannot be sent to this URL. The addresses of its name are checked when they are sent. */
-function urlProblem(
+async function urlProblem(
   text: string,
   namespace: string,
   { mayCall }: Pick<WaitingCall, "mayCall">,
-): string | undefined {
+): Promise<string | undefined> {
   if (text.length > callBounds.urlLength) return `at most ${callBounds.urlLength} characters`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) return "not a valid http or https URL";
@@ -103,9 +103,9 @@ function urlProblem(
   const service = serviceOf(url);
   if (service?.namespace !== namespace)
     return `Services of the Function's own namespace ${namespace} only`;
-  // Otherwise it would bypass the token that its APIRule demands.
-  if (!mayCall(`${namespace}/${service.name}`))
-    return `Service ${service.name} cannot be called from where this request comes from`;
+  // Otherwise it would bypass the token that its APIRule demands, or a NetworkPolicy.
+  if (!(await mayCall(`${namespace}/${service.name}`)))
+    return `Service ${service.name} cannot be called from where this request comes from, or by the Function`;
   return undefined;
 }
 

@@ -148,7 +148,7 @@ export class CallRunner {
     const { attributes, body } = delivery.message;
     const { id = "", method = "POST", path = "/" } = attributes;
     const options = JSON.parse(attributes["options"] ?? "{}") as CallOptions;
-    await this.#deps.claims.claim(this.#deps.queue, namespace);
+    const uid = await this.#deps.claims.uidOf(this.#deps.queue, namespace);
     const call = await this.#read(namespace, id);
     if (!call || hasEnded(call)) return delivery.ack();
     const begun: Call = {
@@ -183,7 +183,7 @@ export class CallRunner {
     }
     const isGood = "status" in result && result.status < 400;
     const ended = this.#finished(seen, isGood ? "succeeded" : "failed");
-    const messages = callbacksOf(ended, namespace, options, result);
+    const messages = callbacksOf(ended, { namespace, uid }, options, result);
     await this.#deps.queue.append(messages, [this.#record(namespace, ended, options.retentionMs)]);
     delivery.ack();
   }
@@ -191,6 +191,10 @@ export class CallRunner {
   async #callBack(delivery: Delivery): Promise<void> {
     const { attributes, body } = delivery.message;
     const { url = "", namespace = "", headers: kept = "{}" } = attributes;
+    const { uid } = attributes;
+    // The result is not for another namespace of this name.
+    if (uid !== undefined && uid !== (await this.#deps.claims.uidOf(this.#deps.queue, namespace)))
+      return delivery.ack();
     const headers = JSON.parse(kept) as Record<string, string>;
     const target = new URL(url);
     const name = serviceOf(target)?.name;
@@ -268,7 +272,7 @@ function outcomeOf(result: DeliveryResult): Pick<Call, "response" | "error"> {
 /** As OpenFaaS sends them. */
 function callbacksOf(
   call: Call,
-  namespace: string,
+  { namespace, uid }: { namespace: string; uid: string | undefined },
   { callbackUrl, onSuccess, onFailure, isOfMachine = false }: CallOptions,
   result: DeliveryResult,
 ): NewMessage[] {
@@ -293,6 +297,7 @@ function callbacksOf(
           attributes: {
             url,
             namespace,
+            ...(uid === undefined ? {} : { uid }),
             headers: JSON.stringify(headers),
             ofmachine: String(isOfMachine),
           },

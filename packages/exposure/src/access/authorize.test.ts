@@ -2,7 +2,7 @@ import { type JwtAuthorization } from "@spry/function";
 import { describe, expect, test } from "vitest";
 import { isAuthorized } from "./authorize.ts";
 import { requestChanges } from "./request-changes.ts";
-import { tokenFor } from "./token-source.ts";
+import { tokensFor } from "./token-source.ts";
 
 const read: JwtAuthorization = { requiredScopes: ["read"] };
 const both: JwtAuthorization = { requiredScopes: ["read", "write"] };
@@ -117,7 +117,24 @@ describe("a token is taken from", () => {
     ["not what is too long", {}, { authorization: `Bearer ${"a".repeat(20_000)}` }, "", undefined],
   ])("%s", (_, where, headers, query, found) => {
     const request = { header: (name: string) => headers[name], query };
-    expect(tokenFor({ ...issuer, ...where }, request)).toBe(found);
+    expect(tokensFor({ ...issuer, ...where }, request)).toEqual(found === undefined ? [] : [found]);
+  });
+
+  test.each<[string, object, Record<string, string>, string, string[]]>([
+    ["header and parameter", {}, { authorization: "Bearer a" }, "access_token=b", ["a", "b"]],
+    ["the same one twice", {}, { authorization: "Bearer a" }, "access_token=a", ["a"]],
+    ["one parameter twice", {}, {}, "access_token=a&access_token=b", ["a, b"]],
+    ["two parameters", { fromParams: ["x", "y"] }, {}, "y=b&x=a", ["a", "b"]],
+    [
+      "one that is too long",
+      {},
+      { authorization: "Bearer a" },
+      `access_token=${"b".repeat(20_000)}`,
+      ["a", ""],
+    ],
+  ])("each of several: %s", (_, where, headers, query, found) => {
+    const request = { header: (name: string) => headers[name], query };
+    expect(tokensFor({ ...issuer, ...where }, request)).toEqual(found);
   });
 });
 

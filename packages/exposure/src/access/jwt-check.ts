@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
-import { type Authentication } from "@spry/function";
+import { type Authentication, type TokenAuthentication } from "@spry/function";
 import { type Clock, messageOf, systemClock } from "@spry/kube";
 import { type Claims, isAuthorized } from "./authorize.ts";
 import { type JwksCache, type KeySource, KeysUnavailableError } from "./jwks-cache.ts";
 import { isAlgorithm, isSignature } from "./signature.ts";
 import { parseToken, type SignedToken } from "./signed-token.ts";
-import { tokenFor, type TokenRequest } from "./token-source.ts";
+import { tokensFor, type TokenRequest } from "./token-source.ts";
 
 export type JwtDecision =
   | { kind: "allowed"; claims: Claims }
@@ -110,37 +110,42 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
     return undefined;
   }
 
+  /** The claims of a token of this issuer, or why it is not one. */
+  async function claimsOf(
+    token: string,
+    { issuer, jwksUri: uri }: TokenAuthentication,
+    tenant: string,
+  ): Promise<Claims | string> {
+    const parsed = parseToken(token);
+    if (!parsed) return "the token is malformed";
+    const { iss } = parsed.claims;
+    if (issuer !== undefined && iss !== issuer)
+      return iss === undefined
+        ? "the token names no issuer"
+        : "the token's issuer is not configured";
+    return verify(token, parsed, issuer, { tenant, uri }).catch((error: unknown) => {
+      if (error instanceof KeysUnavailableError) return "the issuer's keys are not available";
+      return `the token could not be checked: ${messageOf(error)}`;
+    });
+  }
+
   return {
     async check(request, { authentications, authorizations, withoutToken = 403 }, tenant) {
       let reason: string | undefined;
       for (const authentication of authentications) {
-        const token = tokenFor(authentication, request);
-        if (token === undefined) continue;
-        const { issuer, jwksUri: uri } = authentication;
-        const parsed = parseToken(token);
-        if (!parsed) {
-          reason ??= "the token is malformed";
-          continue;
+        const tokens = tokensFor(authentication, request);
+        if (tokens.length === 0) continue;
+        const all: Claims[] = [];
+        for (const token of tokens) {
+          const claims = await claimsOf(token, authentication, tenant);
+          if (typeof claims !== "string") all.push(claims);
+          else if (reason === undefined || !isOfAnother(claims)) reason = claims;
+          if (typeof claims === "string") break;
         }
-        const { iss } = parsed.claims;
-        if (issuer !== undefined && iss !== issuer) {
-          reason ??=
-            iss === undefined
-              ? "the token names no issuer"
-              : "the token's issuer is not configured";
-          continue;
-        }
-        const claims = await verify(token, parsed, issuer, { tenant, uri }).catch(
-          (error: unknown) => {
-            if (error instanceof KeysUnavailableError) return "the issuer's keys are not available";
-            return `the token could not be checked: ${messageOf(error)}`;
-          },
-        );
-        if (typeof claims === "string") {
-          reason = claims;
-          continue;
-        }
-        if (isAuthorized(claims, authorizations)) return { kind: "allowed", claims };
+        const [claims] = all;
+        if (!claims || all.length < tokens.length) continue;
+        if (all.every((each) => isAuthorized(each, authorizations)))
+          return { kind: "allowed", claims };
         return refused(403, "the token lacks a scope or an audience");
       }
       return reason === undefined
@@ -149,3 +154,7 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
     },
   };
 }
+
+/** Of several issuers, the one that has issued the token says best what is wrong with it. */
+const isOfAnother = (reason: string) =>
+  / malformed$| names no issuer$| not configured$/.test(reason);

@@ -12,33 +12,34 @@ export interface TokenRequest {
 const maxTokenLength = 16 * 1024;
 
 /**
- * The token that an authentication takes from a request: from its header or parameter, or by default from
- * `Authorization: Bearer` and `access_token` (Istio's RequestAuthentication). Undefined if there is none.
+ * The tokens that an authentication takes from a request, from each of its headers and parameters, or by default from
+ * `Authorization: Bearer` and `access_token` (Istio's RequestAuthentication). All of them have to be good, as for Envoy: the Service
+ * may read another one than the first. A parameter that is there twice makes a text that is no token, as a header does.
  */
-export function tokenFor(
+export function tokensFor(
   { fromHeaders = [], fromParams = [] }: TokenAuthentication,
   request: TokenRequest,
-): string | undefined {
+): string[] {
   const isDefault = fromHeaders.length === 0 && fromParams.length === 0;
   const headers = isDefault ? [{ name: "authorization", prefix: "Bearer " }] : fromHeaders;
   const params = isDefault ? ["access_token"] : fromParams;
-  for (const { name, prefix } of headers) {
-    const token = withoutPrefix(request.header(name.toLowerCase()), prefix ?? "");
-    if (token) return token;
-  }
-  if (params.length === 0 || request.query === "") return undefined;
-  const values = new URLSearchParams(request.query);
-  return params.map((name) => bounded(values.get(name) ?? "")).find(Boolean);
+  const values = new URLSearchParams(params.length === 0 ? "" : request.query);
+  const found = new Set([
+    ...headers.map(({ name, prefix }) =>
+      withoutPrefix(request.header(name.toLowerCase()), prefix ?? ""),
+    ),
+    ...params.map((name) => values.getAll(name).join(", ")),
+  ]);
+  const tokens = [...found].filter((token) => token !== undefined && token !== "") as string[];
+  // One that is too long is none, but must not pass alongside one that is good.
+  const bounded = tokens.map((token) => (token.length > maxTokenLength ? "" : token));
+  return bounded.some(Boolean) ? bounded : [];
 }
 
 /** Without a prefix the whole value is the token; `Bearer ` may precede it, which the original calls the default. */
 function withoutPrefix(value: string | undefined, prefix: string): string | undefined {
   if (value === undefined) return undefined;
-  if (prefix === "") return bounded(value.replace(/^Bearer +/i, ""));
+  if (prefix === "") return value.replace(/^Bearer +/i, "");
   const isPresent = value.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase();
-  return isPresent ? bounded(value.slice(prefix.length).trimStart()) : undefined;
-}
-
-function bounded(token: string): string | undefined {
-  return token.length > 0 && token.length <= maxTokenLength ? token : undefined;
+  return isPresent ? value.slice(prefix.length).trimStart() : undefined;
 }

@@ -13,6 +13,8 @@ export const knativeLabels = {
   routingState: `${prefix}routingState`,
   /** `cluster-local` takes a Route's host from the outside. */
   visibility: "networking.knative.dev/visibility",
+  /** `Private` or `Public`, on the Services of a Revision: nobody calls these by their names. */
+  serviceType: "networking.internal.knative.dev/serviceType",
 } as const;
 
 export const knativeAnnotations = {

@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { postOutside } from "./post-outside.ts";
 
@@ -10,10 +12,37 @@ test.each([
   "http://[2002:a00:1::1]/",
   "http://127.0.0.1/",
   "http://2130706433/",
+  "http://0x7f.1/",
+  "http://0177.0.0.1/",
+  "http://127.0.0.1./",
+  "http://0.0.0.0/",
+  "http://[::]/",
+  "http://[::1]/",
+  "http://[::ffff:127.0.0.1]/",
+  "http://localhost/",
   "http://169.254.169.254/",
+  "http://2852039166/",
+  "http://[::ffff:169.254.169.254]/",
+  "http://[fe80::a9fe:a9fe]/",
+  "http://[fd00:ec2::254]/",
+  "http://100.100.100.200/",
 ])("in a cluster, nothing is sent to %s, which is of its own networks", async (url) => {
   const request = { url, headers: {}, body: Buffer.alloc(0), timeoutMs: 1_000 };
-  expect(await postOutside({ ...request, allowPrivate: false })).toMatchObject({
-    reason: "AddressRefused",
+  const result = await postOutside({ ...request, allowPrivate: false });
+  expect(JSON.stringify(result)).toMatch(/"AddressRefused"|address \S+ is/);
+  expect(result).not.toHaveProperty("status");
+});
+
+test("a redirection is not followed: its status is the result", async () => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    response.writeHead(307, { location: "/secret" }).end();
   });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/done`;
+  const request = { url, headers: {}, body: Buffer.alloc(0), timeoutMs: 10_000 };
+  expect(await postOutside({ ...request, allowPrivate: true })).toMatchObject({ status: 307 });
+  expect(asked).toEqual(["/done"]);
+  await new Promise((resolve) => server.close(resolve));
 });

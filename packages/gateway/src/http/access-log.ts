@@ -1,6 +1,7 @@
 import { type Passage, type RequestDeps } from "../request/passage.ts";
 import { tenantOf } from "../exposure/filters.ts";
 import { clientAddress } from "./forwarded-headers.ts";
+import { printable } from "./printable.ts";
 
 /** One line when a request has ended: who, what, and with which result. */
 export function logAccess({ log, clock }: RequestDeps, passage: Passage): void {
@@ -21,7 +22,7 @@ export function logRefusal({ exposure }: RequestDeps, passage: Passage, status: 
   exposure.refusals.write({ ...whoAndWhat(passage), status, ...(problems ? { problems } : {}) });
 }
 
-/** Without the query, which may be a token. */
+/** Without the query, which may be a token, and without what a terminal would act on. */
 function whoAndWhat({ request, host, path, requestId, exposed }: Passage) {
   const { method, socket } = request;
   const query = path.indexOf("?");
@@ -29,12 +30,12 @@ function whoAndWhat({ request, host, path, requestId, exposed }: Passage) {
     client: clientAddress(socket),
     requestId,
     method,
-    host: host.slice(0, maxLogged),
-    path: (query < 0 ? path : path.slice(0, query)).slice(0, maxLogged),
+    host: printable(host.slice(0, maxLogged)),
+    path: printable((query < 0 ? path : path.slice(0, query)).slice(0, maxLogged)),
     ...(exposed && {
       apiRule: exposed.host.apiRule,
-      ...(exposed.caller !== undefined && { caller: exposed.caller }),
-      ...(exposed.reason !== undefined && { reason: exposed.reason }),
+      ...(exposed.caller !== undefined && { caller: printable(exposed.caller) }),
+      ...(exposed.reason !== undefined && { reason: printable(exposed.reason) }),
     }),
   };
 }

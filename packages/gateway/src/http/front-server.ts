@@ -3,6 +3,7 @@ import { type Socket } from "node:net";
 import { type TLSSocket } from "node:tls";
 import { messageOf, sleep } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
+import { type Connection } from "../inside/callers.ts";
 import { type Entrance } from "../inside/entrance.ts";
 import { withCorsOf } from "../exposure/answers.ts";
 import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
@@ -24,6 +25,7 @@ import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import { createProtocolChoice } from "./preface.ts";
 import { headTooLarge, isModern } from "./request-head.ts";
+import { printable } from "./printable.ts";
 import { requestIdOf } from "./request-id.ts";
 import {
   type CallAcceptor,
@@ -144,7 +146,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
     }
-    if (!error && entrance) error = await refusalOf(passage, deps);
+    // What an APIRule exposes is open to everyone whom its rules admit.
+    if (!error && !passage.exposed) error = await refusalOf(passage, deps, connection);
     if (!error && mayWait) {
       error = await passOn(passage, deps, calls);
       if (!error) return;
@@ -156,7 +159,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   };
   const guarded = (...[request, response, upgrade]: Parameters<typeof handle>) => {
     handle(request, response, upgrade).catch((error: unknown) => {
-      log.error({ host: request.headers.host, error: messageOf(error) }, "handling a request");
+      const host = printable(request.headers.host ?? "");
+      log.error({ host, error: messageOf(error) }, "handling a request");
       response.destroy();
     });
   };
@@ -251,9 +255,19 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   };
 }
 
-/** Why a caller inside the cluster may not call what it has dialled; without a policy about it, a request goes on at once. */
-function refusalOf({ key, request }: Passage, { routes, callers }: RequestDeps) {
-  const may = callers.mayCall(routes.find(key)?.key ?? key, request.socket);
+/**
+ * Why a caller inside the cluster may not call what it has dialled, or what its `Host` names; without a policy about it, a
+ * request goes on at once.
+ */
+function refusalOf(
+  { key, isExternal }: Passage,
+  { routes, callers }: RequestDeps,
+  connection: Connection,
+) {
+  const route = routes.find(key)?.key ?? key;
+  const may = isExternal
+    ? callers.mayCallFront(route, connection)
+    : callers.mayCall(route, connection);
   if (may === true) return undefined;
   return Promise.resolve(may).then((isAdmitted) => (isAdmitted ? undefined : keptAway));
 }

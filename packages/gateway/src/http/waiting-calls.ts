@@ -15,8 +15,11 @@ export interface WaitingCall {
   path: string;
   /** As the Function gets them, names and values by turns; with `host` first. */
   headers: string[];
-  /** Whether the client itself could call this Service, without a token: then the result may be sent there, too. */
-  mayCall: (service: ObjectKey) => boolean;
+  /**
+   * Whether the client itself could call this Service, without a token, and the Function could, too: then the result may be
+   * sent there.
+   */
+  mayCall: (service: ObjectKey) => boolean | Promise<boolean>;
   /** Whether it comes from a program of this machine, which may reach the machine's own addresses by itself. */
   isOfMachine: boolean;
   /** Of the gateway's memory, for the body, until the response has been sent; false when there is none left. */
@@ -96,10 +99,10 @@ export async function passOn(
   const changes = passage.exposed?.requestHeaders;
   const forwarding = { host, isSecure, requestId, changes, trust: false };
   const headers = requestHeaders(request, forwarding);
-  const { exposed, isExternal, isPublic } = passage;
-  const mayCall = (service: ObjectKey) => !isExternal || isOpen(service, passage, deps);
+  const { exposed, isPublic } = passage;
   const isOfMachine = !exposed && !isPublic;
   const owner = key ?? "";
+  const mayCall = (service: ObjectKey) => maySend(owner, service, passage, deps);
   const { takeMemory, giveBack } = memoryOf(owner, deps);
   response.once("close", giveBack);
   const call = { request, response, key: owner, path, headers, mayCall, isOfMachine, takeMemory };
@@ -123,6 +126,22 @@ function memoryOf(owner: string, { memory }: RequestDeps) {
       taken = 0;
     },
   };
+}
+
+/** As for requests of its client and of the Function: a result must not reach what neither of them could. */
+async function maySend(
+  owner: ObjectKey,
+  service: ObjectKey,
+  passage: Passage,
+  deps: RequestDeps,
+): Promise<boolean> {
+  const { routes, callers } = deps;
+  const { request, isExternal } = passage;
+  if (isExternal && !isOpen(service, passage, deps)) return false;
+  const connection = request.connectionSocket ?? request.socket;
+  const key = routes.find(service)?.key ?? service;
+  const may = isExternal ? callers.mayCallFront(key, connection) : callers.mayCall(key, connection);
+  return (await may) && callers.maySend(routes.find(owner)?.key ?? owner, key);
 }
 
 /** Whether a request to this Service's own host would be passed on. */

@@ -1,24 +1,19 @@
-import { type Revision, type Route } from "@spry/function";
 import {
   type Clock,
   Informer,
   type KubeClient,
-  type KubeObject,
   type Logger,
-  type Namespace,
   type NetworkPolicy,
   type ObjectKey,
-  type Pod,
   resources,
-  sleep,
 } from "@spry/kube";
 import { isLoopback } from "../http/listening.ts";
-import { admits, type Called, type Caller, isolating } from "./policy-peers.ts";
+import { calledAt, calledBy, type CalledSources } from "./called.ts";
+import { Peers } from "./peers.ts";
+import { admits, type Called, type Caller, isolates, isolating } from "./policy-peers.ts";
 
-export interface CallersDeps {
+export interface CallersDeps extends CalledSources {
   client: KubeClient;
-  routes: Informer<Route>;
-  revisions: Informer<Revision>;
   clock: Clock;
   log: Logger;
   signal: AbortSignal;
@@ -32,52 +27,104 @@ export interface Connection {
   localAddress?: string | undefined;
 }
 
+/** What a policy isolates, with the policies that do. */
+interface Isolated {
+  called: Called;
+  policies: NetworkPolicy[];
+}
+
 const maxRetryMs = 1_000;
-/** For what Pods and namespaces there are, the first time that it matters. */
-const peersWaitMs = 5_000;
-const defaultPort = 8080;
-const byAddress = "address";
 
 /**
- * Who may call what is served on demand: callers in the cluster reach it through the gateway, so that a NetworkPolicy of its
- * Pods is the gateway's to keep. Callers are known by their Pods' addresses, and no other caller is admitted where a policy
- * asks for Pods; this machine itself always is, as with every Pod of it.
+ * Who may call what the gateway leads to: for the network, the Pods that it calls are called by the gateway, so that their
+ * NetworkPolicies are the gateway's to keep. Callers are known by the addresses of their Pods, never by what they say. This
+ * machine itself may always call, as with every Pod of it.
  */
 export class Callers {
   readonly #deps: CallersDeps;
   readonly #policies: Informer<NetworkPolicy>;
-  #peers:
-    | { pods: Informer<Pod>; namespaces: Informer<Namespace>; ready: Promise<unknown> }
-    | undefined;
+  #peers: Peers | undefined;
 
   constructor(deps: CallersDeps) {
     this.#deps = deps;
-    this.#policies = this.#watch(
-      new Informer(deps.client, resources.networkPolicies, {
-        ...this.#watching,
-        indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
-      }),
-    );
+    const { client, clock, log, signal } = deps;
+    this.#policies = new Informer(client, resources.networkPolicies, {
+      clock,
+      log,
+      maxRetryMs,
+      indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
+    });
+    void this.#policies.run(signal);
   }
 
   get policies(): Informer<NetworkPolicy> {
     return this.#policies;
   }
 
-  /** Whether a caller may reach everything that this Route leads to; at once where no policy is about it. */
-  mayCall(route: ObjectKey, connection: Connection): boolean | Promise<boolean> {
-    const [namespace = ""] = route.split("/");
-    const policies = this.#policies.byIndex("namespace", namespace);
-    if (policies.length === 0) return true;
-    const isolated = this.#calledBy(route, namespace).flatMap((called) => {
-      const mine = isolating(policies, called);
-      return mine.length > 0 ? [{ called, mine }] : [];
+  /**
+   * Whether a caller inside may reach everything that this Route, or Function, leads to; at once where no policy is about
+   * it. Where a policy asks for Pods, none but Pods are admitted.
+   */
+  mayCall(key: ObjectKey, connection: Connection): boolean | Promise<boolean> {
+    return this.#mayCall(key, connection, (peers, address) => peers.callerAt(address));
+  }
+
+  /**
+   * The same for the address that is for everybody: only callers that have the address of a Pod are asked about. Clients
+   * outside, and nodes, with whose address others may arrive (source NAT), are not the matter of these policies.
+   */
+  mayCallFront(key: ObjectKey, connection: Connection): boolean | Promise<boolean> {
+    return this.#mayCall(key, connection, (peers, address) => {
+      // Any address could be a Pod's then.
+      if (!peers.areKnown) return { address, pod: undefined };
+      const caller = peers.callerAt(address);
+      return caller.pod ? caller : undefined;
     });
+  }
+
+  /** Whether Pods of a Function may call a Service, of whichever kind; also where neither has any at present. */
+  maySend(fn: ObjectKey, service: ObjectKey): boolean | Promise<boolean> {
+    const policies = this.#policiesOf(service);
+    if (policies.length === 0) return true;
+    return this.#known().then((peers) => {
+      const called = this.#called(service, peers);
+      // What its Pods will be is not known: it could be what a policy isolates.
+      if (called.length === 0) return false;
+      const [namespace = ""] = fn.split("/");
+      const labels = this.#called(fn, peers).map((own) => own.labels);
+      const callers = (labels.length > 0 ? labels : [{}]).map((own) =>
+        peers.callerOf(namespace, own),
+      );
+      const isolated = isolatedOf(policies, called);
+      return callers.every((caller) => areAdmitted(isolated, caller));
+    });
+  }
+
+  #mayCall(
+    key: ObjectKey,
+    connection: Connection,
+    callerOf: (peers: Peers, address: string) => Caller | undefined,
+  ): boolean | Promise<boolean> {
+    const policies = this.#policiesOf(key);
+    if (policies.length === 0) return true;
+    const called = calledBy(this.#deps, key);
+    if (called.length > 0 && isolatedOf(policies, called).length === 0) return true;
     const address = (connection.remoteAddress ?? "").replace(/^::ffff:/, "");
-    if (isolated.length === 0 || this.#isMachine(address, connection)) return true;
-    return this.#callerAt(address).then((caller) =>
-      isolated.every(({ called, mine }) => admits(mine, called, caller)),
-    );
+    if (this.#isMachine(address, connection)) return true;
+    return this.#known().then((peers) => {
+      const caller = callerOf(peers, address);
+      return !caller || areAdmitted(isolatedOf(policies, this.#called(key, peers)), caller);
+    });
+  }
+
+  #called(key: ObjectKey, peers: Peers): Called[] {
+    const called = calledBy(this.#deps, key);
+    return called.length > 0 ? called : calledAt(this.#deps, peers, key);
+  }
+
+  #policiesOf(key: ObjectKey): NetworkPolicy[] {
+    const [namespace = ""] = key.split("/");
+    return this.#policies.byIndex("namespace", namespace).filter(isolates);
   }
 
   #isMachine(address: string, { remoteAddress, localAddress }: Connection): boolean {
@@ -86,80 +133,21 @@ export class Callers {
     return isMachine(address) || remoteAddress === localAddress;
   }
 
-  #calledBy(route: ObjectKey, namespace: string): Called[] {
-    const traffic = this.#deps.routes.get(route)?.status?.traffic ?? [];
-    const names = new Set(traffic.flatMap(({ revisionName }) => revisionName ?? []));
-    return [...names].flatMap((name) => {
-      const revision = this.#deps.revisions.get(`${namespace}/${name}`);
-      if (!revision) return [];
-      const { metadata, spec } = revision;
-      // As its Deployment labels its Pods.
-      const labels = {
-        app: name,
-        ...metadata.labels,
-        "serving.knative.dev/revision": name,
-        "serving.knative.dev/revisionUID": metadata.uid ?? "",
-      };
-      const [port] = spec.containers?.flatMap(({ ports = [] }) => ports) ?? [];
-      return {
-        namespace,
-        labels,
-        port: port?.containerPort ?? defaultPort,
-        portName: port?.name ?? "user-port",
-      };
-    });
-  }
-
-  async #callerAt(address: string): Promise<Caller> {
-    this.#peers ??= this.#startPeers();
-    const { pods, namespaces, ready } = this.#peers;
-    await ready;
-    const found = pods.byIndex(byAddress, address);
-    const pod = found.find(({ status }) => !/^(?:Succeeded|Failed)$/.test(status?.phase ?? ""));
-    if (!pod) return { address, pod: undefined };
-    const { namespace = "", labels = {} } = pod.metadata;
-    const namespaceLabels = namespaces.get(namespace)?.metadata.labels ?? {};
-    return { address, pod: { namespace, labels, namespaceLabels } };
-  }
-
-  /** Most clusters have no policy that is about what is served on demand: nothing is watched for it before one is. */
-  #startPeers() {
-    const { client, clock } = this.#deps;
-    const pods = this.#watch(
-      new Informer(client, resources.pods, {
-        ...this.#watching,
-        transform: slim,
-        indexes: { [byAddress]: addressesOf },
-      }),
-    );
-    const namespaces = this.#watch(new Informer(client, resources.namespaces, this.#watching));
-    const both: Promise<unknown> = Promise.all([pods.synced, namespaces.synced]);
-    const ready = Promise.race([both, sleep(clock, peersWaitMs)]);
-    return { pods, namespaces, ready };
-  }
-
-  get #watching() {
-    const { clock, log } = this.#deps;
-    return { clock, log, maxRetryMs };
-  }
-
-  #watch<T extends KubeObject>(informer: Informer<T>): Informer<T> {
-    void informer.run(this.#deps.signal);
-    return informer;
+  /** Most clusters have no policy that is about what the gateway serves: nothing is watched for it before one is. */
+  async #known(): Promise<Peers> {
+    this.#peers ??= new Peers(this.#deps);
+    await this.#peers.ready;
+    return this.#peers;
   }
 }
 
-/** Those of the machine's own network have its address, which is not theirs. */
-function addressesOf({ spec, status }: Pod): string[] {
-  if (spec?.hostNetwork) return [];
-  return (status?.podIPs ?? [{ ip: status?.podIP }]).flatMap(({ ip }) => ip ?? []);
+function isolatedOf(policies: readonly NetworkPolicy[], called: readonly Called[]): Isolated[] {
+  return called.flatMap((each) => {
+    const own = isolating(policies, each);
+    return own.length > 0 ? [{ called: each, policies: own }] : [];
+  });
 }
 
-function slim({ metadata, spec, status }: Pod): Pod {
-  const { name, namespace, uid, resourceVersion, labels } = metadata;
-  return {
-    metadata: { name, namespace, uid, resourceVersion, labels },
-    spec: { hostNetwork: spec?.hostNetwork },
-    status: { phase: status?.phase, podIP: status?.podIP, podIPs: status?.podIPs },
-  } as Pod;
+function areAdmitted(isolated: readonly Isolated[], caller: Caller): boolean {
+  return isolated.every(({ called, policies }) => admits(policies, called, caller));
 }

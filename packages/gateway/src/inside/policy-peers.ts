@@ -5,9 +5,9 @@ export type Labels = Readonly<Record<string, string>>;
 type IngressRule = NonNullable<NonNullable<NetworkPolicy["spec"]>["ingress"]>[number];
 type Peer = NonNullable<IngressRule["from"]>[number];
 
-/** Who calls: an address, and the Pod that has it, if any. */
+/** Who calls: an address, and the Pod that has it, if any. A Pod that may be anywhere has none. */
 export interface Caller {
-  address: string;
+  address: string | undefined;
   pod: { namespace: string; labels: Labels; namespaceLabels: Labels } | undefined;
 }
 
@@ -19,13 +19,18 @@ export interface Called {
   portName: string | undefined;
 }
 
-/** The policies (networking.k8s.io/v1) that isolate these Pods from callers. */
+/** Whether a policy (networking.k8s.io/v1) keeps callers away from Pods, and not only Pods from what they call. */
+export function isolates({ spec }: NetworkPolicy): boolean {
+  return spec?.policyTypes?.includes("Ingress") ?? true;
+}
+
+/** The policies that isolate these Pods from callers. */
 export function isolating(policies: Iterable<NetworkPolicy>, called: Called): NetworkPolicy[] {
   return [...policies].filter(
-    ({ metadata, spec }) =>
-      metadata.namespace === called.namespace &&
-      (spec?.policyTypes?.includes("Ingress") ?? true) &&
-      matchesLabels(requirementsOf(spec?.podSelector ?? {}), called.labels),
+    (policy) =>
+      policy.metadata.namespace === called.namespace &&
+      isolates(policy) &&
+      matchesLabels(requirementsOf(policy.spec?.podSelector ?? {}), called.labels),
   );
 }
 
@@ -60,7 +65,8 @@ function isPeer(peer: Peer, own: string, { address, pod }: Caller): boolean {
   return isNear && matchesLabels(requirementsOf(podSelector ?? {}), pod.labels);
 }
 
-function isWithin(address: string, blocks: readonly string[]): boolean {
+function isWithin(address: string | undefined, blocks: readonly string[]): boolean {
+  if (address === undefined || isIP(address) === 0) return false;
   const list = new BlockList();
   for (const block of blocks) {
     const [network = "", length = ""] = block.split("/");

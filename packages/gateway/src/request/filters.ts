@@ -8,6 +8,7 @@ import {
   unexpectedProbe,
   unknownFunction,
 } from "../http/error-response.ts";
+import { hostName } from "../exposure/filters.ts";
 import { readHead } from "../http/request-head.ts";
 import { byPath } from "../pages/by-path.ts";
 import { parseHost } from "../routing/host.ts";
@@ -40,7 +41,7 @@ export const host: Filter = (passage) => {
 export const ownHost: Filter = (passage, { ownHosts, exposure }) => {
   if (passage.key !== "" || passage.isSecure) return undefined;
   const found = ownHosts.find(passage.host);
-  if (found && !exposure?.hosts.find(passage.host.replace(/:\d*$/, ""))) passage.key = found;
+  if (found && !exposure?.hosts.find(hostName(passage.host))) passage.key = found;
   return undefined;
 };
 

@@ -198,7 +198,7 @@ export function desiredPrivateService(revision: Revision): Service {
       namespace,
       labels: {
         ...podLabels(revision),
-        "networking.internal.knative.dev/serviceType": "Private",
+        [knativeLabels.serviceType]: "Private",
       },
       ownerReferences: [controllerRef(knative.revisions, revision)],
     },
