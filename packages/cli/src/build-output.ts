@@ -47,17 +47,14 @@ const hasEnded = ({ status }: Pod): boolean =>
 /** Its steps, one after the other. */
 async function readPod(
   client: KubeClient,
-  { metadata, spec }: Pod,
+  pod: Pod,
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace = "", name = "" } = metadata;
-  for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
-    while (!(await hasBegun(client, { namespace, name }, container.name))) {
-      await pause(lookMs, signal);
-      if (signal.aborted) return;
-    }
-    const query = new URLSearchParams({ container: container.name, follow: "true" });
+  const { namespace = "", name = "" } = pod.metadata;
+  for (const container of stepsOf(pod)) {
+    if (!(await untilBegun(client, pod, container, signal))) continue;
+    const query = new URLSearchParams({ container, follow: "true" });
     const path = `/api/v1/namespaces/${namespace}/pods/${name}/log?${query}`;
     const response = await client.raw("GET", path, { accept: "*/*", signal });
     const decoder = new TextDecoder();
@@ -71,16 +68,31 @@ async function readPod(
   }
 }
 
-async function hasBegun(
-  client: KubeClient,
-  target: { namespace: string; name: string },
-  container: string,
-): Promise<boolean> {
-  const { status } = await client.get(resources.pods, target);
-  if (hasEnded({ metadata: {}, status } as Pod)) return true;
+/** The names of its containers, in the order in which they run. */
+export const stepsOf = ({ spec }: Pod): string[] =>
+  [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ name }) => name);
+
+/** Whether a container of this Pod runs or has run. */
+export function hasStarted({ status }: Pod, container: string): boolean {
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   const state = all.find(({ name }) => name === container)?.state;
   return state?.running !== undefined || state?.terminated !== undefined;
+}
+
+/** True once it has started; false when its Pod has ended without it, or at `signal`. */
+export async function untilBegun(
+  client: KubeClient,
+  { metadata: { namespace = "", name = "" } }: Pod,
+  container: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  while (!signal.aborted) {
+    const pod = await client.get(resources.pods, { namespace, name });
+    if (hasStarted(pod, container)) return true;
+    if (hasEnded(pod)) return false;
+    await pause(lookMs, signal);
+  }
+  return false;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
