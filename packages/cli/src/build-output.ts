@@ -1,11 +1,11 @@
 /** What the containers of a Function's build write, npm and pip among them, line by line as it comes. */
 import { labels } from "@spry/function";
-import { type KubeClient, type Pod, resources } from "@spry/kube";
+import { isNotFound, type KubeClient, type Pod, resources, type Target } from "@spry/kube";
 
 const lookMs = 400;
 const maxLineLength = 4096;
 
-interface Target {
+interface Build {
   namespace: string;
   name: string;
   onLine: (line: string) => void;
@@ -14,7 +14,7 @@ interface Target {
 /** Until `signal`. It only accompanies a build: what cannot be read is left out, and the result is in the Function's conditions. */
 export async function followBuildOutput(
   client: KubeClient,
-  { namespace, name, onLine }: Target,
+  { namespace, name, onLine }: Build,
   signal: AbortSignal,
 ): Promise<void> {
   const labelSelector = `${labels.functionName}=${name},${labels.resource}!=deployment`;
@@ -87,12 +87,21 @@ export async function untilBegun(
   signal: AbortSignal,
 ): Promise<boolean> {
   while (!signal.aborted) {
-    const pod = await client.get(resources.pods, { namespace, name });
-    if (hasStarted(pod, container)) return true;
-    if (hasEnded(pod)) return false;
+    const pod = await find(client, { namespace, name });
+    if (pod && hasStarted(pod, container)) return true;
+    if (!pod || hasEnded(pod)) return false;
     await pause(lookMs, signal);
   }
   return false;
+}
+
+async function find(client: KubeClient, target: Target): Promise<Pod | undefined> {
+  try {
+    return await client.get(resources.pods, target);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

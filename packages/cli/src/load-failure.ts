@@ -13,6 +13,10 @@ export interface Failure {
 /** Where a Function's code is in its image; in the process sandbox below a directory of the node agent's. */
 const directoryInImage = String.raw`[^\s"'()]*/usr/src/app/function`;
 
+/** Files in an image by their paths in the Function's directory. */
+export const withoutDirectory = (text: string): string =>
+  text.replaceAll(new RegExp(`(?:file://)?${directoryInImage}/`, "g"), "");
+
 /** Reads a runtime's output. `root`: the directory with the code; left out for that of an image. */
 export function failureIn(output: string, root?: string): Failure {
   const text = stripVTControlCharacters(output).trim();

@@ -4,6 +4,7 @@ import { apiVersionOf, isNotFound } from "@spry/kube";
 import { printableJson } from "../printable-json.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
+import { withoutDirectory } from "../load-failure.ts";
 import { renderJsonPath } from "../json-path.ts";
 import { fittingTable } from "../table.ts";
 import { columnsOf, wrapped } from "../terminal-width.ts";
@@ -174,7 +175,7 @@ function printConditions(object: Function | undefined): void {
   for (const { type, status, reason, message } of object?.status?.conditions ?? []) {
     console.log(`\n${type}: ${status} (${reason})`);
     if (message && !said.has(message))
-      console.log(indented(wrapped(message, columns && columns - 2)));
+      console.log(indented(wrapped(withoutDirectory(message), columns && columns - 2)));
     said.add(message);
   }
 }

@@ -98,6 +98,8 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
     console.log(whatNext(relative(dataDir.kubeconfig), example, options.controller));
     return await interrupted;
   } catch (error) {
+    // Ctrl-C also reaches the programs that a start runs, and those fail then.
+    if (end) return end;
     throw diskProblem(error, dataDir.root) ?? error;
   } finally {
     ticker.stop();
