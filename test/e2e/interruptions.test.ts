@@ -113,7 +113,10 @@ describe.skipIf(!hasTerminals)("Ctrl-C ends", () => {
     const own = path.join(home, "platform");
     const ports = ["api", "gateway", "https", "publisher", "registry", "dashboard"];
     const args = [
-      ...["up", "--data-dir", own, "--no-example"],
+      "up",
+      "--data-dir",
+      own,
+      "--no-example",
       ...ports.flatMap((port) => [`--${port}-port`, "0"]),
     ];
     for (const at of [/Functions on one machine/, /Ctrl-C stops/]) {
