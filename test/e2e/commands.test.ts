@@ -200,7 +200,7 @@ describe("looking", () => {
     socket.close();
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill("SIGINT");
-    expect(await ended).toBe(0);
+    expect(await ended).toBe(130);
     expect(await platform.k("get pods -l app.kubernetes.io/component=debug -o name")).toBe("");
   });
 

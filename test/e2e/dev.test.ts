@@ -58,6 +58,9 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await pause(10);
 }
 
+const isLike = (found: Record<string, unknown>, fields: object): boolean =>
+  Object.entries(fields).every(([name, value]) => found[name] === value);
+
 /** Of processes of this machine whose command line has the text. */
 function processesWith(text: string): string[] {
   if (process.platform !== "linux") return [];
@@ -148,8 +151,43 @@ describe("spry dev", () => {
     edit("loop", "spry.yaml", "env:", "envv:");
     expect((await ask(url)).body).toContain("spry.yaml:5: envv is not a known key");
     const inIt = path.join(home, "cache");
-    expect(await end()).toBe(0);
+    expect(await end()).toBe(130);
     expect(processesWith(`TMPDIR=${inIt}`)).toEqual([]);
+  });
+
+  test("--json reports what happens to programs, an object a line", async () => {
+    await command("init", directory("reported"), "--template", "js");
+    const { url, end, output } = await startDev("reported", "--json");
+    const events = () => {
+      const lines = output().split("\n").slice(0, -1);
+      return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    };
+    const reported = (event: string, fields: object = {}) =>
+      until(() => events().some((each) => isLike(each, { event, ...fields })));
+    expect(events()[0]).toMatchObject({ event: "ready", function: "reported", loaded: true });
+    await ask(`${url}?name=you`);
+    await reported("request", { method: "GET", path: "/?name=you", status: 200 });
+    edit("reported", "handler.js", "Response.json(", "Response.json(;");
+    await reported("change", { file: "handler.js" });
+    await reported("reload", { ok: false, file: "handler.js", line: 5 });
+    expect(events().find(({ ok }) => ok === false)).toMatchObject({
+      message: "SyntaxError: Unexpected token ';'",
+    });
+    edit("reported", "handler.js", "Response.json(;", 'console.log("here"); return Response.json(');
+    await reported("reload", { ok: true });
+    await ask(url);
+    await reported("output", { stream: "stdout", line: "here" });
+    edit("reported", "spry.yaml", "env:", "envv:");
+    await reported("reload", { ok: false, file: "spry.yaml", line: 5 });
+    expect(await end()).toBe(130);
+    expect(events().at(-1)).toEqual({ time: expect.any(String), event: "stop" });
+    const refused = await command("dev", path.join(home, "nowhere"), "--json");
+    expect(refused.code).toBe(1);
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      event: "failed",
+      message: expect.stringContaining("is not a directory"),
+      wayOut: expect.any(String),
+    });
   });
 
   test("leaves no process and no directory behind when it is killed", async () => {

@@ -30,7 +30,7 @@ export async function startSpryDev(args: string[], env: NodeJS.ProcessEnv): Prom
     return ended;
   };
   for (;;) {
-    const url = /at (http:\S+)/.exec(output)?.[1];
+    const url = /(?:at |"url":")(http:[^\s"]+)/.exec(output)?.[1];
     if (url)
       return { child, url: url.replace("localhost", "127.0.0.1"), output: () => output, end };
     if (child.exitCode !== null) throw new Error(`spry dev ended:\n${output}`);

@@ -1,11 +1,11 @@
 /** What the containers of a Function's build write, npm and pip among them, line by line as it comes. */
 import { labels } from "@spry/function";
-import { type KubeClient, type Pod, resources } from "@spry/kube";
+import { isNotFound, type KubeClient, type Pod, resources, type Target } from "@spry/kube";
 
 const lookMs = 400;
 const maxLineLength = 4096;
 
-interface Target {
+interface Build {
   namespace: string;
   name: string;
   onLine: (line: string) => void;
@@ -14,7 +14,7 @@ interface Target {
 /** Until `signal`. It only accompanies a build: what cannot be read is left out, and the result is in the Function's conditions. */
 export async function followBuildOutput(
   client: KubeClient,
-  { namespace, name, onLine }: Target,
+  { namespace, name, onLine }: Build,
   signal: AbortSignal,
 ): Promise<void> {
   const labelSelector = `${labels.functionName}=${name},${labels.resource}!=deployment`;
@@ -47,17 +47,14 @@ const hasEnded = ({ status }: Pod): boolean =>
 /** Its steps, one after the other. */
 async function readPod(
   client: KubeClient,
-  { metadata, spec }: Pod,
+  pod: Pod,
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace = "", name = "" } = metadata;
-  for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
-    while (!(await hasBegun(client, { namespace, name }, container.name))) {
-      await pause(lookMs, signal);
-      if (signal.aborted) return;
-    }
-    const query = new URLSearchParams({ container: container.name, follow: "true" });
+  const { namespace = "", name = "" } = pod.metadata;
+  for (const container of stepsOf(pod)) {
+    if (!(await untilBegun(client, pod, container, signal))) continue;
+    const query = new URLSearchParams({ container, follow: "true" });
     const path = `/api/v1/namespaces/${namespace}/pods/${name}/log?${query}`;
     const response = await client.raw("GET", path, { accept: "*/*", signal });
     const decoder = new TextDecoder();
@@ -71,16 +68,40 @@ async function readPod(
   }
 }
 
-async function hasBegun(
-  client: KubeClient,
-  target: { namespace: string; name: string },
-  container: string,
-): Promise<boolean> {
-  const { status } = await client.get(resources.pods, target);
-  if (hasEnded({ metadata: {}, status } as Pod)) return true;
+/** The names of its containers, in the order in which they run. */
+export const stepsOf = ({ spec }: Pod): string[] =>
+  [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ name }) => name);
+
+/** Whether a container of this Pod runs or has run. */
+export function hasStarted({ status }: Pod, container: string): boolean {
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   const state = all.find(({ name }) => name === container)?.state;
   return state?.running !== undefined || state?.terminated !== undefined;
+}
+
+/** True once it has started; false when its Pod has ended without it, or at `signal`. */
+export async function untilBegun(
+  client: KubeClient,
+  { metadata: { namespace = "", name = "" } }: Pod,
+  container: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  while (!signal.aborted) {
+    const pod = await find(client, { namespace, name });
+    if (pod && hasStarted(pod, container)) return true;
+    if (!pod || hasEnded(pod)) return false;
+    await pause(lookMs, signal);
+  }
+  return false;
+}
+
+async function find(client: KubeClient, target: Target): Promise<Pod | undefined> {
+  try {
+    return await client.get(resources.pods, target);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

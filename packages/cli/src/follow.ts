@@ -42,6 +42,8 @@ export async function followUntilRunning(
   const said = new Map<string, string>();
   let last: Function | undefined;
   let isRead = false;
+  progress.waitFor(name, waitingFor(prefix, words["ConfigurationReady"] ?? ""));
+  progress.whenInterrupted(stillGoing(options));
   try {
     for await (const current of versionsOf(client, namespace, name, timeout)) {
       last = current;
@@ -56,6 +58,7 @@ export async function followUntilRunning(
           const stage = words[condition.type] ?? condition.type;
           const { status, message, reason } = condition;
           const line = `  ${prefix}${text.split("\n", 1)[0] ?? ""}`;
+          if (status === "Unknown") progress.waitFor(name, waitingFor(prefix, stage));
           progress.report(
             { event: "stage", function: name, stage, status, message: message || reason },
             line,
@@ -81,14 +84,26 @@ export async function followUntilRunning(
     if (!timeout.aborted) throw error;
   } finally {
     output.abort();
+    progress.done(name);
   }
-  const waitingFor = conditionsOf(last).find(({ status }) => status !== "True");
+  const open = conditionsOf(last).find(({ status }) => status !== "True");
   throw new UserError(
     `Function ${namespace}/${name} was not running after ${options.timeoutMs / 1000} s` +
-      (waitingFor ? `: ${waitingFor.type}: ${waitingFor.message}` : ""),
-    `Spry continues in the background; kubectl describe function ${name} -n ${namespace} shows the progress`,
+      (open ? `: ${open.type}: ${open.message}` : ""),
+    stillGoing(options),
   );
 }
+
+/** For a user whose command ends before the Function runs. */
+export const stillGoing = ({
+  namespace,
+  name,
+}: Pick<FollowOptions, "namespace" | "name">): string =>
+  `the platform continues, and spry describe ${name} -n ${namespace} shows its state`;
+
+/** On a terminal, with the seconds behind it. */
+const waitingFor = (prefix: string, stage: string): string =>
+  `  ${prefix}… ${stage === words["Running"] ? "start" : stage}`;
 
 /** The number of the version that is being rolled out; undefined where it has none, or the user may not read it. */
 async function newestVersion(client: KubeClient, fn: Function): Promise<number | undefined> {
@@ -110,15 +125,27 @@ export function failureOf(
 ): UserError {
   const serving = status?.revision;
   const still = serving ? `; version ${serving} still serves` : "";
-  const logs = `spry logs ${type === "BuildReady" ? "--build " : ""}${name} -n ${namespace}`;
-  const wayOut = `${logs} shows more; spry describe ${name} -n ${namespace} shows its state`;
+  const target = `${name} -n ${namespace}`;
+  const looks = [
+    `spry logs ${type === "BuildReady" ? "--build " : ""}${target} shows more`,
+    `spry describe ${target} shows its state`,
+    ...(serving ? [`spry rollback ${target} returns to version ${serving}`] : []),
+  ];
   const [, words] = /^[^]*?\bexit code \d+\): ([^]+)$/.exec(message) ?? [];
-  if (type !== "Running" || words === undefined)
-    return new UserError(`${name} failed: ${message || reason}${still}`, wayOut);
-  const { summary, details } = failureIn(words);
+  if (type !== "Running" || words === undefined) {
+    const [first = "", ...rest] = (message || reason).split("\n");
+    return new UserError(
+      [`${name} failed: ${first}${still}`, ...rest].join("\n"),
+      looks.join("; "),
+    );
+  }
+  const { summary, details, wayOut } = failureIn(words);
   const more = details.includes("\n") ? `\n${details.replaceAll(/^(?=.)/gm, "  ")}` : "";
   const which = version === undefined ? "the new version" : `version ${version}`;
-  return new UserError(`${which} of ${name} failed: ${summary}${still}${more}`, wayOut);
+  return new UserError(
+    `${which} of ${name} failed: ${summary}${still}${more}`,
+    [...(wayOut ? [wayOut] : []), ...looks].join("; "),
+  );
 }
 
 /** A build that failed because of the infrastructure is run again by itself: worth waiting for. */

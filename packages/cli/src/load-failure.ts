@@ -6,10 +6,16 @@ export interface Failure {
   summary: string;
   /** All of it, with paths relative to the directory. */
   details: string;
+  /** What to do about it, where that is known. */
+  wayOut?: string;
 }
 
 /** Where a Function's code is in its image; in the process sandbox below a directory of the node agent's. */
 const directoryInImage = String.raw`[^\s"'()]*/usr/src/app/function`;
+
+/** Files in an image by their paths in the Function's directory. */
+export const withoutDirectory = (text: string): string =>
+  text.replaceAll(new RegExp(`(?:file://)?${directoryInImage}/`, "g"), "");
 
 /** Reads a runtime's output. `root`: the directory with the code; left out for that of an image. */
 export function failureIn(output: string, root?: string): Failure {
@@ -22,13 +28,24 @@ export function failureIn(output: string, root?: string): Failure {
     ].toReversed(),
   ].filter(([, file = ""]) => !file.startsWith("node_modules/"));
   const [place] = places;
+  const wayOut = wayOutOf(text);
   const message = messageIn(text).replaceAll(new RegExp(`(?:file://)?${escaped}/`, "g"), "");
   return {
     summary: place ? `${place[1]}:${place[2]}: ${message}` : message,
     details: text
       .replaceAll(new RegExp(`(?:file://)?${escaped}/`, "g"), "")
       .replace(/\n+Node\.js v\d+[\d.]*$/, ""),
+    ...(wayOut !== undefined && { wayOut }),
   };
+}
+
+/** Of a package that is not there. */
+function wayOutOf(text: string): string | undefined {
+  const [, inNode] = /\bCannot find package '((?:@[\w.-]+\/)?[\w.-]+)'/.exec(text) ?? [];
+  if (inNode !== undefined) return `npm install ${inNode} adds it to package.json`;
+  const [, inPython] = /\bModuleNotFoundError: No module named '(\w+)/.exec(text) ?? [];
+  if (inPython === undefined) return undefined;
+  return `if ${inPython} is of a package, add that to requirements.txt`;
 }
 
 function messageIn(text: string): string {

@@ -1,6 +1,7 @@
 /** Program: the `spry` command. */
 import { refuseOtherNames } from "./command-line/other-names.ts";
 import { createProgram } from "./command-line/program.ts";
+import { printError } from "./print-error.ts";
 import { endWithLauncher } from "./launcher.ts";
 import { UserError } from "./user-error.ts";
 
@@ -19,10 +20,9 @@ async function explain(error: unknown): Promise<void> {
   // Not needed for help.
   const { messageOf, StatusError } = await import("@spry/kube");
   if (error instanceof UserError) {
-    console.error(`error: ${messageOf(error)}`);
-    if (error.wayOut) console.error(`       ${error.wayOut}`);
+    printError(messageOf(error), error.wayOut);
   } else if (error instanceof StatusError) {
-    console.error(`error: ${error.message}`);
+    printError(error.message);
   } else {
     // A bug, or something nobody thought of: everything that helps to find it.
     console.error(error);

@@ -24,14 +24,21 @@ export function readManifests(
     .flatMap((name) => filesOf(name, isRecursive))
     .flatMap((file) => parse(file, read(file)));
   if (manifests.length === 0)
-    throw new UserError(`nothing to do: ${filenames.join(", ")} contains no object`);
+    throw new UserError(
+      `nothing to do: ${filenames.join(", ")} contains no object`,
+      "a directory is deployed with spry deploy DIR; -R also reads the folders of -f DIR",
+    );
   return manifests;
 }
 
 function filesOf(filename: string, isRecursive: boolean): string[] {
   if (filename === "-") return ["-"];
   const stat = statSync(filename, { throwIfNoEntry: false });
-  if (!stat) throw new UserError(`the path ${filename} does not exist`);
+  if (!stat)
+    throw new UserError(
+      `the path ${filename} does not exist`,
+      "name a file or a directory with -f",
+    );
   if (!stat.isDirectory()) return [filename];
   const names = readdirSync(filename, { recursive: isRecursive, encoding: "utf8" });
   if (names.length > maxEntries)
@@ -71,7 +78,10 @@ function parse(file: string, text: string): Manifest[] {
 function check(document: unknown, origin: string): Manifest {
   const object = document as Partial<Manifest["object"]>;
   if (typeof document !== "object" || !object.apiVersion || !object.kind) {
-    throw new UserError(`${origin}: an object needs apiVersion and kind`);
+    throw new UserError(
+      `${origin}: an object needs apiVersion and kind`,
+      "a config.yaml of Kyma needs source.sourceType",
+    );
   }
   if (!object.metadata?.name) throw new UserError(`${origin}: metadata.name is missing`);
   return { object: object as Manifest["object"], origin };

@@ -3,7 +3,10 @@
  * object a line, on standard output, for programs (docs/cli-reference.md).
  */
 import { messageOf } from "@spry/kube";
+import { endOnInterrupt } from "./interruption.ts";
 import { printable, printableOutput } from "./printable.ts";
+import { withShortDigests } from "./terminal-width.ts";
+import { Ticker } from "./ticker.ts";
 import { UserError } from "./user-error.ts";
 
 export type ProgressEvent =
@@ -13,6 +16,7 @@ export type ProgressEvent =
   /** A line of the build's output, as it comes. */
   | { event: "output"; function: string; line: string }
   | { event: "running"; function: string; namespace: string; url?: string | undefined }
+  | { event: "interrupted"; message: string }
   | { event: "failed"; object?: string | undefined; message: string; wayOut?: string | undefined };
 
 /** Shorter waits need no explanation. */
@@ -21,9 +25,35 @@ const silentMs = 1000;
 export class Progress {
   readonly #isJson: boolean;
   readonly #begin = performance.now();
+  readonly #ticker = new Ticker();
+  readonly #waiting = new Map<string, string>();
+  #afterInterrupt = "nothing was changed";
 
   constructor(isJson = false) {
     this.#isJson = isJson;
+  }
+
+  /** What is being waited for, on a terminal with a running clock, until `done`. `who`: one of several that wait at a time. */
+  waitFor(who: string, text: string): void {
+    this.#waiting.delete(who);
+    this.#waiting.set(who, text);
+    this.#showWaiting();
+  }
+
+  done(who: string): void {
+    this.#waiting.delete(who);
+    this.#showWaiting();
+  }
+
+  #showWaiting(): void {
+    const newest = [...this.#waiting.values()].at(-1);
+    if (newest === undefined) this.#ticker.stop();
+    else if (!this.#isJson) this.#ticker.wait(newest);
+  }
+
+  /** What a user reads who ends the command now. */
+  whenInterrupted(sentence: string): void {
+    this.#afterInterrupt = sentence;
   }
 
   get isJson(): boolean {
@@ -35,29 +65,48 @@ export class Progress {
     const elapsedMs = Math.round(performance.now() - this.#begin);
     if (this.#isJson)
       console.log(JSON.stringify({ time: new Date().toISOString(), elapsedMs, ...event }));
-    else if (text !== undefined) console.error(text + timeOf(elapsedMs));
+    else if (text !== undefined) this.#print(text + timeOf(elapsedMs));
+  }
+
+  #print(text: string): void {
+    this.#ticker.clear();
+    console.error(text);
   }
 
   /** A line of the build's, below the stage that it belongs to. */
   output(name: string, line: string): void {
     if (this.#isJson) this.report({ event: "output", function: name, line });
-    else console.error(`    ${process.stderr.isTTY ? printableOutput(line) : line}`);
+    else if (process.stderr.isTTY) this.#print(`    ${withShortDigests(printableOutput(line))}`);
+    else this.#print(`    ${line}`);
   }
 
   /** For people alone. */
   note(text: string): void {
-    if (!this.#isJson) console.error(text);
+    if (!this.#isJson) this.#print(text);
   }
 
-  /** Runs a command's work; with `--json` its failure is an event, too, and the exit code is 1. */
+  /**
+   * Runs a command's work; with `--json` its failure is an event, too, and the exit code is 1. Ctrl-C ends the command with what
+   * `whenInterrupted` was given last.
+   */
   async run(work: () => Promise<void>): Promise<void> {
+    const restore = endOnInterrupt(() => this.#interrupted());
     try {
       await work();
     } catch (error) {
       if (!this.#isJson) throw error;
       this.failed(error);
       process.exit(1);
+    } finally {
+      restore();
+      this.#ticker.stop();
     }
+  }
+
+  #interrupted(): void {
+    this.#ticker.stop();
+    const message = `interrupted: ${this.#afterInterrupt}`;
+    this.report({ event: "interrupted", message }, `${process.stderr.isTTY ? "\n" : ""}${message}`);
   }
 
   failed(error: unknown, object?: string): void {
@@ -74,4 +123,5 @@ function timeOf(elapsedMs: number): string {
 export const silentProgress = new (class extends Progress {
   override report(): void {}
   override output(): void {}
+  override waitFor(): void {}
 })();

@@ -1,5 +1,7 @@
 /** What a new Function can begin with: files for each kind of handler, as `spry init` writes them and the dashboard shows them. */
 
+import { type FunctionSchedule } from "./types.ts";
+
 export type Language = "nodejs" | "python";
 
 /** A kind of handler, with its files by their paths. */
@@ -12,6 +14,8 @@ export interface Template {
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
   requirements?: string[];
+  /** When the Function is called by itself. */
+  schedules?: FunctionSchedule[];
   /** The handler is not TypeScript. */
   isPlain?: boolean;
 }
@@ -179,7 +183,7 @@ test("publishes large orders", async () => {
   {
     name: "cron",
     language: "nodejs",
-    description: "TypeScript, called on a schedule by a CronJob",
+    description: "TypeScript, called on a schedule",
     files: {
       "handler.ts": `export default {
   async fetch(request: Request): Promise<Response> {
@@ -189,32 +193,6 @@ test("publishes large orders", async () => {
     return Response.json({ done: true, at });
   },
 };
-`,
-      "cronjob.yaml": `# spry apply -f cronjob.yaml
-apiVersion: batch/v1
-kind: CronJob
-metadata:
-  name: {{name}}
-spec:
-  schedule: "*/5 * * * *"
-  concurrencyPolicy: Forbid
-  jobTemplate:
-    spec:
-      backoffLimit: 2
-      template:
-        spec:
-          restartPolicy: Never
-          containers:
-            - name: call
-              # On a cluster, any image that has Node.js.
-              image: registry.spry.localhost/spry/nodejs24
-              command:
-                - node
-                - -e
-                - |
-                  fetch("http://{{name}}", { method: "POST" }).then((response) => {
-                    if (!response.ok) throw new Error("HTTP " + response.status);
-                  });
 `,
       "handler.test.ts": `import assert from "node:assert/strict";
 import test from "node:test";
@@ -226,6 +204,7 @@ test("runs", async () => {
 });
 `,
     },
+    schedules: [{ name: "cleanup", cron: "*/5 * * * *", overlap: "Skip" }],
     devDependencies: { "@types/node": "^24" },
   },
 ];

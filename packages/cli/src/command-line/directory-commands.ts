@@ -44,6 +44,7 @@ export function addDirectoryCommands(program: Command): void {
       "answer requests for this host, too: a tunnel's, for example (repeatable)",
       collect,
     )
+    .option("--json", "report what happens as objects, one a line, for programs")
     .action(async (dir, _options, command) =>
       (await import("../commands/dev.ts")).dev(dir ?? ".", command.optsWithGlobals()),
     );

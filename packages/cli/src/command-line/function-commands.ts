@@ -1,7 +1,7 @@
 /** Commands about Functions that are deployed. */
 import { type Command, Option } from "commander";
 import { levelNamed } from "../log-lines.ts";
-import { collect, count, duration, port, revision, secondsOrNone } from "./values.ts";
+import { collect, count, duration, port, revision, seconds, secondsOrNone } from "./values.ts";
 
 export function addFunctionCommands(program: Command): void {
   program
@@ -156,7 +156,7 @@ export function addFunctionCommands(program: Command): void {
     .description("return a Function to an earlier revision, without a build, as a new revision")
     .option("--to <revision>", "a number of spry history (default: the one before)", revision)
     .option("--no-wait", "return as soon as the Function is changed")
-    .option("--timeout <seconds>", "how long to follow the Function", Number, 300)
+    .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
     .action(async (name, options, command) =>
       (await import("../commands/rollback.ts")).rollback(name, {
         ...command.optsWithGlobals(),

@@ -21,8 +21,7 @@ export function createProgram(): Command {
     // Of the original, whose command asks and draws; this one does neither without a terminal.
     .addOption(new Option("--ci", "accepted without an effect").hideHelp())
     .addOption(new Option("--non-interactive", "accepted without an effect").hideHelp())
-    .addOption(new Option("-v, --verbose", "accepted without an effect").hideHelp())
-    .showHelpAfterError("(see spry --help)");
+    .addOption(new Option("-v, --verbose", "accepted without an effect").hideHelp());
   addDirectoryCommands(program);
   addFunctionCommands(program);
   addConfigurationCommands(program);
@@ -30,5 +29,12 @@ export function createProgram(): Command {
   addPlatformCommands(program);
   addClusterCommands(program);
   addOtherCommands(program);
+  nameHelp(program, "spry");
   return program;
+}
+
+/** After a mistake, the help of the command in which it is. */
+function nameHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`(see ${name} --help)`);
+  for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
 }

@@ -13,10 +13,11 @@ import {
 } from "@spry/kube";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { applyObject } from "../apply-object.ts";
-import { followUntilRunning } from "../follow.ts";
+import { followUntilRunning, stillGoing } from "../follow.ts";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { type Manifest, readManifests, resourceOf } from "../manifests.ts";
 import { Progress } from "../progress.ts";
+import { printError } from "../print-error.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
 
@@ -66,6 +67,8 @@ async function applyWith(options: ApplyOptions, progress: Progress): Promise<voi
   const results: Result[] = [];
   const stored: Stored[] = [];
   const following: Promise<Result>[] = [];
+  const followed: { name: string; namespace: string }[] = [];
+  progress.whenInterrupted("nothing was applied");
   for (const manifest of manifests) {
     const result = await attempt(labelOf(manifest.object), async () => {
       const object = await applyOne(connection.client, manifest, connection.namespace, {
@@ -75,13 +78,23 @@ async function applyWith(options: ApplyOptions, progress: Progress): Promise<voi
       });
       if (!isFunction(object) || options.dryRun || !options.wait) return { outcome: "applied" };
       const prefix = manifests.length > 1 ? `${object.metadata.name}: ` : "";
+      const { name = "", namespace = connection.namespace } = object.metadata;
+      followed.push({ name, namespace });
       following.push(
         follow(connection, object as unknown as Function, { prefix, progress, ...options }),
       );
       return undefined;
     });
     if (result) results.push(result);
+    progress.whenInterrupted(
+      `${results.length + following.length} of ${manifests.length} objects were sent: apply again for the others`,
+    );
   }
+  progress.whenInterrupted(
+    followed.length === 1 && followed[0]
+      ? stillGoing(followed[0])
+      : "the platform continues, and spry get shows the state",
+  );
   results.push(...(await Promise.all(following)));
   const hasFailed = results.some(({ error }) => error !== undefined);
   if (hasFailed && onerror === "purge" && !options.dryRun)
@@ -102,7 +115,7 @@ interface Stored {
 function filesOf({ filename = [] }: ApplyOptions): string[] {
   if (filename.length > 0) return filename;
   if (existsSync(kymaConfigName)) return [kymaConfigName];
-  throw new UserError("what to apply is not said", "name a file or a directory with -f");
+  throw new UserError("nothing to apply", "name a file or a directory with -f");
 }
 
 function assertOneOf(option: string, value: string, known: readonly string[]): void {
@@ -194,10 +207,8 @@ function report(results: readonly Result[]): void {
     if (details) console.log(details);
     return;
   }
-  for (const error of failures) {
-    console.error(`error: ${messageOf(error)}`);
-    if (error instanceof UserError && error.wayOut) console.error(`       ${error.wayOut}`);
-  }
+  for (const error of failures)
+    printError(messageOf(error), error instanceof UserError ? error.wayOut : undefined);
   if (failures.length > 0) process.exitCode = 1;
   const rows = results.map(({ label, outcome, details }) => [label, outcome, details]);
   for (const line of tableLines(["OBJECT", "RESULT", "DETAILS"], rows)) console.log(line);

@@ -3,8 +3,10 @@ import { type Function, isServedOnDemand, labels, runtimeOf } from "@spry/functi
 import { type EnvVar, type KubeClient, type Pod, resources } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
+import { exitCodeOf, untilInterrupted } from "../interruption.ts";
 import { failureIn } from "../load-failure.ts";
 import { forwardPort } from "../port-forward.ts";
+import { Ticker } from "../ticker.ts";
 import { UserError } from "../user-error.ts";
 import { untilTrue } from "../until-true.ts";
 
@@ -26,6 +28,7 @@ export async function debug(
   const fn = await findFunction(client, namespace, name);
   const { language } = runtimeOf(fn);
   const inspectPort = inspectPorts[language];
+  const interrupted = untilInterrupted();
   const pod = await client.create(
     resources.pods,
     await copyOf(client, fn, inspectVariables(inspectPort, gateway !== undefined)),
@@ -33,21 +36,23 @@ export async function debug(
   const podName = pod.metadata.name ?? "";
   const target = { namespace, name: podName };
   const report = (line: string) => console.error(line);
+  const ticker = new Ticker();
   try {
-    await untilReady(client, target);
-    const way = { namespace, pod: podName, report };
-    const localPort = options.port ?? inspectPort;
-    const inspector = await forwardPort(cluster, { ...way, remotePort: inspectPort, localPort });
-    const calls = await forwardPort(cluster, { ...way, remotePort: servingPort, localPort: 0 });
-    console.log(`debugger: 127.0.0.1:${inspector.port} (${attachWith[language]})`);
-    console.log(`calls of the copy: http://localhost:${calls.port}/`);
-    console.log("Ctrl-C ends it");
-    await new Promise<void>((resolve) => {
-      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-        process.once(signal, () => resolve());
-    });
-    inspector.close();
-    calls.close();
+    ticker.wait(`starting a copy of ${name}`);
+    const ended = await Promise.race([untilReady(client, target), interrupted]);
+    ticker.stop();
+    if (ended === undefined) {
+      const way = { namespace, pod: podName, report };
+      const localPort = options.port ?? inspectPort;
+      const inspector = await forwardPort(cluster, { ...way, remotePort: inspectPort, localPort });
+      const calls = await forwardPort(cluster, { ...way, remotePort: servingPort, localPort: 0 });
+      console.log(`debugger: 127.0.0.1:${inspector.port} (${attachWith[language]})`);
+      console.log(`calls of the copy: http://localhost:${calls.port}/`);
+      console.log("Ctrl-C ends it");
+      await interrupted;
+      inspector.close();
+      calls.close();
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
     throw new UserError(
@@ -55,9 +60,10 @@ export async function debug(
       "choose another one with --port",
     );
   } finally {
+    ticker.stop();
     await client.delete(resources.pods, target, { gracePeriodSeconds: 0 });
   }
-  process.exit(0);
+  process.exit(exitCodeOf(await interrupted));
 }
 
 const attachWith = {

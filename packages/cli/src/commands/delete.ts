@@ -3,6 +3,7 @@ import { isNotFound, type KubeClient, type Resource, StatusError, type Target } 
 import { confirm } from "../confirm.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { readManifests, resourceOf } from "../manifests.ts";
+import { printError } from "../print-error.ts";
 import { UserError } from "../user-error.ts";
 
 export interface DeleteOptions extends GlobalOptions {
@@ -59,7 +60,7 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
   }
   const [first] = failures;
   if (failures.length === 1 && first) throw first;
-  for (const { message } of failures) console.error(`error: ${message}`);
+  for (const { message } of failures) printError(message);
   if (failures.length > 0) process.exitCode = 1;
 }
 

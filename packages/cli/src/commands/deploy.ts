@@ -34,6 +34,7 @@ export interface DeployOptions extends GlobalOptions {
 /** Makes a directory a Function: its files go to the registry as one layer, and the Function names them by digest. */
 export async function deploy(directory: string, options: DeployOptions): Promise<void> {
   const progress = new Progress(options.json);
+  progress.whenInterrupted("nothing was deployed");
   await progress.run(() => deployWith(directory, options, progress));
 }
 
@@ -95,7 +96,10 @@ async function pushSource(
       `${project.name}: ${files.length} files, ${text}`,
     );
   const { files, keptBack } = listSource(project.root);
+  progress.waitFor(project.name, `sending ${files.length} files`);
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-deploy-"));
+  const removeScratch = () => rmSync(scratch, { recursive: true, force: true });
+  process.once("exit", removeScratch);
   let registry: SourceRegistry | undefined;
   try {
     const layerFiles = files.map(({ path: name, file, isExecutable }) => ({
@@ -134,7 +138,9 @@ async function pushSource(
     return { image, isPlain };
   } finally {
     registry?.close();
-    rmSync(scratch, { recursive: true, force: true });
+    progress.done(project.name);
+    process.off("exit", removeScratch);
+    removeScratch();
   }
 }
 

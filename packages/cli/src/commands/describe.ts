@@ -12,14 +12,14 @@ import { connect, type Connection, type GlobalOptions, urlOf } from "../connecti
 import { findFunction } from "../find-function.ts";
 import { failureOf } from "../follow.ts";
 import { tableLines } from "../table.ts";
+import { columnsOf, shortened, withShortDigests, wrapped } from "../terminal-width.ts";
 import { age, statusWord } from "./get.ts";
 
 const shownEvents = 10;
 const shownVersions = 5;
 const defaultProfile = "L";
-/** Where the messages of Events begin, at the latest. */
-const messageColumn = 40;
-
+/** Of an Event: the rest is in its object. */
+const maxMessage = 160;
 /** Prints a Function's state, why it is so and what to do, its Pods, versions and Events. */
 export async function describe(name: string, options: GlobalOptions): Promise<void> {
   const connection = await connect(options);
@@ -90,7 +90,7 @@ function summary(fn: Function, { gateway }: Connection): string[] {
     ],
     ["Runtime", status?.runtime ?? spec.runtime ?? ""],
     ["Source", source],
-    ["Image", status?.build?.image ?? "not built yet"],
+    ["Image", imageText(status?.build?.image)],
     ["Limits", `${cpu} CPU, ${memory} memory (${profile})`],
     [
       "Instances",
@@ -103,6 +103,12 @@ function summary(fn: Function, { gateway }: Connection): string[] {
   return rows.map(([title, text]) => `${`${title}:`.padEnd(11)} ${text}`);
 }
 
+/** On a terminal, the digest's first digits: those that `history` and Events show. */
+function imageText(image: string | undefined): string {
+  if (image === undefined) return "not built yet";
+  return columnsOf(process.stdout) === undefined ? image : withShortDigests(image);
+}
+
 /** The first condition that is False, in words. */
 function problem(fn: Function, version: number | undefined): string[] {
   const conditions = fn.status?.conditions ?? [];
@@ -111,7 +117,9 @@ function problem(fn: Function, version: number | undefined): string[] {
     .find((each) => each?.status === "False");
   if (failed) {
     const { message, wayOut = "" } = failureOf(fn, failed, version);
-    return ["", "Problem:", ...message.split("\n").map((line) => `  ${line}`), `  ${wayOut}`];
+    const columns = columnsOf(process.stdout);
+    const lines = wrapped(`${message}\n${wayOut}`, columns && columns - 2).split("\n");
+    return ["", "Problem:", ...lines.map((line) => `  ${line}`.trimEnd())];
   }
   const waiting = conditions.find(({ status }) => status === "Unknown");
   return waiting ? ["", `Waiting:    ${waiting.message.split("\n")[0]}`] : [];
@@ -120,7 +128,8 @@ function problem(fn: Function, version: number | undefined): string[] {
 function section(title: string, rows: string[][]): string[] {
   if (rows.length === 0) return [];
   const [, ...lines] = tableLines(rows[0]?.map(() => "") ?? [], rows);
-  return ["", `${title}:`, ...lines.map((line) => `  ${line}`)];
+  const columns = columnsOf(process.stdout);
+  return ["", `${title}:`, ...lines.map((line) => shortened(`  ${line}`, columns))];
 }
 
 /** Of the Function itself, served either way; the others are builds. */
@@ -139,7 +148,8 @@ function podLines(pods: readonly Pod[]): string[][] {
           container?.state?.terminated?.reason ??
           status?.phase ??
           "");
-      const again = restarts > 0 ? `${restarts} restarts` : "";
+      const again =
+        restarts > 0 ? `restarted ${restarts === 1 ? "once" : `${restarts} times`}` : "";
       return [metadata.name ?? "", state, age(metadata.creationTimestamp), again];
     });
 }
@@ -152,8 +162,6 @@ function eventLines(events: readonly Event[]): string[][] {
     .slice(-shownEvents)
     .map((event) => {
       const [message = ""] = (event.message ?? "").split("\n");
-      const room = Math.max((process.stdout.columns ?? 160) - messageColumn, 40);
-      const shown = message.length > room ? `${message.slice(0, room - 1)}…` : message;
-      return [`${age(time(event))} ago`, event.reason ?? "", shown];
+      return [`${age(time(event))} ago`, event.reason ?? "", shortened(message, maxMessage)];
     });
 }

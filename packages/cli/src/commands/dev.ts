@@ -10,7 +10,9 @@ import { callOnSchedule, emit, eventFile, exampleEvent, startCollector } from ".
 import { createFrontServer } from "../dev/front-server.ts";
 import { endProcessesWithHome } from "../dev/left-over.ts";
 import { openNeighbours } from "../dev/neighbours.ts";
+import { DevEvents, type DevOutput } from "../dev/output.ts";
 import { DevTerminal, listenToKeys } from "../dev/terminal.ts";
+import { type EndSignal, exitCodeOf, untilInterrupted } from "../interruption.ts";
 import { openBrowser } from "../open-browser.ts";
 import { openProject } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
@@ -21,17 +23,39 @@ export interface DevOptions extends GlobalOptions {
   inspectBrk?: string | true;
   neighbour?: string[];
   allowHost?: string[];
+  /** Events as objects, for programs. */
+  json?: boolean;
 }
 
 const defaultPort = 3000;
 
 /** Runs a directory until Ctrl-C. */
 export async function dev(directory: string, options: DevOptions): Promise<void> {
+  if (!options.json) return end(await runUntilEnd(directory, options, new DevTerminal()));
+  const events = new DevEvents();
+  try {
+    end(await runUntilEnd(directory, options, events));
+  } catch (error) {
+    events.ended(error);
+    process.exit(1);
+  }
+}
+
+function end(signal: EndSignal | undefined): never {
+  process.exit(signal ? exitCodeOf(signal) : 0);
+}
+
+/** Returns the signal that has ended it, if it was one. */
+async function runUntilEnd(
+  directory: string,
+  options: DevOptions,
+  output: DevOutput,
+): Promise<EndSignal | undefined> {
   const begin = performance.now();
   const inspect = inspectOf(options);
   const allowed = new AllowedHosts(options.allowHost);
   const project = openProject(directory);
-  const terminal = new DevTerminal();
+  const interrupted = untilInterrupted();
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-dev-"));
   const cleanups: (() => Promise<void> | void)[] = [
     () => rmSync(scratch, { recursive: true, force: true }),
@@ -39,10 +63,11 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
   ];
   const stop = async () => {
     for (const step of cleanups.splice(0).reverse()) await step();
+    output.stopped();
   };
   try {
-    terminal.title(project.name, project.runtime.name);
-    const report = (line: string) => terminal.line(line);
+    output.begin(project.name, project.runtime.name);
+    const report = (line: string) => output.note(line);
     const cluster = await clusterOf(options);
     const namespace =
       options.namespace ?? project.config.namespace ?? cluster?.namespace ?? "default";
@@ -58,7 +83,7 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
     cleanups.push(() => neighbours.close());
     /** Until the code has been loaded once. */
     let isFirst = true;
-    const runner = await DevRunner.start({
+    const starting = DevRunner.start({
       directory: project.root,
       scratch,
       namespace,
@@ -67,40 +92,42 @@ export async function dev(directory: string, options: DevOptions): Promise<void>
       client: cluster?.client,
       inspect,
       report,
+      onChange: (file) => output.changed(file),
       events: {
-        onOutput: (chunk, stream) => process[stream].write(chunk),
+        onOutput: (chunk, stream) => output.output(chunk, stream),
         onReady: (ms) => {
-          if (!isFirst) terminal.good(`new code answers (${ms.toFixed(0)} ms)`);
+          if (!isFirst) output.reloaded(ms);
           isFirst = false;
         },
-        onFailure: ({ summary }) => terminal.bad(summary),
-        onCrash: (sentence) => terminal.bad(sentence),
+        onFailure: (failure) => output.failed(failure),
+        onCrash: (sentence) => output.crashed(sentence),
       },
     });
+    const runner = await Promise.race([starting, interrupted]);
+    // What has been started by then ends with this process (`process-guard.ts`).
+    if (!(runner instanceof DevRunner)) return runner;
     cleanups.push(() => runner.close());
     killAtExit(() => {
       runner.session.kill();
       endProcessesWithHome(scratch);
     });
-    const server = createFrontServer(runner.session, (line) => terminal.request(line), allowed);
+    const server = createFrontServer(runner.session, (line) => output.request(line), allowed);
     const port = await listen(server, options.port);
     cleanups.push(() => {
       server.closeAllConnections();
       server.close();
     });
     const url = `http://localhost:${port}/`;
-    const ms = Math.round(performance.now() - begin);
-    if (isFirst) terminal.line(`waiting for code that can be loaded, at ${url}`);
-    else terminal.good(`ready after ${ms} ms at ${url}`);
+    output.ready({ url, ms: Math.round(performance.now() - begin), isLoaded: !isFirst });
     isFirst = false;
     const limitation = limitationOf(runner.project);
     if (limitation) report(limitation);
     if (neighbours.names.length > 0) report(`neighbours: ${neighbours.names.join(", ")}`);
-    await untilEnd(terminal, runner, url);
+    const quit = untilQuit(output, runner, { url, hasKeys: !options.json });
+    return await Promise.race([quit, interrupted]);
   } finally {
     await stop();
   }
-  process.exit(0);
 }
 
 function inspectOf({ inspect, inspectBrk }: DevOptions) {
@@ -164,46 +191,50 @@ function killAtExit(kill: () => void): void {
     });
 }
 
-async function untilEnd(terminal: DevTerminal, runner: DevRunner, url: string): Promise<void> {
+/** Until a key ends it; the keys are listened to as long as this process runs. */
+async function untilQuit(
+  output: DevOutput,
+  runner: DevRunner,
+  { url, hasKeys }: { url: string; hasKeys: boolean },
+): Promise<EndSignal | undefined> {
+  const sendEvent = () => void sendExample(output, runner, url);
+  process.on("SIGUSR2", sendEvent);
   const help = "keys: o open, e emit an event, c run a cron, l clear, r restart, q quit";
-  if (process.stdin.isTTY) terminal.line(help);
-  else terminal.line(`Ctrl-C ends it; SIGUSR2 sends the event of ${eventFile}`);
-  let release = () => {};
-  await new Promise<void>((resolve) => {
-    const sendEvent = () => {
-      void sendExample(terminal, runner, url);
-    };
-    release = listenToKeys({
-      o: () => openBrowser(url, () => terminal.line(`a browser could not be started: open ${url}`)),
+  if (hasKeys && process.stdin.isTTY) output.note(help);
+  else if (hasKeys) output.note(`Ctrl-C ends it; SIGUSR2 sends the event of ${eventFile}`);
+  return new Promise((resolve) => {
+    if (!hasKeys) return;
+    const release = listenToKeys({
+      o: () => openBrowser(url, () => output.note(`a browser could not be started: open ${url}`)),
       e: sendEvent,
-      c: () => void callAndReport(terminal, url),
-      l: () => terminal.clear(),
+      c: () => void callAndReport(output, runner, url),
+      l: () => output.clear(),
       r: () => runner.restart(),
-      h: () => terminal.line(help),
-      "?": () => terminal.line(help),
-      q: resolve,
+      h: () => output.note(help),
+      "?": () => output.note(help),
+      q: () => resolve(undefined),
+      interrupt: () => resolve("SIGINT"),
     });
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-      process.on(signal, () => resolve());
-    process.on("SIGUSR2", sendEvent);
+    process.on("exit", release);
   });
-  release();
 }
 
-async function callAndReport(terminal: DevTerminal, url: string): Promise<void> {
+async function callAndReport(output: DevOutput, runner: DevRunner, url: string): Promise<void> {
+  const [schedule] = runner.project.config.schedules ?? [];
+  const name = schedule ? `schedule ${schedule.name}` : "a schedule";
   try {
-    terminal.line(`called as on a schedule: ${await callOnSchedule(url)}`);
+    output.note(`called as by ${name}: HTTP ${await callOnSchedule(url, schedule)}`);
   } catch (error) {
-    terminal.bad(error instanceof Error ? error.message : String(error));
+    output.problem(error instanceof Error ? error.message : String(error));
   }
 }
 
-async function sendExample(terminal: DevTerminal, runner: DevRunner, url: string): Promise<void> {
+async function sendExample(output: DevOutput, runner: DevRunner, url: string): Promise<void> {
   try {
     const event = exampleEvent(runner.project.root);
-    terminal.line(`emitting ${String(event["type"])} from ${String(event["source"])}`);
+    output.note(`emitting ${String(event["type"])} from ${String(event["source"])}`);
     await emit(url, event);
   } catch (error) {
-    terminal.bad(error instanceof Error ? error.message : String(error));
+    output.problem(error instanceof Error ? error.message : String(error));
   }
 }

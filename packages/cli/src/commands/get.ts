@@ -4,8 +4,10 @@ import { apiVersionOf, isNotFound } from "@spry/kube";
 import { printableJson } from "../printable-json.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
+import { withoutDirectory } from "../load-failure.ts";
 import { renderJsonPath } from "../json-path.ts";
-import { tableLines } from "../table.ts";
+import { fittingTable } from "../table.ts";
+import { columnsOf, wrapped } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
 
 export interface GetOptions extends GlobalOptions {
@@ -20,7 +22,7 @@ type Print = (found: Function[], isOne: boolean) => void;
 /** Prints Functions; with `watch` each of them again whenever it changes. */
 export async function get(given: string | undefined, options: GetOptions): Promise<void> {
   const connection = await connect(options);
-  const print = printer(options.output, connection);
+  const print = printer(options, connection);
   const { client, namespace } = connection;
   const name = await nameMeant(connection, given);
   if (name) {
@@ -62,12 +64,13 @@ async function nameMeant(
   return isThere ? given : undefined;
 }
 
-function printer(output: string | undefined, connection: Connection): Print {
+function printer(options: GetOptions, connection: Connection): Print {
+  const { output } = options;
   const [format = "", template] = /^(jsonpath)=(.*)$/s.exec(output ?? "")?.slice(1) ?? [output];
   switch (format) {
     case "":
     case "wide":
-      return printRows(connection, format === "wide");
+      return printRows(connection, format === "wide", options.allNamespaces === true);
     case "json":
       return (found, isOne) => console.log(printableJson(applicable(found, isOne), 2));
     case "yaml":
@@ -100,7 +103,9 @@ function ownFields(fn: Function): Function {
   return { apiVersion: apiVersionOf(functions), kind: functions.kind, ...fn, metadata };
 }
 
-function printRows(connection: Connection, isWide: boolean): Print {
+function printRows(connection: Connection, isWide: boolean, isOfAll: boolean): Print {
+  const columns = isWide ? undefined : columnsOf(process.stdout);
+  const optional = [...(isOfAll ? [] : ["NAMESPACE"]), "RUNTIME", "REPLICAS"];
   const header = ["NAMESPACE", "NAME", "STATUS", "RUNTIME", "REPLICAS", "AGE", "URL"];
   let isFirst = true;
   let widths: string[][] = [];
@@ -112,7 +117,9 @@ function printRows(connection: Connection, isWide: boolean): Print {
     const title = isWide ? [...header, "SOURCE", "IMAGE"] : header;
     // Later rows of a watch stand below the first ones.
     widths = [...widths, ...rows].slice(-50);
-    const lines = tableLines(title, [...rows, ...widths]).slice(isFirst ? 0 : 1);
+    const lines = fittingTable(title, [...rows, ...widths], { columns, optional }).slice(
+      isFirst ? 0 : 1,
+    );
     for (const line of lines.slice(0, rows.length + (isFirst ? 1 : 0))) console.log(line);
     if (isFirst && isOne && !isWide) printConditions(found[0]);
     isFirst = false;
@@ -161,8 +168,16 @@ export function age(since: string | undefined, now = Date.now()): string {
   return `${Math.floor(seconds / 86400)}d`;
 }
 
+/** A condition that repeats what another one says has only its line. */
 function printConditions(object: Function | undefined): void {
+  const columns = columnsOf(process.stdout);
+  const said = new Set<string>();
   for (const { type, status, reason, message } of object?.status?.conditions ?? []) {
-    console.log(`\n${type}: ${status} (${reason})\n  ${message.replaceAll("\n", "\n  ")}`);
+    console.log(`\n${type}: ${status} (${reason})`);
+    if (message && !said.has(message))
+      console.log(indented(wrapped(withoutDirectory(message), columns && columns - 2)));
+    said.add(message);
   }
 }
+
+const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, "  ");

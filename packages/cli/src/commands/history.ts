@@ -11,7 +11,8 @@ import {
 import { printableJson } from "../printable-json.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction, findHistory } from "../find-function.ts";
-import { tableLines } from "../table.ts";
+import { fittingTable } from "../table.ts";
+import { columnsOf } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
 
 export interface HistoryOptions extends GlobalOptions {
@@ -50,7 +51,7 @@ export async function history(name: string, options: HistoryOptions): Promise<vo
   const entries = (await findHistory(client, fn)).map((revision) => entryOf(fn, revision));
   if (output === "json") return console.log(printableJson(entries, 2));
   if (output === "yaml") return console.log(dump(entries, { noRefs: true }).trimEnd());
-  for (const line of historyTable(entries)) console.log(line);
+  for (const line of historyTable(entries, columnsOf(process.stdout))) console.log(line);
 }
 
 export function entryOf(fn: Function, stored: FunctionRevision): HistoryEntry {
@@ -77,8 +78,9 @@ export function entryOf(fn: Function, stored: FunctionRevision): HistoryEntry {
   };
 }
 
-export function historyTable(entries: readonly HistoryEntry[]): string[] {
-  return tableLines(
+/** `columns`: of the terminal, if it is one. */
+export function historyTable(entries: readonly HistoryEntry[], columns?: number): string[] {
+  return fittingTable(
     ["REVISION", "TIME", "AUTHOR", "RUNTIME", "SOURCE", "IMAGE", "SERVES"],
     entries.map((entry, index) => [
       String(entry.revision),
@@ -89,6 +91,7 @@ export function historyTable(entries: readonly HistoryEntry[]): string[] {
       entry.image.split("@")[1]?.slice(0, digestLength) ?? entry.image,
       useOf(entry, index === 0),
     ]),
+    { columns, optional: ["IMAGE", "RUNTIME", "AUTHOR"] },
   );
 }
 

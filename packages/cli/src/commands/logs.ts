@@ -1,4 +1,5 @@
 import { type KubeClient, type Pod, resources } from "@spry/kube";
+import { hasStarted, stepsOf, untilBegun } from "../build-output.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { type LogFilter, shownLine } from "../log-lines.ts";
@@ -32,7 +33,7 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
     );
   }
   const printer = new Printer(options);
-  const streams = chosen.map((pod) => print(client, pod, options, printer));
+  const streams = chosen.map((pod) => printAll(client, pod, options, printer));
   if (!options.follow) {
     await Promise.all(streams);
     if (options.request && printer.count === 0)
@@ -54,7 +55,25 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
     );
     if (type === "BOOKMARK" || !started || seen.has(object.metadata.uid)) continue;
     seen.add(object.metadata.uid);
-    void print(client, object, options, printer);
+    void printAll(client, object, options, printer);
+  }
+}
+
+/** Its only container, or the steps of a build, one after the other. */
+async function printAll(
+  client: KubeClient,
+  pod: Pod,
+  options: LogsOptions,
+  printer: Printer,
+): Promise<void> {
+  if (!options.build) return print(client, pod, options, printer);
+  const never = new AbortController().signal;
+  for (const step of stepsOf(pod)) {
+    // After one that has failed none begins.
+    const hasBegun = options.follow
+      ? await untilBegun(client, pod, step, never)
+      : hasStarted(pod, step);
+    if (hasBegun) await print(client, pod, options, printer, step);
   }
 }
 
@@ -68,9 +87,11 @@ async function print(
   pod: Pod,
   options: LogsOptions,
   printer: Printer,
+  container?: string,
 ): Promise<void> {
   const { name = "", namespace = "" } = pod.metadata;
   const query = new URLSearchParams();
+  if (container !== undefined) query.set("container", container);
   if (options.follow) query.set("follow", "true");
   if (options.tail !== undefined) query.set("tailLines", String(options.tail));
   if (options.since !== undefined) query.set("sinceSeconds", String(options.since));

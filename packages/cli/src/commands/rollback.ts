@@ -12,6 +12,7 @@ import { connect, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction, findHistory } from "../find-function.ts";
 import { followUntilRunning } from "../follow.ts";
 import { Progress } from "../progress.ts";
+import { columnsOf, wrapped } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
 import { entryOf, hasServed, sourceText } from "./history.ts";
 
@@ -26,20 +27,33 @@ const maxAttempts = 10;
 
 /** Returns a Function to an earlier revision: its spec is applied again, and its image is used again, as a new revision. */
 export async function rollback(name: string, options: RollbackOptions): Promise<void> {
+  const progress = new Progress();
+  progress.whenInterrupted("nothing was rolled back");
+  await progress.run(() => rollbackWith(name, options, progress));
+}
+
+async function rollbackWith(
+  name: string,
+  options: RollbackOptions,
+  progress: Progress,
+): Promise<void> {
   const begin = performance.now();
   const { client, namespace, gateway } = await connect(options);
   const { stored, target, before } = await restore(client, namespace, name, options.to);
   const { runtime, image, ...entry } = entryOf(stored, target);
   const what = `${runtime}, ${sourceText(entry)}, image ${image.split("@")[1]?.slice(0, 19)}`;
-  console.error(`function/${name} rolled back to revision ${target.revision} (${what})`);
-  for (const line of notesOn(before, stored)) console.error(`note: ${line}`);
+  const columns = columnsOf(process.stderr);
+  progress.note(
+    wrapped(`function/${name} rolled back to revision ${target.revision} (${what})`, columns, 2),
+  );
+  for (const line of notesOn(before, stored)) progress.note(wrapped(`note: ${line}`, columns, 2));
   if (!options.wait) return;
   await followUntilRunning(client, {
     name,
     namespace,
     generation: stored.metadata.generation ?? 0,
     timeoutMs: options.timeout * 1000,
-    progress: new Progress(),
+    progress,
   });
   const { status } = await findFunction(client, namespace, name);
   const seconds = ((performance.now() - begin) / 1000).toFixed(1);

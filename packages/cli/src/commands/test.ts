@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
 import path from "node:path";
+import { endOnInterrupt, type EndSignal, untilInterrupted } from "../interruption.ts";
 import { runQuietly } from "../dev/quiet-runner.ts";
 import { openProject, type Project } from "../project/project.ts";
 import { npmCli } from "../platform/npm-cli.ts";
@@ -11,15 +13,20 @@ export async function test(directory: string, args: readonly string[]): Promise<
   const project = openProject(directory);
   const [command, ...own] = commandOf(project);
   const { namespace = "default" } = project.config;
+  const restore = endOnInterrupt(() => console.error("interrupted: the tests were not run"));
   const run = await runQuietly(project.root, {
     namespace,
     report: (line) => console.error(line),
   });
+  restore();
+  // Ctrl-C also reaches the tests: this command ends when they do.
+  const interrupted = untilInterrupted();
   let code: number;
   try {
     code = await finish(command, [...own, ...args], {
       cwd: project.root,
       env: { ...process.env, SPRY_URL: run.url },
+      interrupted,
     });
   } finally {
     await run.stop();
@@ -27,19 +34,30 @@ export async function test(directory: string, args: readonly string[]): Promise<
   process.exit(code);
 }
 
+/** The exit code of the tests, or that of the signal which has ended them. */
 function finish(
   command: string,
   args: string[],
-  options: { cwd: string; env: NodeJS.ProcessEnv },
+  {
+    interrupted,
+    ...options
+  }: { cwd: string; env: NodeJS.ProcessEnv; interrupted: Promise<EndSignal> },
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { ...options, stdio: "inherit" });
-    // Ctrl-C also reaches the tests: this command ends when they do.
-    process.on("SIGINT", () => {});
+    let signalled: EndSignal | undefined;
+    const passOn = async () => {
+      signalled = await interrupted;
+      child.kill(signalled);
+    };
+    void passOn();
     child.once("error", (error) =>
       reject(new UserError(`the tests cannot be started: ${error.message}`)),
     );
-    child.once("exit", (code) => resolve(code ?? 1));
+    child.once("exit", (code, signal) => {
+      const by = signalled ?? signal;
+      resolve(by ? 128 + constants.signals[by] : (code ?? 1));
+    });
   });
 }
 

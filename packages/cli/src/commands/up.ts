@@ -6,6 +6,7 @@ import { isNotFound, quantityValue } from "@spry/kube";
 import { urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { createLogger } from "../logger.ts";
+import { type EndSignal, exitCodeOf, untilInterrupted } from "../interruption.ts";
 import { openLogin } from "../open-browser.ts";
 import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
@@ -13,6 +14,8 @@ import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { silentProgress } from "../progress.ts";
+import { columnsOf, wrapped } from "../terminal-width.ts";
+import { Ticker } from "../ticker.ts";
 import { UserError } from "../user-error.ts";
 import { shellWord } from "../shell-word.ts";
 import { version } from "../version.ts";
@@ -42,8 +45,14 @@ export interface UpOptions {
 const exampleFile = path.resolve(import.meta.dirname, "../../../../examples/hello/function.yaml");
 const exampleTimeoutMs = 120_000;
 
-/** Runs the platform until SIGINT or SIGTERM. */
+/** Runs the platform until SIGINT or SIGTERM; what supervisors send is no failure. */
 export async function up(options: UpOptions): Promise<void> {
+  const signal = await runPlatform(options);
+  // Whatever a library keeps open must not hold a platform that has ended in good order.
+  process.exit(signal === "SIGTERM" ? 0 : exitCodeOf(signal));
+}
+
+async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const begin = performance.now();
   const registryQuota = bytesOf(options.registryQuota);
   const dataDir = openDataDir(path.resolve(options.dataDir));
@@ -55,27 +64,28 @@ export async function up(options: UpOptions): Promise<void> {
       throw error;
     });
   }
-  const interrupted = interruption();
+  const ticker = new Ticker();
+  let end: EndSignal | undefined;
+  const interrupted = untilInterrupted().then((signal) => {
+    ticker.stop();
+    console.log("\nStopping ...");
+    end = signal;
+    return signal;
+  });
   let platform: Platform | undefined;
   try {
     const log = createLogger({ name: "spry", file: path.join(dataDir.logs, "spry.log") });
     dieLoudly(log);
-    platform = await Promise.race([
-      startPlatform({ ...options, registryQuota, dataDir, log }),
-      interrupted,
-    ]);
-    if (!platform) process.exit(130);
-    const { apiServer, registry, gateway, gatewayTls, publisher } = platform.endpoints;
-    line("Kubernetes API", apiServer);
-    line("Image registry", registry);
-    line("Gateway", gateway);
-    line("Exposed hosts", gatewayTls);
-    line("Events", `${publisher}/publish`);
-    line("Sandbox", platform.sandbox);
-    if (!options.controller)
-      line("Functions", "left to another controller, which brings their definitions", "·");
-    const hasExample = options.example && options.controller;
-    const example = hasExample ? await deployExample(platform, dataDir.isNew) : undefined;
+    ticker.wait("  starting the platform");
+    // What has begun to start is stopped once it has.
+    platform = await startPlatform({ ...options, registryQuota, dataDir, log });
+    ticker.stop();
+    if (end) return end;
+    printEndpoints(platform, options);
+    ticker.wait("  starting the example");
+    const example = await Promise.race([exampleUrl(platform, options, dataDir.isNew), interrupted]);
+    ticker.stop();
+    if (end) return end;
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
     const login = platform.dashboardLogin();
     line("Dashboard", login);
@@ -86,17 +96,38 @@ export async function up(options: UpOptions): Promise<void> {
       `\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`,
     );
     console.log(whatNext(relative(dataDir.kubeconfig), example, options.controller));
-    await interrupted;
-    console.log("\nStopping ...");
+    return await interrupted;
   } catch (error) {
+    // Ctrl-C also reaches the programs that a start runs, and those fail then.
+    if (end) return end;
     throw diskProblem(error, dataDir.root) ?? error;
   } finally {
+    ticker.stop();
     rmSync(dataDir.endpoints, { force: true });
     await platform?.stop();
     dataDir.unlock();
   }
-  // Whatever a library keeps open must not hold a platform that has ended in good order.
-  process.exit(0);
+}
+
+function printEndpoints({ endpoints, sandbox }: Platform, { controller }: UpOptions): void {
+  const { apiServer, registry, gateway, gatewayTls, publisher } = endpoints;
+  line("Kubernetes API", apiServer);
+  line("Image registry", registry);
+  line("Gateway", gateway);
+  line("Exposed hosts", gatewayTls);
+  line("Events", `${publisher}/publish`);
+  line("Sandbox", sandbox);
+  if (!controller)
+    line("Functions", "left to another controller, which brings their definitions", "·");
+}
+
+async function exampleUrl(
+  platform: Platform,
+  { example, controller }: UpOptions,
+  isNew: boolean,
+): Promise<string | undefined> {
+  if (example && controller) return deployExample(platform, isNew);
+  return undefined;
 }
 
 function bytesOf(text: string): number {
@@ -110,24 +141,6 @@ function bytesOf(text: string): number {
     `${text} is not a valid size`,
     "use a Kubernetes quantity, such as 500Mi or 20Gi",
   );
-}
-
-/** A supervisor signals all processes of a group, and npm among them passes the signal on: it arrives twice. */
-const sameWishMs = 500;
-
-/** Resolves at the first SIGINT or SIGTERM; another one, later, ends the process at once. */
-function interruption(): Promise<undefined> {
-  return new Promise((resolve) => {
-    let first: number | undefined;
-    const onSignal = () => {
-      first ??= performance.now();
-      if (performance.now() - first > sameWishMs) process.exit(130);
-      resolve(undefined);
-    };
-    process.on("SIGINT", onSignal);
-    process.on("SIGTERM", onSignal);
-    process.on("SIGHUP", onSignal);
-  });
 }
 
 /** An unexpected error is a bug: it is logged and printed, and the process ends; a restart begins from the store. */
@@ -193,8 +206,12 @@ async function answered(url: string): Promise<void> {
   }
 }
 
+/** Broken where the terminal ends, below the text's first line. */
 function line(label: string, text: string, mark = "✔"): void {
-  console.log(`  ${mark} ${label.padEnd(16)} ${text}`);
+  const columns = columnsOf(process.stdout);
+  const start = `  ${mark} ${label.padEnd(16)} `;
+  const lines = wrapped(text, columns && columns - start.length);
+  console.log(start + lines.replaceAll("\n", `\n${" ".repeat(start.length)}`));
 }
 
 function relative(file: string): string {
@@ -209,10 +226,10 @@ function whatNext(kubeconfig: string, example: string | undefined, controller: b
     ...(example ? [`  curl "${example}?name=you"`] : []),
     controller ? "  kubectl get functions,pods" : "  kubectl get pods -A",
     ...(example
-      ? ["  kubectl edit function hello        # change the code, save, and curl again"]
+      ? ["  kubectl edit function hello      # change the code, save, and curl again"]
       : []),
     ...(controller
-      ? [`  ${spryCommand("--help").padEnd(33)}  # init, dev, deploy, get, logs -f, invoke, delete`]
+      ? [`  ${spryCommand("--help").padEnd(31)}  # init, dev, deploy, get, logs -f, delete`]
       : []),
   ].join("\n");
 }

@@ -19,6 +19,7 @@ import path from "node:path";
 import { planInstallation } from "@spry/image";
 import { type SourceList } from "../project/files.ts";
 import { type Project } from "../project/project.ts";
+import { Ticker } from "../ticker.ts";
 import { cacheDir, fileAtHome } from "./places.ts";
 
 /** Where the packages are: in the directory itself, elsewhere, or not needed. */
@@ -36,8 +37,13 @@ export const isManifest = (file: string): boolean => manifests.test(file);
 export async function providePackages(
   { root, runtime }: Project,
   source: SourceList,
-  { bin, report }: { bin: string; report: (line: string) => void },
+  { bin, report: onLine }: { bin: string; report: (line: string) => void },
 ): Promise<Packages> {
+  const ticker = new Ticker();
+  const report = (line: string) => {
+    ticker.clear();
+    onLine(line);
+  };
   if (runtime.language === "nodejs" && fits(root)) return { kind: "own" };
   let room = maxCodeBytes;
   const files = source.files
@@ -57,8 +63,12 @@ export async function providePackages(
     : "";
   const dir = path.join(cacheDir(), "packages", `${plan.key}${own}`);
   if (existsSync(dir)) return { kind: "cache", modules: plan.modulesIn(dir) };
-  report(`installing packages with ${runtime.language === "nodejs" ? "npm" : "pip"} ...`);
+  const installer = runtime.language === "nodejs" ? "npm" : "pip";
+  report(`installing packages with ${installer} ...`);
+  ticker.wait(`  ${installer}`);
   const partial = `${dir}.${process.pid}`;
+  const removePartial = () => rmSync(partial, { recursive: true, force: true });
+  process.once("exit", removePartial);
   mkdirSync(partial, { recursive: true });
   const before = { PATH: process.env["PATH"], cache: process.env["npm_config_cache"] };
   process.env["PATH"] = `${bin}${path.delimiter}${before.PATH ?? ""}`;
@@ -73,7 +83,9 @@ export async function providePackages(
   } finally {
     restore("PATH", before.PATH);
     restore("npm_config_cache", before.cache);
-    rmSync(partial, { recursive: true, force: true });
+    process.off("exit", removePartial);
+    removePartial();
+    ticker.stop();
   }
   return { kind: "cache", modules: plan.modulesIn(dir) };
 }

@@ -24,6 +24,8 @@ export interface DevRunnerOptions {
   inspect: { port: number | undefined; wait: boolean } | undefined;
   events: SessionEvents;
   report: (line: string) => void;
+  /** A file has been saved; its path in the directory. */
+  onChange?: (file: string) => void;
 }
 
 const settleMs = 5;
@@ -87,6 +89,7 @@ export class DevRunner {
   }
 
   #onChange(file: string): void {
+    this.#options.onChange?.(file);
     this.#changed.add(file);
     const isSettings = file === configName || file === ".env" || isManifest(file);
     if (isSettings || this.#preparing || !this.#packages) this.#prepareAgain();
@@ -125,9 +128,10 @@ export class DevRunner {
     } catch (error) {
       if (!(error instanceof UserError || error instanceof BuildError)) throw error;
       if (this.#changed.size > 0) return;
-      const wayOut = error instanceof UserError && error.wayOut ? `\n${error.wayOut}` : "";
+      const wayOut = error instanceof UserError ? error.wayOut : undefined;
       const [summary = "", ...rest] = error.message.split("\n");
-      this.session.fail({ summary, details: `${rest.join("\n")}${wayOut}`.trim() });
+      const details = [...rest, ...(wayOut ? [wayOut] : [])].join("\n");
+      this.session.fail({ summary, details, ...(wayOut !== undefined && { wayOut }) });
     }
   }
 

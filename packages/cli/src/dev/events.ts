@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import path from "node:path";
+import { type FunctionSchedule } from "@spry/function";
 import { printable } from "../printable.ts";
 import { UserError } from "../user-error.ts";
 
@@ -29,9 +30,21 @@ export function exampleEvent(root: string): Record<string, unknown> {
   return { specversion: "1.0", ...given, id: randomUUID(), time: new Date().toISOString() };
 }
 
-/** Calls the Function as the Job of a CronJob would: a POST without a body. Returns the response's status. */
-export async function callOnSchedule(url: string): Promise<number> {
-  const response = await fetch(url, { method: "POST" });
+/**
+ * Calls the Function as a schedule does (docs/events.md): a POST with its payload and two headers. Returns the response's status.
+ * Without a schedule: as one without a payload.
+ */
+export async function callOnSchedule(url: string, schedule?: FunctionSchedule): Promise<number> {
+  const { name = "dev", path: place = "/", payload = "", contentType } = schedule ?? {};
+  const response = await fetch(new URL(place, url), {
+    method: "POST",
+    headers: {
+      ...(payload !== "" && { "content-type": contentType ?? "application/json" }),
+      "x-schedule-name": name,
+      "x-schedule-time": new Date().toISOString(),
+    },
+    ...(payload !== "" && { body: payload }),
+  });
   await response.body?.cancel();
   return response.status;
 }

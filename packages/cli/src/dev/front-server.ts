@@ -12,16 +12,12 @@ import { type Duplex } from "node:stream";
 import { type AllowedHosts, hostNameOf } from "./allowed-hosts.ts";
 import { failurePage } from "./failure-page.ts";
 import { type Failure } from "../load-failure.ts";
+import { type AnsweredRequest } from "./output.ts";
 import { type RuntimeProcess } from "./runtime-process.ts";
 import { type Session } from "./session.ts";
 
 /** Gets a line about each request that has been answered. */
-export type OnRequest = (line: {
-  method: string;
-  path: string;
-  status: number;
-  ms: number;
-}) => void;
+export type OnRequest = (line: AnsweredRequest) => void;
 
 /** Answers requests for `allowed` hosts, and WebSockets of pages of such hosts, only. */
 export function createFrontServer(

@@ -1,3 +1,4 @@
+import { dump } from "js-yaml";
 import { type Runtime, type Template } from "@spry/function";
 import { configName, configSchema, schemaName } from "../project/schema.ts";
 import { spryCommand } from "../shown-command.ts";
@@ -25,12 +26,12 @@ export function filesOf(
   };
 }
 
-function configText({ name: kind }: Template, runtime: Runtime, name: string): string {
-  const env = kind === "cloudevent" || kind === "cron" ? "" : "\nenv:\n  GREETING: Hello\n";
+function configText({ name: kind, schedules }: Template, runtime: Runtime, name: string): string {
+  const env = kind === "cloudevent" || schedules ? "" : "\nenv:\n  GREETING: Hello\n";
   return `# yaml-language-server: $schema=${schemaName}
 name: ${name}
 runtime: ${runtime.name}
-${env}
+${env}${schedules ? `\n${dump({ schedules })}` : ""}
 # scale: { min: 1, max: 3 }
 # profile: S
 `;

@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { loadAll, YAMLException } from "js-yaml";
+import { type FunctionSchedule } from "@spry/function";
 import { ofKyma } from "../import/import-file.ts";
 import { checkKymaConfig, isKymaConfig, kymaConfigName } from "../kyma/config-yaml.ts";
 import { UserError } from "../user-error.ts";
@@ -25,6 +26,7 @@ export interface ProjectConfig {
   scale?: { min?: number; max?: number };
   profile?: string;
   mounts?: { secret: string; path: string }[];
+  schedules?: FunctionSchedule[];
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
 }

@@ -140,7 +140,7 @@ export function functionOf(
   namespace: string,
   source: FunctionSpec["source"],
 ): Function {
-  const { env = {}, scale, profile, mounts, labels, annotations } = config;
+  const { env = {}, scale, profile, mounts, schedules, labels, annotations } = config;
   const variables = Object.entries(env).map(([key, value]) => envVar(key, value));
   const { min = 1, max = Math.max(min, 1) } = scale ?? {};
   return {
@@ -159,6 +159,7 @@ export function functionOf(
           mountPath,
         })),
       }),
+      ...(schedules && { schedules }),
       ...(labels && { labels }),
       ...(annotations && { annotations }),
     },

@@ -84,6 +84,35 @@ export const configSchema = {
         },
       },
     },
+    schedules: {
+      type: "array",
+      description: "When the Function is called by itself: a POST for each run.",
+      items: {
+        type: "object",
+        additionalProperties: false,
+        required: ["name", "cron"],
+        properties: {
+          name: {
+            ...text,
+            pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+            maxLength: 63,
+            description: "Name, for `spry schedule run` and the header x-schedule-name.",
+          },
+          cron: {
+            ...text,
+            description: "Minute, hour, day of month, month, day of week; or @hourly, @daily, …",
+          },
+          timeZone: { ...text, description: "As Europe/Berlin. Default: UTC." },
+          overlap: {
+            enum: ["Allow", "Skip"],
+            description: "What happens when the run before has not ended. Default: Allow.",
+          },
+          payload: { ...text, description: "Body of the request. Default: empty." },
+          contentType: { ...text, description: "Of the body. Default: application/json." },
+          path: { ...text, description: "Path of the request. Default: /." },
+        },
+      },
+    },
     labels: texts("Labels of the Function's Pods."),
     annotations: texts("Annotations of the Function's Pods."),
   },

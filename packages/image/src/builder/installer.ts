@@ -89,7 +89,7 @@ export function runInstaller(
         );
     }
     const stop = () => child.kill();
-    process.once("SIGTERM", stop);
+    for (const end of ["SIGTERM", "exit"]) process.once(end, stop);
     let isTooLarge = false;
     const watch = watchSize([directory, home], maxBytes, () => {
       isTooLarge = true;
@@ -97,7 +97,7 @@ export function runInstaller(
     });
     child.once("error", (cause) => reject(new Error(`starting ${file}`, { cause })));
     child.once("close", (code, signal) => {
-      process.removeListener("SIGTERM", stop);
+      for (const end of ["SIGTERM", "exit"]) process.removeListener(end, stop);
       watch.stop();
       const gib = (maxBytes / 1024 ** 3).toFixed(1);
       if (isTooLarge)

@@ -39,7 +39,7 @@ export const templateId = ({ name, language }: Pick<Template, "name" | "language
 
 /** A template as an inline source. */
 export function fromTemplate(template: Template, name: string, runtime?: string): Desired["spec"] {
-  const { language, files, dependencies, requirements } = template;
+  const { language, files, dependencies, requirements, schedules } = template;
   const chosen =
     runtime !== undefined && findRuntime(runtime)?.language === language
       ? runtime
@@ -59,5 +59,6 @@ export function fromTemplate(template: Template, name: string, runtime?: string)
         ...(packages ? { dependencies: packages } : {}),
       },
     },
+    ...(schedules && { schedules }),
   };
 }

@@ -1,0 +1,104 @@
+/** What `spry dev` reports: to a person (`terminal.ts`) or, with `--json`, to a program. */
+import { type Failure } from "../load-failure.ts";
+import { UserError } from "../user-error.ts";
+
+/** A request that has been answered. */
+export interface AnsweredRequest {
+  method: string;
+  path: string;
+  status: number;
+  ms: number;
+}
+
+export interface DevOutput {
+  begin(name: string, runtime: string): void;
+  /** It listens. `isLoaded`: false while the code cannot be loaded. */
+  ready(found: { url: string; ms: number; isLoaded: boolean }): void;
+  /** A file has been saved; its path in the directory. */
+  changed(file: string): void;
+  /** New code answers. */
+  reloaded(ms: number): void;
+  failed(failure: Failure): void;
+  crashed(sentence: string): void;
+  request(line: AnsweredRequest): void;
+  /** Of the Function's process, as it comes. */
+  output(chunk: Buffer, stream: "stdout" | "stderr"): void;
+  note(text: string): void;
+  problem(text: string): void;
+  clear(): void;
+  stopped(): void;
+}
+
+const maxLineLength = 64 * 1024;
+
+/** One object a line on standard output; docs/local-development.md describes them. */
+export class DevEvents implements DevOutput {
+  #about = {};
+  readonly #open = { stdout: "", stderr: "" };
+
+  begin(name: string, runtime: string): void {
+    this.#about = { function: name, runtime };
+  }
+
+  ready({ url, ms, isLoaded }: { url: string; ms: number; isLoaded: boolean }): void {
+    this.#write("ready", { ...this.#about, url, ms, loaded: isLoaded });
+  }
+
+  changed(file: string): void {
+    this.#write("change", { file });
+  }
+
+  reloaded(ms: number): void {
+    this.#write("reload", { ok: true, ms: rounded(ms) });
+  }
+
+  failed({ summary, details, wayOut }: Failure): void {
+    const [, file, line, message = summary] =
+      /^([^\s:]+):(\d+)(?::\d+)?: ([^]*)$/.exec(summary) ?? [];
+    const place = file === undefined ? {} : { file, line: Number(line) };
+    this.#write("reload", { ok: false, ...place, message, details, wayOut });
+  }
+
+  crashed(sentence: string): void {
+    this.#write("crash", { message: sentence });
+  }
+
+  request({ ms, ...rest }: AnsweredRequest): void {
+    this.#write("request", { ...rest, ms: rounded(ms) });
+  }
+
+  output(chunk: Buffer, stream: "stdout" | "stderr"): void {
+    const lines = (this.#open[stream] + chunk.toString()).split("\n");
+    this.#open[stream] = (lines.pop() ?? "").slice(-maxLineLength);
+    for (const line of lines) this.#write("output", { stream, line });
+  }
+
+  note(text: string): void {
+    this.#write("note", { message: text });
+  }
+
+  problem(text: string): void {
+    this.note(text);
+  }
+
+  clear(): void {}
+
+  stopped(): void {
+    this.#write("stop", {});
+  }
+
+  /** What ends the command. */
+  ended(error: unknown): void {
+    const wayOut = error instanceof UserError ? error.wayOut : undefined;
+    this.#write("failed", {
+      message: error instanceof Error ? error.message : String(error),
+      wayOut,
+    });
+  }
+
+  #write(event: string, fields: object): void {
+    console.log(JSON.stringify({ time: new Date().toISOString(), event, ...fields }));
+  }
+}
+
+const rounded = (ms: number): number => Math.round(ms * 10) / 10;

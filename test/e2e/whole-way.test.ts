@@ -1,0 +1,132 @@
+/** A user's whole way in a terminal of 80 columns: a new directory, edits, mistakes, and back to what served. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { enginePlatform } from "../support/engine.ts";
+import { hasTerminals, inTerminal, tooLong } from "../support/terminal.ts";
+
+const platform = enginePlatform();
+const home = mkdtempSync(path.join(tmpdir(), "spry-way-"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const handler = path.join(home, "dice/handler.ts");
+const edit = (from: string, to: string) =>
+  writeFileSync(handler, readFileSync(handler, "utf8").replace(from, to));
+const mistake = 'throw new Error("the database is not configured, set DATABASE_URL first");';
+
+/** Runs a command to its end. No line may be longer than the terminal, except of logs: those are the Function's. */
+async function typed(line: string): Promise<{ code: number; output: string }> {
+  const command = inTerminal(line.split(" "), {
+    cwd: home,
+    env: { KUBECONFIG: platform.kubeconfig },
+  });
+  const code = await command.ended;
+  const output = command.output();
+  if (!line.startsWith("logs")) expect({ line, long: tooLong(output) }).toEqual({ line, long: [] });
+  return { code, output };
+}
+
+describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
+  test("init, and dev while the code is broken and repaired", async () => {
+    expect(await typed("init dice")).toMatchObject({ code: 0 });
+    const dev = inTerminal(["dev", "dice", "--port", "0"], {
+      cwd: home,
+      env: { KUBECONFIG: platform.kubeconfig },
+    });
+    await dev.shows(/ready after \d+ ms at http:\S+\n[^]*keys: /);
+    edit("world", "moon");
+    await dev.shows(/new code answers/);
+    edit("Response.json(", "Response.json(;");
+    await dev.shows(/✘ handler\.ts:5: SyntaxError: Expression expected/);
+    edit("Response.json(;", "Response.json(");
+    await dev.shows(/✘[^]*new code answers/);
+    writeFileSync(handler, `import "left-pad-nope";\n${readFileSync(handler, "utf8")}`);
+    await dev.shows(/Cannot find package[^]*npm install left-pad-nope adds it to package\.json/);
+    edit('import "left-pad-nope";\n', "");
+    await dev.shows(/npm install[^]*new code answers/);
+    dev.type("q");
+    expect(await dev.ended).toBe(0);
+    // The runtime's own lines are as they are.
+    const isRuntimes = (line: string) => /^(?:loading |Error )/.test(line);
+    expect(tooLong(dev.output()).filter((line) => !isRuntimes(line))).toEqual([]);
+  });
+
+  test("deploy; a mistake is named with what still serves and what to do", async () => {
+    const first = await typed("deploy dice");
+    expect(first).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/http:\/\/dice\.default/),
+    });
+    edit("Response.json(", "Response.json(;");
+    expect(await typed("deploy dice")).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/^error: handler\.ts:5:\d+: .*nothing was deployed/s),
+    });
+    edit("Response.json(;", "Response.json(");
+    writeFileSync(handler, `${readFileSync(handler, "utf8")}${mistake}\n`);
+    const failed = await typed("deploy dice");
+    expect(failed.code).toBe(1);
+    expect(failed.output).toMatch(/version 2 of dice failed: handler\.ts:8: Error: the database/);
+    expect(failed.output.replaceAll(/\s+/g, " ")).toContain("version 1 still serves");
+    for (const wayOut of ["logs", "describe", "rollback"])
+      expect(failed.output).toContain(`spry ${wayOut} dice -n default`);
+    expect(await platform.call("dice.default")).toMatchObject({ status: 200 });
+  });
+
+  test("describe, logs, get and history say what has happened", async () => {
+    const described = await typed("describe dice");
+    expect(described).toMatchObject({ code: 0 });
+    expect(described.output).toMatch(/Status: +Failed, version 1 serves/);
+    expect(described.output).toMatch(/Problem:\n {2}version 2 of dice failed: handler\.ts:8/);
+    expect((await typed("logs dice")).output).toContain("set DATABASE_URL first");
+    expect((await typed("get")).output).toMatch(/NAME .*\ndice +Failed /);
+    expect((await typed("get dice")).output.match(/the database is not configured/g)).toHaveLength(
+      3,
+    );
+    expect((await typed("history dice")).output).toMatch(/2 .* not ready\n1 .* 100 %/);
+  });
+
+  test("a package that does not exist: the build's own output is what logs --build prints", async () => {
+    edit(`${mistake}\n`, "");
+    const manifest = path.join(home, "dice/package.json");
+    const content = JSON.parse(readFileSync(manifest, "utf8")) as object;
+    const dependencies = { "spry-test-nope-package": "1" };
+    writeFileSync(manifest, JSON.stringify({ ...content, dependencies }));
+    const failed = await typed("deploy dice");
+    expect(failed.code).toBe(1);
+    expect(failed.output).toMatch(/error: dice failed: .*npm install ended/s);
+    expect(failed.output).toContain("spry logs --build dice");
+    expect((await typed("logs --build dice")).output).toContain("npm error code E404");
+    expect(await typed("rollback dice --to 1")).toMatchObject({ code: 0 });
+    expect(await platform.call("dice.default")).toMatchObject({ status: 200 });
+  });
+
+  test("without a terminal nothing is coloured, counted or asked", async () => {
+    const manifest = path.join(home, "dice/package.json");
+    const { dependencies: _none, ...content } = JSON.parse(readFileSync(manifest, "utf8"));
+    writeFileSync(manifest, JSON.stringify(content));
+    edit("export default", `${mistake}\nexport default`);
+    const failed = await platform.spry(["deploy", path.join(home, "dice")]);
+    expect(failed).toMatchObject({ code: 1, stdout: "" });
+    const deleted = await platform.spry(["delete", "dice"]);
+    expect(deleted).toMatchObject({ code: 1, stderr: expect.stringContaining("add --yes") });
+    const described = await platform.spry(["describe", "dice"]);
+    for (const text of [failed.stderr, described.stdout]) {
+      // oxlint-disable-next-line no-control-regex -- these are what must not be there
+      expect(text).not.toMatch(/[\u001b\r]/);
+      expect(text).toContain("set DATABASE_URL first; version 3 still serves\n");
+    }
+  });
+
+  test("delete asks first", async () => {
+    const command = inTerminal(["delete", "dice"], {
+      cwd: home,
+      env: { KUBECONFIG: platform.kubeconfig },
+    });
+    await command.shows(/Delete Function dice in namespace default/);
+    command.type("y\r");
+    expect(await command.ended).toBe(0);
+    expect(await typed("get dice")).toMatchObject({ code: 1 });
+  });
+});
