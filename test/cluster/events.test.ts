@@ -1,4 +1,7 @@
-/** Events on a real cluster: from a publisher in a Pod through NATS to a Function, while what keeps and delivers them is killed. */
+/**
+ * Events on a real cluster: from a publisher in a Pod through NATS to a Function, while what keeps and delivers them is killed; and
+ * their administration by people with the cluster's usual credentials.
+ */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -14,7 +17,7 @@ import {
 } from "../../packages/cli/src/install/eventing-objects.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { pushNatsImage } from "../support/nats-image.ts";
-import { functionManifest } from "../support/platform.ts";
+import { functionManifest, run } from "../support/platform.ts";
 import { rightsMissing, rightsUnused } from "../support/rights.ts";
 import { whyNoNats } from "../../tools/nats-server/binary.ts";
 
@@ -26,8 +29,11 @@ const patience = { timeout: 120_000, interval: 500 };
 
 /** Keeps the ids that it has got, and how often; its one Pod is never killed. */
 const source = `const seen = new Map();
+let refuses = true;
 module.exports = { main: (event) => {
   const id = event["ce-id"];
+  if (event.data?.accept) refuses = false;
+  if (event.data?.refuse && refuses) throw new Error("refused");
   if (id !== undefined) seen.set(id, (seen.get(id) ?? 0) + 1);
   else return JSON.stringify([...seen]);
 } };`;
@@ -74,6 +80,36 @@ const untilDelivered = async (accepted: readonly string[]) => {
   await expect.poll(missing, patience).toBe(0);
 };
 
+/** A person with the role `edit` in the namespace, and no other rights. */
+let editor = "";
+
+async function kubeconfigOf(name: string): Promise<string> {
+  const kubectl = async (...args: string[]) => {
+    const config = `--kubeconfig=${cluster.kubeconfig}`;
+    const { code, stdout, stderr } = await run("kubectl", [config, ...args]);
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
+  };
+  const file = path.join(cluster.scratch, `${name}.kubeconfig`);
+  await kubectl("create", "serviceaccount", name, "-n", namespace);
+  const account = `--serviceaccount=${namespace}:${name}`;
+  await kubectl("create", "rolebinding", name, "--clusterrole=edit", account, "-n", namespace);
+  const token = (await kubectl("create", "token", name, "-n", namespace)).trim();
+  const config = JSON.parse(await kubectl("config", "view", "--raw", "--minify", "-o", "json")) as {
+    users: { user: object }[];
+  };
+  for (const each of config.users) each.user = { token };
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+/** A command that has to work, of the cluster's administrator or of another person. */
+async function spry(args: string[], kubeconfig = cluster.kubeconfig): Promise<string> {
+  const { code, stdout, stderr } = await cluster.spryWith(kubeconfig, [...args, "-n", namespace]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
+
 describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` : ""}`, () => {
   beforeAll(async () => {
     await cluster.start({ moreImages: ["eventing"] });
@@ -88,7 +124,10 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
       metadata: { name: namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
     });
     await cluster.startClient(namespace);
-    const fn = JSON.parse(functionManifest("sink", source, {}, { namespace })) as Function;
+    // Once a year, so that all runs are those that are started by hand.
+    const schedules = [{ name: "yearly", cron: "0 3 1 1 *" }];
+    const manifest = functionManifest("sink", source, { schedules }, { namespace });
+    const fn = JSON.parse(manifest) as Function;
     await cluster.client.apply(functions, fn, { fieldManager: "test" });
     await cluster.untilRunning(namespace, "sink");
     await cluster.client.create(subscriptions, {
@@ -100,11 +139,21 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
         config: { maxInFlightMessages: "20" },
       },
     });
-    for (;;) {
-      const target = { namespace, name: "orders" };
-      if ((await cluster.client.get(subscriptions, target)).status?.ready === true) break;
-      await new Promise((resolve) => setTimeout(resolve, 500));
+    await cluster.client.create(subscriptions, {
+      metadata: { name: "refused", namespace },
+      spec: {
+        sink: `http://sink.${namespace}.svc.cluster.local`,
+        source: "shop",
+        types: ["order.refused.v1"],
+        delivery: { maxAttempts: 1 },
+      },
+    });
+    for (const name of ["orders", "refused"]) {
+      const isReady = async () =>
+        (await cluster.client.get(subscriptions, { namespace, name })).status?.ready === true;
+      while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, 500));
     }
+    editor = await kubeconfigOf("editor");
   }, 900_000);
   afterAll(() => cluster.stop(), 60_000);
 
@@ -159,6 +208,66 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
     expect(answer).toContain("202 ");
     expect(answer).toContain('"state":"succeeded"');
   }, 120_000);
+
+  test("a person publishes, watches and replays events with the credentials of the cluster", async () => {
+    const shop = ["--source", "shop"];
+    const publishing = ["events", "publish", "--type", "order.created.v1", ...shop];
+    await spry([...publishing, "--id", "by-hand", "-d", `{"n":1}`]);
+    await untilDelivered(["by-hand"]);
+    const tailed = await spry(["events", "tail", "--once", "--type", "order.created.v1"]);
+    expect(tailed).toContain('"id":"by-hand"');
+    expect(await spry(["events", "list"], editor)).toMatch(/^orders +0 +0 +0 +0 /m);
+    await spry(["events", "replay", "orders", "--from", "1h"], editor);
+    await expect
+      .poll(async () => (await received()).get("by-hand"), patience)
+      .toBeGreaterThanOrEqual(2);
+  }, 180_000);
+
+  test("dead letters are listed, shown, redriven and discarded by those who may edit the namespace", async () => {
+    const publishing = ["events", "publish", "--type", "order.refused.v1", "--source", "shop"];
+    for (const id of ["refused-1", "refused-2"])
+      await spry([...publishing, "--id", id, "-d", `{"refuse":true}`]);
+    const letters = async () =>
+      JSON.parse(await spry(["dlq", "list", "refused", "-o", "json"], editor)) as {
+        id: number;
+        event: { id: string };
+      }[];
+    await expect.poll(async () => (await letters()).length, patience).toBe(2);
+    const idOf = async (id: string) =>
+      String((await letters()).find(({ event }) => event.id === id)?.id);
+    const shown = await spry(["dlq", "show", "refused", await idOf("refused-1")], editor);
+    expect(shown).toContain("HTTP 500");
+    await spry([...publishing, "--id", "accept", "-d", `{"accept":true}`]);
+    await untilDelivered(["accept"]);
+    const redriving = ["dlq", "redrive", "refused", await idOf("refused-1")];
+    expect(await spry(redriving, editor)).toBe("1 delivered again\n");
+    await untilDelivered(["refused-1"]);
+    expect(await spry(["dlq", "discard", "refused", "--all"], editor)).toBe("1 discarded\n");
+  }, 180_000);
+
+  test("calls are listed, shown and cancelled, and a run of a schedule is started", async () => {
+    const id = (await spry(["schedule", "run", "sink", "yearly"], editor)).trim();
+    await expect
+      .poll(async () => await spry(["async", "get", id], editor), patience)
+      .toContain('"state": "succeeded"');
+    const script = `
+      const http = require("node:http");
+      const headers = { host: "sink.${namespace}.svc.cluster.local", prefer: "respond-async", "x-async-delay": "3600" };
+      http.request({ method: "POST", host: "serverless-gateway.${system}.svc.cluster.local", headers }, (response) => {
+        response.resume();
+        console.log(response.headers["x-call-id"]);
+      }).end("x");`;
+    const waiting = (await cluster.inClient(namespace, script)).trim();
+    expect(await spry(["async", "list"], editor)).toMatch(/ sink +waiting /);
+    expect(await spry(["async", "cancel", waiting], editor)).toContain("cancelled");
+    expect(await spry(["async", "get", waiting], editor)).toContain('"state": "cancelled"');
+  }, 180_000);
+
+  test("the administration is closed to those who may not have the contents", async () => {
+    const refusal = async (...args: string[]) => (await cluster.spryWith(editor, [...args])).stderr;
+    expect(await refusal("events", "tail", "--once")).toContain("forbidden");
+    expect(await refusal("dlq", "list", "any", "-n", "default")).toContain("forbidden");
+  }, 60_000);
 
   test("the program has the rights that it uses, and no others", async () => {
     const asked = cluster.asked(`${system}:${eventingName}`);

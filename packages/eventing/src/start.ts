@@ -12,7 +12,11 @@ import {
   systemClock,
 } from "@spry/kube";
 import { type Queue } from "@spry/queue";
-import { type Calls, createAdminHandler } from "./admin/admin-handler.ts";
+import { createAdminHandler } from "./admin/admin-handler.ts";
+import { aggregated } from "./admin/aggregated.ts";
+import { callerOf } from "./admin/caller.ts";
+import { type FrontProxy, frontProxyUser } from "./admin/front-proxy.ts";
+import { administerCalls } from "./calls/administration.ts";
 import { createCallAcceptor } from "./calls/acceptor.ts";
 import { NamespaceClaims } from "./calls/namespace-claims.ts";
 import { CallRunner } from "./calls/runner.ts";
@@ -35,6 +39,11 @@ export interface EventingOptions {
    * so that what it holds is given back when it no longer leads. Without it this process is alone.
    */
   lead?: (work: Leading, signal: AbortSignal) => Promise<void>;
+  /**
+   * The administration is an API of the API server's, whose requests it passes on, and no others are answered; undefined until the
+   * server's trust is known. Without it clients come by themselves.
+   */
+  frontProxy?: () => FrontProxy | undefined;
   clock?: Clock;
   log?: Logger;
 }
@@ -81,23 +90,23 @@ export function startEventing(options: EventingOptions): Eventing {
   const opened = open(signal).then((one) => (queue = one));
   const submitter = new CallSubmitter(clock);
   const claims = new NamespaceClaims(client, clock);
-  let calls: Calls | undefined;
+  let runner: CallRunner | undefined;
   const deliverAll = async (ready: Queue, leader: KubeClient, until: AbortSignal) => {
     const deliverer = new Deliverer({ client, clock, log, signal: until });
     const deliver: Deliver = (request) => deliverer.deliver(request);
     const common = { client: leader, queue: ready, deliver, claims, clock, log };
     const { allowPrivate } = options;
-    const runner = new CallRunner({
+    const own = new CallRunner({
       ...common,
       allowPrivate,
       othersAccept: options.lead !== undefined,
       signal: until,
     });
-    const scheduler = new Scheduler({ ...common, submitter, runner, signal: until });
+    const scheduler = new Scheduler({ ...common, submitter, runner: own, signal: until });
     await Promise.race([deliverer.ready, aborted(until)]);
-    calls = { runner, scheduler };
+    runner = own;
     await Promise.all([
-      runner.run(),
+      own.run(),
       scheduler.run(),
       whileOurs({ client, clock, log, signal: until }, (inner) => {
         const cache = new Informer(client, subscriptions, { clock, log, maxRetryMs: 1_000 });
@@ -113,7 +122,7 @@ export function startEventing(options: EventingOptions): Eventing {
     try {
       await deliverAll(own, leader, until);
     } finally {
-      calls = undefined;
+      runner = undefined;
       await own.close();
     }
   };
@@ -129,22 +138,31 @@ export function startEventing(options: EventingOptions): Eventing {
     },
   );
 
+  const { frontProxy } = options;
+  const admin = createAdminHandler({
+    client,
+    queue: () => queue,
+    calls: administerCalls({ client, submitter, clock, runner: () => runner }),
+    claim: (at, namespace) => claims.claim(at, namespace),
+    metrics,
+    async callerOf(request) {
+      if (!frontProxy) return callerOf(client, request);
+      const trusted = frontProxy();
+      return trusted && frontProxyUser(trusted, request);
+    },
+    log,
+  });
+
   return {
     publisher: createPublisher({ queue: () => queue, metrics, log }),
     calls: createCallAcceptor({
       queue: () => queue,
       submitter,
       claims,
-      runner: () => calls?.runner,
+      runner: () => runner,
       log,
     }),
-    admin: createAdminHandler({
-      client,
-      queue: () => queue,
-      calls: () => calls,
-      claim: (at, namespace) => claims.claim(at, namespace),
-      log,
-    }),
+    admin: frontProxy ? aggregated(admin) : admin,
     metrics,
     queue: () => queue,
     ended,

@@ -30,6 +30,7 @@ import { keepServing } from "@spry/serving";
 import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
 import { remarkEventingOwner, remarkPublisher } from "../eventing-remark.ts";
+import { keepAdministration } from "./administration-keeper.ts";
 import { ensureNatsToken } from "./eventing-token.ts";
 import { keepPublisherService } from "./publisher-service.ts";
 import { ensureCountsToken } from "./counts-token.ts";
@@ -178,6 +179,7 @@ async function leadEventing(options: {
   const common = { client, log: log.child({ room: "eventing" }), signal };
   await ensureNatsToken(client, namespace);
   await Promise.all([
+    keepAdministration({ ...common, namespace }),
     startSubscriptions({ ...common, onOwner: (owner) => remarkEventingOwner(remarks, owner) }),
     keepPublisherService({
       ...common,

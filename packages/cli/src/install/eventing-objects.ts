@@ -2,6 +2,12 @@
 import { functions } from "@spry/function";
 import { eventingSecretName, natsTokenKey } from "../in-cluster/eventing-token.ts";
 import { controllerAccount } from "./access.ts";
+import {
+  administrationObjects,
+  administrationPort,
+  administrationRules,
+  administrationSecretRules,
+} from "./administration.ts";
 import { eventingRules, subscriptionRules } from "./eventing.ts";
 import {
   containerSecurityContext,
@@ -25,16 +31,14 @@ const maxServers = 3;
 
 /** In the whole cluster: sinks may be in any namespace, and so may Functions with schedules. */
 export const eventingClusterRules: Rule[] = [
-  // Requests for dead letters and calls, whose senders it would have to know, it does not answer here.
-  ...eventingRules.filter(
-    ({ apiGroups }) =>
-      !apiGroups.some((each) => each.endsWith("k8s.io") && each.startsWith("auth")),
-  ),
+  // Who sends a request of administration, the API server says.
+  ...eventingRules.filter(({ apiGroups }) => !apiGroups.includes("authentication.k8s.io")),
   rule(functions.group, ["functions"], "list", "watch"),
 ];
 /** In Spry's own namespace: who delivers. */
 export const eventingNamespaceRules: Rule[] = [
   rule("coordination.k8s.io", ["leases"], "get", "create", "update"),
+  ...administrationSecretRules,
 ];
 
 /** The gateway's, which accepts calls that may wait. */
@@ -68,7 +72,14 @@ export function eventingObjects(values: InstallValues): InstalledObject[] {
       roleRef: { apiGroup: group, kind: "Role", name: eventingName },
       subjects: [{ kind: "ServiceAccount", ...account }],
     }),
-    object(rbac, "ClusterRole", { name: ofController }, { rules: subscriptionRules }),
+    object(
+      rbac,
+      "ClusterRole",
+      { name: ofController },
+      {
+        rules: [...subscriptionRules, ...administrationRules],
+      },
+    ),
     bind(ofController, controllerAccount),
     object(
       "apps/v1",
@@ -78,6 +89,7 @@ export function eventingObjects(values: InstallValues): InstalledObject[] {
         spec: deployment(values),
       },
     ),
+    ...administrationObjects(namespace, { account: eventingName, selector: eventingLabels }),
     object(rbac, "ClusterRole", { name: ofGateway }, { rules: gatewayCallRules }),
     bind(ofGateway, gatewayName),
     ...(eventing.nats.servers.length === 0 ? natsObjects(values) : []),
@@ -150,6 +162,7 @@ function deployment(values: InstallValues) {
             ports: [
               { name: "http-publish", containerPort: 8080 },
               { name: "status", containerPort: 8090 },
+              { name: "https", containerPort: administrationPort },
             ],
             env: [
               field("POD_NAME", "metadata.name"),

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type KubeClient, silentLogger } from "@spry/kube";
 import { type Consumer, openSqliteQueue, type Queue } from "@spry/queue";
 import { createAdminHandler } from "./admin-handler.ts";
+import { callerOf } from "./caller.ts";
 import { toMessage } from "../events/message.ts";
 
 let queue: Queue;
@@ -40,7 +41,9 @@ beforeEach(async () => {
     createAdminHandler({
       client: reviews,
       queue: () => queue,
-      calls: () => undefined,
+      calls: { cancel: async () => false, run: async () => undefined },
+      metrics: { accepted: () => {} },
+      callerOf: (request) => callerOf(reviews, request),
       log: silentLogger,
     }),
   );

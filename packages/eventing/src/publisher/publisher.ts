@@ -3,12 +3,11 @@ import { ConnectionShares, MemoryBudget } from "@spry/gateway";
 import { type Logger, messageOf } from "@spry/kube";
 import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
 import { bounds } from "../bounds.ts";
-import { type CloudEvent, NotAnEventError } from "../events/cloud-event.ts";
+import { NotAnEventError } from "../events/cloud-event.ts";
 import { eventsOf, maxBodyBytes } from "../events/http.ts";
 import { legacyApplication, legacyEvent, tooLarge } from "../events/legacy.ts";
-import { toMessage } from "../events/message.ts";
-import { fullName, hasEmptySegment } from "../events/names.ts";
 import { type EventingMetrics } from "../metrics.ts";
+import { accept } from "./accept.ts";
 
 export interface PublisherDeps {
   /** Undefined while there is none. */
@@ -155,17 +154,6 @@ const publishLegacy =
       return json(status, { status, message, moreInfo: "", details: [] });
     }
   };
-
-async function accept(queue: Queue | undefined, events: readonly CloudEvent[]): Promise<void> {
-  for (const { attributes } of events) {
-    const { source = "", type = "" } = attributes;
-    const name = fullName(source, type);
-    if (hasEmptySegment(name))
-      throw new NotAnEventError(`event type cannot have empty segments after cleaning: ${name}`);
-  }
-  if (!queue) throw new QueueUnavailableError("events cannot be accepted at present: retry later");
-  if (events.length > 0) await queue.append(events.map(toMessage));
-}
 
 function refusalOf(error: unknown): { status: number; message: string } {
   const message = messageOf(error);
