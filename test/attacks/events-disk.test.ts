@@ -1,6 +1,14 @@
 /** The disk of the queue of events: full, and with a file that was cut short. Events are refused and the rest is served; nothing that was accepted is lost. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -87,7 +95,10 @@ describe.skipIf(reason !== undefined)(
       });
       await untilTrue(
         "the log says so",
-        async () => (await platform.log()).includes("queue.db cannot be used"),
+        async () =>
+          readFileSync(path.join(platform.dataDir, "logs", "gateway.log"), "utf8").includes(
+            "queue.db cannot be used",
+          ),
         patienceMs,
       );
       expect(statSync(file).size).toBe(size);

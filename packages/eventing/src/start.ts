@@ -27,6 +27,8 @@ import { Dispatcher } from "./dispatcher/dispatcher.ts";
 import { EventingMetrics } from "./metrics.ts";
 import { createPublisher } from "./publisher/publisher.ts";
 import { whileOurs } from "./status/start.ts";
+import { EventTraces } from "./tracing/event-traces.ts";
+import { SpanExporter } from "./tracing/span-exporter.ts";
 
 export interface EventingOptions {
   client: KubeClient;
@@ -44,6 +46,8 @@ export interface EventingOptions {
    * server's trust is known. Without it clients come by themselves.
    */
   frontProxy?: () => FrontProxy | undefined;
+  /** Of the collector of traces (OTLP over HTTP); undefined while there is none. */
+  traceEndpoint?: () => string | undefined;
   clock?: Clock;
   log?: Logger;
 }
@@ -75,6 +79,8 @@ export function startEventing(options: EventingOptions): Eventing {
   const stop = new AbortController();
   const { signal } = stop;
   const metrics = new EventingMetrics();
+  const spans = new SpanExporter(options.traceEndpoint ?? (() => undefined), log);
+  const traces = new EventTraces(spans);
   let queue: Queue | undefined;
   const open = async (until: AbortSignal) => {
     while (!until.aborted) {
@@ -112,7 +118,9 @@ export function startEventing(options: EventingOptions): Eventing {
         const cache = new Informer(client, subscriptions, { clock, log, maxRetryMs: 1_000 });
         void cache.run(inner);
         const { services } = deliverer;
-        return new Dispatcher({ ...common, subscriptions: cache, services, metrics }).run(inner);
+        return new Dispatcher({ ...common, subscriptions: cache, services, metrics, traces }).run(
+          inner,
+        );
       }),
     ]);
   };
@@ -145,6 +153,7 @@ export function startEventing(options: EventingOptions): Eventing {
     calls: administerCalls({ client, submitter, clock, runner: () => runner }),
     claim: (at, namespace) => claims.claim(at, namespace),
     metrics,
+    traces,
     async callerOf(request) {
       if (!frontProxy) return callerOf(client, request);
       const trusted = frontProxy();
@@ -154,7 +163,7 @@ export function startEventing(options: EventingOptions): Eventing {
   });
 
   return {
-    publisher: createPublisher({ queue: () => queue, metrics, log }),
+    publisher: createPublisher({ queue: () => queue, metrics, traces, log }),
     calls: createCallAcceptor({
       queue: () => queue,
       submitter,
@@ -169,6 +178,7 @@ export function startEventing(options: EventingOptions): Eventing {
     async close() {
       stop.abort();
       await ended;
+      await spans.flush();
       await (await opened)?.close();
     },
   };

@@ -7,6 +7,7 @@ import { httpsTransport, KubeClient, loadKubeconfig, runAsLeader } from "@spry/k
 import { listening } from "../listening.ts";
 import { createLogger } from "../logger.ts";
 import { startStatusServer } from "../status-server.ts";
+import { watchTraceEndpoint } from "../trace-endpoint.ts";
 import { UserError } from "../user-error.ts";
 import { administrationServer } from "./administration-server.ts";
 import { textIn } from "./environment.ts";
@@ -30,6 +31,7 @@ void runProgram(log, async (signal) => {
   const eventing = startEventing({
     client,
     frontProxy: administration.frontProxy,
+    traceEndpoint: watchTraceEndpoint(client, log, signal),
     openQueue,
     allowPrivate: false,
     lead: (work, until) =>

@@ -1,4 +1,5 @@
 /** Who may do what with Subscriptions and their events. */
+import { serverlesses } from "@spry/controller";
 import { subscriptionsDefinition } from "@spry/eventing";
 import { functions, subscriptions } from "@spry/function";
 import { reachingForEdit, reachingForView } from "./administration.ts";
@@ -30,6 +31,8 @@ export const eventingRules: Rule[] = [
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(group, ["subscriptions"], "list", "watch"),
   rule("", ["events"], "create", "patch"),
+  // Where traces are sent.
+  rule(serverlesses.group, ["serverlesses"], "list", "watch"),
   // Whose schedule is run by hand.
   rule(functions.group, ["functions"], "get"),
   // To authenticate and authorize requests for dead letters and calls.

@@ -9,6 +9,8 @@ import { type Consumer, openSqliteQueue, type Queue } from "@spry/queue";
 import { createAdminHandler } from "./admin-handler.ts";
 import { callerOf } from "./caller.ts";
 import { toMessage } from "../events/message.ts";
+import { EventTraces } from "../tracing/event-traces.ts";
+import { SpanExporter } from "../tracing/span-exporter.ts";
 
 let queue: Queue;
 let consumer: Consumer;
@@ -43,6 +45,7 @@ beforeEach(async () => {
       queue: () => queue,
       calls: { cancel: async () => false, run: async () => undefined },
       metrics: { accepted: () => {} },
+      traces: new EventTraces(new SpanExporter(() => undefined, silentLogger)),
       callerOf: (request) => callerOf(reviews, request),
       log: silentLogger,
     }),

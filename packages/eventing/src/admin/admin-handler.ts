@@ -5,6 +5,7 @@ import { bounds } from "../bounds.ts";
 import { type CallAdministration } from "../calls/administration.ts";
 import { isTooDeep, NotAnEventError, tooDeep } from "../events/cloud-event.ts";
 import { type EventingMetrics } from "../metrics.ts";
+import { type EventTraces } from "../tracing/event-traces.ts";
 import { type Access, isAllowed, type User } from "./caller.ts";
 import { Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
@@ -17,6 +18,7 @@ export interface AdminDeps {
   /** Who sends a request; undefined when that is not known. */
   callerOf: (request: IncomingMessage) => Promise<User | undefined>;
   metrics: Pick<EventingMetrics, "accepted">;
+  traces: EventTraces;
   /** Removes what is kept of an earlier namespace of this name. */
   claim?: (queue: Queue, namespace: string) => Promise<void>;
   log: Logger;
@@ -34,6 +36,7 @@ export interface AdminRequest {
   body: Record<string, unknown>;
   signal: AbortSignal;
   metrics: AdminDeps["metrics"];
+  traces: EventTraces;
   /** Whether the caller may list events in the whole cluster. */
   mayReadAll: () => Promise<boolean>;
 }
@@ -99,7 +102,7 @@ function statusOf(error: unknown): number {
 }
 
 async function answer(
-  { client, queue: current, calls, callerOf, metrics, claim }: AdminDeps,
+  { client, queue: current, calls, callerOf, metrics, traces, claim }: AdminDeps,
   request: IncomingMessage,
   signal: AbortSignal,
   asking: { count: number },
@@ -145,6 +148,7 @@ async function answer(
     body,
     signal,
     metrics,
+    traces,
     mayReadAll: () => isAllowed(client, user, { verb: "list", resource: "events" }),
   });
 }

@@ -131,8 +131,8 @@ export const routes: readonly AdminRoute[] = [
     path: /^\/v1\/events$/,
     verb: "create",
     resource: "events",
-    async handle({ queue, body, metrics }) {
-      await accept(queue, [fromJson(body)]);
+    async handle({ queue, body, metrics, traces }) {
+      await accept(queue, [fromJson(body)], traces);
       metrics.accepted(1);
     },
   },

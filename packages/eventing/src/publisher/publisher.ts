@@ -7,12 +7,15 @@ import { NotAnEventError } from "../events/cloud-event.ts";
 import { eventsOf, maxBodyBytes } from "../events/http.ts";
 import { legacyApplication, legacyEvent, tooLarge } from "../events/legacy.ts";
 import { type EventingMetrics } from "../metrics.ts";
+import { type EventTraces } from "../tracing/event-traces.ts";
 import { accept } from "./accept.ts";
 
 export interface PublisherDeps {
   /** Undefined while there is none. */
   queue: () => Queue | undefined;
   metrics: EventingMetrics;
+  /** Without them nothing is traced. */
+  traces?: EventTraces;
   log: Logger;
 }
 
@@ -109,7 +112,7 @@ interface Answer {
 }
 
 async function publishEvents(
-  { queue, metrics, budget }: Deps,
+  { queue, metrics, traces, budget }: Deps,
   request: http.IncomingMessage,
 ): Promise<Answer> {
   try {
@@ -117,7 +120,7 @@ async function publishEvents(
     return await withBody(request, limit, budget, async (body) => {
       if (!body) throw new NotAnEventError(`the body has more than ${limit} bytes`, 413);
       const events = eventsOf(request.headers, body);
-      await accept(queue(), events);
+      await accept(queue(), events, traces);
       metrics.accepted(events.length);
       return { status: 204 };
     });
@@ -131,7 +134,10 @@ async function publishEvents(
 /** As the original answers: 200 with the id, or an error object. */
 const publishLegacy =
   (application: string) =>
-  async ({ queue, metrics, budget }: Deps, request: http.IncomingMessage): Promise<Answer> => {
+  async (
+    { queue, metrics, traces, budget }: Deps,
+    request: http.IncomingMessage,
+  ): Promise<Answer> => {
     const json = (status: number, value: unknown): Answer => ({
       status,
       body: `${JSON.stringify(value)}\n`,
@@ -144,7 +150,7 @@ const publishLegacy =
           metrics.refused(event.status);
           return json(event.status, event);
         }
-        await accept(queue(), [event]);
+        await accept(queue(), [event], traces);
         metrics.accepted(1);
         return json(200, { "event-id": event.attributes["id"] });
       });
