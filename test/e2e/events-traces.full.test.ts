@@ -41,9 +41,13 @@ beforeAll(async () => {
   await platform.start();
   const { port } = collector.address() as AddressInfo;
   const endpoint = `http://${platform.hostAddress}:${port}/v1/traces`;
-  const [object = ""] = (await platform.k("get serverless -A -o name")).trim().split("\n");
-  const patch = JSON.stringify({ spec: { tracing: { endpoint } } });
-  await platform.k(`patch ${object} -n kyma-system --type=merge -p ${patch}`);
+  const serverless = {
+    apiVersion: "operator.kyma-project.io/v1alpha1",
+    kind: "Serverless",
+    metadata: { name: "default", namespace: "kyma-system" },
+    spec: { tracing: { endpoint } },
+  };
+  await platform.k("apply -f -", JSON.stringify(serverless));
   await platform.k("apply -f -", functionManifest("sink", `module.exports = { main: () => "" };`));
   const subscription = {
     apiVersion: "eventing.kyma-project.io/v1alpha2",
