@@ -6,7 +6,6 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { serverlesses } from "@spry/controller";
-import { type Function, functions, subscriptions } from "@spry/function";
 import { resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -16,69 +15,16 @@ import {
   natsName,
 } from "../../packages/cli/src/install/eventing-objects.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
-import { pushNatsImage } from "../support/nats-image.ts";
-import { functionManifest, run } from "../support/platform.ts";
+import { ClusterEvents, system } from "../support/cluster-events.ts";
+import { run } from "../support/platform.ts";
 import { rightsMissing, rightsUnused } from "../support/rights.ts";
 import { whyNoNats } from "../../tools/nats-server/binary.ts";
 
 const reason = whyNoInstallation() ?? whyNoNats();
 const cluster = new InstalledCluster();
-const system = "kyma-system";
 const namespace = `events-${randomBytes(3).toString("hex")}`;
+const events = new ClusterEvents(cluster, namespace);
 const patience = { timeout: 120_000, interval: 500 };
-
-/** Keeps the ids that it has got, and how often; its one Pod is never killed. */
-const source = `const seen = new Map();
-let refuses = true;
-module.exports = { main: (event) => {
-  const id = event["ce-id"];
-  if (event.data?.accept) refuses = false;
-  if (event.data?.refuse && refuses) throw new Error("refused");
-  if (id !== undefined) seen.set(id, (seen.get(id) ?? 0) + 1);
-  else return JSON.stringify([...seen]);
-} };`;
-
-const deletePod = async (label: string) => {
-  const { items } = await cluster.client.list(resources.pods, {
-    namespace: system,
-    labelSelector: `app.kubernetes.io/name=${label}`,
-  });
-  const name = items[0]?.metadata.name ?? "";
-  const now = { gracePeriodSeconds: 0 };
-  await cluster.client.delete(resources.pods, { namespace: system, name }, now);
-};
-
-/** Publishes for so long, and prints the ids that were accepted. */
-const publishing = (prefix: string, seconds: number) => `
-  const url = "http://eventing-publisher-proxy.${system}.svc.cluster.local/publish";
-  const accepted = [];
-  let next = 0;
-  const end = Date.now() + ${seconds * 1000};
-  const work = async () => {
-    while (Date.now() < end) {
-      const id = "${prefix}-" + next++;
-      const body = JSON.stringify({ specversion: "1.0", id, source: "shop", type: "order.created.v1", data: {} });
-      const headers = { "content-type": "application/cloudevents+json" };
-      const response = await fetch(url, { method: "POST", headers, body, signal: AbortSignal.timeout(15_000) }).catch(() => undefined);
-      if (response?.status === 204) accepted.push(id);
-      else await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  };
-  Promise.all([1, 2, 3, 4].map(work)).then(() => console.log(JSON.stringify(accepted)));`;
-
-const publish = async (prefix: string, seconds: number) =>
-  JSON.parse(await cluster.inClient(namespace, publishing(prefix, seconds))) as string[];
-
-const received = async () =>
-  new Map(JSON.parse(await cluster.call(namespace, "sink")) as [string, number][]);
-
-const untilDelivered = async (accepted: readonly string[]) => {
-  const missing = async () => {
-    const seen = await received();
-    return accepted.filter((id) => !seen.has(id)).length;
-  };
-  await expect.poll(missing, patience).toBe(0);
-};
 
 /** A person with the role `edit` in the namespace, and no other rights. */
 let editor = "";
@@ -112,73 +58,34 @@ async function spry(args: string[], kubeconfig = cluster.kubeconfig): Promise<st
 
 describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` : ""}`, () => {
   beforeAll(async () => {
-    await cluster.start({ moreImages: ["eventing"] });
-    const values = path.join(cluster.scratch, "eventing.json");
-    const image = await pushNatsImage(cluster.imageRegistry, cluster.scratch);
-    const storage = { size: "1Gi", storageClassName: "of-the-test" };
-    const eventing = { enabled: true, nats: { image, storage } };
-    writeFileSync(values, JSON.stringify({ eventing }));
-    const { code, stderr } = await cluster.install("--values", values);
-    if (code !== 0) throw new Error(stderr);
-    await cluster.client.create(resources.namespaces, {
-      metadata: { name: namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
-    });
-    await cluster.startClient(namespace);
-    // Once a year, so that all runs are those that are started by hand.
-    const schedules = [{ name: "yearly", cron: "0 3 1 1 *" }];
-    const manifest = functionManifest("sink", source, { schedules }, { namespace });
-    const fn = JSON.parse(manifest) as Function;
-    await cluster.client.apply(functions, fn, { fieldManager: "test" });
-    await cluster.untilRunning(namespace, "sink");
-    await cluster.client.create(subscriptions, {
-      metadata: { name: "orders", namespace },
-      spec: {
-        sink: `http://sink.${namespace}.svc.cluster.local`,
-        source: "shop",
-        types: ["order.created.v1"],
-        config: { maxInFlightMessages: "20" },
-      },
-    });
-    await cluster.client.create(subscriptions, {
-      metadata: { name: "refused", namespace },
-      spec: {
-        sink: `http://sink.${namespace}.svc.cluster.local`,
-        source: "shop",
-        types: ["order.refused.v1"],
-        delivery: { maxAttempts: 1 },
-      },
-    });
-    for (const name of ["orders", "refused"]) {
-      const isReady = async () =>
-        (await cluster.client.get(subscriptions, { namespace, name })).status?.ready === true;
-      while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, 500));
-    }
+    await events.install(1);
+    await events.subscribe("refused", "order.refused.v1", { delivery: { maxAttempts: 1 } });
     editor = await kubeconfigOf("editor");
   }, 900_000);
   afterAll(() => cluster.stop(), 60_000);
 
   test("an event that is published in a Pod reaches the Function", async () => {
-    const accepted = await publish("first", 2);
+    const accepted = await events.publish("first", 2);
     expect(accepted.length).toBeGreaterThan(0);
-    await untilDelivered(accepted);
+    await events.untilDelivered(accepted);
   }, 180_000);
 
   test("nothing that was accepted is lost while programs that accept and deliver are killed", async () => {
-    const accepted = publish("eventing", 25);
+    const accepted = events.publish("eventing", 25);
     for (let round = 0; round < 3; round++) {
       await new Promise((resolve) => setTimeout(resolve, 6_000));
-      await deletePod(eventingName);
+      await events.killPod(eventingName);
     }
     expect((await accepted).length).toBeGreaterThan(20);
-    await untilDelivered(await accepted);
+    await events.untilDelivered(await accepted);
   }, 300_000);
 
   test("nothing that was accepted is lost when the NATS server is killed", async () => {
-    const accepted = publish("nats", 25);
+    const accepted = events.publish("nats", 25);
     await new Promise((resolve) => setTimeout(resolve, 5_000));
-    await deletePod(natsName);
+    await events.killPod(natsName);
     expect((await accepted).length).toBeGreaterThan(20);
-    await untilDelivered(await accepted);
+    await events.untilDelivered(await accepted);
   }, 300_000);
 
   test("a call that may wait is accepted by the gateway, and made by the program", async () => {
@@ -213,13 +120,13 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
     const shop = ["--source", "shop"];
     const publishing = ["events", "publish", "--type", "order.created.v1", ...shop];
     await spry([...publishing, "--id", "by-hand", "-d", `{"n":1}`]);
-    await untilDelivered(["by-hand"]);
+    await events.untilDelivered(["by-hand"]);
     const tailed = await spry(["events", "tail", "--once", "--type", "order.created.v1"]);
     expect(tailed).toContain('"id":"by-hand"');
     expect(await spry(["events", "list"], editor)).toMatch(/^orders +0 +0 +0 +0 /m);
     await spry(["events", "replay", "orders", "--from", "1h"], editor);
     await expect
-      .poll(async () => (await received()).get("by-hand"), patience)
+      .poll(async () => (await events.received()).get("by-hand"), patience)
       .toBeGreaterThanOrEqual(2);
   }, 180_000);
 
@@ -238,10 +145,10 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
     const shown = await spry(["dlq", "show", "refused", await idOf("refused-1")], editor);
     expect(shown).toContain("HTTP 500");
     await spry([...publishing, "--id", "accept", "-d", `{"accept":true}`]);
-    await untilDelivered(["accept"]);
+    await events.untilDelivered(["accept"]);
     const redriving = ["dlq", "redrive", "refused", await idOf("refused-1")];
     expect(await spry(redriving, editor)).toBe("1 delivered again\n");
-    await untilDelivered(["refused-1"]);
+    await events.untilDelivered(["refused-1"]);
     expect(await spry(["dlq", "discard", "refused", "--all"], editor)).toBe("1 discarded\n");
   }, 180_000);
 

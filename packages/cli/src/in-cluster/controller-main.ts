@@ -32,6 +32,7 @@ import { type ControllerEnvironment, controllerEnvironment } from "./environment
 import { remarkEventingOwner, remarkPublisher } from "../eventing-remark.ts";
 import { keepAdministration } from "./administration-keeper.ts";
 import { ensureNatsToken } from "./eventing-token.ts";
+import { keepNatsServers } from "./nats-keeper.ts";
 import { keepPublisherService } from "./publisher-service.ts";
 import { ensureCountsToken } from "./counts-token.ts";
 import { GatewayPods } from "./gateway-pods.ts";
@@ -180,6 +181,7 @@ async function leadEventing(options: {
   await ensureNatsToken(client, namespace);
   await Promise.all([
     keepAdministration({ ...common, namespace }),
+    keepNatsServers({ ...common, namespace, remarks }),
     startSubscriptions({ ...common, onOwner: (owner) => remarkEventingOwner(remarks, owner) }),
     keepPublisherService({
       ...common,

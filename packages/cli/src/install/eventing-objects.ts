@@ -1,6 +1,6 @@
 /** Events in a cluster: what accepts and delivers them, and the NATS servers that keep them until then. */
 import { functions } from "@spry/function";
-import { eventingSecretName, natsTokenKey } from "../in-cluster/eventing-token.ts";
+import { eventingSecretName, externalKeys, natsTokenKey } from "../in-cluster/eventing-token.ts";
 import { controllerAccount } from "./access.ts";
 import {
   administrationObjects,
@@ -126,6 +126,10 @@ export function natsVariables({ namespace, eventing }: InstallValues) {
       value: serversText(nats.servers.length > 0 ? nats.servers : own, nats.replicas),
     },
     { name: "NATS_REPLICAS", value: JSON.stringify(nats.replicas) },
+    ...Object.entries(externalKeys).map(([name, key]) => ({
+      name: `NATS_EXTERNAL_${name.toUpperCase()}`,
+      valueFrom: { secretKeyRef: { name: eventingSecretName, key, optional: true } },
+    })),
     token("NATS_TOKEN"),
   ];
 }
