@@ -236,8 +236,7 @@ authorization { token: $NATS_TOKEN, timeout: 5 }
 jetstream { store_dir: "/data", max_file_store: 100GB, sync_interval: always }
 lame_duck_duration: 30s
 lame_duck_grace_period: 2s
-${cluster}
-`;
+${cluster === "" ? "" : `${cluster}\n`}`;
 }
 
 const clusterConfiguration = `cluster {
