@@ -1,9 +1,11 @@
-/** Events on a real cluster: from a publisher in a Pod through NATS to a Function, while what keeps and delivers them is killed. */
+/**
+ * Events on a real cluster: from a publisher in a Pod through NATS to a Function, while what keeps and delivers them is killed; and
+ * their administration by people with the cluster's usual credentials.
+ */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { serverlesses } from "@spry/controller";
-import { type Function, functions, subscriptions } from "@spry/function";
 import { resources } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -13,123 +15,77 @@ import {
   natsName,
 } from "../../packages/cli/src/install/eventing-objects.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
-import { pushNatsImage } from "../support/nats-image.ts";
-import { functionManifest } from "../support/platform.ts";
+import { ClusterEvents, system } from "../support/cluster-events.ts";
+import { run } from "../support/platform.ts";
 import { rightsMissing, rightsUnused } from "../support/rights.ts";
 import { whyNoNats } from "../../tools/nats-server/binary.ts";
 
 const reason = whyNoInstallation() ?? whyNoNats();
 const cluster = new InstalledCluster();
-const system = "kyma-system";
 const namespace = `events-${randomBytes(3).toString("hex")}`;
+const events = new ClusterEvents(cluster, namespace);
 const patience = { timeout: 120_000, interval: 500 };
 
-/** Keeps the ids that it has got, and how often; its one Pod is never killed. */
-const source = `const seen = new Map();
-module.exports = { main: (event) => {
-  const id = event["ce-id"];
-  if (id !== undefined) seen.set(id, (seen.get(id) ?? 0) + 1);
-  else return JSON.stringify([...seen]);
-} };`;
+/** A person with the role `edit` in the namespace, and no other rights. */
+let editor = "";
 
-const deletePod = async (label: string) => {
-  const { items } = await cluster.client.list(resources.pods, {
-    namespace: system,
-    labelSelector: `app.kubernetes.io/name=${label}`,
-  });
-  const name = items[0]?.metadata.name ?? "";
-  const now = { gracePeriodSeconds: 0 };
-  await cluster.client.delete(resources.pods, { namespace: system, name }, now);
-};
-
-/** Publishes for so long, and prints the ids that were accepted. */
-const publishing = (prefix: string, seconds: number) => `
-  const url = "http://eventing-publisher-proxy.${system}.svc.cluster.local/publish";
-  const accepted = [];
-  let next = 0;
-  const end = Date.now() + ${seconds * 1000};
-  const work = async () => {
-    while (Date.now() < end) {
-      const id = "${prefix}-" + next++;
-      const body = JSON.stringify({ specversion: "1.0", id, source: "shop", type: "order.created.v1", data: {} });
-      const headers = { "content-type": "application/cloudevents+json" };
-      const response = await fetch(url, { method: "POST", headers, body, signal: AbortSignal.timeout(15_000) }).catch(() => undefined);
-      if (response?.status === 204) accepted.push(id);
-      else await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+async function kubeconfigOf(name: string): Promise<string> {
+  const kubectl = async (...args: string[]) => {
+    const config = `--kubeconfig=${cluster.kubeconfig}`;
+    const { code, stdout, stderr } = await run("kubectl", [config, ...args]);
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
   };
-  Promise.all([1, 2, 3, 4].map(work)).then(() => console.log(JSON.stringify(accepted)));`;
-
-const publish = async (prefix: string, seconds: number) =>
-  JSON.parse(await cluster.inClient(namespace, publishing(prefix, seconds))) as string[];
-
-const received = async () =>
-  new Map(JSON.parse(await cluster.call(namespace, "sink")) as [string, number][]);
-
-const untilDelivered = async (accepted: readonly string[]) => {
-  const missing = async () => {
-    const seen = await received();
-    return accepted.filter((id) => !seen.has(id)).length;
+  const file = path.join(cluster.scratch, `${name}.kubeconfig`);
+  await kubectl("create", "serviceaccount", name, "-n", namespace);
+  const account = `--serviceaccount=${namespace}:${name}`;
+  await kubectl("create", "rolebinding", name, "--clusterrole=edit", account, "-n", namespace);
+  const token = (await kubectl("create", "token", name, "-n", namespace)).trim();
+  const config = JSON.parse(await kubectl("config", "view", "--raw", "--minify", "-o", "json")) as {
+    users: { user: object }[];
   };
-  await expect.poll(missing, patience).toBe(0);
-};
+  for (const each of config.users) each.user = { token };
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+/** A command that has to work, of the cluster's administrator or of another person. */
+async function spry(args: string[], kubeconfig = cluster.kubeconfig): Promise<string> {
+  const { code, stdout, stderr } = await cluster.spryWith(kubeconfig, [...args, "-n", namespace]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
 
 describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` : ""}`, () => {
   beforeAll(async () => {
-    await cluster.start({ moreImages: ["eventing"] });
-    const values = path.join(cluster.scratch, "eventing.json");
-    const image = await pushNatsImage(cluster.imageRegistry, cluster.scratch);
-    const storage = { size: "1Gi", storageClassName: "of-the-test" };
-    const eventing = { enabled: true, nats: { image, storage } };
-    writeFileSync(values, JSON.stringify({ eventing }));
-    const { code, stderr } = await cluster.install("--values", values);
-    if (code !== 0) throw new Error(stderr);
-    await cluster.client.create(resources.namespaces, {
-      metadata: { name: namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
-    });
-    await cluster.startClient(namespace);
-    const fn = JSON.parse(functionManifest("sink", source, {}, { namespace })) as Function;
-    await cluster.client.apply(functions, fn, { fieldManager: "test" });
-    await cluster.untilRunning(namespace, "sink");
-    await cluster.client.create(subscriptions, {
-      metadata: { name: "orders", namespace },
-      spec: {
-        sink: `http://sink.${namespace}.svc.cluster.local`,
-        source: "shop",
-        types: ["order.created.v1"],
-        config: { maxInFlightMessages: "20" },
-      },
-    });
-    for (;;) {
-      const target = { namespace, name: "orders" };
-      if ((await cluster.client.get(subscriptions, target)).status?.ready === true) break;
-      await new Promise((resolve) => setTimeout(resolve, 500));
-    }
+    await events.install(1);
+    await events.subscribe("refused", "order.refused.v1", { delivery: { maxAttempts: 1 } });
+    editor = await kubeconfigOf("editor");
   }, 900_000);
   afterAll(() => cluster.stop(), 60_000);
 
   test("an event that is published in a Pod reaches the Function", async () => {
-    const accepted = await publish("first", 2);
+    const accepted = await events.publish("first", 2);
     expect(accepted.length).toBeGreaterThan(0);
-    await untilDelivered(accepted);
+    await events.untilDelivered(accepted);
   }, 180_000);
 
   test("nothing that was accepted is lost while programs that accept and deliver are killed", async () => {
-    const accepted = publish("eventing", 25);
+    const accepted = events.publish("eventing", 25);
     for (let round = 0; round < 3; round++) {
       await new Promise((resolve) => setTimeout(resolve, 6_000));
-      await deletePod(eventingName);
+      await events.killPod(eventingName);
     }
     expect((await accepted).length).toBeGreaterThan(20);
-    await untilDelivered(await accepted);
+    await events.untilDelivered(await accepted);
   }, 300_000);
 
   test("nothing that was accepted is lost when the NATS server is killed", async () => {
-    const accepted = publish("nats", 25);
+    const accepted = events.publish("nats", 25);
     await new Promise((resolve) => setTimeout(resolve, 5_000));
-    await deletePod(natsName);
+    await events.killPod(natsName);
     expect((await accepted).length).toBeGreaterThan(20);
-    await untilDelivered(await accepted);
+    await events.untilDelivered(await accepted);
   }, 300_000);
 
   test("a call that may wait is accepted by the gateway, and made by the program", async () => {
@@ -159,6 +115,66 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
     expect(answer).toContain("202 ");
     expect(answer).toContain('"state":"succeeded"');
   }, 120_000);
+
+  test("a person publishes, watches and replays events with the credentials of the cluster", async () => {
+    const shop = ["--source", "shop"];
+    const publishing = ["events", "publish", "--type", "order.created.v1", ...shop];
+    await spry([...publishing, "--id", "by-hand", "-d", `{"n":1}`]);
+    await events.untilDelivered(["by-hand"]);
+    const tailed = await spry(["events", "tail", "--once", "--type", "order.created.v1"]);
+    expect(tailed).toContain('"id":"by-hand"');
+    expect(await spry(["events", "list"], editor)).toMatch(/^orders +0 +0 +0 +0 /m);
+    await spry(["events", "replay", "orders", "--from", "1h"], editor);
+    await expect
+      .poll(async () => (await events.received()).get("by-hand"), patience)
+      .toBeGreaterThanOrEqual(2);
+  }, 180_000);
+
+  test("dead letters are listed, shown, redriven and discarded by those who may edit the namespace", async () => {
+    const publishing = ["events", "publish", "--type", "order.refused.v1", "--source", "shop"];
+    for (const id of ["refused-1", "refused-2"])
+      await spry([...publishing, "--id", id, "-d", `{"refuse":true}`]);
+    const letters = async () =>
+      JSON.parse(await spry(["dlq", "list", "refused", "-o", "json"], editor)) as {
+        id: number;
+        event: { id: string };
+      }[];
+    await expect.poll(async () => (await letters()).length, patience).toBe(2);
+    const idOf = async (id: string) =>
+      String((await letters()).find(({ event }) => event.id === id)?.id);
+    const shown = await spry(["dlq", "show", "refused", await idOf("refused-1")], editor);
+    expect(shown).toContain("HTTP 500");
+    await spry([...publishing, "--id", "accept", "-d", `{"accept":true}`]);
+    await events.untilDelivered(["accept"]);
+    const redriving = ["dlq", "redrive", "refused", await idOf("refused-1")];
+    expect(await spry(redriving, editor)).toBe("1 delivered again\n");
+    await events.untilDelivered(["refused-1"]);
+    expect(await spry(["dlq", "discard", "refused", "--all"], editor)).toBe("1 discarded\n");
+  }, 180_000);
+
+  test("calls are listed, shown and cancelled, and a run of a schedule is started", async () => {
+    const id = (await spry(["schedule", "run", "sink", "yearly"], editor)).trim();
+    await expect
+      .poll(async () => await spry(["async", "get", id], editor), patience)
+      .toContain('"state": "succeeded"');
+    const script = `
+      const http = require("node:http");
+      const headers = { host: "sink.${namespace}.svc.cluster.local", prefer: "respond-async", "x-async-delay": "3600" };
+      http.request({ method: "POST", host: "serverless-gateway.${system}.svc.cluster.local", headers }, (response) => {
+        response.resume();
+        console.log(response.headers["x-call-id"]);
+      }).end("x");`;
+    const waiting = (await cluster.inClient(namespace, script)).trim();
+    expect(await spry(["async", "list"], editor)).toMatch(/ sink +waiting /);
+    expect(await spry(["async", "cancel", waiting], editor)).toContain("cancelled");
+    expect(await spry(["async", "get", waiting], editor)).toContain('"state": "cancelled"');
+  }, 180_000);
+
+  test("the administration is closed to those who may not have the contents", async () => {
+    const refusal = async (...args: string[]) => (await cluster.spryWith(editor, [...args])).stderr;
+    expect(await refusal("events", "tail", "--once")).toContain("forbidden");
+    expect(await refusal("dlq", "list", "any", "-n", "default")).toContain("forbidden");
+  }, 60_000);
 
   test("the program has the rights that it uses, and no others", async () => {
     const asked = cluster.asked(`${system}:${eventingName}`);

@@ -73,7 +73,7 @@ export class InstalledCluster {
       plainRegistries: [host],
       registry: { storage: { storageClassName: "of-the-test", size: "2Gi" } },
     };
-    await this.#offerVolumes("of-the-test", 3);
+    await this.#offerVolumes("of-the-test", 5);
     writeFileSync(this.#values, JSON.stringify(more));
   }
 

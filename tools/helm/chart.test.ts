@@ -28,10 +28,9 @@ test("the chart is up to date (npm run chart)", () => {
 const program = helm();
 const digest = `@sha256:${"0".repeat(64)}`;
 const images = Object.fromEntries(
-  ["controller", "registry", "gateway", "dashboard", "builder", "nodejs24"].map((name) => [
-    name,
-    `r.example/${name}${digest}`,
-  ]),
+  ["controller", "registry", "gateway", "dashboard", "eventing", "builder", "nodejs24"].map(
+    (name) => [name, `r.example/${name}${digest}`],
+  ),
 );
 
 describe.skipIf(!existsSync(program))(
@@ -65,6 +64,29 @@ describe.skipIf(!existsSync(program))(
         },
       ],
       ["a dashboard", { dashboard: { enabled: true } }],
+      ["events", { eventing: { enabled: true, replicas: 3 } }],
+      [
+        "events in a quorum of three",
+        {
+          eventing: {
+            enabled: true,
+            nats: {
+              replicas: 3,
+              image: "r.example/nats:2.12",
+              storage: { size: "9Gi", storageClassName: "fast" },
+            },
+          },
+        },
+      ],
+      [
+        "events in NATS servers of somebody else",
+        {
+          eventing: {
+            enabled: true,
+            nats: { servers: ["nats://a.example:4222", "nats://b.example:4222"], replicas: 3 },
+          },
+        },
+      ],
       ["an empty directory", { registry: { nodePort: 30000, storage: { kind: "emptyDir" } } }],
       [
         "everything else",

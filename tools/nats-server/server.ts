@@ -15,8 +15,17 @@ export interface NatsServer {
   start(): Promise<void>;
 }
 
+export interface NatsOptions {
+  maxStore?: string;
+  /** What clients have to show, in the words of the servers' configuration: `token: secret`. */
+  authorization?: string;
+}
+
 /** As many servers as there are to be; each write is synced to disk before it is acknowledged. */
-export async function startNatsServers(count: number, maxStore = "100GB"): Promise<NatsServer[]> {
+export async function startNatsServers(
+  count: number,
+  { maxStore = "100GB", authorization }: NatsOptions = {},
+): Promise<NatsServer[]> {
   const ports = await Promise.all(
     Array.from({ length: count }, async () => ({
       client: await freePort(),
@@ -35,6 +44,7 @@ export async function startNatsServers(count: number, maxStore = "100GB"): Promi
 listen: "127.0.0.1:${client}"
 http: "127.0.0.1:${monitor}"
 max_payload: 4MB
+${authorization === undefined ? "" : `authorization { ${authorization} }`}
 jetstream { store_dir: "${directory}", max_file_store: ${maxStore}, sync_interval: always }
 ${count > 1 ? cluster : ""}
 `,

@@ -9,6 +9,7 @@ import { type KubeClient, type Logger } from "@spry/kube";
 import { openSqliteQueue } from "@spry/queue";
 import { listening } from "./listening.ts";
 import { queueProgram } from "./programs.ts";
+import { watchTraceEndpoint } from "./trace-endpoint.ts";
 
 /** What the platform passes to the gateway, as JSON in the environment. */
 export interface EventingSettings {
@@ -47,8 +48,10 @@ export async function startGatewayEventing(
 ): Promise<GatewayEventing> {
   const settings = JSON.parse(text) as EventingSettings;
   const workerFile = queueProgram();
+  const stop = new AbortController();
   const eventing = startEventing({
     client,
+    traceEndpoint: watchTraceEndpoint(client, log, stop.signal),
     openQueue: () =>
       openSqliteQueue({
         directory: settings.directory,
@@ -73,6 +76,7 @@ export async function startGatewayEventing(
     calls: eventing.calls,
     metrics: () => eventing.metrics.render(),
     async close() {
+      stop.abort();
       await admin.close();
       await publisher.close();
       await eventing.close();

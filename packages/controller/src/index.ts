@@ -18,6 +18,7 @@ export {
 } from "./registry/registry-secret.ts";
 export {
   deletionHook,
+  type NatsSpec,
   type Serverless,
   serverlesses,
   type ServerlessSpec,

@@ -5,6 +5,8 @@ export {
   definitionName as subscriptionsDefinition,
   ensureDefinitions as ensureEventingDefinitions,
 } from "./definitions/ensure-definitions.ts";
+export { administrationApi } from "./admin/aggregated.ts";
+export { type FrontProxy, frontProxyIn } from "./admin/front-proxy.ts";
 export { eventingWebhooks } from "./conversion/review.ts";
 export { startSubscriptions, type SubscriptionsOptions } from "./status/start.ts";
 export { acceptCalls, type CallAcceptance } from "./calls/accept-calls.ts";

@@ -12,7 +12,11 @@ import {
   systemClock,
 } from "@spry/kube";
 import { type Queue } from "@spry/queue";
-import { type Calls, createAdminHandler } from "./admin/admin-handler.ts";
+import { createAdminHandler } from "./admin/admin-handler.ts";
+import { aggregated } from "./admin/aggregated.ts";
+import { callerOf } from "./admin/caller.ts";
+import { type FrontProxy, frontProxyUser } from "./admin/front-proxy.ts";
+import { administerCalls } from "./calls/administration.ts";
 import { createCallAcceptor } from "./calls/acceptor.ts";
 import { NamespaceClaims } from "./calls/namespace-claims.ts";
 import { CallRunner } from "./calls/runner.ts";
@@ -23,6 +27,8 @@ import { Dispatcher } from "./dispatcher/dispatcher.ts";
 import { EventingMetrics } from "./metrics.ts";
 import { createPublisher } from "./publisher/publisher.ts";
 import { whileOurs } from "./status/start.ts";
+import { EventTraces } from "./tracing/event-traces.ts";
+import { SpanExporter } from "./tracing/span-exporter.ts";
 
 export interface EventingOptions {
   client: KubeClient;
@@ -35,6 +41,13 @@ export interface EventingOptions {
    * so that what it holds is given back when it no longer leads. Without it this process is alone.
    */
   lead?: (work: Leading, signal: AbortSignal) => Promise<void>;
+  /**
+   * The administration is an API of the API server's, whose requests it passes on, and no others are answered; undefined until the
+   * server's trust is known. Without it clients come by themselves.
+   */
+  frontProxy?: () => FrontProxy | undefined;
+  /** Of the collector of traces (OTLP over HTTP); undefined while there is none. */
+  traceEndpoint?: () => string | undefined;
   clock?: Clock;
   log?: Logger;
 }
@@ -66,6 +79,8 @@ export function startEventing(options: EventingOptions): Eventing {
   const stop = new AbortController();
   const { signal } = stop;
   const metrics = new EventingMetrics();
+  const spans = new SpanExporter(options.traceEndpoint ?? (() => undefined), log);
+  const traces = new EventTraces(spans);
   let queue: Queue | undefined;
   const open = async (until: AbortSignal) => {
     while (!until.aborted) {
@@ -81,29 +96,31 @@ export function startEventing(options: EventingOptions): Eventing {
   const opened = open(signal).then((one) => (queue = one));
   const submitter = new CallSubmitter(clock);
   const claims = new NamespaceClaims(client, clock);
-  let calls: Calls | undefined;
+  let runner: CallRunner | undefined;
   const deliverAll = async (ready: Queue, leader: KubeClient, until: AbortSignal) => {
     const deliverer = new Deliverer({ client, clock, log, signal: until });
     const deliver: Deliver = (request) => deliverer.deliver(request);
     const common = { client: leader, queue: ready, deliver, claims, clock, log };
     const { allowPrivate } = options;
-    const runner = new CallRunner({
+    const own = new CallRunner({
       ...common,
       allowPrivate,
       othersAccept: options.lead !== undefined,
       signal: until,
     });
-    const scheduler = new Scheduler({ ...common, submitter, runner, signal: until });
+    const scheduler = new Scheduler({ ...common, submitter, runner: own, signal: until });
     await Promise.race([deliverer.ready, aborted(until)]);
-    calls = { runner, scheduler };
+    runner = own;
     await Promise.all([
-      runner.run(),
+      own.run(),
       scheduler.run(),
       whileOurs({ client, clock, log, signal: until }, (inner) => {
         const cache = new Informer(client, subscriptions, { clock, log, maxRetryMs: 1_000 });
         void cache.run(inner);
         const { services } = deliverer;
-        return new Dispatcher({ ...common, subscriptions: cache, services, metrics }).run(inner);
+        return new Dispatcher({ ...common, subscriptions: cache, services, metrics, traces }).run(
+          inner,
+        );
       }),
     ]);
   };
@@ -113,7 +130,7 @@ export function startEventing(options: EventingOptions): Eventing {
     try {
       await deliverAll(own, leader, until);
     } finally {
-      calls = undefined;
+      runner = undefined;
       await own.close();
     }
   };
@@ -129,28 +146,39 @@ export function startEventing(options: EventingOptions): Eventing {
     },
   );
 
+  const { frontProxy } = options;
+  const admin = createAdminHandler({
+    client,
+    queue: () => queue,
+    calls: administerCalls({ client, submitter, clock, runner: () => runner }),
+    claim: (at, namespace) => claims.claim(at, namespace),
+    metrics,
+    traces,
+    async callerOf(request) {
+      if (!frontProxy) return callerOf(client, request);
+      const trusted = frontProxy();
+      return trusted && frontProxyUser(trusted, request);
+    },
+    log,
+  });
+
   return {
-    publisher: createPublisher({ queue: () => queue, metrics, log }),
+    publisher: createPublisher({ queue: () => queue, metrics, traces, log }),
     calls: createCallAcceptor({
       queue: () => queue,
       submitter,
       claims,
-      runner: () => calls?.runner,
+      runner: () => runner,
       log,
     }),
-    admin: createAdminHandler({
-      client,
-      queue: () => queue,
-      calls: () => calls,
-      claim: (at, namespace) => claims.claim(at, namespace),
-      log,
-    }),
+    admin: frontProxy ? aggregated(admin) : admin,
     metrics,
     queue: () => queue,
     ended,
     async close() {
       stop.abort();
       await ended;
+      await spans.flush();
       await (await opened)?.close();
     },
   };

@@ -105,9 +105,13 @@ export class HttpResponse {
       for (const value of typeof values === "string" ? [values] : values)
         headers.append(name, value);
     }
-    return new Response(webBodyOf(this.body), { status: this.status, headers });
+    // An aggregated server's: its body is a stream, which `Response` refuses even when nothing is in it.
+    const body = withoutBody.has(this.status) ? null : webBodyOf(this.body);
+    return new Response(body, { status: this.status, headers });
   }
 }
+
+const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
 function webBodyOf(body: HttpBody): BodyInit | null {
   if (body instanceof ListText) return body.toBytes();

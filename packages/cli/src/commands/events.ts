@@ -21,8 +21,6 @@ export interface PublishOptions extends GlobalOptions {
 export async function publish(options: PublishOptions): Promise<void> {
   const { type, source, data, id = randomUUID(), attribute = [] } = options;
   const url = options.url ?? (await connect(options)).publisher?.href;
-  if (url === undefined)
-    throw new UserError("where events are published is not known", "name it with --url");
   const attributes = Object.fromEntries(
     attribute.map((text) => {
       const at = text.indexOf("=");
@@ -39,6 +37,12 @@ export async function publish(options: PublishOptions): Promise<void> {
     ...attributes,
     ...dataOf(data),
   };
+  if (url === undefined) await (await connectAdmin(options)).ask("POST", "/v1/events", event);
+  else await post(url, event);
+  console.log(id);
+}
+
+async function post(url: string, event: object): Promise<void> {
   const response = await fetch(new URL("/publish", url), {
     method: "POST",
     headers: { "content-type": "application/cloudevents+json" },
@@ -55,7 +59,6 @@ export async function publish(options: PublishOptions): Promise<void> {
     throw new UserError(
       `the event was refused (HTTP ${response.status}): ${printable(text.trim())}`,
     );
-  console.log(id);
 }
 
 /** JSON is sent as JSON, everything else as text. */

@@ -9,25 +9,28 @@ export interface AdminClient {
   ask: <T>(method: "GET" | "POST", path: string, body?: object) => Promise<T>;
 }
 
+/**
+ * On one machine the administration has an address of its own; in a cluster it is an API of the API server's (`administrationApi`
+ * of the room, whose programs a command does not need).
+ */
+const inCluster = "/apis/eventing.spry.io";
+
 /** The administration of events, with the credentials of the kubeconfig (docs/contributing/rooms/eventing.md). */
 export async function connectAdmin(options: GlobalOptions): Promise<AdminClient> {
-  const { events, namespace } = await connect(options);
-  if (!events)
-    throw new UserError(
-      "this cluster's administration of events cannot be reached from here",
-      `use the kubeconfig that \`${startCommand()}\` has written`,
-    );
+  const { events, client, namespace } = await connect(options);
+  const base = `${transportOrigin}${events ? "" : inCluster}`;
   return {
     namespace,
     async ask<T>(method: "GET" | "POST", path: string, body?: object): Promise<T> {
-      const request = new Request(`${transportOrigin}${path}`, {
+      const request = new Request(`${base}${path}`, {
         method,
         ...(body && {
           body: JSON.stringify(body),
           headers: { "content-type": "application/json" },
         }),
       });
-      const response = await events(request).catch((error: unknown) => {
+      const response = await (events ?? client.transport)(request).catch((error: unknown) => {
+        if (error instanceof UserError) throw error;
         throw new UserError(
           `the administration of events cannot be reached: ${messageOf(error)}`,
           `is the platform running? \`${startCommand()}\` starts it`,
@@ -35,9 +38,14 @@ export async function connectAdmin(options: GlobalOptions): Promise<AdminClient>
       });
       const text = await response.text();
       if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
-      throw new UserError(
-        messageIn(text) ?? `the administration of events answered ${response.status}`,
-      );
+      const message = messageIn(text);
+      // The API server does not know the API at all, and says so in a text.
+      if (response.status === 404 && message === undefined)
+        throw new UserError(
+          "this cluster has no administration of events",
+          "an installation with eventing.enabled has it",
+        );
+      throw new UserError(message ?? `the administration of events answered ${response.status}`);
     },
   };
 }

@@ -30,7 +30,9 @@ import { keepServing } from "@spry/serving";
 import { createLogger } from "../logger.ts";
 import { type ControllerEnvironment, controllerEnvironment } from "./environment.ts";
 import { remarkEventingOwner, remarkPublisher } from "../eventing-remark.ts";
+import { keepAdministration } from "./administration-keeper.ts";
 import { ensureNatsToken } from "./eventing-token.ts";
+import { keepNatsServers } from "./nats-keeper.ts";
 import { keepPublisherService } from "./publisher-service.ts";
 import { ensureCountsToken } from "./counts-token.ts";
 import { GatewayPods } from "./gateway-pods.ts";
@@ -178,6 +180,8 @@ async function leadEventing(options: {
   const common = { client, log: log.child({ room: "eventing" }), signal };
   await ensureNatsToken(client, namespace);
   await Promise.all([
+    keepAdministration({ ...common, namespace }),
+    keepNatsServers({ ...common, namespace, remarks }),
     startSubscriptions({ ...common, onOwner: (owner) => remarkEventingOwner(remarks, owner) }),
     keepPublisherService({
       ...common,

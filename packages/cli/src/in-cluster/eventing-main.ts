@@ -7,7 +7,9 @@ import { httpsTransport, KubeClient, loadKubeconfig, runAsLeader } from "@spry/k
 import { listening } from "../listening.ts";
 import { createLogger } from "../logger.ts";
 import { startStatusServer } from "../status-server.ts";
+import { watchTraceEndpoint } from "../trace-endpoint.ts";
 import { UserError } from "../user-error.ts";
+import { administrationServer } from "./administration-server.ts";
 import { textIn } from "./environment.ts";
 import { natsQueue } from "./nats-queue.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
@@ -25,8 +27,11 @@ void runProgram(log, async (signal) => {
   const client = new KubeClient(httpsTransport(loadKubeconfig()), {
     fieldManager: "spry-eventing",
   });
+  const administration = administrationServer({ client, namespace, log });
   const eventing = startEventing({
     client,
+    frontProxy: administration.frontProxy,
+    traceEndpoint: watchTraceEndpoint(client, log, signal),
     openQueue,
     allowPrivate: false,
     lead: (work, until) =>
@@ -43,12 +48,14 @@ void runProgram(log, async (signal) => {
     isReady: () => eventing.queue() !== undefined,
     metrics: { render: () => eventing.metrics.render() },
   });
+  administration.start(eventing.admin);
   log.info({ port: publisher.port }, "the publisher listens");
   const ended = await Promise.race([untilAborted(signal), eventing.ended]);
   if (ended instanceof Error) throw ended;
   // Until it is no longer named as an endpoint; deliveries under way end meanwhile.
   await new Promise((resolve) => setTimeout(resolve, leaveMs));
   await publisher.close();
+  await administration.close();
   await eventing.close();
   await status.close();
 });

@@ -5,6 +5,16 @@ import { isAlreadyExists, isNotFound, type KubeClient, resources } from "@spry/k
 export const eventingSecretName = "serverless-eventing";
 export const natsTokenKey = "natsToken";
 
+/** Of NATS servers that the Serverless object names; keys of the same Secret, which are missing where there are none. */
+export const externalKeys = {
+  servers: "externalServers",
+  replicas: "externalReplicas",
+  token: "externalToken",
+  username: "externalUsername",
+  password: "externalPassword",
+  authority: "externalAuthority",
+} as const;
+
 /** For the leader: what clients of the NATS servers show. It begins with a letter, since it is a word of their configuration. */
 export async function ensureNatsToken(client: KubeClient, namespace: string): Promise<void> {
   const metadata = { namespace, name: eventingSecretName };

@@ -2,17 +2,29 @@ import { type Logger } from "@spry/kube";
 import { openJetStreamQueue, type Queue } from "@spry/queue";
 import { UserError } from "../user-error.ts";
 
-/** How the queue is opened that a program's environment names; undefined where events are off. */
+/**
+ * How the queue is opened that a program's environment names; undefined where events are off. Servers of the Serverless object
+ * (`NATS_EXTERNAL_…`) come before those of the installation.
+ */
 export function natsQueue(env: NodeJS.ProcessEnv, log: Logger): (() => Promise<Queue>) | undefined {
-  const servers = (env["NATS_SERVERS"] ?? "").split(",").filter(Boolean);
+  const isExternal = Boolean(env["NATS_EXTERNAL_SERVERS"]);
+  const own = (name: string) => env[isExternal ? `NATS_EXTERNAL_${name}` : `NATS_${name}`];
+  const servers = (own("SERVERS") ?? "").split(",").filter(Boolean);
   if (servers.length === 0) return undefined;
-  const replicas = Number(env["NATS_REPLICAS"]);
+  const replicas = Number(own("REPLICAS"));
   if (!Number.isInteger(replicas) || replicas < 1)
     throw new UserError(
-      `NATS_REPLICAS ${env["NATS_REPLICAS"]}: not a whole number from 1`,
+      `the number of replicas ${own("REPLICAS")} of NATS servers is not a whole number from 1`,
       "the Deployment sets it",
     );
-  const token = env["NATS_TOKEN"];
-  const connection = token ? { connection: { token } } : {};
-  return () => openJetStreamQueue({ servers, replicas, log, ...connection });
+  const [token, user, pass] = [own("TOKEN"), own("USERNAME"), own("PASSWORD")];
+  const ca = env["NATS_EXTERNAL_AUTHORITY"];
+  const isEncrypted =
+    isExternal && (Boolean(ca) || servers.some((each) => each.startsWith("tls:")));
+  const connection = {
+    ...(token ? { token } : {}),
+    ...(user && pass ? { user, pass } : {}),
+    ...(isEncrypted ? { tls: ca ? { ca } : {} } : {}),
+  };
+  return () => openJetStreamQueue({ servers, replicas, log, connection });
 }

@@ -1,6 +1,6 @@
 /**
- * The certificate of the webhooks: an authority of our own and what it signs, kept in a Secret. The leader
- * issues and renews; every replica serves what the Secret holds, and takes over what is new at once.
+ * The certificate of what the API server calls, first of all the webhooks: an authority of our own and what it signs, kept in a
+ * Secret. The leader issues and renews; every replica serves what the Secret holds, and takes over what is new at once.
  */
 import { X509Certificate } from "node:crypto";
 import {
@@ -45,6 +45,8 @@ export function certificateIn(secret: Secret | undefined): WebhookCertificate | 
 export async function ensureWebhookCertificate(options: {
   client: KubeClient;
   namespace: string;
+  /** Of the Secret, and of the Service that is served. */
+  name?: string;
   log: Logger;
   clock?: Clock;
   /** PEM of the authorities of a Secret that is gone: replicas serve what that held for a moment more. */
@@ -53,7 +55,8 @@ export async function ensureWebhookCertificate(options: {
   announce?: (authorities: string) => Promise<void>;
 }): Promise<WebhookCertificate> {
   const { client, namespace, log, clock = systemClock, trusted = "", announce } = options;
-  const target = { namespace, name: webhookSecretName };
+  const { name = webhookSecretName } = options;
+  const target = { namespace, name };
   for (;;) {
     const present = await client.get(resources.secrets, target).catch((error: unknown) => {
       if (isNotFound(error)) return undefined;
@@ -62,7 +65,7 @@ export async function ensureWebhookCertificate(options: {
     const certificate = certificateIn(present);
     if (certificate && isGood(certificate, clock.now())) return certificate;
     const before = present ?? { metadata: {}, data: { "ca.crt": encode(trusted) } };
-    const data = await issue(before, namespace, clock.now());
+    const data = await issue(before, target, clock.now());
     await announce?.(Buffer.from(data["ca.crt"] ?? "", "base64").toString());
     const secret: Secret = { metadata: { ...target }, type: "Opaque", data };
     const version = present?.metadata.resourceVersion;
@@ -70,7 +73,7 @@ export async function ensureWebhookCertificate(options: {
     try {
       if (present) await client.update(resources.secrets, secret);
       else await client.create(resources.secrets, secret);
-      log.info({ secret: webhookSecretName }, "issued the webhooks' certificate");
+      log.info({ secret: name }, "issued a certificate for the API server's requests");
     } catch (error) {
       // Somebody else was faster: what is there now counts.
       if (!isConflict(error) && !isAlreadyExists(error)) throw error;
@@ -92,7 +95,7 @@ function isGood({ cert, ca }: WebhookCertificate, now: number): boolean {
 
 async function issue(
   present: Secret,
-  namespace: string,
+  { namespace, name }: { namespace: string; name: string },
   now: number,
 ): Promise<Record<string, string>> {
   // The library is heavy, and needed once in a quarter of a year.
@@ -102,8 +105,8 @@ async function issue(
   const keep = old !== "" && safeEnd(old) - now > renewal.authority && text("ca.key") !== "";
   const authority = keep
     ? await readAuthority(old, text("ca.key"))
-    : await newAuthority("CN=serverless-webhook-ca", { now, lifetimeMs: lifetime.authority });
-  const host = `${webhookServiceName}.${namespace}.svc`;
+    : await newAuthority(`CN=${name}-ca`, { now, lifetimeMs: lifetime.authority });
+  const host = `${name}.${namespace}.svc`;
   const leaf = await issueLeaf(authority, {
     subject: `CN=${host}`,
     names: [host, `${host}.cluster.local`].map((value) => ({ type: "dns", value })),

@@ -1,7 +1,13 @@
 /** Events in a cluster: what accepts and delivers them, and the NATS servers that keep them until then. */
 import { functions } from "@spry/function";
-import { eventingSecretName, natsTokenKey } from "../in-cluster/eventing-token.ts";
+import { eventingSecretName, externalKeys, natsTokenKey } from "../in-cluster/eventing-token.ts";
 import { controllerAccount } from "./access.ts";
+import {
+  administrationObjects,
+  administrationPort,
+  administrationRules,
+  administrationSecretRules,
+} from "./administration.ts";
 import { eventingRules, subscriptionRules } from "./eventing.ts";
 import {
   containerSecurityContext,
@@ -25,16 +31,14 @@ const maxServers = 3;
 
 /** In the whole cluster: sinks may be in any namespace, and so may Functions with schedules. */
 export const eventingClusterRules: Rule[] = [
-  // Requests for dead letters and calls, whose senders it would have to know, it does not answer here.
-  ...eventingRules.filter(
-    ({ apiGroups }) =>
-      !apiGroups.some((each) => each.endsWith("k8s.io") && each.startsWith("auth")),
-  ),
+  // Who sends a request of administration, the API server says.
+  ...eventingRules.filter(({ apiGroups }) => !apiGroups.includes("authentication.k8s.io")),
   rule(functions.group, ["functions"], "list", "watch"),
 ];
 /** In Spry's own namespace: who delivers. */
 export const eventingNamespaceRules: Rule[] = [
   rule("coordination.k8s.io", ["leases"], "get", "create", "update"),
+  ...administrationSecretRules,
 ];
 
 /** The gateway's, which accepts calls that may wait. */
@@ -68,7 +72,14 @@ export function eventingObjects(values: InstallValues): InstalledObject[] {
       roleRef: { apiGroup: group, kind: "Role", name: eventingName },
       subjects: [{ kind: "ServiceAccount", ...account }],
     }),
-    object(rbac, "ClusterRole", { name: ofController }, { rules: subscriptionRules }),
+    object(
+      rbac,
+      "ClusterRole",
+      { name: ofController },
+      {
+        rules: [...subscriptionRules, ...administrationRules],
+      },
+    ),
     bind(ofController, controllerAccount),
     object(
       "apps/v1",
@@ -78,6 +89,7 @@ export function eventingObjects(values: InstallValues): InstalledObject[] {
         spec: deployment(values),
       },
     ),
+    ...administrationObjects(namespace, { account: eventingName, selector: eventingLabels }),
     object(rbac, "ClusterRole", { name: ofGateway }, { rules: gatewayCallRules }),
     bind(ofGateway, gatewayName),
     ...(eventing.nats.servers.length === 0 ? natsObjects(values) : []),
@@ -114,6 +126,10 @@ export function natsVariables({ namespace, eventing }: InstallValues) {
       value: serversText(nats.servers.length > 0 ? nats.servers : own, nats.replicas),
     },
     { name: "NATS_REPLICAS", value: JSON.stringify(nats.replicas) },
+    ...Object.entries(externalKeys).map(([name, key]) => ({
+      name: `NATS_EXTERNAL_${name.toUpperCase()}`,
+      valueFrom: { secretKeyRef: { name: eventingSecretName, key, optional: true } },
+    })),
     token("NATS_TOKEN"),
   ];
 }
@@ -150,6 +166,7 @@ function deployment(values: InstallValues) {
             ports: [
               { name: "http-publish", containerPort: 8080 },
               { name: "status", containerPort: 8090 },
+              { name: "https", containerPort: administrationPort },
             ],
             env: [
               field("POD_NAME", "metadata.name"),
@@ -219,8 +236,7 @@ authorization { token: $NATS_TOKEN, timeout: 5 }
 jetstream { store_dir: "/data", max_file_store: 100GB, sync_interval: always }
 lame_duck_duration: 30s
 lame_duck_grace_period: 2s
-${cluster}
-`;
+${cluster === "" ? "" : `${cluster}\n`}`;
 }
 
 const clusterConfiguration = `cluster {

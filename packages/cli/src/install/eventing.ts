@@ -1,6 +1,8 @@
 /** Who may do what with Subscriptions and their events. */
+import { serverlesses } from "@spry/controller";
 import { subscriptionsDefinition } from "@spry/eventing";
-import { subscriptions } from "@spry/function";
+import { functions, subscriptions } from "@spry/function";
+import { reachingForEdit, reachingForView } from "./administration.ts";
 import { type InstalledObject, object } from "./parts.ts";
 import { rule, type Rule } from "./rule.ts";
 
@@ -29,6 +31,10 @@ export const eventingRules: Rule[] = [
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(group, ["subscriptions"], "list", "watch"),
   rule("", ["events"], "create", "patch"),
+  // Where traces are sent.
+  rule(serverlesses.group, ["serverlesses"], "list", "watch"),
+  // Whose schedule is run by hand.
+  rule(functions.group, ["functions"], "get"),
   // To authenticate and authorize requests for dead letters and calls.
   rule("authentication.k8s.io", ["tokenreviews"], "create"),
   rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
@@ -47,7 +53,12 @@ export function eventingRoles(): InstalledObject[] {
       rbac,
       "ClusterRole",
       { name: "kyma-subscriptions-view", labels: targets("view", "edit", "admin") },
-      { rules: [rule(group, ["subscriptions", "subscriptions/status"], ...reading)] },
+      {
+        rules: [
+          rule(group, ["subscriptions", "subscriptions/status"], ...reading),
+          ...reachingForView,
+        ],
+      },
     ),
     object(
       rbac,
@@ -59,6 +70,8 @@ export function eventingRoles(): InstalledObject[] {
           // Contents of events: not for users who may only view.
           rule(group, ["subscriptions/deadletters", "calls"], "get", "list", "update", "delete"),
           rule(group, ["subscriptions/replay"], "update"),
+          rule(group, ["calls"], "create"),
+          ...reachingForEdit,
         ],
       },
     ),

@@ -1,4 +1,5 @@
 /** What may connect to and from Spry's own Pods; everything else is closed (docs/compatibility.md#network-policies). */
+import { administrationPort } from "./administration.ts";
 import { controllerLabels } from "./controller.ts";
 import { eventingLabels, natsLabels } from "./eventing-objects.ts";
 import { callerPorts, gatewayLabels } from "./gateway.ts";
@@ -48,7 +49,7 @@ export function networkPolicies({
           // Publishers in every namespace; the API server, sinks in every namespace, and NATS servers.
           policy("allow-to-eventing", eventingLabels, {
             policyTypes: ["Ingress", "Egress"],
-            ingress: [{ ports: ports(8080, 8090) }],
+            ingress: [{ ports: ports(8080, 8090, administrationPort) }],
             egress: [{}],
           }),
         ]

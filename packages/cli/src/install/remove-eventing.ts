@@ -4,6 +4,7 @@ import { subscriptions } from "@spry/function";
 import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
 import { eventingSecretName } from "../in-cluster/eventing-token.ts";
 import { publisherServiceName } from "../in-cluster/publisher-service.ts";
+import { administrationService } from "./administration.ts";
 import { commonLabels } from "./parts.ts";
 
 const managedBy = "app.kubernetes.io/managed-by";
@@ -11,9 +12,8 @@ const managedBy = "app.kubernetes.io/managed-by";
 /** Only what is ours; the definition of Subscriptions stays as long as there are any. Volumes of NATS servers stay. */
 export async function removeEventing(client: KubeClient, namespace: string): Promise<void> {
   await removeOwn(client, resources.services, { namespace, name: publisherServiceName });
-  await client
-    .delete(resources.secrets, { namespace, name: eventingSecretName })
-    .catch(unlessMissing);
+  for (const name of [eventingSecretName, administrationService])
+    await client.delete(resources.secrets, { namespace, name }).catch(unlessMissing);
   const left = await client.list(subscriptions).catch(unlessMissing);
   if (left && left.items.length > 0)
     console.error(`${left.items.length} Subscriptions still exist: their definition stays`);

@@ -120,6 +120,9 @@ describe("the gateway's certificate", () => {
       "endpointslices list,watch",
       "subscriptions list,watch",
       "events create,patch",
+      // Where traces are sent, and whose schedule is run by hand.
+      "serverlesses list,watch",
+      "functions get",
       "tokenreviews create",
       "subjectaccessreviews create",
     ]);

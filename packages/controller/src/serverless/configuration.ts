@@ -2,6 +2,7 @@ import { historyLimits, presets, type ScaleConfig } from "@spry/function";
 import { allowedAddressProblem } from "@spry/source";
 import { type ControllerConfig, settingsOf } from "../config.ts";
 import { readExecutorArguments } from "./executor-arguments.ts";
+import { natsProblem } from "./nats-servers.ts";
 import { type ServerlessSpec, type ServerlessStatus } from "./types.ts";
 
 const logLevels = ["fatal", "panic", "dpanic", "error", "warn", "info", "debug"] as const;
@@ -91,6 +92,8 @@ export function configurationOf(base: ControllerConfig, spec: ServerlessSpec): C
   ] as const) {
     if (url && !isHttpUrl(url)) errors.push(`spec.${field}.endpoint: not an http(s) URL`);
   }
+  const natsMistake = natsProblem(spec.eventing?.nats);
+  if (natsMistake) errors.push(`spec.eventing.nats.${natsMistake}`);
   const gitAllowedAddresses = spec.gitAllowedAddresses ?? [];
   for (const [i, entry] of gitAllowedAddresses.entries()) {
     const problem = allowedAddressProblem(entry);

@@ -77,7 +77,39 @@ function schema() {
             properties: { enableInternal: { type: "boolean" }, secretName: text },
           },
           tracing: endpoint,
-          eventing: endpoint,
+          eventing: {
+            type: "object",
+            properties: {
+              endpoint: text,
+              nats: {
+                type: "object",
+                required: ["servers"],
+                description:
+                  "NATS servers of your own, with JetStream, that keep events and calls in place of those of the installation. In a cluster only.",
+                properties: {
+                  servers: {
+                    type: "array",
+                    minItems: 1,
+                    maxItems: 10,
+                    items: { type: "string", maxLength: 300 },
+                    description: "nats://host:port or tls://host:port, of one cluster.",
+                  },
+                  secretName: {
+                    type: "string",
+                    maxLength: 253,
+                    description:
+                      "A Secret in the namespace of Spry with the key token, or username and password; the key ca.crt names the authority of the servers' certificates.",
+                  },
+                  replicas: {
+                    type: "integer",
+                    format: "int32",
+                    enum: [1, 3, 5],
+                    description: "On how many of the servers each message is; 1 if left out.",
+                  },
+                },
+              },
+            },
+          },
           enableNetworkPolicies: { type: "boolean" },
           gitAllowedAddresses: {
             type: "array",

@@ -53,6 +53,20 @@ describe("a spec becomes the controller's configuration", () => {
     [{ targetCPUUtilizationPercentage: "0" }, "spec.targetCPUUtilizationPercentage"],
     [{ targetCPUUtilizationPercentage: "1e1" }, "spec.targetCPUUtilizationPercentage"],
     [{ functionBuildMaxSimultaneousJobs: "-1" }, "spec.functionBuildMaxSimultaneousJobs"],
+    [{ eventing: { nats: { servers: [] } } }, "spec.eventing.nats.servers: at least one"],
+    [{ eventing: { nats: { servers: ["http://n:4222"] } } }, "spec.eventing.nats.servers[0]"],
+    [
+      { eventing: { nats: { servers: ["nats://n", "nats://me:secret@n"] } } },
+      "spec.eventing.nats.servers[1]: it has credentials",
+    ],
+    [
+      { eventing: { nats: { servers: ["nats://n"], secretName: "A B" } } },
+      "spec.eventing.nats.secretName",
+    ],
+    [
+      { eventing: { nats: { servers: ["nats://n"], replicas: 2 } } },
+      "spec.eventing.nats.replicas: 2 is not 1, 3 or 5",
+    ],
     [{ functionHistoryLimit: "0" }, "spec.functionHistoryLimit"],
     [{ functionHistoryLimit: "101" }, "spec.functionHistoryLimit"],
     [{ defaultScaleConfig: { minReplicas: 0, maxReplicas: 0 } }, "spec.defaultScaleConfig"],

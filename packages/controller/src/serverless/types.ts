@@ -5,7 +5,11 @@ import { type Condition, type KubeObject, type Resource } from "@spry/kube";
 export interface ServerlessSpec {
   dockerRegistry?: { enableInternal?: boolean; secretName?: string };
   tracing?: { endpoint?: string };
-  eventing?: { endpoint?: string };
+  eventing?: {
+    endpoint?: string;
+    /** Ours: NATS servers of the operator's own, which keep events and calls in a cluster. */
+    nats?: NatsSpec;
+  };
   targetCPUUtilizationPercentage?: string;
   functionRequeueDuration?: string;
   functionBuildExecutorArgs?: string;
@@ -22,6 +26,15 @@ export interface ServerlessSpec {
   functionHistoryLimit?: string;
   /** Ours: the `scaleConfig` of new Functions that have none, with `minReplicas: 0` to serve them on demand. */
   defaultScaleConfig?: ScaleConfig;
+}
+
+export interface NatsSpec {
+  /** `nats://host:port` or `tls://host:port`, of one cluster. */
+  servers: string[];
+  /** A Secret in the platform's namespace, with `token`, or `username` and `password`, and perhaps `ca.crt`. */
+  secretName?: string;
+  /** On how many of the servers each message is: 1, 3 or 5. */
+  replicas?: number;
 }
 
 export type ServerlessState = "Ready" | "Processing" | "Warning" | "Error" | "Deleting";

@@ -7,7 +7,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type KubeClient, silentLogger } from "@spry/kube";
 import { type Consumer, openSqliteQueue, type Queue } from "@spry/queue";
 import { createAdminHandler } from "./admin-handler.ts";
+import { callerOf } from "./caller.ts";
 import { toMessage } from "../events/message.ts";
+import { EventTraces } from "../tracing/event-traces.ts";
+import { SpanExporter } from "../tracing/span-exporter.ts";
 
 let queue: Queue;
 let consumer: Consumer;
@@ -40,7 +43,10 @@ beforeEach(async () => {
     createAdminHandler({
       client: reviews,
       queue: () => queue,
-      calls: () => undefined,
+      calls: { cancel: async () => false, run: async () => undefined },
+      metrics: { accepted: () => {} },
+      traces: new EventTraces(new SpanExporter(() => undefined, silentLogger)),
+      callerOf: (request) => callerOf(reviews, request),
       log: silentLogger,
     }),
   );

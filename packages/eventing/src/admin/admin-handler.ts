@@ -1,23 +1,24 @@
 import { type IncomingMessage, type RequestListener } from "node:http";
 import { type KubeClient, type Logger, messageOf } from "@spry/kube";
 import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
-import { type CallRunner } from "../calls/runner.ts";
-import { type Scheduler } from "../schedules/scheduler.ts";
-import { type Access, callerOf, isAllowed } from "./caller.ts";
+import { bounds } from "../bounds.ts";
+import { type CallAdministration } from "../calls/administration.ts";
+import { isTooDeep, NotAnEventError, tooDeep } from "../events/cloud-event.ts";
+import { type EventingMetrics } from "../metrics.ts";
+import { type EventTraces } from "../tracing/event-traces.ts";
+import { type Access, isAllowed, type User } from "./caller.ts";
 import { Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
-
-/** Makes waiting calls, and those of schedules. */
-export interface Calls {
-  runner: CallRunner;
-  scheduler: Scheduler;
-}
 
 export interface AdminDeps {
   client: KubeClient;
   /** Undefined while there is none. */
   queue: () => Queue | undefined;
-  calls: () => Calls | undefined;
+  calls: CallAdministration;
+  /** Who sends a request; undefined when that is not known. */
+  callerOf: (request: IncomingMessage) => Promise<User | undefined>;
+  metrics: Pick<EventingMetrics, "accepted">;
+  traces: EventTraces;
   /** Removes what is kept of an earlier namespace of this name. */
   claim?: (queue: Queue, namespace: string) => Promise<void>;
   log: Logger;
@@ -26,7 +27,7 @@ export interface AdminDeps {
 /** A request that has been routed, and is allowed. */
 export interface AdminRequest {
   queue: Queue;
-  calls: Calls | undefined;
+  calls: CallAdministration;
   namespace: string;
   name: string;
   id: string;
@@ -34,6 +35,8 @@ export interface AdminRequest {
   /** Of JSON; an empty object without one. */
   body: Record<string, unknown>;
   signal: AbortSignal;
+  metrics: AdminDeps["metrics"];
+  traces: EventTraces;
   /** Whether the caller may list events in the whole cluster. */
   mayReadAll: () => Promise<boolean>;
 }
@@ -48,7 +51,8 @@ export interface AdminRoute {
   handle(request: AdminRequest): Promise<unknown>;
 }
 
-const maxBodyBytes = 1024 * 1024;
+/** An event in the JSON format, escapes included. */
+const maxBodyBytes = 2 * bounds.eventBytes;
 /** Requests for which the API server is asked at the same time who sends them. */
 const maxAsking = 32;
 
@@ -75,20 +79,30 @@ export function createAdminHandler(deps: AdminDeps): RequestListener {
       .catch((error: unknown) => {
         const status = statusOf(error);
         if (status === 500) deps.log.error({ error: messageOf(error) }, "administration of events");
-        return send(status, { message: status === 500 ? "internal error" : messageOf(error) });
+        return send(status, failure(status, status === 500 ? "internal error" : messageOf(error)));
       })
       .catch(() => response.destroy());
   };
 }
 
+/** As the API server's own, which clients of Kubernetes can read. */
+const failure = (code: number, message: string) => ({
+  kind: "Status",
+  apiVersion: "v1",
+  metadata: {},
+  status: "Failure",
+  message,
+  code,
+});
+
 function statusOf(error: unknown): number {
-  if (error instanceof Problem) return error.status;
+  if (error instanceof Problem || error instanceof NotAnEventError) return error.status;
   if (error instanceof QueueFullError) return 507;
   return error instanceof QueueUnavailableError ? 503 : 500;
 }
 
 async function answer(
-  { client, queue: current, calls, claim }: AdminDeps,
+  { client, queue: current, calls, callerOf, metrics, traces, claim }: AdminDeps,
   request: IncomingMessage,
   signal: AbortSignal,
   asking: { count: number },
@@ -105,7 +119,7 @@ async function answer(
   // Strangers, too, make the API server review their tokens.
   if (asking.count >= maxAsking) throw new Problem(503, "too many requests at once: retry later");
   asking.count++;
-  const user = await callerOf(client, request).finally(() => asking.count--);
+  const user = await callerOf(request).finally(() => asking.count--);
   if (!user)
     throw new Problem(401, "who you are is not known: send a client certificate or a token");
   const { namespace, name, id = "" } = route.path.exec(pathname)?.groups ?? {};
@@ -126,13 +140,15 @@ async function answer(
   if (namespace !== undefined && resource === "calls") await claim?.(queue, namespace);
   return route.handle({
     queue,
-    calls: calls(),
+    calls,
     namespace: namespace ?? "",
     name: name ?? "",
     id,
     query,
     body,
     signal,
+    metrics,
+    traces,
     mayReadAll: () => isAllowed(client, user, { verb: "list", resource: "events" }),
   });
 }
@@ -147,8 +163,10 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>
     chunks.push(chunk);
   }
   if (length === 0) return {};
+  const bytes = Buffer.concat(chunks);
+  if (isTooDeep(bytes)) throw new Problem(400, tooDeep);
   try {
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    const value: unknown = JSON.parse(bytes.toString("utf8"));
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {

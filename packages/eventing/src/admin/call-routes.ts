@@ -42,8 +42,8 @@ export const callRoutes: readonly AdminRoute[] = [
     path: new RegExp(`${call}/cancel$`),
     verb: "delete",
     resource: "calls",
-    async handle({ calls, namespace, id }: AdminRequest) {
-      if (!(await calls?.runner.cancel(namespace, id)))
+    async handle({ queue, calls, namespace, id }: AdminRequest) {
+      if (!(await calls.cancel(queue, namespace, id)))
         throw new Problem(409, `call ${id} does not exist, or has ended`);
     },
   },
@@ -52,12 +52,10 @@ export const callRoutes: readonly AdminRoute[] = [
     path: new RegExp(`${inNamespace}/functions/(?<name>${label})/schedules/(?<id>${label})/run$`),
     verb: "create",
     resource: "calls",
-    async handle({ calls, namespace, name, id }) {
-      try {
-        return { call: await calls?.scheduler.runNow(`${namespace}/${name}`, id) };
-      } catch (error) {
-        throw new Problem(404, error instanceof Error ? error.message : "not found");
-      }
+    async handle({ queue, calls, namespace, name, id }) {
+      const call = await calls.run(queue, `${namespace}/${name}`, id);
+      if (call !== undefined) return { call };
+      throw new Problem(404, `Function ${name} of namespace ${namespace} has no schedule ${id}`);
     },
   },
 ];

@@ -3,7 +3,8 @@ import { TLSSocket } from "node:tls";
 import { subscriptions } from "@spry/function";
 import { type KubeClient, type KubeObject, type Resource } from "@spry/kube";
 
-interface User {
+/** As the API server knows them. */
+export interface User {
   username: string;
   groups?: string[] | undefined;
   uid?: string | undefined;

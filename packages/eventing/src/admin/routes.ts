@@ -1,8 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Consumer, type DeadLetter, maxPageBytes, type Message } from "@spry/queue";
 import { consumerName, consumerPrefix } from "../dispatcher/subscription-worker.ts";
-import { toJson } from "../events/cloud-event.ts";
+import { fromJson, toJson } from "../events/cloud-event.ts";
 import { eventOf, isEvent } from "../events/message.ts";
+import { accept } from "../publisher/accept.ts";
 import { type AdminRequest, type AdminRoute } from "./admin-handler.ts";
 import { callRoutes } from "./call-routes.ts";
 import { Problem } from "./problem.ts";
@@ -123,6 +124,16 @@ export const routes: readonly AdminRoute[] = [
         if (items.length > 0 || (isOver && !isFull)) return { items, position: after };
         if (!isFull) await pause(pollMs, undefined, { signal }).catch(() => {});
       }
+    },
+  },
+  {
+    method: "POST",
+    path: /^\/v1\/events$/,
+    verb: "create",
+    resource: "events",
+    async handle({ queue, body, metrics, traces }) {
+      await accept(queue, [fromJson(body)], traces);
+      metrics.accepted(1);
     },
   },
   {

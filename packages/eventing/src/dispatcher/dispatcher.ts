@@ -14,6 +14,7 @@ import {
 } from "@spry/kube";
 import { type Queue } from "@spry/queue";
 import { type EventingMetrics } from "../metrics.ts";
+import { type EventTraces } from "../tracing/event-traces.ts";
 import { assess } from "../validation/assess.ts";
 import { NamespaceLimit } from "../validation/namespace-limit.ts";
 import { type Plan } from "../validation/plan.ts";
@@ -32,6 +33,7 @@ export interface DispatcherOptions {
   subscriptions: Informer<Subscription>;
   services: Informer<Service>;
   metrics: EventingMetrics;
+  traces: EventTraces;
   clock: Clock;
   log: Logger;
 }

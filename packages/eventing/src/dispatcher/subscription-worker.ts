@@ -5,6 +5,7 @@ import { bounds } from "../bounds.ts";
 import { binaryHeaders } from "../events/http.ts";
 import { eventOf } from "../events/message.ts";
 import { type EventingMetrics } from "../metrics.ts";
+import { type EventTraces } from "../tracing/event-traces.ts";
 import { type Plan } from "../validation/plan.ts";
 
 export type Deliver = (request: DeliveryRequest) => Promise<DeliveryResult>;
@@ -13,6 +14,7 @@ export interface WorkerDeps {
   queue: Queue;
   deliver: Deliver;
   metrics: EventingMetrics;
+  traces: EventTraces;
   clock: Clock;
   log: Logger;
   /** A delivery failed, or an event became a dead letter. */
@@ -124,7 +126,7 @@ export class SubscriptionWorker {
       reason: "Unsendable",
       message: messageOf(error),
     }));
-    if ("status" in result && result.status >= 200 && result.status < 300) {
+    if (isAccepted(result)) {
       delivery.ack();
       metrics.attempted(this.key, "delivered");
       metrics.delivered(this.key, (clock.now() - message.at) / 1000);
@@ -163,20 +165,28 @@ export class SubscriptionWorker {
     });
   }
 
-  #send({ message }: Delivery): Promise<DeliveryResult> {
+  async #send({ message, attempt }: Delivery): Promise<DeliveryResult> {
+    const { deliver, traces } = this.#deps;
     const { sink, timeoutMs } = this.#plan;
     const { namespace, name, port, path } = sink;
-    return this.#deps.deliver({
+    const span = traces.delivering(message, { subscription: this.key, attempt });
+    const result = await deliver({
       namespace,
       name,
       port,
       path,
       method: "POST",
-      headers: [...binaryHeaders(eventOf(message)), "user-agent", "spry-eventing"],
+      headers: [
+        ...binaryHeaders(eventOf(message), span?.traceparent),
+        "user-agent",
+        "spry-eventing",
+      ],
       body: Buffer.from(message.body),
       timeoutMs,
       maxResponseBytes,
     });
+    span?.end(isAccepted(result) ? undefined : describe(result).slice(0, shownBytes));
+    return result;
   }
 
   /** Doubled each time, up to a limit, and spread; a sink may ask for a longer pause, within that limit. */
@@ -191,6 +201,9 @@ export class SubscriptionWorker {
 
 export const consumerPrefix = "subscription/";
 export const consumerName = (key: ObjectKey): string => `${consumerPrefix}${key}`;
+
+const isAccepted = (result: DeliveryResult): boolean =>
+  "status" in result && result.status >= 200 && result.status < 300;
 
 /** What a sink did, for its owner: `HTTP 500: …` or why there was no response. */
 function describe(result: DeliveryResult): string {

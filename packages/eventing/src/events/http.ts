@@ -104,15 +104,15 @@ function decoded(value: string): string {
   });
 }
 
-/** Headers, names and values by turns, of a request in binary mode. */
-export function binaryHeaders({ attributes }: CloudEvent): string[] {
+/** Headers, names and values by turns, of a request in binary mode; it may be a span of its own of the event's trace. */
+export function binaryHeaders({ attributes }: CloudEvent, span?: string): string[] {
   const headers: string[] = [];
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "datacontenttype") headers.push("content-type", headerSafe(value));
     else headers.push(`ce-${name}`, encoded(value));
   }
-  const { traceparent, tracestate } = attributes;
-  if (traceparent !== undefined) headers.push("traceparent", headerSafe(traceparent));
+  const { traceparent = span, tracestate } = attributes;
+  if (traceparent !== undefined) headers.push("traceparent", span ?? headerSafe(traceparent));
   if (tracestate !== undefined) headers.push("tracestate", headerSafe(tracestate));
   return headers;
 }

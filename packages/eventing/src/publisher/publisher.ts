@@ -3,17 +3,19 @@ import { ConnectionShares, MemoryBudget } from "@spry/gateway";
 import { type Logger, messageOf } from "@spry/kube";
 import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
 import { bounds } from "../bounds.ts";
-import { type CloudEvent, NotAnEventError } from "../events/cloud-event.ts";
+import { NotAnEventError } from "../events/cloud-event.ts";
 import { eventsOf, maxBodyBytes } from "../events/http.ts";
 import { legacyApplication, legacyEvent, tooLarge } from "../events/legacy.ts";
-import { toMessage } from "../events/message.ts";
-import { fullName, hasEmptySegment } from "../events/names.ts";
 import { type EventingMetrics } from "../metrics.ts";
+import { type EventTraces } from "../tracing/event-traces.ts";
+import { accept } from "./accept.ts";
 
 export interface PublisherDeps {
   /** Undefined while there is none. */
   queue: () => Queue | undefined;
   metrics: EventingMetrics;
+  /** Without them nothing is traced. */
+  traces?: EventTraces;
   log: Logger;
 }
 
@@ -110,7 +112,7 @@ interface Answer {
 }
 
 async function publishEvents(
-  { queue, metrics, budget }: Deps,
+  { queue, metrics, traces, budget }: Deps,
   request: http.IncomingMessage,
 ): Promise<Answer> {
   try {
@@ -118,7 +120,7 @@ async function publishEvents(
     return await withBody(request, limit, budget, async (body) => {
       if (!body) throw new NotAnEventError(`the body has more than ${limit} bytes`, 413);
       const events = eventsOf(request.headers, body);
-      await accept(queue(), events);
+      await accept(queue(), events, traces);
       metrics.accepted(events.length);
       return { status: 204 };
     });
@@ -132,7 +134,10 @@ async function publishEvents(
 /** As the original answers: 200 with the id, or an error object. */
 const publishLegacy =
   (application: string) =>
-  async ({ queue, metrics, budget }: Deps, request: http.IncomingMessage): Promise<Answer> => {
+  async (
+    { queue, metrics, traces, budget }: Deps,
+    request: http.IncomingMessage,
+  ): Promise<Answer> => {
     const json = (status: number, value: unknown): Answer => ({
       status,
       body: `${JSON.stringify(value)}\n`,
@@ -145,7 +150,7 @@ const publishLegacy =
           metrics.refused(event.status);
           return json(event.status, event);
         }
-        await accept(queue(), [event]);
+        await accept(queue(), [event], traces);
         metrics.accepted(1);
         return json(200, { "event-id": event.attributes["id"] });
       });
@@ -155,17 +160,6 @@ const publishLegacy =
       return json(status, { status, message, moreInfo: "", details: [] });
     }
   };
-
-async function accept(queue: Queue | undefined, events: readonly CloudEvent[]): Promise<void> {
-  for (const { attributes } of events) {
-    const { source = "", type = "" } = attributes;
-    const name = fullName(source, type);
-    if (hasEmptySegment(name))
-      throw new NotAnEventError(`event type cannot have empty segments after cleaning: ${name}`);
-  }
-  if (!queue) throw new QueueUnavailableError("events cannot be accepted at present: retry later");
-  if (events.length > 0) await queue.append(events.map(toMessage));
-}
 
 function refusalOf(error: unknown): { status: number; message: string } {
   const message = messageOf(error);

@@ -10,11 +10,20 @@ import {
   type ObjectKey,
 } from "@spry/kube";
 import { type Queue } from "@spry/queue";
-import { type Call, callBounds, callBucket, hasEnded } from "../calls/call.ts";
+import { type Call, callBucket, hasEnded } from "../calls/call.ts";
 import { type NamespaceClaims } from "../calls/namespace-claims.ts";
 import { type CallRunner } from "../calls/runner.ts";
 import { type CallSubmitter } from "../calls/submit.ts";
 import { nextRun } from "./next-run.ts";
+import {
+  isoTime,
+  keepSchedule,
+  type KeptSchedule,
+  maxSchedules,
+  scheduleBucket,
+  schedulesOf,
+  submitRun,
+} from "./submit-run.ts";
 
 export interface SchedulerDeps {
   client: KubeClient;
@@ -27,24 +36,15 @@ export interface SchedulerDeps {
   signal: AbortSignal;
 }
 
-/** What is kept of a schedule. */
-interface Kept {
-  /** Runs that were due up to then have been handled; RFC 3339. */
-  seenUpTo: string;
-  lastCall?: string;
-}
-
 interface Running {
   text: string;
   cancel: () => void;
 }
 
-const bucket = "schedules";
 /** The longest delay of a timer, and the period in which the last missed run is looked for. */
 const longestMs = 3_600_000;
 const retryMs = 5_000;
 const defaultDeadlineSeconds = 300;
-const maxSchedules = 100;
 
 /** Calls Functions when `spec.schedules` says so; between two runs there is no Pod for it, and nothing but a timer. */
 export class Scheduler {
@@ -74,15 +74,8 @@ export class Scheduler {
     for (const { cancel } of this.#running.values()) cancel();
   }
 
-  /** Starts one run immediately. Throws an Error with a sentence when the schedule does not exist. */
-  async runNow(key: ObjectKey, name: string): Promise<string> {
-    const schedule = this.#schedulesOf(key).find((each) => each.name === name);
-    if (!schedule) throw new Error(`Function ${key} has no schedule ${name}`);
-    return this.#submit(key, schedule, this.#deps.clock.now(), undefined);
-  }
-
   #schedulesOf(key: ObjectKey): FunctionSchedule[] {
-    return (this.#cache.get(key)?.spec.schedules ?? []).slice(0, maxSchedules);
+    return schedulesOf(this.#cache.get(key));
   }
 
   #refresh(key: ObjectKey): void {
@@ -109,9 +102,9 @@ export class Scheduler {
   /** Its schedules begin again if the Function comes back. */
   async #forget(key: ObjectKey): Promise<void> {
     const { queue } = this.#deps;
-    const kept = await queue.list(bucket, { after: `${key}/`, limit: maxSchedules });
+    const kept = await queue.list(scheduleBucket, { after: `${key}/`, limit: maxSchedules });
     for (const record of kept)
-      if (record.key.startsWith(`${key}/`)) await queue.remove(bucket, record.key);
+      if (record.key.startsWith(`${key}/`)) await queue.remove(scheduleBucket, record.key);
   }
 
   async #plan(key: ObjectKey, id: string, schedule: FunctionSchedule): Promise<void> {
@@ -136,7 +129,7 @@ export class Scheduler {
           this.#note(
             key,
             "MissedSchedule",
-            `run of schedule ${schedule.name} due at ${iso(due)} was missed`,
+            `run of schedule ${schedule.name} due at ${isoTime(due)} was missed`,
           );
         else await this.#submit(key, schedule, due, lastCall);
         return again(0);
@@ -165,11 +158,11 @@ export class Scheduler {
     return last;
   }
 
-  async #kept(id: string, now: number): Promise<Kept> {
-    const text = await this.#deps.queue.get(bucket, id);
-    if (text !== undefined) return JSON.parse(text) as Kept;
-    const kept = { seenUpTo: iso(now) };
-    await this.#deps.queue.put({ bucket, key: id, value: JSON.stringify(kept) });
+  async #kept(id: string, now: number): Promise<KeptSchedule> {
+    const text = await this.#deps.queue.get(scheduleBucket, id);
+    if (text !== undefined) return JSON.parse(text) as KeptSchedule;
+    const kept = { seenUpTo: isoTime(now) };
+    await this.#deps.queue.put({ bucket: scheduleBucket, key: id, value: JSON.stringify(kept) });
     return kept;
   }
 
@@ -181,15 +174,7 @@ export class Scheduler {
     lastCall: string | undefined,
   ): Promise<string> {
     const { queue, submitter, runner } = this.#deps;
-    const [namespace = "", name = ""] = key.split("/");
-    const id = `${key}/${schedule.name}`;
-    const keep = (call?: string) => {
-      const kept: Kept = {
-        seenUpTo: iso(due),
-        ...(call === undefined ? {} : { lastCall: call }),
-      };
-      return queue.put({ bucket, key: id, value: JSON.stringify(kept) });
-    };
+    const [namespace = ""] = key.split("/");
     if (schedule.overlap === "Skip" && lastCall !== undefined) {
       const text = await queue.get(callBucket(namespace), lastCall);
       if (text !== undefined && !hasEnded(JSON.parse(text) as Call)) {
@@ -198,32 +183,12 @@ export class Scheduler {
           "SkippedSchedule",
           `run of schedule ${schedule.name}: the one before has not ended`,
         );
-        await keep(lastCall);
+        await keepSchedule(queue, `${key}/${schedule.name}`, due, lastCall);
         return lastCall;
       }
     }
     await runner.ensure(key);
-    const { payload = "", contentType, path = "/", retries = 0 } = schedule;
-    const call = await submitter.submit(queue, {
-      namespace,
-      name,
-      method: "POST",
-      path,
-      headers: [
-        ...(payload === "" ? [] : ["content-type", contentType ?? "application/json"]),
-        "x-schedule-name",
-        schedule.name,
-        "x-schedule-time",
-        iso(due),
-      ],
-      body: Buffer.from(payload),
-      options: { retries, retentionMs: callBounds.defaultRetentionSeconds * 1_000 },
-      // A run that was submitted before a crash is not submitted again after it.
-      idempotencyKey: `schedule ${schedule.name} ${due}`,
-      schedule: { name: schedule.name, dueAt: iso(due) },
-    });
-    await keep(call);
-    return call;
+    return submitRun({ queue, submitter }, key, schedule, due);
   }
 
   #note(key: ObjectKey, reason: string, message: string): void {
@@ -231,5 +196,3 @@ export class Scheduler {
     if (fn) this.#recorder.record(functions, fn, { type: "Warning", reason, message });
   }
 }
-
-const iso = (ms: number) => new Date(ms).toISOString();

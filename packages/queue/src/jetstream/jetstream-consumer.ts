@@ -66,6 +66,8 @@ export class JetStreamConsumer implements Consumer {
   #ticks = 0;
   #arrived = () => {};
   #dropped = 0;
+  /** Whether it is this process that takes from it. */
+  #takes = false;
   #isClosed = false;
 
   constructor(
@@ -98,6 +100,7 @@ export class JetStreamConsumer implements Consumer {
   }
 
   async next(max: number, signal: AbortSignal): Promise<Delivery[]> {
+    this.#takes = true;
     const stopped = new Promise<void>((resolve) => {
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
@@ -330,10 +333,14 @@ export class JetStreamConsumer implements Consumer {
     const info = await this.#settled();
     const leases = [...this.#leases.values()];
     const waiting = info.num_pending + info.num_ack_pending;
+    const retrying = this.#retrying.size + leases.filter(({ state }) => state === "waiting").length;
+    const inFlight = leases.filter(({ state }) => state === "out").length;
+    // Where another process takes, the server knows how many were handed out before, and no more.
+    const again = info.num_redelivered;
     return {
       waiting,
-      inFlight: leases.filter(({ state }) => state === "out").length,
-      retrying: this.#retrying.size + leases.filter(({ state }) => state === "waiting").length,
+      inFlight: this.#takes ? inFlight : info.num_ack_pending - again,
+      retrying: this.#takes ? retrying : again,
       dead: await this.#letters.count(),
       dropped: this.#dropped,
       ...(waiting > 0 ? { oldestAt: await this.#server.oldestAt(info) } : {}),
@@ -349,10 +356,10 @@ export class JetStreamConsumer implements Consumer {
   async replay(from: ReplayFrom): Promise<void> {
     await this.#settled();
     await this.#server.startAgain(from, this.#options);
-    this.#forgetAll();
   }
 
-  #forgetAll(): void {
+  /** The consumer begins again, by this process or another: the server knows nothing of what was handed out before. */
+  forgetAll(): void {
     for (const lease of this.#leases.values()) this.#take(lease);
     this.#ready = [];
     this.#early = [];
@@ -385,7 +392,7 @@ export class JetStreamConsumer implements Consumer {
     await Promise.all(this.#pending);
     this.#puller.close();
     if (giveBack) for (const { reply } of this.#leases.values()) this.#send(reply, "-NAK");
-    this.#forgetAll();
+    this.forgetAll();
     this.#isClosed = true;
     this.#arrived();
   }

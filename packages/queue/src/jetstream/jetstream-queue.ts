@@ -50,6 +50,13 @@ export class JetStreamQueue implements Queue {
       setInterval(() => void upkeep({ link, limits, consumers, log }), upkeepMs),
     ];
     for (const timer of this.#timers) timer.unref();
+    link.connection.subscribe(link.names.allAgain, {
+      callback: (error, { subject }) => {
+        if (error) return;
+        for (const [name, consumer] of consumers)
+          if (link.names.again(name) === subject) consumer.forgetAll();
+      },
+    });
   }
 
   #keepAlive(): void {

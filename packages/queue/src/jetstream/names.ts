@@ -55,6 +55,13 @@ export class Names {
   durable(consumer: string): string {
     return digest(consumer);
   }
+  /** Where it is announced that a consumer begins again; not in the stream. */
+  again(consumer: string): string {
+    return `${this.allAgain.slice(0, -1)}${digest(consumer)}`;
+  }
+  get allAgain(): string {
+    return `${this.#prefix}.again.*`;
+  }
   /** Of a deduplication key. */
   id(key: string): string {
     return digest(key);

@@ -111,7 +111,7 @@ export class ServerConsumer {
    * earlier attempts.
    */
   async startAgain(from: ReplayFrom, options: ConsumerOptions): Promise<void> {
-    const { manager, names } = this.#link;
+    const { connection, manager, names } = this.#link;
     const info = await this.info();
     const { since } = keptOf(info) ?? { since: 0 };
     const { state } = await manager.streams.info(names.stream);
@@ -120,6 +120,9 @@ export class ServerConsumer {
     const least = from.beforeCreation === true ? 1 : since + 1;
     const first = Math.min(Math.max(least, wanted), info.ack_floor.stream_seq + 1);
     await manager.consumers.delete(names.stream, this.#durable);
+    // Before it hands out anything again: who takes from it may have acknowledged that, and would not pass it on.
+    connection.publish(names.again(this.#name));
+    await connection.flush();
     await patiently(() => this.#create(options, since, Math.max(least, first)));
   }
 

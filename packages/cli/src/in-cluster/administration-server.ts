@@ -1,0 +1,97 @@
+/** HTTPS for the API server's requests of administration; its certificate, and the API server's, may change meanwhile. */
+import { type RequestListener } from "node:http";
+import { createServer, type Server } from "node:https";
+import { setTimeout as pause } from "node:timers/promises";
+import { type FrontProxy, frontProxyIn } from "@spry/eventing";
+import {
+  Informer,
+  type KubeClient,
+  type Logger,
+  messageOf,
+  resources,
+  type Secret,
+} from "@spry/kube";
+import { administrationPort, administrationService } from "../install/administration.ts";
+import { type Listening, listening } from "../listening.ts";
+import { certificateIn, type WebhookCertificate } from "./webhook-certificate.ts";
+
+/** The API server keeps few open. */
+const maxConnections = 256;
+const lookAgainMs = 600_000;
+const retryMs = 5_000;
+const authentication = { namespace: "kube-system", name: "extension-apiserver-authentication" };
+
+export interface AdministrationServer {
+  /** Whose requests are answered; undefined until the API server's ConfigMap has been read. */
+  readonly frontProxy: () => FrontProxy | undefined;
+  /** Listens as soon as there is a certificate. */
+  start(listener: RequestListener): void;
+  close(): Promise<void>;
+}
+
+export function administrationServer(options: {
+  client: KubeClient;
+  namespace: string;
+  log: Logger;
+}): AdministrationServer {
+  const { client, namespace, log } = options;
+  const stop = new AbortController();
+  let proxy: FrontProxy | undefined;
+  let certificate: WebhookCertificate | undefined;
+  let server: Server | undefined;
+  let listens: Promise<Listening | undefined> | undefined;
+  let listener: RequestListener | undefined;
+
+  const use = () => {
+    if (!proxy || !certificate || !listener) return;
+    const { cert, key } = certificate;
+    const tls = { cert, key, ca: proxy.ca, minVersion: "TLSv1.2" } as const;
+    if (server) return server.setSecureContext(tls);
+    server = createServer({ ...tls, requestCert: true, rejectUnauthorized: false }, listener);
+    server.maxConnections = maxConnections;
+    listens = listening(server, { host: "0.0.0.0", port: administrationPort }).catch(
+      (error: unknown) => {
+        log.error({ error: messageOf(error) }, "the administration of events does not listen");
+        return undefined;
+      },
+    );
+  };
+  const secrets = new Informer<Secret>(client, resources.secrets, {
+    namespace,
+    fieldSelector: `metadata.name=${administrationService}`,
+    log,
+  });
+  secrets.onChange(({ type, object }) => {
+    certificate = (type === "deleted" ? undefined : certificateIn(object)) ?? certificate;
+    use();
+  });
+  const lookAtProxy = async () => {
+    while (!stop.signal.aborted) {
+      let again = lookAgainMs;
+      try {
+        const { data } = await client.get(resources.configMaps, authentication);
+        const found = frontProxyIn(data);
+        if (!found) throw new Error("this API server has no aggregation layer");
+        proxy = found;
+        use();
+      } catch (error) {
+        again = proxy ? lookAgainMs : retryMs;
+        log.warn({ error: messageOf(error) }, "the administration of events is not served yet");
+      }
+      await pause(again, undefined, { signal: stop.signal }).catch(() => {});
+    }
+  };
+  const working = [secrets.run(stop.signal), lookAtProxy()];
+  return {
+    frontProxy: () => proxy,
+    start(given) {
+      listener = given;
+      use();
+    },
+    async close() {
+      stop.abort();
+      await (await listens)?.close();
+      await Promise.allSettled(working);
+    },
+  };
+}

@@ -1,0 +1,132 @@
+/** What the leader does with NATS servers that the Serverless object names: their credentials reach the programs that use them, which start again. */
+import { createHash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { type NatsSpec, type Remarks, type Serverless, serverlesses } from "@spry/controller";
+import {
+  type Deployment,
+  Informer,
+  isNotFound,
+  type KubeClient,
+  type Logger,
+  messageOf,
+  resources,
+} from "@spry/kube";
+import { eventingName } from "../install/eventing-objects.ts";
+import { gatewayName } from "../install/names.ts";
+import { eventingSecretName, externalKeys } from "./eventing-token.ts";
+
+const lookAgainMs = 30_000;
+const retryMs = 2_000;
+/** Of Pods; another value is another Pod. */
+const annotation = "eventing.spry.io/nats";
+
+type Data = Partial<Record<keyof typeof externalKeys, string>>;
+
+/** Works until the signal is aborted. Credentials that change in the Secret are noticed within half a minute. */
+export async function keepNatsServers(options: {
+  client: KubeClient;
+  namespace: string;
+  remarks: Remarks;
+  log: Logger;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { client, namespace, remarks, log, signal } = options;
+  const cache = new Informer(client, serverlesses, { log, mayBeMissing: true });
+  let changed = () => {};
+  cache.onChange(() => changed());
+  const watching = cache.run(signal);
+  await Promise.race([cache.synced, watching]);
+  while (!signal.aborted) {
+    const change = new Promise<void>((resolve) => (changed = resolve));
+    let again = lookAgainMs;
+    try {
+      const found = await wanted(client, namespace, [...cache.list()]);
+      remarks.set("nats", found && "problem" in found ? found.problem : undefined);
+      if (found && "data" in found) await use(client, namespace, found.data);
+    } catch (error) {
+      log.warn(
+        { error: messageOf(error) },
+        "using the NATS servers of the Serverless object, trying again",
+      );
+      again = retryMs;
+    }
+    const timer = pause(again, undefined, { signal, ref: false }).catch(() => {});
+    await Promise.race([change, timer]);
+  }
+  await watching;
+}
+
+/** Undefined: nothing is to be changed, since what is said cannot be used, or nothing is in effect. */
+async function wanted(
+  client: KubeClient,
+  namespace: string,
+  all: Serverless[],
+): Promise<{ data: Data } | { problem: string } | undefined> {
+  const inEffect = all.find(({ status }) => status?.served === "True");
+  if (!inEffect) return undefined;
+  const configured = inEffect.status?.conditions?.find(({ type }) => type === "Configured");
+  if (configured?.status === "False") return undefined;
+  const nats = inEffect.spec?.eventing?.nats;
+  if (!nats) return { data: {} };
+  const { secretName } = nats;
+  if (!secretName) return { data: dataOf(nats, {}) };
+  const secret = await client
+    .get(resources.secrets, { namespace, name: secretName })
+    .catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  const where = `spec.eventing.nats.secretName: Secret ${namespace}/${secretName}`;
+  if (!secret) return { problem: `${where} does not exist` };
+  const text = (key: string) =>
+    Buffer.from(secret.data?.[key] ?? "", "base64")
+      .toString()
+      .trim();
+  const known = {
+    token: text("token"),
+    username: text("username"),
+    password: text("password"),
+    authority: text("ca.crt"),
+  };
+  if (known.token === "" && (known.username === "" || known.password === ""))
+    return { problem: `${where} has neither token, nor username and password` };
+  return { data: dataOf(nats, known) };
+}
+
+function dataOf({ servers, replicas = 1 }: NatsSpec, credentials: Data): Data {
+  const all = { servers: servers.join(","), replicas: String(replicas), ...credentials };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
+}
+
+async function use(client: KubeClient, namespace: string, wish: Data): Promise<void> {
+  const target = { namespace, name: eventingSecretName };
+  const { data: present = {} } = await client.get(resources.secrets, target);
+  const changes: Record<string, string | null> = {};
+  for (const [name, key] of Object.entries(externalKeys)) {
+    const value = wish[name as keyof Data];
+    const encoded = value === undefined ? undefined : Buffer.from(value).toString("base64");
+    if (present[key] !== encoded) changes[key] = encoded ?? null;
+  }
+  if (Object.keys(changes).length > 0)
+    await client.patch(resources.secrets, target, { data: changes });
+  const isOwn = Object.keys(wish).length === 0;
+  const digest = createHash("sha256").update(JSON.stringify(Object.entries(wish).sort()));
+  const value = isOwn ? null : digest.digest("hex").slice(0, 32);
+  for (const name of [eventingName, gatewayName]) await restart(client, { namespace, name }, value);
+}
+
+/** With another value of the annotation, the Pods are replaced one by one. */
+async function restart(
+  client: KubeClient,
+  target: { namespace: string; name: string },
+  value: string | null,
+): Promise<void> {
+  const found = await client.get(resources.deployments, target).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+  const present = (found as Deployment | undefined)?.spec?.template.metadata?.annotations;
+  if (!found || (present?.[annotation] ?? null) === value) return;
+  const metadata = { annotations: { [annotation]: value } };
+  await client.patch(resources.deployments, target, { spec: { template: { metadata } } });
+}

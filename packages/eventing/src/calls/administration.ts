@@ -1,0 +1,62 @@
+import { functions } from "@spry/function";
+import { type Clock, isNotFound, type KubeClient, type ObjectKey } from "@spry/kube";
+import { type Queue } from "@spry/queue";
+import { schedulesOf, submitRun } from "../schedules/submit-run.ts";
+import { type Call, callBounds, callBucket, consumerOfCalls, hasEnded } from "./call.ts";
+import { type CallRunner } from "./runner.ts";
+import { type CallSubmitter } from "./submit.ts";
+
+/** What an administrator does to calls, in any of the processes that have the queue. */
+export interface CallAdministration {
+  /** Whether there was anything to cancel. */
+  cancel(queue: Queue, namespace: string, id: string): Promise<boolean>;
+  /** Starts one run of a Function's schedule; resolves with the call's id, or undefined without such a schedule. */
+  run(queue: Queue, key: ObjectKey, schedule: string): Promise<string | undefined>;
+}
+
+export function administerCalls(deps: {
+  client: KubeClient;
+  submitter: CallSubmitter;
+  /** Undefined where another process makes the calls. */
+  runner: () => CallRunner | undefined;
+  clock: Clock;
+}): CallAdministration {
+  const { client, submitter, runner, clock } = deps;
+  return {
+    cancel: (queue, namespace, id) =>
+      runner()?.cancel(namespace, id) ?? cancelElsewhere(queue, clock, namespace, id),
+    async run(queue, key, name) {
+      const [namespace = "", fn = ""] = key.split("/");
+      const found = await client.get(functions, { namespace, name: fn }).catch(unlessMissing);
+      const schedule = schedulesOf(found).find((each) => each.name === name);
+      if (!schedule) return undefined;
+      const making = runner();
+      if (making) await making.ensure(key);
+      else await queue.consumer(...consumerOfCalls(key));
+      return submitRun({ queue, submitter }, key, schedule, clock.now());
+    },
+  };
+}
+
+/** A request that is under way in another process is not cut short: its response is ignored. */
+async function cancelElsewhere(
+  queue: Queue,
+  clock: Clock,
+  namespace: string,
+  id: string,
+): Promise<boolean> {
+  const bucket = callBucket(namespace);
+  const kept = await queue.get(bucket, id);
+  const call = kept === undefined ? undefined : (JSON.parse(kept) as Call);
+  if (!call || hasEnded(call)) return false;
+  const now = clock.now();
+  const ended: Call = { ...call, state: "cancelled", endedAt: new Date(now).toISOString() };
+  const expiresAt = now + callBounds.defaultRetentionSeconds * 1_000;
+  await queue.put({ bucket, key: id, value: JSON.stringify(ended), expiresAt });
+  return true;
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (isNotFound(error)) return undefined;
+  throw error;
+}
