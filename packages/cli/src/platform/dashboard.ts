@@ -33,6 +33,7 @@ export interface OpenDashboardOptions {
   events?: { server: string; asOwner: Transport } | undefined;
   gateway?: URL | undefined;
   gatewayMetrics?: () => string;
+  registryUsage?: DashboardOptions["registryUsage"];
   log?: Logger;
 }
 

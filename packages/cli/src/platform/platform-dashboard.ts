@@ -37,6 +37,7 @@ export function openPlatformDashboard(
         }),
       },
       gateway: new URL(`http://localhost:${gateway.port}`),
+      registryUsage: () => foundation.registry.usage(),
       gatewayMetrics: () => `http://${host}:${gateway.adminPort}/metrics`,
       log: options.log.child({ room: "dashboard" }),
     }),

@@ -10,6 +10,7 @@ import { RequestError, sendJson } from "./http.ts";
 import { LoginRoutes } from "./login-routes.ts";
 import { OidcLogins } from "./oidc.ts";
 import { apiPathProblem, isEventsPath, passToApiServer } from "./proxy.ts";
+import { RegistryUsages } from "./registry-usage.ts";
 import { originProblem } from "./same-origin.ts";
 import { foreignHeaders, securityHeaders } from "./security-headers.ts";
 import { type Sessions } from "./sessions.ts";
@@ -27,6 +28,7 @@ export class App {
   readonly #logins: { sessions: Sessions; foreign: ForeignTokens };
   readonly #oidc: OidcLogins | undefined;
   readonly #loginRoutes: LoginRoutes;
+  readonly #registry: RegistryUsages | undefined;
   readonly #bodies = new BodyBudget(maxHeldBytes);
   #files: Promise<WebFiles> | undefined;
 
@@ -40,6 +42,7 @@ export class App {
       oidc: this.#oidc,
     });
     this.#logins = { sessions, foreign: new ForeignTokens(options.access.withToken) };
+    this.#registry = options.registryUsage && new RegistryUsages(options.registryUsage);
     this.#sockets = new TabSockets({
       transportFor: (token) => transportFor(options.access, this.#logins, token),
       isOwn: isOwnLogin,
@@ -98,6 +101,12 @@ export class App {
       const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics());
       return sendJson(response, 200, foreignHeaders, metrics);
     }
+    const [, of] = /^\/registry-usage(?:\?ns=([a-z0-9-]{1,63}))?$/.exec(url) ?? [];
+    if (url.startsWith("/registry-usage") && method === "GET") {
+      if (!this.#registry) throw new RequestError(404, "this dashboard has no registry of its own");
+      const { transport } = await this.#userOf(request, response);
+      return sendJson(response, 200, foreignHeaders, await this.#registry.of(of, transport));
+    }
     const [path = "/"] = url.split("?", 1);
     if (method === "POST" && (await this.#loginRoutes.answer(path, request, response))) return;
     switch (`${method} ${path}`) {
@@ -144,6 +153,7 @@ export class App {
       /** Where users log in with OpenID Connect. */
       provider: this.#oidc?.provider ?? null,
       hasEvents: this.#options.events !== undefined,
+      hasRegistry: this.#registry !== undefined,
     };
   }
 

@@ -4,6 +4,7 @@ import { type Duplex } from "node:stream";
 import { type Logger, messageOf, silentLogger } from "@spry/kube";
 import { type Access } from "./access.ts";
 import { type OidcOptions } from "./oidc.ts";
+import { type ReadRegistryUsage } from "./registry-usage.ts";
 import { Sessions } from "./sessions.ts";
 import { type WebFiles } from "./web-files.ts";
 
@@ -22,6 +23,8 @@ export interface DashboardOptions {
   gateway?: URL | undefined;
   /** Where the gateway's metrics are; it changes when the gateway is started again. */
   gatewayMetrics?: (() => string) | undefined;
+  /** What the platform's own registry stores. Absent: its page shows what the API server knows. */
+  registryUsage?: ReadRegistryUsage | undefined;
   /** Further host names by which browsers reach this server. */
   names?: readonly string[];
   /** Users may log in at this provider. */

@@ -12,6 +12,8 @@ export interface Info {
   provider: string | null;
   /** Whether the administration of events can be reached. */
   hasEvents: boolean;
+  /** Whether the registry reports what it stores. */
+  hasRegistry: boolean;
 }
 
 export const info = signal<Info | undefined>(undefined);

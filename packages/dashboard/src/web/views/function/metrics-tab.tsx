@@ -23,7 +23,7 @@ const panels: Panel[] = [
     digits: 1,
   },
   {
-    title: "Time of response",
+    title: "Response time",
     lines: [
       ["p50", "p50", "good"],
       ["p95", "p95", "busy"],

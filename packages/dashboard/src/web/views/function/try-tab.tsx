@@ -173,7 +173,7 @@ function RequestConsole({ fn }: TabProps) {
         </div>
         {past.length > 0 && (
           <section class="stack tight">
-            <h3>Sent before</h3>
+            <h3>Earlier requests</h3>
             {past.map((call, index) => (
               <button
                 key={index}
