@@ -1,5 +1,5 @@
 /** The dashboard of this platform: as whom a link logs in, and where it finds everything else. */
-import { type Dashboard } from "@spry/dashboard";
+import { type Dashboard, metricsAt } from "@spry/dashboard";
 import { httpsTransport } from "@spry/kube";
 import { subjects } from "./certificate-subjects.ts";
 import { defaultDashboardPort, openDashboard } from "./dashboard.ts";
@@ -38,7 +38,8 @@ export function openPlatformDashboard(
       },
       gateway: new URL(`http://localhost:${gateway.port}`),
       registryUsage: () => foundation.registry.usage(),
-      gatewayMetrics: () => `http://${host}:${gateway.adminPort}/metrics`,
+      // The port changes when the gateway is started again.
+      gatewayMetrics: async () => [await metricsAt(`http://${host}:${gateway.adminPort}/metrics`)],
       log: options.log.child({ room: "dashboard" }),
     }),
   );

@@ -132,7 +132,7 @@ export function CallsView() {
 
 /** The newest first; empty without rights, or where there is no administration of events. */
 function useCalls(namespaces: string[]): { calls: ShownCall[]; reload: () => void } {
-  const key = info.value?.hasEvents ? namespaces.join(",") : "";
+  const key = namespaces.join(",");
   const load = async () => {
     const found = await Promise.all(
       namespaces.map(async (namespace) =>
