@@ -108,8 +108,9 @@ export class App {
       const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics);
       return sendJson(response, 200, foreignHeaders, metrics);
     }
-    const [, of] = /^\/registry-usage(?:\?ns=([a-z0-9-]{1,63}))?$/.exec(url) ?? [];
     if (url.startsWith("/registry-usage") && method === "GET") {
+      const [whole, of] = /^\/registry-usage(?:\?ns=([a-z0-9-]{1,63}))?$/.exec(url) ?? [];
+      if (whole === undefined) throw new RequestError(400, "this is not the name of a namespace");
       if (!this.#registry) throw new RequestError(404, "this dashboard has no registry of its own");
       const { transport } = await this.#userOf(request, response);
       return sendJson(response, 200, foreignHeaders, await this.#registry.of(of, transport));

@@ -6,7 +6,6 @@ import {
   type RegistryUsage,
   type RepositoryUsage,
 } from "@spry/function/browser";
-import { adminJson } from "../api/admin.ts";
 
 /** A repository as it is shown. */
 export interface ShownRepository {
@@ -29,9 +28,6 @@ export interface ShownImage {
   /** The next cleaning removes it. */
   isGoing: boolean;
 }
-
-export const registryUsage = (namespace: string | undefined): Promise<RegistryUsage> =>
-  adminJson(`/registry-usage${namespace === undefined ? "" : `?ns=${namespace}`}`);
 
 const kinds: Record<RepositoryUsage["kind"], string> = {
   function: "Function",

@@ -1,13 +1,13 @@
 import { useMemo, useState } from "preact/hooks";
 import { functionRevisions, labels, type RegistryUsage } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
+import { adminJson } from "../api/admin.ts";
 import { useLive } from "../api/live.ts";
 import { paths, query, setQuery } from "../router.ts";
 import { info } from "../state/info.ts";
 import {
   bytesText,
   knownRepositories,
-  registryUsage,
   reportedRepositories,
   type ShownRepository,
 } from "../state/registry.ts";
@@ -29,7 +29,8 @@ export function RegistryView() {
   const [problem, setProblem] = useState("");
   const load = async () => {
     try {
-      const usage = await registryUsage(namespace);
+      const of = namespace === undefined ? "" : `?ns=${namespace}`;
+      const usage = await adminJson<RegistryUsage>(`/registry-usage${of}`);
       setProblem("");
       return usage;
     } catch (error) {
