@@ -80,7 +80,9 @@ function Queue({ queue, limit }: { queue: WaitingBuild[]; limit: number | undefi
       <div class="head">
         <h2>Waiting for a slot</h2>
         <span class="muted">
-          {limit !== undefined && `At most ${limit} builds run at a time. `}Namespaces take turns.
+          {limit !== undefined &&
+            `${limit === 1 ? "One build runs" : `At most ${limit} builds run`} at a time. `}
+          Namespaces take turns.
         </span>
       </div>
       <Table heads={["Position", "Function", "Waiting for"]}>
