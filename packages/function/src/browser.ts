@@ -101,5 +101,12 @@ export {
 export * from "./knative/browser.ts";
 /** Exposure: APIRules and Gateways, and the routes that follow from them. */
 export * from "./exposure/browser.ts";
-/** Which events a Service gets. */
+export {
+  type ImageReason,
+  type ImageUsage,
+  type RegistryUsage,
+  type RepositoryKind,
+  type RepositoryUsage,
+} from "./registry-usage.ts";
+/** Which events a Service gets, and calls that may wait. */
 export * from "./eventing/browser.ts";

@@ -12,6 +12,7 @@ import {
   readDashboardKey,
 } from "../platform/dashboard.ts";
 import { isRunning, readJson } from "../platform/data-dir.ts";
+import { remoteGatewayMetrics } from "../remote-gateway-metrics.ts";
 import { UserError } from "../user-error.ts";
 
 export interface DashboardCommandOptions extends GlobalOptions {
@@ -40,6 +41,9 @@ export async function dashboard(options: DashboardCommandOptions): Promise<void>
       ...(tlsServerName !== undefined && { tlsServerName }),
     },
     asOwner: transport,
+    ownerConfig: config,
+    // A cluster without a gateway that this machine reaches: its Pods are asked.
+    ...(!gateway && { gatewayMetrics: remoteGatewayMetrics }),
     ...(events && eventsUrl && { events: { server: eventsUrl, asOwner: events } }),
     gateway,
   }).catch((error: unknown) => {

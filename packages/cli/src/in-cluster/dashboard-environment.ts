@@ -10,6 +10,10 @@ export interface DashboardEnvironment {
   /** Where browsers reach it, besides loopback addresses (`kubectl port-forward`). */
   url: URL | undefined;
   oidc: OidcOptions | undefined;
+  /** The host whose addresses are the gateways'. */
+  gatewayPods: string | undefined;
+  /** Where the registry reports what it stores. */
+  registryUsage: string | undefined;
 }
 
 /** Where the Deployment mounts the ConfigMap `kube-root-ca.crt`, which every namespace has. */
@@ -30,6 +34,8 @@ export function dashboardEnvironment(
     },
     url,
     oidc: oidcIn(env, url),
+    gatewayPods: env["SPRY_GATEWAY_PODS"] || undefined,
+    registryUsage: env["SPRY_REGISTRY_USAGE"] || undefined,
   };
 }
 

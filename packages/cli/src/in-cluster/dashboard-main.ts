@@ -5,25 +5,32 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { readWeb, startDashboard } from "@spry/dashboard";
+import { type RegistryUsage } from "@spry/function";
 import { httpsTransport } from "@spry/kube";
 import { createLogger } from "../logger.ts";
 import { dashboardEnvironment } from "./dashboard-environment.ts";
+import { gatewayMetricsBehind } from "./gateway-metrics.ts";
 import { runProgram, untilAborted } from "./program.ts";
 
 const log = createLogger({ name: "dashboard" });
 const port = 8080;
 const keyBytes = 32;
+const usageTimeoutMs = 30_000;
 
 void runProgram(log, async (signal) => {
-  const { apiServer, url, oidc } = dashboardEnvironment(process.env);
-  const transport = httpsTransport({ ...apiServer, namespace: "default" });
+  const environment = dashboardEnvironment(process.env);
+  const { apiServer, url, oidc, gatewayPods, registryUsage } = environment;
+  const config = { ...apiServer, namespace: "default" };
+  const transport = httpsTransport(config);
   const files = readWeb(process.env["SPRY_WEB_DIR"] ?? path.join("/opt/spry", "web"));
   const server = await startDashboard({
     host: process.env["SPRY_DASHBOARD_HOST"] ?? "0.0.0.0",
     port: Number(process.env["SPRY_DASHBOARD_PORT"] ?? port),
     // There are no logins by link here.
     key: randomBytes(keyBytes),
-    access: { withToken: transport },
+    access: { withToken: transport, sockets: { withToken: config } },
+    ...(gatewayPods !== undefined && { gatewayMetrics: gatewayMetricsBehind(gatewayPods) }),
+    ...(registryUsage !== undefined && { registryUsage: () => usageAt(registryUsage) }),
     names: url ? [url.hostname] : [],
     oidc,
     web: () => files,
@@ -36,3 +43,9 @@ void runProgram(log, async (signal) => {
   await server.close();
   transport.close();
 });
+
+async function usageAt(url: string): Promise<RegistryUsage> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(usageTimeoutMs) });
+  if (!response.ok) throw new Error(`the registry responded with ${response.status}`);
+  return (await response.json()) as RegistryUsage;
+}

@@ -2,7 +2,7 @@
  * Program: the registry in a cluster. Everyone must log in; what nothing in the cluster refers to any more is removed,
  * as on one machine. Its ServiceAccount may list what names images, get Jobs and namespaces, and nothing else.
  */
-import { imageUses, startRegistryCleaning } from "@spry/controller";
+import { imagesInUse, imageUses, startRegistryCleaning } from "@spry/controller";
 import { createLogins, createRegistry } from "@spry/image";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
@@ -10,10 +10,11 @@ import { tenantsOf } from "../registry-tenants.ts";
 import { startStatusServer } from "../status-server.ts";
 import { installedImages } from "./installed-images.ts";
 import { runProgram, untilAborted } from "./program.ts";
+import { startUsageServer } from "./usage-server.ts";
 import { registryEnvironment } from "./registry-environment.ts";
 
 const log = createLogger({ name: "registry" });
-const ports = { registry: 5000, metrics: 5001 };
+const ports = { registry: 5000, metrics: 5001, usage: 5002 };
 const day = 24 * 3_600_000;
 
 void runProgram(log, async (signal) => {
@@ -40,11 +41,17 @@ void runProgram(log, async (signal) => {
   const server = await registry.listen({ host: "0.0.0.0", port: ports.registry });
   const metrics = { render: () => registry.metrics() };
   const status = await startStatusServer({ port: ports.metrics, isReady: () => true, metrics });
+  const config = installedImages(images);
+  const usage = await startUsageServer({
+    port: ports.usage,
+    usage: async () => registry.usage(await imagesInUse(client, config)),
+    log,
+  });
   log.info({ port: server.port }, "the registry listens");
 
   const keeping = startRegistryCleaning({
     client,
-    config: installedImages(images),
+    config,
     clean: (inUse) => registry.clean(inUse),
     intervalMs: cleaning.intervalSeconds * 1000,
     log,
@@ -54,6 +61,7 @@ void runProgram(log, async (signal) => {
   await untilAborted(signal);
   await server.close();
   await status.close();
+  await usage.close();
   await keeping.ended;
   await registry.close();
 });

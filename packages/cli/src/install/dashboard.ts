@@ -7,14 +7,16 @@ import {
   object,
   podSecurityContext,
 } from "./parts.ts";
+import { dashboardLabels, dashboardName, gatewayLabels, gatewayPodsName } from "./names.ts";
+import { registryUsageUrl } from "./registry.ts";
 import { type InstallValues } from "./values.ts";
 
-const name = "serverless-dashboard";
-const labels = { "app.kubernetes.io/name": name };
+const name = dashboardName;
+const labels = dashboardLabels;
 const port = 8080;
 
 export function dashboardObjects(values: InstallValues): InstalledObject[] {
-  const { namespace, dashboard } = values;
+  const { namespace, dashboard, gateway } = values;
   if (!dashboard.enabled) return [];
   const account = { name, namespace };
   const metadata = { ...account, labels };
@@ -38,11 +40,23 @@ export function dashboardObjects(values: InstallValues): InstalledObject[] {
         },
       },
     ),
+    // Each gateway counts for itself: a page shows the sum.
+    ...(gateway.enabled
+      ? [
+          object(
+            "v1",
+            "Service",
+            { name: gatewayPodsName, namespace },
+            { spec: { clusterIP: "None", selector: gatewayLabels, ports: [{ port: 8090 }] } },
+          ),
+        ]
+      : []),
     object("apps/v1", "Deployment", metadata, { spec: deployment(values) }),
   ];
 }
 
-function deployment({ dashboard, images, imagePullSecrets }: InstallValues) {
+function deployment(values: InstallValues) {
+  const { namespace, dashboard, gateway, registry, images, imagePullSecrets } = values;
   const probe = { httpGet: { path: "/healthz", port: "http" } };
   const { url, oidc } = dashboard;
   return {
@@ -65,6 +79,12 @@ function deployment({ dashboard, images, imagePullSecrets }: InstallValues) {
             env: [
               { name: "SPRY_VERSION", value: version },
               { name: "SPRY_DASHBOARD_URL", value: url },
+              ...(gateway.enabled
+                ? [{ name: "SPRY_GATEWAY_PODS", value: `${gatewayPodsName}.${namespace}.svc` }]
+                : []),
+              ...(registry.enabled
+                ? [{ name: "SPRY_REGISTRY_USAGE", value: registryUsageUrl(namespace) }]
+                : []),
               { name: "SPRY_OIDC_ISSUER", value: oidc.issuer },
               { name: "SPRY_OIDC_CLIENT_ID", value: oidc.clientId },
               { name: "SPRY_OIDC_SCOPES", value: oidc.scopes },

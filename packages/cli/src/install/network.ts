@@ -3,6 +3,7 @@ import { administrationPort } from "./administration.ts";
 import { controllerLabels } from "./controller.ts";
 import { eventingLabels, natsLabels } from "./eventing-objects.ts";
 import { callerPorts, gatewayLabels } from "./gateway.ts";
+import { dashboardLabels } from "./names.ts";
 import { type InstalledObject, object } from "./parts.ts";
 import { registryLabels } from "./registry.ts";
 import { type InstallValues } from "./values.ts";
@@ -80,7 +81,10 @@ export function networkPolicies({
           // Builders in every namespace push, and nodes pull. It asks the API server, wherever that is, what is in use.
           policy("allow-to-registry", registryLabels, {
             policyTypes: ["Ingress", "Egress"],
-            ingress: [{ ports: ports(5000, 5001) }],
+            ingress: [
+              { ports: ports(5000, 5001) },
+              { ports: ports(5002), from: [{ podSelector: { matchLabels: dashboardLabels } }] },
+            ],
             egress: [{ ports: [{ protocol: "TCP" }] }],
           }),
         ]

@@ -14,6 +14,8 @@ export const registryName = "serverless-docker-registry";
 export const registryLabels = { "app.kubernetes.io/name": registryName };
 const port = 5000;
 const metricsPort = 5001;
+/** What is stored, and why: for the dashboard alone (network.ts). */
+const usagePort = 5002;
 const rbac = "rbac.authorization.k8s.io/v1";
 
 /** In the whole cluster: what anything there refers to stays in the registry, and whose time is over is not let in. */
@@ -22,6 +24,10 @@ export const registryRules: Rule[] = [
   rule("", ["namespaces"], "get"),
   rule("batch", ["jobs"], "get"),
 ];
+
+/** Where the dashboard asks what is stored. */
+export const registryUsageUrl = (namespace: string): string =>
+  `http://${registryName}-metrics.${namespace}.svc:${usagePort}/usage`;
 
 export function registryAddresses({ namespace, registry }: InstallValues): {
   pushAddress: string;
@@ -83,7 +89,10 @@ export function registryObjects(values: InstallValues): InstalledObject[] {
       {
         spec: {
           selector: registryLabels,
-          ports: [{ name: "http-metrics", port: metricsPort, targetPort: metricsPort }],
+          ports: [
+            { name: "http-metrics", port: metricsPort, targetPort: metricsPort },
+            { name: "http-usage", port: usagePort, targetPort: usagePort },
+          ],
         },
       },
     ),
@@ -126,6 +135,7 @@ function deployment(values: InstallValues) {
             ports: [
               { name: "http", containerPort: port },
               { name: "metrics", containerPort: metricsPort },
+              { name: "usage", containerPort: usagePort },
             ],
             startupProbe: { tcpSocket: { port }, periodSeconds: 1, failureThreshold: 60 },
             readinessProbe: { tcpSocket: { port }, periodSeconds: 5 },

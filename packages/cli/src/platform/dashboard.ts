@@ -32,7 +32,10 @@ export interface OpenDashboardOptions {
   /** The administration of events: its URL, and as that user there. */
   events?: { server: string; asOwner: Transport } | undefined;
   gateway?: URL | undefined;
-  gatewayMetrics?: () => string;
+  gatewayMetrics?: DashboardOptions["gatewayMetrics"];
+  /** As `asOwner`, for WebSockets by way of the API server. */
+  ownerConfig?: ClusterConfig;
+  registryUsage?: DashboardOptions["registryUsage"];
   log?: Logger;
 }
 
@@ -45,7 +48,7 @@ const packagedWeb = packagedProgram("web");
 const webCache = path.resolve(import.meta.dirname, "../../../../node_modules/.cache/spry");
 
 export async function openDashboard(options: OpenDashboardOptions): Promise<Dashboard> {
-  const { dataDir, port, orFree, apiServer, asOwner, events, ...rest } = options;
+  const { dataDir, port, orFree, apiServer, asOwner, ownerConfig, events, ...rest } = options;
   const withToken = (server: string) =>
     lazily(() => httpsTransport({ ...apiServer, server, namespace: "default" }));
   const start = (port: number) =>
@@ -53,7 +56,11 @@ export async function openDashboard(options: OpenDashboardOptions): Promise<Dash
       ...rest,
       port,
       key: dataDir === undefined ? randomBytes(keyBytes) : ensureKey(dataDir),
-      access: { withToken: withToken(apiServer.server), asOwner },
+      access: {
+        withToken: withToken(apiServer.server),
+        asOwner,
+        sockets: { withToken: { ...apiServer, namespace: "default" }, asOwner: ownerConfig },
+      },
       events: events && { withToken: withToken(events.server), asOwner: events.asOwner },
       web: () => (packagedWeb === undefined ? buildWeb(webCache) : readWeb(packagedWeb)),
       loginCommand: spryCommand("dashboard"),

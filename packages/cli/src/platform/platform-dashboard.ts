@@ -1,5 +1,5 @@
 /** The dashboard of this platform: as whom a link logs in, and where it finds everything else. */
-import { type Dashboard } from "@spry/dashboard";
+import { type Dashboard, metricsAt } from "@spry/dashboard";
 import { httpsTransport } from "@spry/kube";
 import { subjects } from "./certificate-subjects.ts";
 import { defaultDashboardPort, openDashboard } from "./dashboard.ts";
@@ -37,7 +37,9 @@ export function openPlatformDashboard(
         }),
       },
       gateway: new URL(`http://localhost:${gateway.port}`),
-      gatewayMetrics: () => `http://${host}:${gateway.adminPort}/metrics`,
+      registryUsage: () => foundation.registry.usage(),
+      // The port changes when the gateway is started again.
+      gatewayMetrics: async () => [await metricsAt(`http://${host}:${gateway.adminPort}/metrics`)],
       log: options.log.child({ room: "dashboard" }),
     }),
   );

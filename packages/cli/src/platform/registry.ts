@@ -2,7 +2,13 @@
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import path from "node:path";
-import { type ControllerConfig, imageUses, startRegistryCleaning } from "@spry/controller";
+import {
+  type ControllerConfig,
+  imagesInUse,
+  imageUses,
+  startRegistryCleaning,
+} from "@spry/controller";
+import { type RegistryUsage } from "@spry/function";
 import { createLogins, createRegistry, type Logins } from "@spry/image";
 import { type KubeClient, type Logger } from "@spry/kube";
 import { tenantsOf } from "../registry-tenants.ts";
@@ -14,6 +20,8 @@ export interface EmbeddedRegistry {
   listen(o: { host: string; port: number }): Promise<{ port: number; close(): Promise<void> }>;
   /** Begins to remove what the cluster no longer needs; resolves when the signal is aborted. */
   keepClean(o: { config: ControllerConfig; signal: AbortSignal }): Promise<void>;
+  /** How much it stores, and why; undefined while nothing keeps it clean, which knows what is in use. */
+  usage(): Promise<RegistryUsage | undefined>;
   close(): Promise<void>;
 }
 
@@ -39,6 +47,7 @@ export async function openRegistry(
   const { client, administrator, quotaBytes, log } = options;
   const logins = createLogins(ensureKey(dataDir));
   let requestCleaning = () => {};
+  let current: ControllerConfig | undefined;
   const registry = createRegistry({
     dir: dataDir.registry,
     logins,
@@ -53,11 +62,13 @@ export async function openRegistry(
     logins,
     listen: (o) => registry.listen(o),
     keepClean(o) {
+      current = o.config;
       const clean = registry.clean.bind(registry);
       const cleaning = startRegistryCleaning({ ...o, client, clean, log });
       requestCleaning = () => cleaning.request();
       return cleaning.ended;
     },
+    usage: async () => current && registry.usage(await imagesInUse(client, current)),
     close: () => registry.close(),
   };
 }

@@ -1,4 +1,9 @@
-import { type Transport } from "@spry/kube";
+import {
+  type ClusterConfig,
+  type Transport,
+  type WebSocketAccess,
+  webSocketAccess,
+} from "@spry/kube";
 import { type ForeignTokens } from "./foreign-tokens.ts";
 import { type Sessions } from "./sessions.ts";
 
@@ -13,6 +18,18 @@ export interface Access {
   withToken: Transport;
   /** As the user who started this server, for those who logged in with a link. Absent: links do not exist. */
   asOwner?: Transport | undefined;
+  /** The same API server for WebSockets, where they reach Functions by way of it: without a credential, and as the owner. */
+  sockets?: { withToken: ClusterConfig; asOwner?: ClusterConfig | undefined } | undefined;
+}
+
+/** What a WebSocket to the API server is opened with as the token's user; undefined where there is none. */
+export async function socketAccessFor(
+  { sockets }: Access,
+  token: string,
+  path: string,
+): Promise<WebSocketAccess | undefined> {
+  if (!isOwnLogin(token)) return sockets && webSocketAccess({ ...sockets.withToken, token }, path);
+  return sockets?.asOwner && webSocketAccess(sockets.asOwner, path);
 }
 
 /** A transport that acts as the token's user. Undefined when the token is valid neither here nor for the API server. */

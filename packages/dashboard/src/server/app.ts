@@ -1,7 +1,14 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type Duplex } from "node:stream";
 import { type Transport } from "@spry/kube";
-import { type Access, bearerOf, isOwnLogin, loginTokenPrefix, transportFor } from "./access.ts";
+import {
+  type Access,
+  bearerOf,
+  isOwnLogin,
+  loginTokenPrefix,
+  socketAccessFor,
+  transportFor,
+} from "./access.ts";
 import { BodyBudget, type BodyShare } from "./body-budget.ts";
 import { callFunction } from "./call.ts";
 import { ForeignTokens } from "./foreign-tokens.ts";
@@ -9,7 +16,8 @@ import { functionMetrics } from "./function-metrics.ts";
 import { RequestError, sendJson } from "./http.ts";
 import { LoginRoutes } from "./login-routes.ts";
 import { OidcLogins } from "./oidc.ts";
-import { apiPathProblem, isEventsPath, passToApiServer } from "./proxy.ts";
+import { apiPathProblem, eventsApi, isEventsPath, passToApiServer } from "./proxy.ts";
+import { RegistryUsages } from "./registry-usage.ts";
 import { originProblem } from "./same-origin.ts";
 import { foreignHeaders, securityHeaders } from "./security-headers.ts";
 import { type Sessions } from "./sessions.ts";
@@ -27,6 +35,7 @@ export class App {
   readonly #logins: { sessions: Sessions; foreign: ForeignTokens };
   readonly #oidc: OidcLogins | undefined;
   readonly #loginRoutes: LoginRoutes;
+  readonly #registry: RegistryUsages | undefined;
   readonly #bodies = new BodyBudget(maxHeldBytes);
   #files: Promise<WebFiles> | undefined;
 
@@ -40,8 +49,10 @@ export class App {
       oidc: this.#oidc,
     });
     this.#logins = { sessions, foreign: new ForeignTokens(options.access.withToken) };
+    this.#registry = options.registryUsage && new RegistryUsages(options.registryUsage);
     this.#sockets = new TabSockets({
       transportFor: (token) => transportFor(options.access, this.#logins, token),
+      socketAccessFor: (token, path) => socketAccessFor(options.access, token, path),
       isOwn: isOwnLogin,
       gateway: options.gateway,
       endOf: (token) => sessions.endOf(token),
@@ -81,12 +92,11 @@ export class App {
     }
     if (url.startsWith("/events/")) {
       const path = url.slice("/events".length);
-      if (!this.#options.events)
-        throw new RequestError(404, "this dashboard has no administration of events");
+      const { events } = this.#options;
       if (!isEventsPath(path))
         throw new RequestError(400, "this is not a path of the administration of events");
-      const user = await this.#userOf(request, response, this.#options.events);
-      return passToApiServer(request, response, path, user);
+      const user = await this.#userOf(request, response, events);
+      return passToApiServer(request, response, events ? path : eventsApi + path, user);
     }
     const [, namespace = "", name] =
       /^\/metrics\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})$/.exec(url) ?? [];
@@ -95,8 +105,15 @@ export class App {
       if (!gatewayMetrics)
         throw new RequestError(404, "this dashboard has no gateway with metrics");
       const { transport } = await this.#userOf(request, response);
-      const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics());
+      const metrics = await functionMetrics({ namespace, name }, transport, gatewayMetrics);
       return sendJson(response, 200, foreignHeaders, metrics);
+    }
+    if (url.startsWith("/registry-usage") && method === "GET") {
+      const [whole, of] = /^\/registry-usage(?:\?ns=([a-z0-9-]{1,63}))?$/.exec(url) ?? [];
+      if (whole === undefined) throw new RequestError(400, "this is not the name of a namespace");
+      if (!this.#registry) throw new RequestError(404, "this dashboard has no registry of its own");
+      const { transport } = await this.#userOf(request, response);
+      return sendJson(response, 200, foreignHeaders, await this.#registry.of(of, transport));
     }
     const [path = "/"] = url.split("?", 1);
     if (method === "POST" && (await this.#loginRoutes.answer(path, request, response))) return;
@@ -143,7 +160,9 @@ export class App {
       loginCommand: this.#loginCommand,
       /** Where users log in with OpenID Connect. */
       provider: this.#oidc?.provider ?? null,
-      hasEvents: this.#options.events !== undefined,
+      hasMetrics: this.#options.gatewayMetrics !== undefined,
+      hasWebSockets: gateway !== undefined || access.sockets !== undefined,
+      hasRegistry: this.#registry !== undefined,
     };
   }
 

@@ -10,6 +10,9 @@ export interface FunctionMetrics {
   coldStarts: number;
 }
 
+/** The metrics of every gateway that runs, in Prometheus' text exposition format, as the user of the transport. */
+export type ReadGatewayMetrics = (transport: Transport) => Promise<string[]>;
+
 const maxMetricsBytes = 64 * 1024 ** 2;
 const timeoutMs = 10_000;
 
@@ -17,19 +20,38 @@ const timeoutMs = 10_000;
 export async function functionMetrics(
   { namespace, name }: { namespace: string; name: string },
   transport: Transport,
-  url: string,
+  read: ReadGatewayMetrics,
 ): Promise<FunctionMetrics> {
   await assertReadable({ namespace, name }, transport);
-  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) }).catch(
-    () => undefined,
-  );
-  if (!response?.ok) throw new RequestError(502, "the gateway's metrics cannot be read");
-  const text = await response.text();
-  if (text.length > maxMetricsBytes)
-    throw new RequestError(502, "the gateway's metrics are too large");
-  const labels = `{namespace="${namespace}",function="${name}",`;
+  const texts = await read(transport).catch(() => {
+    throw new RequestError(502, "the gateway's metrics cannot be read");
+  });
   const metrics: FunctionMetrics = { requests: {}, buckets: [], coldStarts: 0 };
   const buckets = new Map<string, number>();
+  for (const text of texts) {
+    if (text.length > maxMetricsBytes)
+      throw new RequestError(502, "the gateway's metrics are too large");
+    add({ namespace, name }, text, metrics, buckets);
+  }
+  metrics.buckets = [...buckets];
+  return metrics;
+}
+
+/** Reads the metrics at a URL; rejects where they cannot be read. */
+export async function metricsAt(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+  if (!response.ok) throw new Error(`${url} responded with ${response.status}`);
+  return response.text();
+}
+
+/** Adds what one gateway has counted to what others have. */
+function add(
+  { namespace, name }: { namespace: string; name: string },
+  text: string,
+  metrics: FunctionMetrics,
+  buckets: Map<string, number>,
+): void {
+  const labels = `{namespace="${namespace}",function="${name}",`;
   for (const line of text.split("\n")) {
     const at = line.indexOf(labels);
     if (at < 0) continue;
@@ -37,13 +59,11 @@ export async function functionMetrics(
     const value = Number(line.slice(line.lastIndexOf(" ") + 1));
     const label = (key: string) => new RegExp(`\\b${key}="([^"]*)"`).exec(line)?.[1] ?? "";
     if (metric === "spry_gateway_request_duration_seconds_count")
-      metrics.requests[label("code")] = value;
+      metrics.requests[label("code")] = (metrics.requests[label("code")] ?? 0) + value;
     else if (metric === "spry_gateway_request_duration_seconds_bucket")
       buckets.set(label("le"), (buckets.get(label("le")) ?? 0) + value);
     else if (metric === "spry_gateway_cold_start_seconds_count") metrics.coldStarts += value;
   }
-  metrics.buckets = [...buckets];
-  return metrics;
 }
 
 /** A user who may not read a Function may neither call it here nor see its metrics. */

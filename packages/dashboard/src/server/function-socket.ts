@@ -1,10 +1,9 @@
 import { type RawData, WebSocket } from "ws";
+import { type WebSocketAccess } from "@spry/kube";
 
 export interface FunctionSocketOptions {
-  gateway: URL;
-  namespace: string;
-  name: string;
-  path: string;
+  /** Where it is, by a gateway or by way of the API server. */
+  access: WebSocketAccess;
   onOpen: () => void;
   /** The next message is read when the promise resolves. */
   onMessage: (message: { text?: string; bytes: number }) => Promise<void>;
@@ -16,23 +15,37 @@ const maxMessageBytes = 1024 ** 2;
 const openTimeoutMs = 310_000;
 const maxUnsentBytes = 1024 ** 2;
 
-/** A WebSocket to a Function, which its gateway leads there as any client's. */
+interface Target {
+  namespace: string;
+  /** The Function's name. */
+  name: string;
+  path: string;
+}
+
+/** At a gateway of this machine, as any client's. */
+export const throughGateway = (
+  gateway: URL,
+  { namespace, name, path }: Target,
+): WebSocketAccess => ({
+  url: `ws://127.0.0.1:${gateway.port || 80}${path}`,
+  headers: { host: `${name}.${namespace}.localhost` },
+  tls: { rejectUnauthorized: true },
+});
+
+/** At the API server, which leads it to the Function's Service for users with the right to reach that. */
+export const proxyPath = ({ namespace, name, path }: Target): string =>
+  `/api/v1/namespaces/${namespace}/services/${name}:80/proxy${path}`;
+
+/** A WebSocket to a Function. */
 export class FunctionSocket {
   readonly #socket: WebSocket;
   /** Resolves when it is closed; rejects with why it could not be opened, or was lost. */
   readonly closed: Promise<void>;
 
-  constructor({
-    gateway,
-    namespace,
-    name,
-    path,
-    onOpen,
-    onMessage,
-    signal,
-  }: FunctionSocketOptions) {
-    const socket = new WebSocket(`ws://127.0.0.1:${gateway.port || 80}${path}`, {
-      headers: { host: `${name}.${namespace}.localhost` },
+  constructor({ access, onOpen, onMessage, signal }: FunctionSocketOptions) {
+    const socket = new WebSocket(access.url, {
+      headers: access.headers,
+      ...access.tls,
       handshakeTimeout: openTimeoutMs,
       maxPayload: maxMessageBytes,
       perMessageDeflate: false,
@@ -49,9 +62,10 @@ export class FunctionSocket {
     });
     this.closed = new Promise((resolve, reject) => {
       socket.on("unexpected-response", (_, response) => {
-        reject(
-          new Error(`the Function responded with ${response.statusCode} instead of a WebSocket`),
-        );
+        const { statusCode } = response;
+        // With 403 the API server may have answered itself.
+        const why = statusCode === 403 ? ", or you may not reach its Service" : "";
+        reject(new Error(`the Function responded with ${statusCode} instead of a WebSocket${why}`));
         response.destroy();
       });
       socket.on("error", reject);

@@ -30,6 +30,9 @@ export function apiPathProblem(path: string): string | undefined {
   return undefined;
 }
 
+/** Where the API server of a cluster has that administration. */
+export const eventsApi = "/apis/eventing.spry.io";
+
 /** Whether a path is one of the administration of events (docs/contributing/rooms/eventing.md#administration). */
 export const isEventsPath = (path: string): boolean =>
   path.length <= maxPathLength &&

@@ -3,7 +3,9 @@ import { type AddressInfo } from "node:net";
 import { type Duplex } from "node:stream";
 import { type Logger, messageOf, silentLogger } from "@spry/kube";
 import { type Access } from "./access.ts";
+import { type ReadGatewayMetrics } from "./function-metrics.ts";
 import { type OidcOptions } from "./oidc.ts";
+import { type ReadRegistryUsage } from "./registry-usage.ts";
 import { Sessions } from "./sessions.ts";
 import { type WebFiles } from "./web-files.ts";
 
@@ -12,7 +14,7 @@ export interface DashboardOptions {
   /** 0 picks a free one. */
   port: number;
   access: Access;
-  /** The same for the administration of events. Absent: the dashboard does not have it. */
+  /** The same for the administration of events. Absent: it is an API of the API server's. */
   events?: Access | undefined;
   /** 32 random bytes that only the owner of the data directory can read: logins are signed with them. */
   key: Buffer;
@@ -20,8 +22,10 @@ export interface DashboardOptions {
   web: () => Promise<WebFiles>;
   /** Where Functions are called: the gateway. Without one they are called through the API server. */
   gateway?: URL | undefined;
-  /** Where the gateway's metrics are; it changes when the gateway is started again. */
-  gatewayMetrics?: (() => string) | undefined;
+  /** Reads what the gateways have counted. Absent: there is none. */
+  gatewayMetrics?: ReadGatewayMetrics | undefined;
+  /** What the platform's own registry stores. Absent: its page shows what the API server knows. */
+  registryUsage?: ReadRegistryUsage | undefined;
   /** Further host names by which browsers reach this server. */
   names?: readonly string[];
   /** Users may log in at this provider. */

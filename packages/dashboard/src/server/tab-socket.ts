@@ -1,10 +1,10 @@
 import { type IncomingMessage } from "node:http";
 import { type Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
-import { messageOf, type Transport, transportOrigin } from "@spry/kube";
+import { messageOf, type Transport, transportOrigin, type WebSocketAccess } from "@spry/kube";
 import { callTargetProblem } from "./call.ts";
 import { assertReadable } from "./function-metrics.ts";
-import { FunctionSocket } from "./function-socket.ts";
+import { FunctionSocket, proxyPath, throughGateway } from "./function-socket.ts";
 import { apiPathProblem } from "./proxy.ts";
 import { type ClientMessage, type ServerMessage, socketClosed } from "./tab-protocol.ts";
 
@@ -15,8 +15,10 @@ export interface TabSocketsOptions {
   isOwn(token: string): boolean;
   /** When such a login expires, in milliseconds since 1970. */
   endOf(token: string): number | undefined;
-  /** Where Functions' WebSockets are. Without one there are none. */
+  /** Where Functions' WebSockets are; without one they are opened by way of the API server. */
   gateway: URL | undefined;
+  /** For those, as the token's user; undefined where there are none. */
+  socketAccessFor(token: string, path: string): Promise<WebSocketAccess | undefined>;
   closing: AbortSignal;
 }
 
@@ -94,6 +96,7 @@ class Tab {
   readonly #streams = new Map<number, AbortController>();
   readonly #conversations = new Map<number, FunctionSocket>();
   #transport: Transport | undefined;
+  #token = "";
   #isAlive = true;
   #expiry: NodeJS.Timeout | undefined;
 
@@ -173,6 +176,7 @@ class Tab {
   async #logIn(token: string): Promise<void> {
     try {
       this.#transport = await this.#options.transportFor(token);
+      this.#token = token;
     } catch (error) {
       return this.#socket.close(socketClosed.busy, messageOf(error));
     }
@@ -210,18 +214,19 @@ class Tab {
   }
 
   async #converse(
-    { id, namespace, name, path }: Extract<Opening, { type: "connect" }>,
+    { id, ...target }: Extract<Opening, { type: "connect" }>,
     transport: Transport,
     signal: AbortSignal,
   ): Promise<void> {
-    const { gateway } = this.#options;
-    if (!gateway) throw new Error("WebSockets need a gateway, which this dashboard does not have");
-    await assertReadable({ namespace, name }, transport, signal);
+    const { gateway, socketAccessFor } = this.#options;
+    const token = this.#token;
+    await assertReadable(target, transport, signal);
+    const access = gateway
+      ? throughGateway(gateway, target)
+      : await socketAccessFor(token, proxyPath(target));
+    if (!access) throw new Error("this dashboard does not reach WebSockets of Functions");
     const conversation = new FunctionSocket({
-      gateway,
-      namespace,
-      name,
-      path,
+      access,
       onOpen: () => this.#send({ type: "head", id, status: 101, contentType: "" }),
       onMessage: (message) => {
         this.#send({ type: "message", id, ...message });

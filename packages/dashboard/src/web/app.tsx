@@ -15,6 +15,7 @@ import { FunctionsView } from "./views/functions-view.tsx";
 import { LoginDialog, LoginView } from "./views/login-view.tsx";
 import { NodesView } from "./views/nodes-view.tsx";
 import { NotFoundView } from "./views/not-found-view.tsx";
+import { RegistryView } from "./views/registry-view.tsx";
 import { SubscriptionsView } from "./views/events/subscriptions-view.tsx";
 import { SettingsView } from "./views/settings-view.tsx";
 
@@ -48,6 +49,7 @@ const others: Record<string, () => ComponentChildren> = {
   calls: CallsView,
   events: SubscriptionsView,
   nodes: NodesView,
+  registry: RegistryView,
   settings: SettingsView,
 };
 

@@ -1,41 +1,6 @@
 import { type ConsumerOptions } from "@spry/queue";
 
-/** A call that may wait, as it is kept and shown. */
-export interface Call {
-  id: string;
-  /** Of the Function; its namespace is that of the call. */
-  function: string;
-  method: string;
-  path: string;
-  /** `waiting`: also for its next attempt. */
-  state: "waiting" | "running" | "succeeded" | "failed" | "cancelled";
-  acceptedAt: string;
-  /** Not before. */
-  notBefore?: string;
-  startedAt?: string;
-  endedAt?: string;
-  attempts: number;
-  /** Of the last attempt: the Function's response. */
-  response?: CallResponse;
-  /** Of the last attempt, when there was no response. */
-  error?: string;
-  /** Which schedule of the Function it is a run of, and when that was due. */
-  schedule?: { name: string; dueAt: string };
-  idempotencyKey?: string;
-}
-
-export interface CallResponse {
-  status: number;
-  headers: Record<string, string>;
-  /** As text if it is one, otherwise in base64. */
-  body?: string;
-  bodyBase64?: string;
-  /** The rest is missing. */
-  isCut?: boolean;
-}
-
-export const hasEnded = ({ state }: Call): boolean =>
-  state === "succeeded" || state === "failed" || state === "cancelled";
+export { type Call, type CallResponse, hasEnded } from "@spry/function";
 
 /** How a call is made, besides the request itself; part of its message. */
 export interface CallOptions {

@@ -7,3 +7,4 @@ export {
   type SubscriptionSpec,
   type SubscriptionStatus,
 } from "./subscription.ts";
+export { type Call, type CallResponse, hasEnded } from "./call.ts";

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo } from "node:net";
+import { type RegistryUsage } from "@spry/function";
 import { type Clock, systemClock } from "../clock.ts";
 import { type Logger, silentLogger } from "../log.ts";
 import { authenticate } from "./access/authentication.ts";
@@ -24,6 +25,7 @@ import { defaultRetention, type ImagesInUse, type RetentionPolicy } from "./rete
 import { routeOf } from "./routes.ts";
 import { StorageQuota } from "./storage-quota.ts";
 import { Uploads } from "./upload.ts";
+import { usageOf } from "./usage.ts";
 
 /** For manifests that are being sent or answered: a real one has a few KiB, the largest 4 MiB. */
 const manifestMemory = 64 * 1024 * 1024;
@@ -59,6 +61,8 @@ export interface Registry {
    * on meanwhile; it may be killed at any point. One at a time: a call during another shares its result.
    */
   clean(inUse: ImagesInUse): Promise<CleaningResult>;
+  /** How much is stored, by repository, and why. `inUse` as for `clean`. */
+  usage(inUse: ImagesInUse): Promise<RegistryUsage>;
   /** What `GET /metrics` answers the platform's login: Prometheus' text exposition format 0.0.4. */
   metrics(): string;
   /**
@@ -136,6 +140,7 @@ export function createRegistry(options: RegistryOptions): Registry {
             throw error;
           },
         )),
+    usage: (inUse) => usageOf(stores, inUse, policy, clock, log),
     metrics: () => metrics.render(),
     moveOver: (uses) => moveOver(dir, stores, aliases, uses),
     close: () => uploads.close(),

@@ -1,4 +1,4 @@
-import { names, platformRepositories } from "@spry/function";
+import { type ImageReason, names, platformRepositories, type RepositoryKind } from "@spry/function";
 import { type Digest } from "../digest.ts";
 import { isIndex } from "../manifest.ts";
 import { type Stores } from "./exchange.ts";
@@ -35,8 +35,15 @@ export interface Removable {
   spare: boolean;
 }
 
-interface Entry extends Removable {
+/** A manifest of a repository, and why it stays; without a reason, the next cleaning removes it. */
+export interface Judged {
+  digest: Digest;
+  tags: string[];
+  /** When it was last pushed or asked for, in milliseconds since the epoch. */
+  usedAt: number;
+  /** What it is about: a signature or a bill of materials stays as long as its image. */
   subject: Digest | undefined;
+  reason: ImageReason | undefined;
 }
 
 /**
@@ -51,25 +58,46 @@ export function removableManifests(
   policy: RetentionPolicy,
   now: number,
 ): Removable[] {
+  return judgedManifests(stores, repository, inUse, policy, now)
+    .filter(({ reason }) => reason === undefined || spareReasons.has(reason))
+    .map(({ digest, tags, usedAt, reason }) => ({
+      repository,
+      digest,
+      tags,
+      usedAt,
+      spare: reason !== undefined,
+    }));
+}
+
+const spareReasons = new Set<ImageReason>(["previous", "cached"]);
+
+/** All manifests of a repository, each with why it stays. */
+export function judgedManifests(
+  stores: Stores,
+  repository: string,
+  inUse: ImagesInUse,
+  policy: RetentionPolicy,
+  now: number,
+): Judged[] {
   const kind = kindOf(repository);
-  if (kind === "foreign") return [];
   const entries = entriesOf(stores, repository);
+  const asForeign = () => entries.map((entry) => ({ ...entry, reason: "foreign" as const }));
+  if (kind === "foreign") return asForeign();
   const isOurs = (tag: string) =>
     buildKeyPattern.test(tag) || sourcePattern.test(tag) || subjectOfTag(tag) !== undefined;
   const isFunction = inUse.functions.includes(repository);
   // Of that name there is no Function, and its tags are not a builder's: a user's own image.
   const isForeign = kind === "function" && !isFunction;
-  if (isForeign && !entries.every(({ tags }) => tags.every(isOurs))) return [];
+  if (isForeign && !entries.every(({ tags }) => tags.every(isOurs))) return asForeign();
   const references = new Set(inUse.references);
-  const kept = new Set<Digest>();
-  const spare = new Set<Digest>();
+  const kept = new Map<Digest, ImageReason>();
+  const spare = new Map<Digest, ImageReason>();
   for (const { digest, tags, usedAt } of entries) {
-    const referred =
-      references.has(`${repository}@${digest}`) ||
-      tags.some((tag) => references.has(`${repository}:${tag}`));
     const foreign = kind === "function" && !tags.every(isOurs);
-    if (referred || foreign || usedAt >= now - policy.graceMs) kept.add(digest);
-    else if (kind === "cache" && usedAt >= now - policy.cacheMaxAgeMs) spare.add(digest);
+    if (isReferred(digest, tags)) kept.set(digest, "used");
+    else if (foreign) kept.set(digest, "foreign");
+    else if (usedAt >= now - policy.graceMs) kept.set(digest, "recent");
+    else if (kind === "cache" && usedAt >= now - policy.cacheMaxAgeMs) spare.set(digest, "cached");
   }
   if (kind === "function" && isFunction) {
     const images = entries.filter(({ digest, subject }) => !subject && !isReferred(digest));
@@ -77,19 +105,25 @@ export function removableManifests(
     // Of sources as many as of images: neither takes the other's place.
     for (const each of [images.filter(isSource), images.filter((one) => !isSource(one))]) {
       const newest = each.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, policy.previousImages);
-      for (const { digest } of newest) if (!kept.has(digest)) spare.add(digest);
+      for (const { digest } of newest) if (!kept.has(digest)) spare.set(digest, "previous");
     }
   }
   follow(stores, entries, kept);
   follow(stores, entries, spare);
-  return entries
-    .filter(({ digest }) => !kept.has(digest))
-    .map((entry) => ({ ...entry, spare: spare.has(entry.digest) }));
+  return entries.map((entry) => ({
+    ...entry,
+    reason: kept.get(entry.digest) ?? spare.get(entry.digest),
+  }));
 
-  function isReferred(digest: Digest): boolean {
-    return references.has(`${repository}@${digest}`);
+  function isReferred(digest: Digest, tags: string[] = []): boolean {
+    return (
+      references.has(`${repository}@${digest}`) ||
+      tags.some((tag) => references.has(`${repository}:${tag}`))
+    );
   }
 }
+
+type Entry = Omit<Judged, "reason">;
 
 /** As the Function Controller makes them: the tag of a Function's image says what it was built from. */
 const buildKeyPattern = /^[0-9a-f]{64}$/;
@@ -105,7 +139,7 @@ function subjectOfTag(tag: string): Digest | undefined {
   return hex === undefined ? undefined : `sha256:${hex}`;
 }
 
-function kindOf(repository: string): "function" | "system" | "cache" | "foreign" {
+export function kindOf(repository: string): RepositoryKind {
   const [first = "", , ...rest] = repository.split("/");
   if (first === platformRepositories) return "system";
   if (repository.startsWith(`${names.dependencyCaches(first)}/`)) return "cache";
@@ -120,11 +154,9 @@ function entriesOf({ repositories }: Stores, repository: string): Entry[] {
     if (digest) tagsOf.set(digest, [...(tagsOf.get(digest) ?? []), tag]);
   }
   return repositories.manifests(repository).map((digest) => ({
-    repository,
     digest,
     tags: tagsOf.get(digest) ?? [],
     usedAt: repositories.manifestUsedAt(repository, digest),
-    spare: false,
     subject:
       repositories.manifest(repository, digest)?.subject ??
       tagsOf.get(digest)?.map(subjectOfTag).find(Boolean),
@@ -132,13 +164,16 @@ function entriesOf({ repositories }: Stores, repository: string): Entry[] {
 }
 
 /** What stays takes along the entries of its index, and whatever is about it. */
-function follow({ blobs }: Stores, entries: Entry[], kept: Set<Digest>): void {
+function follow({ blobs }: Stores, entries: Entry[], kept: Map<Digest, ImageReason>): void {
   const present = new Set(entries.map(({ digest }) => digest));
-  // A set that grows while it is walked is walked to its new end.
-  for (const digest of kept) {
+  const add = (digest: Digest, reason: ImageReason) => {
+    if (!kept.has(digest)) kept.set(digest, reason);
+  };
+  // A map that grows while it is walked is walked to its new end.
+  for (const [digest, reason] of kept) {
     const manifest = present.has(digest) ? blobs.readManifest(digest) : undefined;
     if (manifest && isIndex(manifest))
-      for (const entry of manifest.manifests) kept.add(entry.digest);
-    for (const { digest: about, subject } of entries) if (subject === digest) kept.add(about);
+      for (const entry of manifest.manifests) add(entry.digest, reason);
+    for (const { digest: about, subject } of entries) if (subject === digest) add(about, reason);
   }
 }

@@ -11,8 +11,18 @@ export async function adminJson<T>(path: string, body?: object): Promise<T> {
     }),
   });
   const text = await response.text();
-  const value = (text ? JSON.parse(text) : {}) as T & { message?: string };
-  if (!response.ok)
-    throw new Error(value.message ?? `the server responded with ${response.status}`);
-  return value;
+  const value = parsed(text) as (T & { message?: string }) | undefined;
+  if (response.ok && value !== undefined) return value;
+  // An API server that does not have it says so in a text.
+  if (response.status === 404 && value === undefined)
+    throw new Error("this cluster has no administration of events");
+  throw new Error(value?.message ?? `the server responded with ${response.status}`);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text || "{}");
+  } catch {
+    return undefined;
+  }
 }

@@ -10,8 +10,12 @@ export interface Info {
   loginCommand: string;
   /** The identity provider at which users log in. */
   provider: string | null;
-  /** Whether the administration of events can be reached. */
-  hasEvents: boolean;
+  /** Whether a gateway reports what it has counted. */
+  hasMetrics: boolean;
+  /** Whether the console reaches WebSockets. */
+  hasWebSockets: boolean;
+  /** Whether the registry reports what it stores. */
+  hasRegistry: boolean;
 }
 
 export const info = signal<Info | undefined>(undefined);

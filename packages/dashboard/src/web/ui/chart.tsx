@@ -18,6 +18,10 @@ function rangeOf({ data: [times] }: uPlot): [min: number, max: number] {
   return [Math.min(times[0] ?? last, last - shortestSeconds), last];
 }
 
+/** `19:28:30` for each tick: uPlot's own labels have a date that overlaps the next one, in the American order. */
+const clockTimes = (_: uPlot, ticks: number[]): string[] =>
+  ticks.map((seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB"));
+
 /** Lines over time. The text next to it has the numbers: the drawing itself is hidden from screen readers. */
 export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] }) {
   const ref = useRef<HTMLDivElement>(null);
@@ -53,7 +57,10 @@ export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] })
           x: { range: rangeOf },
           y: { range: (_, __, max) => [0, max > 0 ? max * 1.15 : 1] },
         },
-        axes: [axis, { ...axis, size: 46 }],
+        axes: [
+          { ...axis, values: clockTimes, space: 70 },
+          { ...axis, size: 46 },
+        ],
         series: [
           {},
           ...lines.map(({ label, color: name }) => ({

@@ -80,3 +80,12 @@ export function languageOf(runtime: string, source: string): EditorLanguage {
     /^\s*(?:interface|type)\s+\w+|\)\s*:\s*\w|\w\s*:\s*(?:string|number|boolean|unknown|any|Request)\b|\bas const\b/m;
   return isTyped.test(source) ? "typescript" : "javascript";
 }
+
+/** The name that the platform gives the file, and what is written in it: `handler.js` may contain TypeScript. */
+export function FileTitle({ file, language }: { file: string; language: EditorLanguage }) {
+  return (
+    <h2>
+      {file} {language === "typescript" && <span class="muted light">with types: TypeScript</span>}
+    </h2>
+  );
+}

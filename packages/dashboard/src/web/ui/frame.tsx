@@ -37,11 +37,11 @@ export function Frame({
           <img src="/assets/icon.svg" alt="" />
           Spry
         </a>
-        {sections.map(({ path, title, icon }) => (
+        {sections.map(({ path, title, icon, isWide }) => (
           <a
             key={path}
             href={path}
-            class="place"
+            class={`place${isWide ? " not-phone" : ""}`}
             aria-current={`/${first}` === path ? "page" : undefined}
           >
             <Icon name={icon} />

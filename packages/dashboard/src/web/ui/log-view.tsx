@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ComponentChildren } from "preact";
 import { type Pod } from "@spry/kube/browser";
 import { followLog, type LogLine } from "../api/log-stream.ts";
+import { query } from "../router.ts";
 
 /** How many lines a tab keeps, and how many it shows at once. */
 const maxLines = 5_000;
@@ -23,7 +24,7 @@ export function LogView({
   above?: (lines: readonly LogLine[]) => ComponentChildren;
 }) {
   const [lines, setLines] = useState<LogLine[]>([]);
-  const [words, setWords] = useState("");
+  const [words, setWords] = useState(() => query.peek().get("q") ?? "");
   const [level, setLevel] = useState<keyof typeof levels>("all");
   const [isPaused, setPaused] = useState(false);
   const [problem, setProblem] = useState("");

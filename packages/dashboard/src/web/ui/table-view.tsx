@@ -12,6 +12,7 @@ export function TableView({
   actions,
   namespace,
   note,
+  above,
   live: { items, isReady, problem },
   problemTitle,
   empty,
@@ -24,6 +25,8 @@ export function TableView({
   namespace: string | undefined;
   /** Shown next to the choice of namespace. */
   note?: ComponentChildren;
+  /** Shown between those and the table. */
+  above?: ComponentChildren;
   live: Live<unknown>;
   /** The title of the problem when the objects cannot be listed. */
   problemTitle: string;
@@ -41,6 +44,7 @@ export function TableView({
         {note}
       </div>
       {problem.value && !isReady.value && <Problem title={problemTitle} text={problem.value} />}
+      {above && <div class="above-table">{above}</div>}
       {isReady.value && items.value.length === 0 && empty}
       {items.value.length > 0 && (
         <Table isPanel heads={heads}>

@@ -1,34 +1,44 @@
-import { labels } from "@spry/function/browser";
+import { functions, labels } from "@spry/function/browser";
 import { resources } from "@spry/kube/browser";
 import { useLive } from "../api/live.ts";
 import { paths, query } from "../router.ts";
+import { buildLimitOf, buildQueue, isUnfinished, type WaitingBuild } from "../state/build-queue.ts";
+import { listedFunctions } from "../state/listed-functions.ts";
 import { Age, Empty } from "../ui/basics.tsx";
+import { Table } from "../ui/table.tsx";
 import { TableView } from "../ui/table-view.tsx";
 import { durationOf, jobState, JobState } from "./function/builds-tab.tsx";
 
 const maxShown = 200;
 
-/** Builds of all Functions: what runs, what waits, what has failed. */
+/** Builds of all Functions: what runs, what waits for a slot, what has failed. */
 export function BuildsView() {
   const namespace = query.value.get("ns") ?? undefined;
   const live = useLive(resources.jobs, {
     namespace,
     labelSelector: labels.functionName,
   });
+  const all = useLive(functions, { namespace, keep: listedFunctions }).items.value;
   const jobs = [...live.items.value].sort((a, b) =>
     (a.metadata.creationTimestamp ?? "") < (b.metadata.creationTimestamp ?? "") ? 1 : -1,
   );
-  const count = (word: string) => jobs.filter((job) => jobState(job).word === word).length;
+  const queue = buildQueue(all, jobs);
+  const failed = jobs.filter((job) => jobState(job).word === "failed").length;
+  const running = jobs.filter(isUnfinished).length;
   return (
     <TableView
       title="Builds"
       namespace={namespace}
       note={
-        <span class="muted">
-          {live.isReady.value &&
-            `${count("running")} running, ${count("waiting")} waiting, ${count("failed")} failed`}
-        </span>
+        <>
+          <span class="muted" role="status">
+            {live.isReady.value &&
+              `${running} running, ${queue.length} waiting for a slot, ${failed} failed`}
+          </span>
+          <a href="/registry">Images in the registry</a>
+        </>
       }
+      above={queue.length > 0 && <Queue queue={queue} limit={buildLimitOf(all)} />}
       live={live}
       problemTitle="Builds cannot be listed"
       empty={
@@ -37,7 +47,7 @@ export function BuildsView() {
           removed some time after they have ended.
         </Empty>
       }
-      heads={["Function", "State", "Took", "Begun", "Job"]}
+      heads={["Function", "State", "Took", "Started", "Job"]}
       rows={jobs.slice(0, maxShown).map((job) => {
         const name = job.metadata.labels?.[labels.functionName] ?? "";
         const inNamespace = job.metadata.namespace ?? "";
@@ -60,5 +70,42 @@ export function BuildsView() {
         );
       })}
     />
+  );
+}
+
+/** Who waits, the next first. */
+function Queue({ queue, limit }: { queue: WaitingBuild[]; limit: number | undefined }) {
+  return (
+    <section class="panel" aria-label="Waiting for a slot">
+      <div class="head">
+        <h2>Waiting for a slot</h2>
+        <span class="muted">
+          {limit !== undefined &&
+            `${limit === 1 ? "One build runs" : `At most ${limit} builds run`} at a time. `}
+          Namespaces take turns.
+        </span>
+      </div>
+      <Table heads={["Position", "Function", "Waiting for"]}>
+        {queue.slice(0, maxShown).map(({ namespace, name, since }, index) => (
+          <tr key={`${namespace}/${name}`}>
+            <td>
+              <strong>{index + 1}</strong>
+            </td>
+            <td>
+              <a href={paths.fn(namespace, name)}>
+                {namespace}/{name}
+              </a>
+            </td>
+            <td class="muted">
+              <Age time={since} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      <p class="body muted">
+        Until its build has ended, each of them answers with its former version. The limit is{" "}
+        <code>functionBuildMaxSimultaneousJobs</code> in the <a href="/settings">settings</a>.
+      </p>
+    </section>
   );
 }

@@ -1,11 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
+import { type Call, type CallResponse } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
-import {
-  callIn,
-  toneOfCall,
-  type WaitingCall,
-  type WaitingCallResponse,
-} from "../../state/calls-admin.ts";
+import { callIn, toneOfCall } from "../../state/calls-admin.ts";
 import { printable } from "../../state/log-text.ts";
 import { Dialog, Problem, State } from "../../ui/basics.tsx";
 
@@ -19,7 +15,7 @@ export function CallDialog({
   id: string;
   onClose: () => void;
 }) {
-  const [call, setCall] = useState<WaitingCall>();
+  const [call, setCall] = useState<Call>();
   const [failure, setFailure] = useState("");
   useEffect(() => {
     callIn(namespace, id).then(setCall, (error: unknown) => setFailure(messageOf(error)));
@@ -73,7 +69,7 @@ function Pair({ name, value }: { name: string; value: string }) {
   );
 }
 
-const times = ({ acceptedAt, notBefore, startedAt, endedAt, schedule }: WaitingCall) =>
+const times = ({ acceptedAt, notBefore, startedAt, endedAt, schedule }: Call) =>
   (
     [
       ["Accepted", acceptedAt],
@@ -84,7 +80,7 @@ const times = ({ acceptedAt, notBefore, startedAt, endedAt, schedule }: WaitingC
     ] as const
   ).flatMap(([name, time]): [string, string][] => (time === undefined ? [] : [[name, time]]));
 
-function bodyOf({ body, bodyBase64, isCut }: WaitingCallResponse): string {
+function bodyOf({ body, bodyBase64, isCut }: CallResponse): string {
   if (bodyBase64 !== undefined)
     return `(${Math.floor((bodyBase64.length * 3) / 4)} bytes that are not text)`;
   return `${printable(body ?? "") || "(empty body)"}${isCut ? "\n… the rest was not kept" : ""}`;

@@ -1,15 +1,9 @@
 import { useState } from "preact/hooks";
 import { messageOf } from "@spry/kube/browser";
-import { type Function, functions } from "@spry/function/browser";
+import { type Call, type Function, functions, hasEnded } from "@spry/function/browser";
 import { useLive } from "../../api/live.ts";
 import { paths, query, setQuery } from "../../router.ts";
-import {
-  callsIn,
-  cancelCall,
-  hasEnded,
-  toneOfCall,
-  type WaitingCall,
-} from "../../state/calls-admin.ts";
+import { callsIn, cancelCall, toneOfCall } from "../../state/calls-admin.ts";
 import { info } from "../../state/info.ts";
 import { printable } from "../../state/log-text.ts";
 import { may } from "../../state/rights.ts";
@@ -30,7 +24,7 @@ const maxNamespaces = 20;
 
 interface ShownCall {
   namespace: string;
-  call: WaitingCall;
+  call: Call;
 }
 
 /** Of Functions, only which exist and when they are called. */
@@ -138,7 +132,7 @@ export function CallsView() {
 
 /** The newest first; empty without rights, or where there is no administration of events. */
 function useCalls(namespaces: string[]): { calls: ShownCall[]; reload: () => void } {
-  const key = info.value?.hasEvents ? namespaces.join(",") : "";
+  const key = namespaces.join(",");
   const load = async () => {
     const found = await Promise.all(
       namespaces.map(async (namespace) =>
@@ -151,7 +145,7 @@ function useCalls(namespaces: string[]): { calls: ShownCall[]; reload: () => voi
   return { calls: value ?? [], reload };
 }
 
-const resultOf = ({ response, error, notBefore, state }: WaitingCall): string => {
+const resultOf = ({ response, error, notBefore, state }: Call): string => {
   if (response) return `HTTP ${response.status}`;
   if (error !== undefined) return printable(error).slice(0, 80);
   return state === "waiting" && notBefore !== undefined ? `not before ${notBefore}` : "–";

@@ -75,7 +75,7 @@ export function SchedulesPanel({
                   </State>
                 </td>
                 <td class="nowrap">
-                  {info.value?.hasEvents && may(namespace, "create", "calls", eventingGroup) && (
+                  {may(namespace, "create", "calls", eventingGroup) && (
                     <button
                       type="button"
                       class="small"

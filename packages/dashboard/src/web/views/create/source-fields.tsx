@@ -1,5 +1,5 @@
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
-import { Code, languageOf } from "../../ui/code.tsx";
+import { Code, FileTitle, languageOf } from "../../ui/code.tsx";
 import { type FormProps } from "../form/form.ts";
 import { GitFields } from "../form/git-fields.tsx";
 import { RuntimeField } from "../form/runtime-field.tsx";
@@ -20,7 +20,7 @@ export function SourceFields({ template, ...form }: FormProps & { template: stri
       {inline && (
         <>
           <div class="stack tight">
-            <h2>{handlerFile}</h2>
+            <FileTitle file={handlerFile} language={languageOf(runtime, inline.source)} />
             <Code
               key={template}
               tall

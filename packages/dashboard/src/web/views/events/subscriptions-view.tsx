@@ -102,8 +102,7 @@ function useQueueStates(namespaces: string[]): ReadonlyMap<string, QueueState> {
     );
     return new Map(found.flat());
   };
-  const key = info.value?.hasEvents ? namespaces.join(",") : "";
-  return usePolled(key, load, pollMs).value ?? new Map<string, QueueState>();
+  return usePolled(namespaces.join(","), load, pollMs).value ?? new Map<string, QueueState>();
 }
 
 function stateOf({ status }: Subscription): { tone: Tone; word: string; note: string } {

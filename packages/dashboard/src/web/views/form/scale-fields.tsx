@@ -37,7 +37,7 @@ export function ScaleFields({ spec, onChange, problems, readOnly }: FormProps) {
             value={profile}
             onChange={({ currentTarget }) => setProfile(currentTarget.value)}
           >
-            <option value="">Default of the platform</option>
+            <option value="">The platform’s default</option>
             {profiles.map(([name, { limits }]) => (
               <option key={name} value={name}>
                 {name}: {limits?.["cpu"]} CPU, {limits?.["memory"]}
@@ -49,7 +49,7 @@ export function ScaleFields({ spec, onChange, problems, readOnly }: FormProps) {
       </Field>
       <div class="two">
         <Field
-          label="Instances at least"
+          label="Minimum instances"
           hint={
             scaleConfig?.minReplicas === 0
               ? "none without requests; the first request waits for one"
@@ -70,7 +70,7 @@ export function ScaleFields({ spec, onChange, problems, readOnly }: FormProps) {
             />
           )}
         </Field>
-        <Field label="Instances at most" hint="more come with load">
+        <Field label="Maximum instances" hint="more come with load">
           {(ids) => (
             <input
               {...ids}

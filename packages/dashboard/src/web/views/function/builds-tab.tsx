@@ -60,7 +60,7 @@ export function BuildsTab({ fn }: TabProps) {
           <h2>Builds</h2>
           {again}
         </div>
-        <Table heads={["Build", "State", "Took", "Begun"]}>
+        <Table heads={["Build", "State", "Took", "Started"]}>
           {sorted.slice(0, 20).map((each) => (
             <tr key={each.metadata.uid}>
               <td>

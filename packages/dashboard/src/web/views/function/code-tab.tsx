@@ -6,7 +6,7 @@ import { draftOf, edit } from "../../state/drafts.ts";
 import { problemOf } from "../../state/function-state.ts";
 import { placeIn } from "../../state/place-in-code.ts";
 import { may } from "../../state/rights.ts";
-import { Code, languageOf } from "../../ui/code.tsx";
+import { Code, FileTitle, languageOf } from "../../ui/code.tsx";
 import { type TabProps } from "./tab-props.ts";
 
 /** The source and its dependencies, or where they are: in a Git repository or a directory. */
@@ -43,7 +43,7 @@ export function CodeTab({ fn }: TabProps) {
   };
   return (
     <div class="stack">
-      <h2>{handlerFile}</h2>
+      <FileTitle file={handlerFile} language={languageOf(runtime, inline.source)} />
       <Code
         key={`source ${line}`}
         tall

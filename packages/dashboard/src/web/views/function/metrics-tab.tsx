@@ -1,7 +1,9 @@
 import { useEffect } from "preact/hooks";
 import { type Sample, samplerOf } from "../../state/samples.ts";
+import { info } from "../../state/info.ts";
 import { Chart } from "../../ui/chart.tsx";
 import { type TabProps } from "./tab-props.ts";
+import { TracesPanel } from "./traces-panel.tsx";
 
 type Value = keyof Omit<Sample, "time">;
 
@@ -23,7 +25,7 @@ const panels: Panel[] = [
     digits: 1,
   },
   {
-    title: "Time of response",
+    title: "Response time",
     lines: [
       ["p50", "p50", "good"],
       ["p95", "p95", "busy"],
@@ -44,7 +46,7 @@ const panels: Panel[] = [
 ];
 
 /** Charts of what the gateway and the nodes report about the Function while this tab is open. */
-export function MetricsTab({ fn }: TabProps) {
+export function MetricsTab({ fn, pods }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const sampler = samplerOf({ namespace, name });
   useEffect(() => sampler.start(), [sampler]);
@@ -53,8 +55,10 @@ export function MetricsTab({ fn }: TabProps) {
   return (
     <div class="stack">
       <p class="muted">
-        Sampled every two seconds while this view is open. Requests are those through the gateway,
-        by its own clock.
+        Sampled every two seconds while this view is open.{" "}
+        {info.value?.hasMetrics
+          ? "Requests are those through the gateway, by its own clock."
+          : "Requests are counted by a gateway, and this dashboard has none to ask: CPU, memory and Pods are shown."}
       </p>
       <div class="charts">
         {panels.map(({ title, lines, unit, digits }) => (
@@ -83,6 +87,7 @@ export function MetricsTab({ fn }: TabProps) {
           </section>
         ))}
       </div>
+      <TracesPanel fn={fn} pods={pods} />
     </div>
   );
 }

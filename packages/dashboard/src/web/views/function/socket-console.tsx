@@ -55,12 +55,12 @@ export function SocketConsole({ fn }: Pick<TabProps, "fn">) {
     add(true, text);
     setText("");
   };
-  if (!info.value?.gateway) {
+  if (!info.value?.hasWebSockets) {
     return (
       <Problem
         tone="warn"
         title="WebSockets are not available here"
-        text="This dashboard calls Functions by way of the API server, which does not carry them."
+        text="This dashboard has neither a gateway nor an API server that carries them."
       />
     );
   }

@@ -1,8 +1,9 @@
 import { useRef, useState } from "preact/hooks";
 import { messageOf } from "@spry/kube/browser";
-import { query, setQuery } from "../../router.ts";
+import { paths, query, setQuery } from "../../router.ts";
 import { asCommand, type CallAnswer, callFunction, type CallRequest } from "../../state/calls.ts";
 import { urlOf } from "../../state/info.ts";
+import { collectorOf, keepTracedCall, traceIdIn, withTrace } from "../../state/tracing.ts";
 import { CopyButton, Field, Problem, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { SocketConsole } from "./socket-console.tsx";
@@ -57,7 +58,7 @@ export function TryTab(props: TabProps) {
 }
 
 /** A request to the Function, and its response as it arrives. */
-function RequestConsole({ fn }: TabProps) {
+function RequestConsole({ fn, pods }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const storageKey = `spry.calls.${namespace}/${name}`;
   const [kept, setKept] = useState<Kept>(() => readKept(storageKey));
@@ -65,7 +66,9 @@ function RequestConsole({ fn }: TabProps) {
   const [failure, setFailure] = useState("");
   const running = useRef<AbortController | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
+  const [traceId, setTraceId] = useState<string>();
   const { request, past } = kept;
+  const isTraced = Boolean(collectorOf(pods));
   const keep = (next: Kept) => {
     setKept(next);
     sessionStorage.setItem(storageKey, JSON.stringify(next));
@@ -78,9 +81,18 @@ function RequestConsole({ fn }: TabProps) {
     setBusy(true);
     setFailure("");
     setAnswer(undefined);
+    const sent = isTraced ? { ...request, headers: withTrace(request.headers) } : request;
+    const traced = traceIdIn(sent.headers);
+    setTraceId(traced);
     try {
-      const result = await callFunction({ namespace, name }, request, setAnswer, controller.signal);
+      const result = await callFunction({ namespace, name }, sent, setAnswer, controller.signal);
       setAnswer(result);
+      if (isTraced && traced !== undefined) {
+        const { method, path } = request;
+        const at = new Date().toISOString();
+        const { status, totalMs: ms = 0 } = result;
+        keepTracedCall(namespace, name, { traceId: traced, method, path, status, ms, at });
+      }
       const call = { request, status: result.status, ms: result.totalMs ?? 0 };
       keep({ request, past: [call, ...past].slice(0, maxKept) });
     } catch (error) {
@@ -173,7 +185,7 @@ function RequestConsole({ fn }: TabProps) {
         </div>
         {past.length > 0 && (
           <section class="stack tight">
-            <h3>Sent before</h3>
+            <h3>Earlier requests</h3>
             {past.map((call, index) => (
               <button
                 key={index}
@@ -210,6 +222,15 @@ function RequestConsole({ fn }: TabProps) {
           {answer && (
             <div class="stack">
               <pre>{shown(answer)}</pre>
+              {traceId !== undefined && (
+                <p class="row wrap">
+                  <span class="muted">Trace</span> <code>{traceId}</code>
+                  <CopyButton text={traceId} label="Copy the trace’s id" />
+                  <a href={`${paths.fn(namespace, name, "logs")}?q=${traceId}`}>
+                    Find it in the logs
+                  </a>
+                </p>
+              )}
               <details>
                 <summary>{answer.headers.length} headers</summary>
                 <pre class="muted">
