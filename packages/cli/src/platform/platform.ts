@@ -51,6 +51,8 @@ export interface PlatformOptions {
   /** What the registry may hold, in bytes. */
   registryQuota: number;
   sandbox: SandboxKind;
+  /** How many warm processes may wait, where the sandbox has them. */
+  warm: number;
   /** False: Functions, their definitions and webhooks are left to another controller. */
   controller: boolean;
   log: LeveledLogger;
@@ -182,7 +184,7 @@ const pipConfigOf = (dataDir: DataDir) => path.join(dataDir.root, "pip.conf");
 
 /** The sandbox in which Pods run; they reach the API server and the registry from it. */
 async function openNodeSandbox(
-  { dataDir, sandbox: kind, log }: PlatformOptions,
+  { dataDir, sandbox: kind, warm, log }: PlatformOptions,
   foundation: Foundation,
   teardown: Teardown,
 ): Promise<ChosenSandbox> {
@@ -191,6 +193,7 @@ async function openNodeSandbox(
     npmCli: npmCli(),
     npmConfig: npmConfigOf(dataDir),
     pipConfig: pipConfigOf(dataDir),
+    warm,
     log: log.child({ room: "sandbox" }),
   });
   const { sandbox } = chosen;
