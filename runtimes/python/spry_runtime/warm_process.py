@@ -41,8 +41,10 @@ def become_function(descriptor: int | None) -> str | None:
     except ValueError as error:
         raise HandOverError(f"receiving a Function: not valid JSON: {error}") from error
     directory, environment = _checked(message)
+    # What the interpreter sets itself at its start (PEP 538), for the programs that it starts.
+    coerced = {} if {"LC_ALL", "LC_CTYPE", "LANG"} & environment.keys() else {"LC_CTYPE": os.environ.get("LC_CTYPE")}
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(environment, **{name: value for name, value in coerced.items() if value})
     _catch_up(environment)
     return directory
 

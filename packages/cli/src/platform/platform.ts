@@ -34,6 +34,7 @@ import { type ChosenSandbox, openSandbox } from "./sandbox.ts";
 import { ensureSystemImages, type MadeImages, type SystemImages } from "./system-images.ts";
 import { applySystemObjects } from "./system-objects.ts";
 import { Teardown } from "./teardown.ts";
+import { defineWarmMetrics } from "./warm-metrics.ts";
 import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
 
 export interface PlatformOptions {
@@ -106,6 +107,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     await sandbox.offer(gateway.publisherPort);
 
     const metrics = prometheusMetrics();
+    defineWarmMetrics(metrics.registry, sandbox);
     const liveness = new Liveness();
     let isReady = false;
     const status = await startStatusServer({

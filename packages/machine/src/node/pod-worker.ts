@@ -233,7 +233,7 @@ export class PodWorker {
     const { client, sandbox } = this.#options;
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
     if (!this.#place) {
-      const expected = this.#expectedImage();
+      const expected = this.#expected();
       this.#place = await sandbox.openPod({
         ...{ uid, namespace, name, expected },
         ...networkOf(this.#pod),
@@ -247,13 +247,13 @@ export class PodWorker {
     await this.#stopSidecarsAtEnd();
   }
 
-  /** Of a Pod that requests have started, with one container: its image, if that is here. Whether it may use it is seen later. */
-  #expectedImage(): LocalImage | undefined {
+  /** Of a Pod with one container that requests have started. Whether it may use the image is seen later. */
+  #expected(): PodPlacement["expected"] {
     const { metadata, spec } = this.#pod;
     const [container, ...more] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
     const isOnDemand = metadata.labels?.[revisionLabel] !== undefined;
     if (!isOnDemand || !container?.image || more.length > 0) return undefined;
-    return this.#options.images.find(container.image);
+    return { image: this.#options.images.find(container.image) };
   }
 
   /** Init containers one after the other, then all the others. Sidecars go on beside them. */

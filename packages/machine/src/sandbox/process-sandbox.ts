@@ -116,6 +116,7 @@ class ProcessSandbox implements Sandbox {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits":
         "not enforced: the process sandbox knows no limits of processor time and memory",
+      "node.spry.io/warm-processes": warmText(options.warm ?? 0, this.#confinement !== undefined),
     };
     const { npmCli, npmConfig, pipConfig, warm = 0 } = options;
     this.#dataDir = path.resolve(dataDir);
@@ -209,7 +210,7 @@ class ProcessSandbox implements Sandbox {
     const known = this.#pods.get(pod.uid);
     if (known) return Promise.resolve(known);
     const { uid, namespace, name, expected } = pod;
-    const waiting = expected && this.#warm?.reserve(expected);
+    const waiting = expected?.image && this.#warm?.reserve(expected.image);
     const ip = waiting?.ip ?? this.#addresses.take();
     const record: PodRecord = { uid, namespace, name, ip };
     const dir = podDir(this.#dataDir, pod.uid);
@@ -221,7 +222,10 @@ class ProcessSandbox implements Sandbox {
 
   #add(
     record: PodRecord,
-    { waiting, isExpected = false }: { waiting?: WarmProcess | undefined; isExpected?: boolean } = {},
+    {
+      waiting,
+      isExpected = false,
+    }: { waiting?: WarmProcess | undefined; isExpected?: boolean } = {},
   ): ProcessPod {
     this.#addresses.reserve(record.ip);
     const dir = podDir(this.#dataDir, record.uid);
@@ -298,4 +302,9 @@ class ProcessSandbox implements Sandbox {
       }),
     );
   }
+}
+
+function warmText(max: number, hasNamespaces: boolean): string {
+  if (max === 0) return "off";
+  return hasNamespaces ? `at most ${max}` : "off: they need namespaces";
 }

@@ -67,8 +67,8 @@ export interface PodPlacement extends PodIdentity {
   hostNetwork?: boolean | undefined;
   dns?: { policy?: string | undefined; config?: DnsConfig | undefined } | undefined;
   hostAliases?: { ip: string; hostnames: string[] }[] | undefined;
-  /** Of a Pod that requests have started, for its only container: a process may wait for it. */
-  expected?: LocalImage | undefined;
+  /** Of a Pod with one container that requests have started: a process may wait for it. `image` if that is here already. */
+  expected?: { image: LocalImage | undefined } | undefined;
 }
 
 /** `spec.dnsConfig` of a Pod. */

@@ -72,11 +72,7 @@ async function readFiles(dir: string, isDeep: boolean): Promise<[string, Buffer]
 }
 
 /** All or nothing; one that is there may be in use. */
-async function write(
-  dir: string,
-  home: string,
-  files: readonly [string, Buffer][],
-): Promise<void> {
+async function write(dir: string, home: string, files: readonly [string, Buffer][]): Promise<void> {
   if (existsSync(dir)) return;
   const partial = `${dir}.partial-${randomBytes(4).toString("hex")}`;
   try {

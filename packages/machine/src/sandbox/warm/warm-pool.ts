@@ -151,7 +151,8 @@ export class WarmPool {
     const kept = new Map<string, number>();
     for (const each of this.#waiting) {
       const count = (kept.get(each.key) ?? 0) + 1;
-      if (each.isOver || count > (wanted.get(each.key) ?? 0) || !this.#hasMemory()) this.#drop(each);
+      if (each.isOver || count > (wanted.get(each.key) ?? 0) || !this.#hasMemory())
+        this.#drop(each);
       else kept.set(each.key, count);
     }
     for (const [key, count] of wanted) {
@@ -175,7 +176,9 @@ export class WarmPool {
     const outcome: string | void = await Promise.race([
       process.waiting,
       process.exited.then(({ exitCode }) => `it ended with ${exitCode}`),
-      sleep(clock, startMs, AbortSignal.any([end.signal, this.#closing.signal])).then(() => `it did not wait within ${startMs / 1000} s`),
+      sleep(clock, startMs, AbortSignal.any([end.signal, this.#closing.signal])).then(
+        () => `it did not wait within ${startMs / 1000} s`,
+      ),
     ]);
     end.abort();
     if (outcome === undefined && !this.#closing.signal.aborted) this.#waiting.add(process);

@@ -77,7 +77,12 @@ async function startPod(
   more: Partial<ContainerSpec> = {},
 ): Promise<{ place: PodSandbox; container: ProcessContainer; spec: ContainerSpec }> {
   const uid = `11111111-2222-3333-4444-${String(++pods).padStart(12, "0")}`;
-  const place = await sandbox.openPod({ uid, namespace: "default", name: `p${pods}`, expected: image });
+  const place = await sandbox.openPod({
+    uid,
+    namespace: "default",
+    name: `p${pods}`,
+    expected: { image },
+  });
   onTestFinished(() => place.close());
   const dir = path.join(place.dir, "containers", "function");
   mkdirSync(dir, { recursive: true });
@@ -172,7 +177,9 @@ describe.skipIf(typeof why === "string")("a warm process", () => {
       "",
       "",
     ]);
-    const [usage] = (await sandbox.usage()).filter(({ startedAt }) => startedAt === container.startedAt);
+    const [usage] = (await sandbox.usage()).filter(
+      ({ startedAt }) => startedAt === container.startedAt,
+    );
     expect(usage?.memoryBytes).toBeGreaterThan(20e6);
     container.kill("SIGTERM");
     expect(await container.exited).toMatchObject({ exitCode: 7 });
@@ -186,37 +193,50 @@ describe.skipIf(typeof why === "string")("a warm process", () => {
     // Two at once: there was one process.
     const both = await Promise.all([startPod(sandbox, image), startPod(sandbox, image)]);
     const programs = await Promise.all(both.map(({ place }) => call(place.ip)));
-    const isCopy = (program: unknown) => String((program as string[])[2]).includes("/warm/runtimes/");
+    const isCopy = (program: unknown) =>
+      String((program as string[])[2]).includes("/warm/runtimes/");
     expect(programs.filter(isCopy)).toHaveLength(1);
     const warm = both[programs.findIndex(isCopy)];
     if (!warm) throw new Error("none was warm");
     warm.container.kill("SIGKILL");
     expect(await warm.container.exited).toMatchObject({ exitCode: 137 });
-    const again = await warm.place.start({ ...warm.spec, run: 1, logFile: `${warm.spec.logFile}.1` });
+    const again = await warm.place.start({
+      ...warm.spec,
+      run: 1,
+      logFile: `${warm.spec.logFile}.1`,
+    });
     await again.ready;
     expect(isCopy(await call(warm.place.ip))).toBe(false);
     expect(await livingWith(warm.container.pid)).toBe(false);
   });
 
-  test("waits for nothing that was started differently", async () => {
+  test("is for starts with the same options alone", async () => {
     const { sandbox } = await openSandbox();
     const image = imageOf(`exports.main = () => process.argv[1];`);
     await warmedUp(sandbox, image);
-    const used = async (of: LocalImage, more: Partial<ContainerSpec>) => {
-      const before = sandbox.warmFigures?.()?.used;
-      const { place } = await startPod(sandbox, of, more);
-      await place.close();
-      await eventually(() => expect(sandbox.warmFigures?.()?.waiting).toBe(1));
-      return sandbox.warmFigures?.()?.used !== before;
-    };
-    expect(await used(image, { env: { NODE_OPTIONS: "--max-old-space-size=65" } })).toBe(false);
-    expect(await used(image, { env: { NODE_OPTIONS: "--max-old-space-size=65" } })).toBe(true);
-    // By its content, not by its name.
-    const other = imageOf(`exports.main = () => 1;`, `${runtime}\n// another runtime`);
-    expect(await used(other, {})).toBe(false);
-    const same = imageOf(`exports.main = () => 2;`, `${runtime}\n// another runtime`);
-    expect(await used(same, {})).toBe(false);
-    expect(await used(same, {})).toBe(true);
+    const env = { NODE_OPTIONS: "--max-old-space-size=65" };
+    await startPod(sandbox, image, { env });
+    // The one that had waited was started with another heap.
+    expect(sandbox.warmFigures?.()).toMatchObject({ waiting: 0, used: 0 });
+    await eventually(() => expect(sandbox.warmFigures?.()?.waiting).toBe(1));
+    await startPod(sandbox, image, { env });
+    expect(sandbox.warmFigures?.()).toMatchObject({ used: 1 });
+  });
+
+  test("is any Function's with the same runtime, by the content of its files", async () => {
+    const { sandbox } = await openSandbox();
+    await warmedUp(sandbox, imageOf(`exports.main = () => 1;`));
+    const other = imageOf(`exports.main = () => 2;`, `${runtime}\n// another runtime`);
+    await startPod(sandbox, other);
+    const same = imageOf(`exports.main = () => 3;`);
+    // Its runtime is looked at when it starts for the first time.
+    await startPod(sandbox, same);
+    expect(sandbox.warmFigures?.()).toMatchObject({ waiting: 1, used: 0 });
+    await eventually(async () => {
+      const { place } = await startPod(sandbox, same);
+      expect(await call(place.ip)).toBe(3);
+      expect(sandbox.warmFigures?.()).toMatchObject({ used: 1 });
+    });
   });
 
   test("never waits with options that run code of a Function", async () => {
@@ -244,7 +264,8 @@ describe.skipIf(typeof why === "string")("a warm process", () => {
     expect(next.recovered.map(({ sandbox: { ip } }) => ip)).toContain(place.ip);
     const adopted = next.recovered.find(({ sandbox: { ip } }) => ip === place.ip);
     expect(await call(place.ip)).toEqual(expect.any(Number));
-    const { output } = (await adopted?.containers[0]?.container.exec(["pwd"], { timeoutMs: 5000 })) ?? {};
+    const { output } =
+      (await adopted?.containers[0]?.container.exec(["pwd"], { timeoutMs: 5000 })) ?? {};
     expect(output).toBe(`${image.rootDir}/usr/src/app/function\n`);
     expect(readdirSync(path.join(dataDir, "warm", "runtimes"))).toHaveLength(1);
     await adopted?.sandbox.close();
@@ -265,7 +286,10 @@ interface Surroundings extends Record<string, unknown> {
 }
 
 /** Without what is a Pod's own: its directory, address, host name and user. */
-function general(seen: unknown, { place, spec }: { place: PodSandbox; spec: ContainerSpec }): Surroundings {
+function general(
+  seen: unknown,
+  { place, spec }: { place: PodSandbox; spec: ContainerSpec },
+): Surroundings {
   const { uid, gid } = place.owner ?? { uid: process.getuid?.(), gid: process.getgid?.() };
   const text = JSON.stringify(seen)
     .replaceAll(place.dir, "<pod>")
