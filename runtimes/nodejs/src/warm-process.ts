@@ -4,6 +4,7 @@
  * handed one Function, once, over a descriptor that nobody else has, and stays that Function's to its end.
  */
 import { once } from "node:events";
+import { writeSync } from "node:fs";
 import { connect, type AddressInfo, Socket } from "node:net";
 import { isAbsolute } from "node:path";
 import { eventHandler } from "./event-handler.ts";
@@ -27,9 +28,12 @@ interface HandedOver {
 /**
  * Waits on the descriptor for one line, `{"directory": "…", "env": {…}}` in JSON, and becomes that
  * Function's process. Returns the directory; undefined when the other side closes it without a word.
+ * Writes `waiting` and a line end to the descriptor `SPRY_READY_FD`, if there is one, when it has nothing left to prepare.
  */
 export async function becomeFunction(descriptor: number): Promise<string | undefined> {
   await rehearse();
+  const { readyDescriptor } = readSettings(process.env);
+  if (readyDescriptor !== undefined) writeSync(readyDescriptor, "waiting\n");
   const line = await readLine(new Socket({ fd: descriptor, readable: true, writable: false }));
   if (line === "") return undefined;
   const { directory, env } = checked(JSON.parse(line));

@@ -23,12 +23,16 @@ def become_function(descriptor: int | None) -> str | None:
     """Waits for one line, `{"directory": "/…", "env": {…}}` in JSON; from then on `env` is all of the environment.
 
     Returns the directory with the Function's code; None if the other side closes without a word. Raises `HandOverError`.
+    Writes `waiting` and a line end to the descriptor `SPRY_READY_FD`, if there is one, when it has nothing left to prepare.
     """
     if descriptor is None:
         raise HandOverError("reading SPRY_WARM_FD: must be the number of a descriptor")
     _import_everything()
     # What is here now lives as long as the process: workers share it, and no collection looks at it again.
     gc.freeze()
+    ready = os.environ.get("SPRY_READY_FD", "")
+    if ready.isdigit():
+        os.write(int(ready), b"waiting\n")
     line = _read_line(descriptor)
     if not line.strip():
         return None
@@ -37,8 +41,10 @@ def become_function(descriptor: int | None) -> str | None:
     except ValueError as error:
         raise HandOverError(f"receiving a Function: not valid JSON: {error}") from error
     directory, environment = _checked(message)
+    # What the interpreter sets itself at its start (PEP 538), for the programs that it starts.
+    coerced = {} if {"LC_ALL", "LC_CTYPE", "LANG"} & environment.keys() else {"LC_CTYPE": os.environ.get("LC_CTYPE")}
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(environment, **{name: value for name, value in coerced.items() if value})
     _catch_up(environment)
     return directory
 
@@ -81,7 +87,8 @@ def _checked(message) -> tuple[str, dict[str, str]]:
     if not isinstance(environment, dict) or not all(isinstance(value, str) for value in environment.values()):
         raise HandOverError("receiving a Function: its environment is not an object of strings")
     for name in environment:
-        if name.startswith(_EARLY) and name not in _LATE_ENOUGH:
+        # What it was started with itself has counted.
+        if name.startswith(_EARLY) and name not in _LATE_ENOUGH and environment[name] != os.environ.get(name):
             raise HandOverError(f"receiving a Function: {name} has an effect only when a process starts")
     return directory, environment
 

@@ -1,7 +1,7 @@
 /** Commands about the platform of this machine. */
 import { type Command, Option } from "commander";
 import { sandboxKinds } from "../sandbox-kinds.ts";
-import { port } from "./values.ts";
+import { port, warmProcesses } from "./values.ts";
 
 export function addPlatformCommands(program: Command): void {
   program
@@ -30,6 +30,12 @@ export function addPlatformCommands(program: Command): void {
       )
         .choices(sandboxKinds)
         .default("auto"),
+    )
+    .option(
+      "--warm <number>",
+      "how many started runtimes may wait for Functions at zero, or off (only in processes)",
+      warmProcesses,
+      2,
     )
     .option("--dashboard-port <port>", "port of the dashboard (default: 8081, or a free one)", port)
     .option("--open", "open the dashboard in the browser")

@@ -36,5 +36,11 @@ export const count = (text: string): number => {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new UserError(`${text} is not a number`, "use 0, 1, 2, …");
 };
+/** How many processes may wait for Functions: a small number, or `off`. */
+export const warmProcesses = (text: string): number => {
+  if (text === "off") return 0;
+  if (/^(?:\d|1[0-6])$/.test(text)) return Number(text);
+  throw new UserError(`${text} is not a number of warm processes`, "use off, or 0 to 16");
+};
 /** For options that can be repeated. */
 export const collect = (value: string, all: string[] = []): string[] => [...all, value];

@@ -33,6 +33,8 @@ export interface UpOptions {
   registryQuota: string;
   dashboardPort?: number;
   sandbox: SandboxKind;
+  /** How many warm processes may wait. */
+  warm: number;
   /** False: Functions are left to another controller, which brings their definitions. */
   controller: boolean;
   example: boolean;

@@ -34,6 +34,7 @@ import { type ChosenSandbox, openSandbox } from "./sandbox.ts";
 import { ensureSystemImages, type MadeImages, type SystemImages } from "./system-images.ts";
 import { applySystemObjects } from "./system-objects.ts";
 import { Teardown } from "./teardown.ts";
+import { defineWarmMetrics } from "./warm-metrics.ts";
 import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
 
 export interface PlatformOptions {
@@ -51,6 +52,8 @@ export interface PlatformOptions {
   /** What the registry may hold, in bytes. */
   registryQuota: number;
   sandbox: SandboxKind;
+  /** How many warm processes may wait, where the sandbox has them. */
+  warm: number;
   /** False: Functions, their definitions and webhooks are left to another controller. */
   controller: boolean;
   log: LeveledLogger;
@@ -104,6 +107,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     await sandbox.offer(gateway.publisherPort);
 
     const metrics = prometheusMetrics();
+    defineWarmMetrics(metrics.registry, sandbox);
     const liveness = new Liveness();
     let isReady = false;
     const status = await startStatusServer({
@@ -182,7 +186,7 @@ const pipConfigOf = (dataDir: DataDir) => path.join(dataDir.root, "pip.conf");
 
 /** The sandbox in which Pods run; they reach the API server and the registry from it. */
 async function openNodeSandbox(
-  { dataDir, sandbox: kind, log }: PlatformOptions,
+  { dataDir, sandbox: kind, warm, log }: PlatformOptions,
   foundation: Foundation,
   teardown: Teardown,
 ): Promise<ChosenSandbox> {
@@ -191,6 +195,7 @@ async function openNodeSandbox(
     npmCli: npmCli(),
     npmConfig: npmConfigOf(dataDir),
     pipConfig: pipConfigOf(dataDir),
+    warm,
     log: log.child({ room: "sandbox" }),
   });
   const { sandbox } = chosen;

@@ -8,6 +8,8 @@ export interface SandboxSettings {
   npmCli: string;
   npmConfig: string;
   pipConfig: string;
+  /** How many warm processes may wait. */
+  warm: number;
   log: Logger;
 }
 

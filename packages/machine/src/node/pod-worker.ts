@@ -56,6 +56,8 @@ const lastRetryMs = 30_000;
 const flushCapMs = 1_000;
 /** What a Pod that was removed without notice gets to end in. */
 const orphanGraceMs = 2_000;
+/** Of Pods of Knative Revisions, which requests start. */
+const revisionLabel = "serving.knative.dev/revision";
 /** As a kubelet's immediateEvictionGracePeriodSeconds. */
 const evictionGraceMs = 1_000;
 
@@ -231,7 +233,11 @@ export class PodWorker {
     const { client, sandbox } = this.#options;
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
     if (!this.#place) {
-      this.#place = await sandbox.openPod({ uid, namespace, name, ...networkOf(this.#pod) });
+      const expected = this.#expected();
+      this.#place = await sandbox.openPod({
+        ...{ uid, namespace, name, expected },
+        ...networkOf(this.#pod),
+      });
       await this.#options.onPlaced();
     }
     const objects = new PodObjects(client, namespace, this.#tokens);
@@ -239,6 +245,15 @@ export class PodWorker {
     for (const container of this.#nextToRun())
       await this.#startIfDue(container, this.#place, objects);
     await this.#stopSidecarsAtEnd();
+  }
+
+  /** Of a Pod with one container that requests have started. Whether it may use the image is seen later. */
+  #expected(): PodPlacement["expected"] {
+    const { metadata, spec } = this.#pod;
+    const [container, ...more] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+    const isOnDemand = metadata.labels?.[revisionLabel] !== undefined;
+    if (!isOnDemand || !container?.image || more.length > 0) return undefined;
+    return { image: this.#options.images.find(container.image) };
   }
 
   /** Init containers one after the other, then all the others. Sidecars go on beside them. */

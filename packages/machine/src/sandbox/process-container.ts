@@ -20,7 +20,7 @@ import { isOnPath } from "./programs.ts";
 import { execInProcessSandbox, type ExecPlace } from "./process-exec.ts";
 import { isAlive, readStat, signalGroup, signalGroupOf, signalProcess } from "./processes.ts";
 import { readySignal } from "./ready-signal.ts";
-import { type ProcessRecord } from "./records.ts";
+import { type ProcessRecord, type WarmOrigin } from "./records.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "./sandbox.ts";
 import {
   childrenOf,
@@ -71,6 +71,8 @@ export class ProcessContainer implements SandboxContainer {
   readonly startTicks: number;
   readonly exited: Promise<ExitStatus>;
   readonly ready: Promise<void>;
+  /** What it was before, if it had waited for its Pod. */
+  readonly warm: WarmOrigin | undefined;
   readonly #clock: Clock;
   readonly #input: ContainerInput | undefined;
   readonly #surroundings: { cwd: string; env: Record<string, string> };
@@ -97,6 +99,7 @@ export class ProcessContainer implements SandboxContainer {
     this.#surroundings = { cwd: record.cwd, env: record.env };
     this.#confined = record.confined;
     this.#user = record.user;
+    this.warm = record.warm;
     this.exited = exited.then((exit) => this.#bySignal(exit));
     this.ready = ready;
     void this.exited.then(() => (this.#isOver = true));
@@ -145,17 +148,8 @@ export class ProcessContainer implements SandboxContainer {
     }
     const pid = child.pid ?? 0;
     const startTicks = readStat(pid)?.startTicks ?? 0;
-    const exited = new Promise<ExitStatus>((resolve) => {
-      child.once("error", (error: NodeJS.ErrnoException) => {
-        if (child.pid === undefined) resolve(startError(argv[0] ?? "", error, clock));
-      });
-      child.once("exit", (code, signal) => {
-        // What the main process leaves behind ends with it, as in any container.
-        signalGroupOf({ pid, startTicks }, "SIGKILL");
-        stdin?.input.close();
-        resolve(exitStatus(code, signal, clock));
-      });
-    });
+    const exited = exitOf(child, argv[0] ?? "", { pid, startTicks }, clock);
+    void exited.then(() => stdin?.input.close());
     child.unref();
     const as = confined?.as;
     const record = {
@@ -175,6 +169,25 @@ export class ProcessContainer implements SandboxContainer {
       clock,
       stdin?.input,
     );
+  }
+
+  /** A process that has waited for its Pod, and has been given to it. */
+  static takeOver(
+    id: string,
+    waited: {
+      pid: number;
+      startTicks: number;
+      exited: Promise<ExitStatus>;
+      ready: Promise<void>;
+      warm: WarmOrigin;
+    },
+    { cwd, env, confined }: Pick<Launch, "cwd" | "env" | "confined">,
+    clock: Clock,
+  ): ProcessContainer {
+    const { pid, startTicks, exited, ready, warm } = waited;
+    const startedAt = clock.now();
+    const record = { id, pid, startTicks, startedAt, cwd, env, confined: confined?.as, warm };
+    return new ProcessContainer(record, exited, ready, clock);
   }
 
   /**
@@ -302,6 +315,25 @@ export class ProcessContainer implements SandboxContainer {
     for (let left = startMs; left > 0 && !this.#isOver && !this.#execPlace(); left -= startPollMs)
       await sleep(this.#clock, startPollMs);
   }
+}
+
+/** How a child ends, with everything that it leaves in its process group. */
+export function exitOf(
+  child: ChildProcess,
+  program: string,
+  process: { pid: number; startTicks: number },
+  clock: Clock,
+): Promise<ExitStatus> {
+  return new Promise((resolve) => {
+    child.once("error", (error: NodeJS.ErrnoException) => {
+      if (child.pid === undefined) resolve(startError(program, error, clock));
+    });
+    child.once("exit", (code, signal) => {
+      // What the main process leaves behind ends with it, as in any container.
+      signalGroupOf(process, "SIGKILL");
+      resolve(exitStatus(code, signal, clock));
+    });
+  });
 }
 
 /** What the shell around a program has left; undefined when there is nothing. */

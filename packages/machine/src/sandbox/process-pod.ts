@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdirSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
-import { type Clock, sleep } from "@spry/kube";
+import { type Clock, type Logger, messageOf, sleep } from "@spry/kube";
 import { type ServiceFiles } from "../network/service-files.ts";
 import { type Confinement, userOfAddress } from "./confinement/confinement.ts";
 import { bindsOf, sharedScratch, volumeBinds } from "./confinement/container-binds.ts";
@@ -22,6 +22,9 @@ import {
   writeRecord,
 } from "./records.ts";
 import { type ContainerSpec, type PodSandbox, type SandboxContainer } from "./sandbox.ts";
+import { variablesFor } from "./warm/start-options.ts";
+import { type WarmPool } from "./warm/warm-pool.ts";
+import { type WarmProcess } from "./warm/warm-process.ts";
 
 export interface ProcessPodOptions {
   record: PodRecord;
@@ -34,7 +37,12 @@ export interface ProcessPodOptions {
   users: PodUsers | undefined;
   /** Otherwise all Pods share one address and its ports. */
   ownAddress: boolean;
+  /** What may become its container; it is this Pod's alone. */
+  waiting?: WarmProcess | undefined;
+  /** Where starts are counted, if processes may wait for Pods like this one. */
+  pool?: WarmPool | undefined;
   clock: Clock;
+  log: Logger;
   onClose: () => void;
 }
 
@@ -42,7 +50,7 @@ export interface ProcessPodOptions {
 const endMs = 5_000;
 /** Of a Pod, for its containers to write to: `TMPDIR`, `HOME`, and what stands for /dev/shm. */
 export const scratchDirs = ["tmp", "home", "shm"];
-const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+export const hostPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** A Pod whose containers are plain processes of this machine. */
 export class ProcessPod implements PodSandbox {
@@ -51,6 +59,7 @@ export class ProcessPod implements PodSandbox {
   readonly owner: { uid: number; gid: number } | undefined;
   readonly #options: ProcessPodOptions;
   readonly #running = new Map<string, ProcessContainer>();
+  #waiting: WarmProcess | undefined;
 
   constructor(options: ProcessPodOptions) {
     const { confinement, users, record } = options;
@@ -58,6 +67,7 @@ export class ProcessPod implements PodSandbox {
     this.dir = options.dir;
     this.owner = confinement?.kind === "root" || users ? userOfAddress(record.ip) : undefined;
     this.#options = options;
+    this.#waiting = options.waiting;
   }
 
   async start(spec: ContainerSpec): Promise<SandboxContainer> {
@@ -87,7 +97,9 @@ export class ProcessPod implements PodSandbox {
       confined: await this.#confine(spec, { root, cwd, kubeconfig, dir }),
       user: this.#userFor(spec, { cwd, kubeconfig, dir }),
     };
-    const container = ProcessContainer.start(id, launch, this.#options.clock);
+    const container =
+      (await this.#takeOver(id, spec, launch)) ??
+      ProcessContainer.start(id, launch, this.#options.clock);
     if (container.pid > 0) {
       const { pid, startTicks, startedAt } = container;
       const record = {
@@ -101,11 +113,65 @@ export class ProcessPod implements PodSandbox {
         env,
         confined: launch.confined?.as,
         user: launch.user?.as,
+        warm: container.warm,
       };
       writeRecord(processFile(this.dir, spec.name), record);
       this.#track(spec.name, container);
     }
     return container;
+  }
+
+  /**
+   * The process that has waited for this Pod, as its container; undefined if there is none, or not one that was started
+   * as this container has to be. It is used once: a second start in the same Pod is an ordinary one.
+   */
+  async #takeOver(
+    id: string,
+    spec: ContainerSpec,
+    launch: Launch,
+  ): Promise<ProcessContainer | undefined> {
+    const { pool, services } = this.#options;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (!pool || !launch.confined) return undefined;
+    const variables = variablesFor(spec, launch, services.nodeOptions());
+    const runtime = pool.runtimeOf(spec.image);
+    const fits = runtime && variables && waiting?.key === pool.keyOf({ runtime, variables });
+    const taken = fits
+      ? await this.#become(id, waiting, runtime.digest, launch, spec.hostName)
+      : undefined;
+    if (waiting && !fits) await waiting.end();
+    if (variables) pool.started(spec.image, variables, taken !== undefined);
+    return taken;
+  }
+
+  async #become(
+    id: string,
+    waiting: WarmProcess,
+    runtime: string,
+    launch: Launch,
+    hostName: string,
+  ): Promise<ProcessContainer | undefined> {
+    const { argv, env, cwd, logFile, confined } = launch;
+    const { clock, log } = this.#options;
+    if (!confined) return undefined;
+    const { as, binds } = confined;
+    const program = { argv, env, cwd, hostName };
+    try {
+      const { ready } = await waiting.becomes({
+        confined: as,
+        binds,
+        program,
+        directory: cwd,
+        logFile,
+      });
+      const { pid, startTicks, exited, ticksBefore } = waiting;
+      const warm = { id: waiting.id, runtime, ticksBefore };
+      return ProcessContainer.takeOver(id, { pid, startTicks, exited, ready, warm }, launch, clock);
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, "a warm process could not be used, starting another");
+      return undefined;
+    }
   }
 
   /** Gives what the container uses to its user, and closes it to those of other Pods. */
@@ -223,6 +289,8 @@ export class ProcessPod implements PodSandbox {
   }
 
   async close(): Promise<void> {
+    await this.#waiting?.end();
+    this.#waiting = undefined;
     const running = this.running().map(({ container }) => container);
     for (const container of running) container.kill("SIGKILL");
     // One that still runs could put links in the place of what is being removed.

@@ -33,6 +33,7 @@ import {
   processFile,
   type ProcessRecord,
   readRecord,
+  type WarmOrigin,
   writeRecord,
 } from "./records.ts";
 import { recoverPods } from "./recover-pods.ts";
@@ -44,7 +45,11 @@ import {
   type PodSandbox,
   type RecoveredPod,
   type Sandbox,
+  type WarmFigures,
 } from "./sandbox.ts";
+import { openWarmPool } from "./warm/open-warm-pool.ts";
+import { type WarmPool } from "./warm/warm-pool.ts";
+import { warmContainer, type WarmProcess } from "./warm/warm-process.ts";
 
 /**
  * Runs containers as plain processes of this user: no root file system, no namespaces, no limits;
@@ -97,6 +102,7 @@ class ProcessSandbox implements Sandbox {
   readonly #interpreters: Interpreters;
   readonly #services: ServiceFiles;
   readonly #pods = new Map<string, ProcessPod>();
+  readonly #warm: WarmPool | undefined;
   #hasRecovered = false;
 
   /** Without a confinement, why there is none, and perhaps users for Pods. */
@@ -110,8 +116,9 @@ class ProcessSandbox implements Sandbox {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits":
         "not enforced: the process sandbox knows no limits of processor time and memory",
+      "node.spry.io/warm-processes": warmText(options.warm ?? 0, this.#confinement !== undefined),
     };
-    const { npmCli, npmConfig, pipConfig } = options;
+    const { npmCli, npmConfig, pipConfig, warm = 0 } = options;
     this.#dataDir = path.resolve(dataDir);
     this.#clock = clock;
     this.#log = log;
@@ -124,6 +131,17 @@ class ProcessSandbox implements Sandbox {
       pipConfig,
       log,
     });
+    const means = { addresses: this.#addresses, interpreters: this.#interpreters };
+    if (this.#confinement && warm > 0)
+      this.#warm = openWarmPool({
+        ...means,
+        dataDir: this.#dataDir,
+        max: warm,
+        confinement: this.#confinement,
+        services: this.#services,
+        clock,
+        log,
+      });
   }
 
   async recover(): Promise<RecoveredPod[]> {
@@ -141,6 +159,7 @@ class ProcessSandbox implements Sandbox {
     });
     this.#hasRecovered = true;
     await this.#endStrays();
+    this.#warm?.clean(new Set(this.#origins().map(({ runtime }) => runtime)));
     new Jails(this.#dataDir).removeAllBut(new Set(recovered.map(({ uid }) => uid)));
     Jails.removeOrphans();
     this.#services.prepare();
@@ -162,12 +181,19 @@ class ProcessSandbox implements Sandbox {
   async #endStrays(): Promise<void> {
     const running = [...this.#pods.values()].flatMap((pod) => pod.running());
     const known = new Set(running.map(({ podUid, name }) => `${podUid}/${name}`));
+    for (const { id } of this.#origins()) known.add(`${id}/${warmContainer}`);
     for (const { pid, value } of await findByEnvironment(`SPRY_ROOT=${podsDir(this.#dataDir)}/`)) {
       const [uid = "", , name = ""] = value.split("/");
       if (known.has(`${uid}/${name}`)) continue;
       this.#log.info({ pid, pod: uid }, "ending a process that was left behind");
       signalProcess(pid, "SIGKILL");
     }
+  }
+
+  /** What containers were that had waited for their Pods. */
+  #origins(): WarmOrigin[] {
+    const running = [...this.#pods.values()].flatMap((pod) => pod.running());
+    return running.flatMap(({ container }) => container.warm ?? []);
   }
 
   isPrepared(image: LocalImage): boolean {
@@ -183,16 +209,24 @@ class ProcessSandbox implements Sandbox {
   openPod(pod: PodPlacement): Promise<PodSandbox> {
     const known = this.#pods.get(pod.uid);
     if (known) return Promise.resolve(known);
-    const { uid, namespace, name } = pod;
-    const record: PodRecord = { uid, namespace, name, ip: this.#addresses.take() };
+    const { uid, namespace, name, expected } = pod;
+    const waiting = expected?.image && this.#warm?.reserve(expected.image);
+    const ip = waiting?.ip ?? this.#addresses.take();
+    const record: PodRecord = { uid, namespace, name, ip };
     const dir = podDir(this.#dataDir, pod.uid);
     for (const scratch of scratchDirs)
       mkdirSync(path.join(dir, scratch), { recursive: true, mode: 0o700 });
     writeRecord(podFile(dir), record);
-    return Promise.resolve(this.#add(record));
+    return Promise.resolve(this.#add(record, { waiting, isExpected: expected !== undefined }));
   }
 
-  #add(record: PodRecord): ProcessPod {
+  #add(
+    record: PodRecord,
+    {
+      waiting,
+      isExpected = false,
+    }: { waiting?: WarmProcess | undefined; isExpected?: boolean } = {},
+  ): ProcessPod {
     this.#addresses.reserve(record.ip);
     const dir = podDir(this.#dataDir, record.uid);
     const pod = new ProcessPod({
@@ -203,7 +237,10 @@ class ProcessSandbox implements Sandbox {
       confinement: this.#confinement,
       users: this.#users,
       ownAddress: this.#addresses.distinct,
+      waiting,
+      pool: isExpected ? this.#warm : undefined,
       clock: this.#clock,
+      log: this.#log,
       onClose: () => {
         this.#pods.delete(record.uid);
         this.#addresses.release(record.ip);
@@ -226,8 +263,13 @@ class ProcessSandbox implements Sandbox {
     return this.#services.apply(view.services, callers);
   }
 
+  warmFigures(): WarmFigures | undefined {
+    return this.#warm?.figures;
+  }
+
   /** Before the recovery nobody knows which processes are strays. */
   async close(): Promise<void> {
+    await this.#warm?.close();
     if (!this.#hasRecovered) return;
     await this.#endStrays();
     // Those of containers that still run are theirs; all others are made anew.
@@ -247,16 +289,22 @@ class ProcessSandbox implements Sandbox {
     return Promise.all(
       running.map(async ({ podUid, name, container }) => {
         const processes = bySession.get(container.pid) ?? [];
-        const ticks = processes.reduce((sum, { cpuTicks }) => sum + cpuTicks, 0);
+        const before = container.warm?.ticksBefore ?? 0;
+        const ticks = processes.reduce((sum, { cpuTicks }) => sum + cpuTicks, -before);
         const memory = await Promise.all(processes.map(({ pid }) => readMemory(pid)));
         return {
           podUid,
           container: name,
-          cpuNanoseconds: Math.round((ticks * 1e9) / ticksPerSecond),
+          cpuNanoseconds: Math.round((Math.max(0, ticks) * 1e9) / ticksPerSecond),
           memoryBytes: memory.reduce((sum, bytes) => sum + bytes, 0),
           startedAt: container.startedAt,
         };
       }),
     );
   }
+}
+
+function warmText(max: number, hasNamespaces: boolean): string {
+  if (max === 0) return "off";
+  return hasNamespaces ? `at most ${max}` : "off: they need namespaces";
 }

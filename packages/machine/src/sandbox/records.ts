@@ -32,6 +32,17 @@ export interface ProcessRecord {
   confined?: Confined | undefined;
   /** Whom it runs as, where that is all that keeps it apart. */
   user?: PodUser | undefined;
+  /** Of a process that had waited for its Pod. */
+  warm?: WarmOrigin | undefined;
+}
+
+export interface WarmOrigin {
+  /** In place of the Pod's uid in what its helpers were started with. */
+  id: string;
+  /** Digest of the runtime that it runs. */
+  runtime: string;
+  /** CPU time before it had its Pod, in clock ticks. */
+  ticksBefore: number;
 }
 
 export const podsDir = (dataDir: string): string => path.join(dataDir, "pods");

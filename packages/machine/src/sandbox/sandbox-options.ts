@@ -10,6 +10,8 @@ export interface SandboxOptions {
   npmConfig?: string | undefined;
   /** The same for pip. */
   pipConfig?: string | undefined;
+  /** How many processes may wait for Pods, where the sandbox can; 0, the default: none. */
+  warm?: number | undefined;
   clock?: Clock;
   log?: Logger;
 }

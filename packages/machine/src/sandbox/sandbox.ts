@@ -37,8 +37,20 @@ export interface Sandbox {
   applyCluster(view: ClusterView): Promise<void>;
   /** Removes what is not any Pod's, when no Pod is to run any more. */
   close(): Promise<void>;
+  /** Of processes that wait for Pods; undefined where there are none. */
+  warmFigures?(): WarmFigures | undefined;
   /** CPU time and memory of everything that runs. */
   usage(): Promise<ContainerUsage[]>;
+}
+
+/** Processes of runtimes that wait for Pods (docs/adr/0028-warm-processes.md). */
+export interface WarmFigures {
+  /** How many may wait at most. */
+  max: number;
+  waiting: number;
+  /** Since the platform's start: containers that such a process has become, and others that requests have started. */
+  used: number;
+  missed: number;
 }
 
 export interface PodIdentity {
@@ -55,6 +67,8 @@ export interface PodPlacement extends PodIdentity {
   hostNetwork?: boolean | undefined;
   dns?: { policy?: string | undefined; config?: DnsConfig | undefined } | undefined;
   hostAliases?: { ip: string; hostnames: string[] }[] | undefined;
+  /** Of a Pod with one container that requests have started: a process may wait for it. `image` if that is here already. */
+  expected?: { image: LocalImage | undefined } | undefined;
 }
 
 /** `spec.dnsConfig` of a Pod. */

@@ -16,10 +16,21 @@ const maxSearched = 5;
 /** Services of type ExternalName may name each other. */
 const maxAliases = 8;
 
-function install(own) {
+function install() {
   const net = require("node:net");
   const dns = require("node:dns");
-  const all = path.dirname(own);
+  let own, all, self;
+
+  /** Whether this process is a Pod's: one that waits for its Function has no Services until it has it. */
+  function isPlaced() {
+    if (own !== undefined) return true;
+    if (!process.env.SPRY_SERVICES) return false;
+    own = process.env.SPRY_SERVICES;
+    all = path.dirname(own);
+    self = process.env.SERVER_HOST;
+    return true;
+  }
+  isPlaced();
 
   function read(...parts) {
     try {
@@ -56,7 +67,7 @@ function install(own) {
 
   /** The file of a Service, or `{ alias }`, another name; undefined for what is no Service. */
   function serviceOf(host) {
-    if (typeof host !== "string" || host.length > 253) return;
+    if (typeof host !== "string" || host.length > 253 || !isPlaced()) return;
     if (net.isIP(host) !== 0)
       return host.startsWith("10.96.") ? read(all, "..", "addresses", `${host}.json`) : undefined;
     let alias;
@@ -66,8 +77,6 @@ function install(own) {
       alias = service.externalName;
     }
   }
-
-  const self = process.env.SERVER_HOST;
 
   /** Those of a Service's endpoints that NetworkPolicies let this Pod call. */
   function open(service, endpoints) {
@@ -164,8 +173,8 @@ function install(own) {
   require("node:module").syncBuiltinESMExports();
 }
 
-const own = process.env.SPRY_SERVICES;
-if (own && !globalThis[installed]) {
+const isWanted = process.env.SPRY_SERVICES || process.env.SPRY_WARM_FD;
+if (isWanted && !globalThis[installed]) {
   Object.defineProperty(globalThis, installed, { value: true });
-  install(own);
+  install();
 }

@@ -3,6 +3,7 @@ import {
   chownSync,
   mkdirSync,
   readdirSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -11,7 +12,7 @@ import {
 import { release } from "node:os";
 import path from "node:path";
 import { Jails } from "./jails.ts";
-import { type Bind, mountTable } from "./mount-table.ts";
+import { type Bind, laterMountTable, mountTable } from "./mount-table.ts";
 import { filesFor, maxProcesses, startFile, startFiles } from "./start-file.ts";
 import { systemView, writeRoot } from "./system-view.ts";
 import { findTools, type Tools } from "./tools.ts";
@@ -38,21 +39,55 @@ const helperPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /** In the jail: the container's root directory, and where the machine's tree is for a moment. */
 const [rootDir, machineDir] = ["root", "machine"];
 
-/**
- * Runs as the first process of the namespaces: makes the container's root directory whole, takes the machine's tree
- * out of the mount namespace, sets limits, and goes on as the next helper. `ulimit -u` is `-p` in some shells.
- */
-const prepare = `
-fail() { echo "$1" >&2; exit 125; }
-"$1" -n -i -a -T "$2/fstab" || fail "the container's file system could not be mounted"
-[ -z "$3" ] || echo "$3" > /proc/sys/kernel/hostname
-cd "$2" && "$5" . ${machineDir} && cd / && "$6" -n -i -l /${machineDir} ||
-  fail "the machine's tree could not be taken out of the mount namespace"
+const fail = `fail() { echo "$1" >&2; exit 125; }`;
+/** `ulimit -u` is `-p` in some shells. */
+const goOn = `
 ulimit -c 0
 ulimit -n ${maxFiles} 2>/dev/null
 [ -z "$4" ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" 2>/dev/null
 shift 6
 exec "$@"`;
+
+/**
+ * Runs as the first process of the namespaces: makes the container's root directory whole, takes the machine's tree
+ * out of the mount namespace, sets limits, and goes on as the next helper.
+ */
+const prepare = `
+${fail}
+"$1" -n -i -a -T "$2/fstab" || fail "the container's file system could not be mounted"
+[ -z "$3" ] || echo "$3" > /proc/sys/kernel/hostname
+cd "$2" && "$5" . ${machineDir} && cd / && "$6" -n -i -l /${machineDir} ||
+  fail "the machine's tree could not be taken out of the mount namespace"
+${goOn}`;
+
+/** In the jail: what a waiting container gets mounted when it is taken over. */
+const laterTable = "later";
+/** A socket between the agent and the helper that waits. */
+export const completeFd = 5;
+/** The last line of its answer; a failure's reasons are before it. */
+export const completed = { done: "done", failed: "failed" };
+
+/**
+ * The same for a container that waits for its Pod. The machine's tree stays in the mount namespace, outside of the
+ * container's root directory, for a helper that waits for a line with the host name (or an empty one), does the rest,
+ * and answers. It ends with the agent.
+ */
+const prepareToWait = `
+${fail}
+"$1" -n -i -a -T "$2/fstab" || fail "the container's file system could not be mounted"
+cd "$2" && "$5" . ${machineDir} && cd / || fail "the root directory could not be changed"
+(
+  exec 3>&- 4>&- >&${completeFd} 2>&1
+  read -r name <&${completeFd} || exit 0
+  complete() {
+    "$1" -n -i -a -T /${laterTable} || return 1
+    [ -z "$name" ] || echo "$name" > /proc/sys/kernel/hostname || return 1
+    "$6" -n -i -l /${machineDir}
+  }
+  complete "$@" && echo ${completed.done} || echo ${completed.failed}
+) &
+exec ${completeFd}>&-
+${goOn}`;
 
 /** The user of the Pod that has this address. */
 export function userOfAddress(ip: string): { uid: number; gid: number } {
@@ -93,22 +128,65 @@ export class Confinement {
 
   /** Makes the container's root directory, and returns the command that runs the program in it. */
   command(confined: Confined, program: Program, binds: readonly Bind[]): string[] {
+    this.#makeRoot(confined, program, binds);
+    return this.#chain(confined, program, prepare);
+  }
+
+  /**
+   * The same for a program that waits in the sandbox of a Pod to come: `binds` is what it needs for that. It gets
+   * nothing of any Pod's; descriptor `completeFd` is where `complete` is asked for.
+   */
+  waitingCommand(confined: Confined, program: Program, binds: readonly Bind[]): string[] {
+    this.#makeRoot(confined, program, binds);
+    return this.#chain(confined, program, prepareToWait);
+  }
+
+  /**
+   * Prepares the jail of a waiting program for its Pod, as `as` from now on: what is to be mounted, and the
+   * environment of commands. Throws when the jail cannot be moved. Returns the line for `completeFd`.
+   */
+  complete(
+    waiting: { confined: Confined; binds: readonly Bind[] },
+    as: Confined,
+    program: Program,
+    binds: readonly Bind[],
+  ): string {
+    rmSync(as.jail, { recursive: true, force: true });
+    mkdirSync(path.dirname(as.jail), { recursive: true });
+    // Mounts that other namespaces have in it go with it.
+    renameSync(waiting.confined.jail, as.jail);
+    const root = rootOf(as);
+    const seen = { root: `/${rootDir}`, machine: `/${machineDir}` };
+    const mounted = this.#all(waiting.binds, {});
+    const table = laterMountTable({ root, seen }, this.#all(binds, program.env), mounted);
+    writeFileSync(path.join(as.jail, laterTable), table);
+    this.#writeStarts(root, program.env, as);
+    return `${this.kind === "root" ? program.hostName : ""}\n`;
+  }
+
+  #makeRoot(confined: Confined, { env }: Program, binds: readonly Bind[]): void {
     const { jail, uid, gid } = confined;
     rmSync(jail, { recursive: true, force: true });
     mkdirSync(jail, { recursive: true });
     const root = rootOf(confined);
     writeRoot(root, this.#system, { uid, gid });
+    writeFileSync(path.join(jail, "fstab"), mountTable({ jail, root }, this.#all(binds, env)));
+    this.#writeStarts(root, env, confined);
+    writeWayIn(jail);
+  }
+
+  /** With what every container sees of the machine. */
+  #all(binds: readonly Bind[], env: Program["env"]): Bind[] {
     // What lies behind a link is there by its real name.
     const links = [...this.#system.links.keys()];
-    const own: Bind[] = filesFor(program.env).map((file) => ({ path: file, access: "read" }));
+    const own: Bind[] = filesFor(env).map((file) => ({ path: file, access: "read" }));
     const real = [...binds, ...own].filter(
       (bind) => !links.some((link) => bind.path.startsWith(`${link}/`)),
     );
-    const table = mountTable({ jail, root }, [...this.#system.binds, ...real]);
-    writeFileSync(path.join(jail, "fstab"), table);
-    for (const [file, text] of Object.entries(startFiles(program.env)))
-      this.#writeStart(root + file, text, confined);
-    writeWayIn(jail);
+    return [...this.#system.binds, ...real];
+  }
+
+  #chain(confined: Confined, program: Program, script: string): string[] {
     const { sh, unshare, mount, pivotRoot, umount } = this.#tools;
     const isRoot = this.kind === "root";
     return [
@@ -116,7 +194,7 @@ export class Confinement {
       ...words(isRoot ? "" : "--user --map-current-user --keep-caps"),
       // What is unmounted on the machine must not be held here.
       ...words("--mount --pid --ipc --uts --fork --kill-child --propagation slave"),
-      ...command(sh, "-c", prepare, "sh", mount, jail, isRoot ? program.hostName : ""),
+      ...command(sh, "-c", script, "sh", mount, confined.jail, isRoot ? program.hostName : ""),
       isRoot || countsByNamespace() ? String(maxProcesses) : "",
       ...command(pivotRoot, umount),
       // A directory below the namespace's root: the kernel lets no process in a chroot make user namespaces.
@@ -127,11 +205,18 @@ export class Confinement {
     ];
   }
 
+  #writeStarts(root: string, env: Program["env"], confined: Confined): void {
+    for (const [file, text] of Object.entries(startFiles(env)))
+      this.#writeStart(root + file, text, confined);
+  }
+
   #writeStart(file: string, text: string, { kind, uid, gid }: Confined): void {
-    // It holds the environment, with its secrets.
-    writeFileSync(file, text, { mode: 0o400 });
-    chmodSync(file, 0o400);
-    if (kind === "root") chownSync(file, uid, gid);
+    // It holds the environment, with its secrets. A shell may be reading an earlier one.
+    const made = `${file}.new`;
+    writeFileSync(made, text, { mode: 0o400 });
+    chmodSync(made, 0o400);
+    if (kind === "root") chownSync(made, uid, gid);
+    renameSync(made, file);
   }
 }
 

@@ -105,6 +105,7 @@ class OciSandbox implements Sandbox {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits": "enforced: containers run in cgroups of their own",
       "node.spry.io/network": network,
+      "node.spry.io/warm-processes": "off: the oci sandbox has none",
     };
   }
 

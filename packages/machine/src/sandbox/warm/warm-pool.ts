@@ -1,0 +1,224 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, rmSync } from "node:fs";
+import { freemem, totalmem } from "node:os";
+import path from "node:path";
+import { type Clock, type Logger, messageOf, sleep } from "@spry/kube";
+import { listNames } from "../records.ts";
+import { type LocalImage, type WarmFigures } from "../sandbox.ts";
+import { Demand } from "./demand.ts";
+import { copyRuntime, type RuntimeCopy } from "./runtime-copy.ts";
+import { warmDir, type WarmProcess } from "./warm-process.ts";
+
+/** After a start, before the next process is made ready: whoever waits for that start has an answer by then. */
+const pauseMs = 1_000;
+/** How often it is looked at whether fewer are needed. */
+const lookMs = 30_000;
+/** A runtime that does not say within this time that it waits cannot wait. */
+const startMs = 20_000;
+/** How long a kind of start is not tried again then. */
+const giveUpMs = 10 * 60_000;
+const leastFreeMemory = 0.1;
+/** Different ones that are copied, while a platform runs; there are six. */
+const maxRuntimes = 12;
+/** Whose runtimes are remembered. */
+const maxImages = 1000;
+
+/** What has to be equal for a process to become a container. */
+export interface StartOptions {
+  runtime: RuntimeCopy;
+  /** As `startVariables` returns them. */
+  variables: Readonly<Record<string, string>>;
+}
+
+export interface WarmPoolOptions {
+  dataDir: string;
+  /** How many may wait, all together. */
+  max: number;
+  start: (id: string, key: string, options: StartOptions) => Promise<WarmProcess>;
+  /** A process that had no Pod is gone, and its address is free. */
+  release: (process: WarmProcess) => void;
+  freeMemory?: () => number;
+  clock: Clock;
+  log: Logger;
+}
+
+/** The processes that wait for Pods (docs/adr/0028-warm-processes.md). */
+export class WarmPool {
+  readonly #options: WarmPoolOptions;
+  readonly #demand: Demand;
+  readonly #waiting = new Set<WarmProcess>();
+  readonly #kinds = new Map<string, StartOptions>();
+  /** Digest of an image → its runtime, once it is known; null for one that has none. */
+  readonly #runtimes = new Map<string, RuntimeCopy | null>();
+  /** Digest of an image → the key of its last start. */
+  readonly #keys = new Map<string, string>();
+  /** Key → until when it is not tried. */
+  readonly #givenUp = new Map<string, number>();
+  readonly #figures = { used: 0, missed: 0 };
+  readonly #runtimesDir: string;
+  #cancel = () => {};
+  #working: Promise<void> | undefined;
+  readonly #closing = new AbortController();
+
+  constructor(options: WarmPoolOptions) {
+    this.#options = options;
+    this.#demand = new Demand(options.max);
+    this.#runtimesDir = path.join(warmDir(options.dataDir), "runtimes");
+    mkdirSync(this.#runtimesDir, { recursive: true, mode: 0o755 });
+  }
+
+  /** Removes what an earlier platform has left, but not the runtimes that containers still have. */
+  clean(runtimesInUse: ReadonlySet<string>): void {
+    const dir = warmDir(this.#options.dataDir);
+    for (const name of listNames(dir))
+      if (name.endsWith(".log")) rmSync(path.join(dir, name), { force: true });
+    for (const name of listNames(this.#runtimesDir))
+      if (!runtimesInUse.has(name))
+        rmSync(path.join(this.#runtimesDir, name), { recursive: true, force: true });
+  }
+
+  get figures(): WarmFigures {
+    const { max } = this.#options;
+    return { max, waiting: this.#waiting.size, ...this.#figures };
+  }
+
+  /** A process for a Pod with this image, if one waits that is likely to fit. It is the caller's from now on. */
+  reserve(image: LocalImage): WarmProcess | undefined {
+    const key = this.#keys.get(image.digest);
+    const found = [...this.#waiting].find((each) => each.key === key && !each.isOver);
+    if (found) this.#waiting.delete(found);
+    return found;
+  }
+
+  /** The runtime of an image, if that is known already. */
+  runtimeOf(image: LocalImage): RuntimeCopy | undefined {
+    return this.#runtimes.get(image.digest) ?? undefined;
+  }
+
+  keyOf({ runtime, variables }: StartOptions): string {
+    const sorted = Object.entries(variables).sort(([a], [b]) => (a < b ? -1 : 1));
+    return JSON.stringify([runtime.digest, sorted]);
+  }
+
+  /** A container of this kind has been started: more of them are expected. */
+  started(image: LocalImage, variables: StartOptions["variables"], isWarm: boolean): void {
+    this.#figures[isWarm ? "used" : "missed"]++;
+    const now = this.#options.clock.now();
+    void this.#learn(image).then((runtime) => {
+      if (!runtime || this.#closing.signal.aborted) return;
+      const key = this.keyOf({ runtime, variables });
+      this.#kinds.set(key, { runtime, variables });
+      this.#keys.set(image.digest, key);
+      forgetOldest(this.#keys, maxImages);
+      this.#demand.add(key, now);
+      this.#lookAfter(pauseMs);
+    });
+  }
+
+  async #learn(image: LocalImage): Promise<RuntimeCopy | undefined> {
+    const known = this.#runtimes.get(image.digest);
+    if (known !== undefined) return known ?? undefined;
+    // They stay as long as the platform: a container may load parts of its runtime late.
+    if (listNames(this.#runtimesDir).length >= maxRuntimes) return undefined;
+    const runtime = await copyRuntime(image, this.#runtimesDir).catch((error: unknown) => {
+      const { log } = this.#options;
+      log.warn({ error: messageOf(error) }, "copying a runtime for warm processes failed");
+      return undefined;
+    });
+    forgetOldest(this.#runtimes, maxImages);
+    this.#runtimes.set(image.digest, runtime ?? null);
+    return runtime;
+  }
+
+  #lookAfter(ms: number): void {
+    this.#cancel();
+    this.#cancel = this.#options.clock.after(ms, () => this.#look());
+  }
+
+  #look(): void {
+    if (this.#closing.signal.aborted || this.#working) return;
+    this.#working = this.#fit().finally(() => {
+      this.#working = undefined;
+      if (!this.#closing.signal.aborted) this.#lookAfter(lookMs);
+    });
+  }
+
+  /** Ends what is not wanted any more, and starts what is missing, one after the other. */
+  async #fit(): Promise<void> {
+    const { clock, log } = this.#options;
+    const wanted = this.#demand.wanted(clock.now());
+    for (const key of this.#kinds.keys()) if (!wanted.has(key)) this.#kinds.delete(key);
+    const kept = new Map<string, number>();
+    for (const each of this.#waiting) {
+      const count = (kept.get(each.key) ?? 0) + 1;
+      if (each.isOver || count > (wanted.get(each.key) ?? 0) || !this.#hasMemory())
+        this.#drop(each);
+      else kept.set(each.key, count);
+    }
+    for (const [key, count] of wanted) {
+      const kind = this.#kinds.get(key);
+      for (let missing = count - (kept.get(key) ?? 0); kind && missing > 0; missing--) {
+        if (this.#closing.signal.aborted || !this.#hasMemory() || this.#isGivenUp(key)) break;
+        const problem = await this.#start(key, kind).catch(messageOf);
+        if (problem === undefined) continue;
+        this.#givenUp.set(key, clock.now() + giveUpMs);
+        log.warn({ problem }, "a warm process could not be started");
+      }
+    }
+  }
+
+  /** Returns why there is none. */
+  async #start(key: string, kind: StartOptions): Promise<string | undefined> {
+    const { start, clock } = this.#options;
+    const id = `warm-${randomBytes(8).toString("hex")}`;
+    const process = await start(id, key, kind);
+    const end = new AbortController();
+    const outcome: string | void = await Promise.race([
+      process.waiting,
+      process.exited.then(({ exitCode }) => `it ended with ${exitCode}`),
+      sleep(clock, startMs, AbortSignal.any([end.signal, this.#closing.signal])).then(
+        () => `it did not wait within ${startMs / 1000} s`,
+      ),
+    ]);
+    end.abort();
+    if (outcome === undefined && !this.#closing.signal.aborted) this.#waiting.add(process);
+    else await this.#end(process);
+    return outcome ?? undefined;
+  }
+
+  #isGivenUp(key: string): boolean {
+    const until = this.#givenUp.get(key) ?? 0;
+    return this.#options.clock.now() < until;
+  }
+
+  #hasMemory(): boolean {
+    const { freeMemory = freemem } = this.#options;
+    return freeMemory() >= totalmem() * leastFreeMemory;
+  }
+
+  #drop(process: WarmProcess): void {
+    this.#waiting.delete(process);
+    void this.#end(process);
+  }
+
+  async #end(process: WarmProcess): Promise<void> {
+    await process.end();
+    this.#options.release(process);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#cancel();
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    await Promise.all(waiting.map((each) => this.#end(each)));
+    await this.#working;
+  }
+}
+
+function forgetOldest(map: Map<string, unknown>, max: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= max) return;
+    map.delete(key);
+  }
+}

@@ -1,0 +1,169 @@
+/** Functions from zero whose runtime was waiting for them: as others are, in whatever they can see, and sooner. */
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { functionManifest, Platform } from "../support/platform.ts";
+import { impatientServing } from "../support/serving-settings.ts";
+import { untilTrue } from "../support/until-true.ts";
+
+const onDemand = {
+  scaleConfig: { minReplicas: 0, maxReplicas: 3 },
+  annotations: { "autoscaling.knative.dev/window": "6s" },
+};
+const limitMs = 180_000;
+const waitMs = 60_000;
+const platform = new Platform({ args: ["--no-example", "--sandbox=process", "--warm=2"] });
+
+beforeAll(async () => {
+  await platform.start();
+  await platform.k("apply -f -", impatientServing);
+}, limitMs);
+afterAll(() => platform.remove(), limitMs);
+
+async function deploy(name: string, source: string, more: object = {}) {
+  await platform.k("apply -f -", functionManifest(name, source, { ...onDemand, ...more }));
+  await platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
+}
+
+const atZero = (name: string) =>
+  untilTrue(
+    `${name} at zero`,
+    async () =>
+      (await platform.k(`get pods -l serving.knative.dev/service=${name} -o name`)) === "",
+    waitMs,
+  );
+
+async function figure(name: string): Promise<number | undefined> {
+  const text = await (await fetch(`${platform.endpoints.metrics}/metrics`)).text();
+  const value = new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1];
+  return value === undefined ? undefined : Number(value);
+}
+
+const javascript = `const fs = require("node:fs");
+const seen = () => ({ env: { ...process.env }, cwd: process.cwd(), uid: process.getuid(), program: process.argv[1],
+  secret: fs.readFileSync(process.env.SPRY_ROOT + "/etc/secret/key", "utf8"),
+  first: fs.readFileSync("/proc/self/environ", "utf8").split("\\0"),
+  processes: fs.readdirSync("/proc").filter((name) => /^\\d+$/.test(name)).map((pid) => { try { return fs.readFileSync("/proc/" + pid + "/environ", "utf8"); } catch { return ""; } }).join("\\0"),
+  mounts: fs.readFileSync("/proc/self/mountinfo", "utf8").split("\\n").filter(Boolean).map((line) => line.split(" ")[4]) });
+module.exports = { main: async (event) => {
+  if (event.extensions.request.url === "/peer") return (await fetch("http://other.default/")).text();
+  console.log("called");
+  return seen();
+} };`;
+
+const python = `import os, sys
+def main(event, context):
+    return {"env": dict(os.environ), "cwd": os.getcwd(), "program": sys.argv[0]}
+`;
+
+const shown = (name: string) =>
+  platform.call(`${name}.default`).then(({ status, body }) => {
+    expect({ status, body }).toMatchObject({ status: 200 });
+    return JSON.parse(body) as Record<string, unknown> & { env: Record<string, string> };
+  });
+
+/** Without what is a Pod's own. */
+const general = (seen: { env: Record<string, string> }) =>
+  JSON.parse(
+    JSON.stringify(seen.env)
+      .replaceAll(seen.env["SERVER_HOST"] ?? "-", "<ip>")
+      .replaceAll(seen.env["HOSTNAME"] ?? "-", "<pod>")
+      .replace(/\/pods\/[0-9a-f-]{36}\//g, "/pods/<uid>/"),
+  ) as unknown;
+
+/** Its answers of an ordinary start, and of the process that waited for the next one. */
+async function coldAndWarm(name: string) {
+  const cold = await shown(name);
+  await atZero(name);
+  await untilTrue(
+    "a runtime that waits",
+    async () => (await figure("spry_warm_processes"))! > 0,
+    waitMs,
+  );
+  const used = await figure("spry_warm_starts_total");
+  const warm = await shown(name);
+  expect(await figure("spry_warm_starts_total")).toBe(used! + 1);
+  expect(cold["program"]).not.toContain("/warm/runtimes/");
+  expect(warm["program"]).toContain("/warm/runtimes/");
+  expect(general(warm)).toEqual(general(cold));
+  expect(warm["cwd"]).toBe(cold["cwd"]);
+  return warm;
+}
+
+test(
+  "a Function from zero becomes the process that waited, and finds there only what is its own",
+  async () => {
+    await platform.k("create secret generic token --from-literal=key=s3cret");
+    await platform.k(
+      "apply -f -",
+      functionManifest("other", `module.exports = { main: () => "other" };`),
+    );
+    const secretMounts = [{ secretName: "token", mountPath: "/etc/secret" }];
+    await deploy("first", javascript, { secretMounts, env: [{ name: "GREETING", value: "hi" }] });
+    const warm = await coldAndWarm("first");
+    expect([warm["secret"], warm.env["GREETING"]]).toEqual(["s3cret", "hi"]);
+    // What the process was started with names no Function and no Pod.
+    const started = (warm["first"] as string[]).map((entry) => entry.split("=")[0]);
+    const known = ["NODE_OPTIONS", "PATH", "SPRY_READY_FD", "SPRY_WARM_FD"];
+    expect(started.filter((name) => name && !known.includes(name))).toEqual([]);
+    const selector = "-l serving.knative.dev/service=first";
+    const uid = await platform.k(`get pods ${selector} -o jsonpath={.items[*].metadata.uid}`);
+    const ofPods = (warm["mounts"] as string[]).filter((at) => at.includes("/pods/"));
+    expect(ofPods.filter((at) => !at.includes(`/pods/${uid}/`))).toEqual([]);
+    await platform.k("wait --for=condition=Running function/other --timeout=60s");
+    const peer = await platform.call("first.default", { path: "/peer" });
+    expect(peer.body).toBe("other");
+    const pod = await platform.k(`get pods ${selector} -o name`);
+    expect(await platform.k(`logs ${pod.trim()}`)).toBe("called\n");
+    const { stdout } = await platform.kubectl(["exec", pod.trim(), "--", "printenv", "GREETING"]);
+    expect(stdout).toBe("hi\n");
+    const node = await platform.k("get nodes -o json");
+    expect(node).toContain(`"node.spry.io/warm-processes": "at most 2"`);
+  },
+  limitMs,
+);
+
+test(
+  "so does a Python Function",
+  async () => {
+    await deploy("snake", python, { runtime: "python312" });
+    await coldAndWarm("snake");
+  },
+  limitMs,
+);
+
+test(
+  "kill -9 of the platform leaves none waiting; the next one goes on with the Function that took one over",
+  async () => {
+    await deploy("survivor", javascript.replace("seen()", "process.pid"), {
+      scaleConfig: { minReplicas: 1, maxReplicas: 1 },
+    });
+    await untilTrue(
+      "runtimes that wait",
+      async () => (await waitingIn(platform.dataDir)).length > 0,
+      waitMs,
+    );
+    await platform.kill();
+    await untilTrue(
+      "none waits",
+      async () => (await waitingIn(platform.dataDir)).length === 0,
+      waitMs,
+    );
+    await platform.start();
+    expect(await platform.call("survivor.default")).toMatchObject({ status: 200 });
+    expect(await figure("spry_warm_processes")).toBe(0);
+  },
+  limitMs,
+);
+
+/** Processes that wait: their output has not become a container's log. */
+async function waitingIn(dataDir: string): Promise<string[]> {
+  const names = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return names.filter((pid) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/1`).startsWith(`${dataDir}/node/warm/`);
+    } catch {
+      // It has ended.
+      return false;
+    }
+  });
+}
