@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type NatsSpec, type Remarks, type Serverless, serverlesses } from "@spry/controller";
 import {
-  type Deployment,
   Informer,
   isNotFound,
   type KubeClient,
@@ -125,7 +124,7 @@ async function restart(
     if (isNotFound(error)) return undefined;
     throw error;
   });
-  const present = (found as Deployment | undefined)?.spec?.template.metadata?.annotations;
+  const present = found?.spec?.template.metadata?.annotations;
   if (!found || (present?.[annotation] ?? null) === value) return;
   const metadata = { annotations: { [annotation]: value } };
   await client.patch(resources.deployments, target, { spec: { template: { metadata } } });

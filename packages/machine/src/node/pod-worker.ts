@@ -235,7 +235,10 @@ export class PodWorker {
     if (!this.#place) {
       const expected = this.#expected();
       this.#place = await sandbox.openPod({
-        ...{ uid, namespace, name, expected },
+        uid,
+        namespace,
+        name,
+        expected,
         ...networkOf(this.#pod),
       });
       await this.#options.onPlaced();

@@ -103,16 +103,19 @@ export class WarmPool {
   /** A container of this kind has been started: more of them are expected. */
   started(image: LocalImage, variables: StartOptions["variables"], isWarm: boolean): void {
     this.#figures[isWarm ? "used" : "missed"]++;
+    void this.#expectMore(image, variables);
+  }
+
+  async #expectMore(image: LocalImage, variables: StartOptions["variables"]): Promise<void> {
     const now = this.#options.clock.now();
-    void this.#learn(image).then((runtime) => {
-      if (!runtime || this.#closing.signal.aborted) return;
-      const key = this.keyOf({ runtime, variables });
-      this.#kinds.set(key, { runtime, variables });
-      this.#keys.set(image.digest, key);
-      forgetOldest(this.#keys, maxImages);
-      this.#demand.add(key, now);
-      this.#lookAfter(pauseMs);
-    });
+    const runtime = await this.#learn(image);
+    if (!runtime || this.#closing.signal.aborted) return;
+    const key = this.keyOf({ runtime, variables });
+    this.#kinds.set(key, { runtime, variables });
+    this.#keys.set(image.digest, key);
+    forgetOldest(this.#keys, maxImages);
+    this.#demand.add(key, now);
+    this.#lookAfter(pauseMs);
   }
 
   async #learn(image: LocalImage): Promise<RuntimeCopy | undefined> {
@@ -157,7 +160,8 @@ export class WarmPool {
     }
     for (const [key, count] of wanted) {
       const kind = this.#kinds.get(key);
-      for (let missing = count - (kept.get(key) ?? 0); kind && missing > 0; missing--) {
+      if (!kind) continue;
+      for (let missing = count - (kept.get(key) ?? 0); missing > 0; missing--) {
         if (this.#closing.signal.aborted || !this.#hasMemory() || this.#isGivenUp(key)) break;
         const problem = await this.#start(key, kind).catch(messageOf);
         if (problem === undefined) continue;
