@@ -97,19 +97,21 @@ function dataOf({ servers, replicas = 1 }: NatsSpec, credentials: Data): Data {
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
 }
 
-async function use(client: KubeClient, namespace: string, wish: Data): Promise<void> {
+async function use(client: KubeClient, namespace: string, desired: Data): Promise<void> {
   const target = { namespace, name: eventingSecretName };
   const { data: present = {} } = await client.get(resources.secrets, target);
   const changes: Record<string, string | null> = {};
   for (const [name, key] of Object.entries(externalKeys)) {
-    const value = wish[name as keyof Data];
+    const value = desired[name as keyof Data];
     const encoded = value === undefined ? undefined : Buffer.from(value).toString("base64");
     if (present[key] !== encoded) changes[key] = encoded ?? null;
   }
   if (Object.keys(changes).length > 0)
     await client.patch(resources.secrets, target, { data: changes });
-  const isOwn = Object.keys(wish).length === 0;
-  const digest = createHash("sha256").update(JSON.stringify(Object.entries(wish).sort()));
+  const isOwn = Object.keys(desired).length === 0;
+  const digest = createHash("sha256").update(
+    JSON.stringify(desired, Object.keys(desired).toSorted()),
+  );
   const value = isOwn ? null : digest.digest("hex").slice(0, 32);
   for (const name of [eventingName, gatewayName]) await restart(client, { namespace, name }, value);
 }
