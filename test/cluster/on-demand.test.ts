@@ -79,6 +79,38 @@ describe.skipIf(reason !== undefined)(`on demand${reason ? ` (skipped: ${reason}
     expect(agent?.failures ?? []).toEqual([]);
   }, 300_000);
 
+  test("a NetworkPolicy keeps a Pod from a Function, by the gateway's own Service, too", async () => {
+    const front = `${gatewayName}.${system}.svc.cluster.local`;
+    /** A request to the gateway's own Service, which names the Function by its host. */
+    const askFront = () =>
+      cluster.inClient(
+        namespace,
+        `require("node:http").get({ host: "${front}", headers: { host: "zero.${namespace}.svc.cluster.local" } }, (r) => r.on("data", (d) => console.log(String(d).trim()))).on("error", (e) => console.log(String(e)))`,
+      );
+    const both = async () => [await ask("http://zero/"), await askFront()].map((each) => each.trim());
+    const served = ["version 1", "version 1"];
+    await expect.poll(both, patience).toEqual(served);
+    const of = (name: string) => ({
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } },
+    });
+    // The gateway calls its Pods for everyone.
+    const policy = (...from: object[]) => ({
+      metadata: { name: "zero", namespace },
+      spec: {
+        podSelector: { matchLabels: { "serverless.kyma-project.io/function-name": "zero" } },
+        ingress: [{ from }],
+      },
+    });
+    const apply = (...from: object[]) =>
+      cluster.client.apply(resources.networkPolicies, policy(...from), { fieldManager: "test" });
+    await apply(of(system));
+    const refused = expect.stringContaining("a NetworkPolicy does not admit this caller") as string;
+    await expect.poll(both, patience).toEqual([refused, refused]);
+    await apply(of(system), of(namespace));
+    await expect.poll(both, patience).toEqual(served);
+    await cluster.client.delete(resources.networkPolicies, { namespace, name: "zero" });
+  }, 300_000);
+
   test("the leader is killed while a request waits for the first Pod: its successor starts one", async () => {
     await atZero();
     const name = await leader();

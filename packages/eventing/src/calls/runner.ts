@@ -37,12 +37,24 @@ const callbackAttempts = 8;
 const callbackTimeoutMs = 30_000;
 const maxCallbacks = 20;
 
+/** A Function without calls for so long is not listened for any more, until there is one. */
+const idleMs = 600_000;
+
+/** What takes the calls of one Function. */
+interface Loop {
+  consumer: Promise<Consumer>;
+  stop: AbortController;
+  /** When a call was last accepted. */
+  usedAt: number;
+}
+
 /** Makes the waiting calls, those of each Function independently, and sends the results to the URLs that the clients specified. */
 export class CallRunner {
   readonly #deps: RunnerDeps;
-  readonly #loops = new Map<ObjectKey, Promise<unknown>>();
+  readonly #loops = new Map<ObjectKey, Loop>();
+  /** By Function, until it has ended: a consumer has one loop at a time. */
+  readonly #taking = new Map<ObjectKey, Promise<unknown>>();
   readonly #running = new Map<string, AbortController>();
-  readonly #ended: Promise<unknown>[] = [];
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
@@ -56,12 +68,32 @@ export class CallRunner {
       subjects: [callbackSubject],
       from: "start",
     });
-    const loop = this.#take(callbacks, maxCallbacks, (delivery) => this.#callBack(delivery));
+    const callBack = (delivery: Delivery) => this.#callBack(delivery);
+    const loop = this.#take(callbacks, maxCallbacks, callBack, signal);
     while (!signal.aborted) {
       await sleep(clock, othersMs, signal);
-      if (othersAccept && !signal.aborted) await this.#ensureAll().catch(() => {});
+      if (signal.aborted) break;
+      if (othersAccept) await this.#ensureAll().catch(() => {});
+      else await this.#endIdle().catch(() => {});
     }
-    await Promise.allSettled([loop, ...this.#ended]);
+    await Promise.allSettled([loop, ...this.#taking.values()]);
+  }
+
+  /** For how many Functions calls are taken. */
+  get size(): number {
+    return this.#loops.size;
+  }
+
+  /** What accepts a call has asked for the loop a moment before: none is ended between the two. */
+  async #endIdle(): Promise<void> {
+    const isIdle = ({ usedAt }: Loop) => this.#deps.clock.now() - usedAt >= idleMs;
+    for (const [key, loop] of this.#loops) {
+      if (!isIdle(loop)) continue;
+      const { waiting } = await (await loop.consumer).state();
+      if (waiting > 0 || !isIdle(loop)) continue;
+      this.#loops.delete(key);
+      loop.stop.abort();
+    }
   }
 
   async #ensureAll(): Promise<void> {
@@ -73,19 +105,26 @@ export class CallRunner {
 
   /** Calls of this Function are made from now on. */
   async ensure(key: ObjectKey): Promise<void> {
+    const { queue, clock, signal } = this.#deps;
     const known = this.#loops.get(key);
     if (known) {
-      await known;
+      known.usedAt = clock.now();
+      await known.consumer;
       return;
     }
-    const consumer = this.#deps.queue.consumer(...consumerOfCalls(key));
-    this.#loops.set(key, consumer);
+    const before = this.#taking.get(key) ?? Promise.resolve();
+    const consumer = before.then(() => queue.consumer(...consumerOfCalls(key)));
+    const stop = new AbortController();
+    this.#loops.set(key, { consumer, stop, usedAt: clock.now() });
     try {
       const ready = await consumer;
-      const loop = this.#take(ready, callBounds.inFlightOfFunction, (each) =>
-        this.#call(key, each),
-      );
-      this.#ended.push(loop);
+      const until = AbortSignal.any([signal, stop.signal]);
+      const call = (each: Delivery) => this.#call(key, each);
+      const taking = this.#take(ready, callBounds.inFlightOfFunction, call, until);
+      this.#taking.set(key, taking);
+      void taking.finally(() => {
+        if (this.#taking.get(key) === taking) this.#taking.delete(key);
+      });
     } catch (error) {
       this.#loops.delete(key);
       throw error;
@@ -109,8 +148,9 @@ export class CallRunner {
     consumer: Consumer,
     max: number,
     handle: (delivery: Delivery) => Promise<void>,
+    signal: AbortSignal,
   ): Promise<void> {
-    const { signal, clock, log } = this.#deps;
+    const { clock, log } = this.#deps;
     const active = new Set<Promise<void>>();
     while (!signal.aborted) {
       try {

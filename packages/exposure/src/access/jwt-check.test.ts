@@ -457,3 +457,32 @@ test.each<[address: string, allowLoopback: boolean, refused: boolean]>([
 ])("the address %s, with loopback %s, is refused: %s", (address, allowLoopback, refused) => {
   expect(refusedAddress(address, allowLoopback) !== undefined).toBe(refused);
 });
+
+test("of two issuers of a rule, neither can sign for the other, whatever the key's id", async () => {
+  const keys: Record<string, object> = {
+    "/a": { keys: [await publicKey("rsa")] },
+    "/b": { keys: [await publicKey("other"), await publicKey("other", { kid: "rsa" })] },
+  };
+  answer = (response, url) => response.end(JSON.stringify(keys[url]));
+  const [a, b] = ["a", "b"].map((name) => ({
+    issuer: `https://${name}.example`,
+    jwksUri: `${origin}/${name}`,
+  })) as [JwtAuthentication, JwtAuthentication];
+  const decide = async (authentications: JwtAuthentication[], bearer: string) => {
+    const header = (name: string) => (name === "authorization" ? `Bearer ${bearer}` : undefined);
+    const jwt = { kind: "jwt" as const, authentications, authorizations: [] };
+    return (await check.check({ header, query: "" }, jwt, "shop")).kind;
+  };
+  const by = (issuedBy: string, signedBy: keyof typeof pairs, kid: string) =>
+    token({ by: signedBy, alg: "RS256", header: { kid }, claims: { iss: issuedBy } });
+  for (const order of [
+    [a, b],
+    [b, a],
+  ]) {
+    expect(await decide(order, await by(a.issuer, "rsa", "rsa"))).toBe("allowed");
+    expect(await decide(order, await by(b.issuer, "other", "other"))).toBe("allowed");
+    expect(await decide(order, await by(a.issuer, "other", "other"))).toBe("refused");
+    expect(await decide(order, await by(a.issuer, "other", "rsa"))).toBe("refused");
+    expect(await decide(order, await by(b.issuer, "rsa", "rsa"))).toBe("refused");
+  }
+});
