@@ -165,6 +165,34 @@ describe("looking", () => {
     expect(warnings.stdout).not.toContain("order.created");
   });
 
+  test("a request whose process was killed is a line of the log, with its id", async () => {
+    const source = `module.exports = { main: ({ extensions: { request } }) => {
+      if (request.path === "/die") process.exit(3);
+      for (const all = []; request.path === "/fill"; ) all.push(Buffer.alloc(8 << 20, 1));
+      return "lives";
+    } };`;
+    const profile = { resourceConfiguration: { function: { profile: "XS" } } };
+    const manifest = functionManifest("mortal", source, profile);
+    expect(await platform.spry(["apply", "-f", "-"], manifest)).toMatchObject({ code: 0 });
+    const logged = async (id: string, place: string) => {
+      const options = { method: "POST", path: place, headers: { "x-request-id": id } };
+      expect(await platform.call("mortal.default", options)).toMatchObject({ status: 502 });
+      await platform.callUntil("mortal.default", ({ body }) => body === "lives");
+      return (await platform.spry(["logs", "mortal", "--request", id])).stdout;
+    };
+    expect(await logged("r-die", "/die?token=1")).toContain(
+      "request r-die (POST /die) was not answered: the container ended with exit code 3\n",
+    );
+    // Only a container's own limit ends it before it has taken this machine's memory.
+    if (!/Sandbox +oci/.test(await platform.log())) return;
+    const killed = "the container was killed: it exceeded its memory limit (128Mi)";
+    expect(await logged("r-fill", "/fill")).toBe(
+      `request r-fill (POST /fill) was not answered: ${killed}\n`,
+    );
+    const previous = await platform.spry(["logs", "mortal", "--previous"]);
+    expect(previous.stdout).toMatch(/^the container was killed: it exceeded .*\nrequest r-fill /m);
+  });
+
   test("doctor looks at this machine while a platform runs", async () => {
     const { code, stdout } = await platform.spry(["doctor", "--data-dir", platform.dataDir]);
     expect({ code, stdout }).toMatchObject({ code: 0 });

@@ -4,8 +4,10 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { findPython } from "@spry/machine";
+import { DebuggerClient, freePort } from "@spry/test-kit";
 import { enginePlatform, onCluster } from "../support/engine.ts";
 import { functionManifest, root } from "../support/platform.ts";
+import { startSpry } from "../support/spry-process.ts";
 
 /** Of the Functions here; the newest that this machine has. */
 const version = await firstHere(["3.12", "3.14"]);
@@ -46,6 +48,25 @@ describe.skipIf(!version)(
         status === 200 && body === "two";
       await platform.callUntil("life.default", isTwo);
     });
+
+    test("spry debug opens debugpy's port of a copy: a breakpoint stops its calls, and not the Function's", async () => {
+      const source = `def main(event, context):\n    place = __file__\n    return place\n`;
+      await platform.k("apply -f -", python("stops", source, { dependencies: "debugpy\n" }));
+      await platform.k("wait --for=condition=Running function/stops --timeout=170s");
+      const port = await freePort();
+      const env = { KUBECONFIG: platform.kubeconfig };
+      const command = startSpry(["debug", "stops", "--port", String(port)], env);
+      const [, calls = ""] = await command.prints(/calls of the copy: (http:\S+)[^]*Ctrl-C/);
+      const place = await (await fetch(calls)).text();
+      using editor = new DebuggerClient(port);
+      await editor.attach(place, 3);
+      const answer = fetch(calls);
+      expect(await editor.variableWhereItStops("place")).toBe(`'${place}'`);
+      expect(await platform.call("stops.default")).toMatchObject({ status: 200 });
+      editor.continue();
+      expect((await answer).status).toBe(200);
+      expect(await command.end()).toBe(130);
+    }, 240_000);
 
     test("the image's bytecode is used, and the machine's packages are not", async () => {
       const source = [

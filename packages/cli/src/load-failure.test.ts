@@ -27,3 +27,13 @@ const rows: [string, string, string][] = [
 test.each(rows)("names place and reason: %s", (_name, output, summary) => {
   expect(failureIn(output, "/app").summary).toBe(summary);
 });
+
+test.each([
+  ["Error [ERR_MODULE_NOT_FOUND]: Cannot find package '@a/b' imported from /x", "npm install @a/b"],
+  ["ModuleNotFoundError: No module named 'yaml'", "requirements.txt"],
+  ["Error: Cannot find package of the order", undefined],
+])("%s: names the package that is missing", (output, wayOut) => {
+  const found = failureIn(output).wayOut;
+  if (wayOut === undefined) expect(found).toBeUndefined();
+  else expect(found).toContain(wayOut);
+});

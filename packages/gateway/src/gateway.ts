@@ -13,6 +13,7 @@ import { PodsInUse } from "./activation/pods-in-use.ts";
 import { type Tally } from "./activation/tally.ts";
 import { createFrontServer } from "./http/front-server.ts";
 import { type CallAcceptor } from "./http/waiting-calls.ts";
+import { BrokenRequests } from "./attempt/broken-requests.ts";
 import { drain, isLoopback, listen, type Listening } from "./http/listening.ts";
 import { type Entrance } from "./inside/entrance.ts";
 import { Entrances, type InsideOptions } from "./inside/entrances.ts";
@@ -98,6 +99,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const metrics = new GatewayMetrics();
   const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
   const pods = new PodsInUse();
+  const broken = new BrokenRequests(clock);
   const createDestination = (...[key, policy, tally]: NewDestination) =>
     new Destination(key, policy, settings, clock, tally, pods);
   const services = new ServiceRoutes(sources, { ...settings, createDestination });
@@ -136,6 +138,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         callers,
         metrics,
         memory,
+        broken,
         settings,
         clock,
         log,
@@ -181,7 +184,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         hasRevision: (key: ObjectKey) => sources.revisions.get(key) !== undefined,
       };
       const { moreMetrics } = options;
-      const deps = { metrics, existing, moreMetrics, counts, access, ready, pods, clock };
+      const deps = { metrics, existing, moreMetrics, counts, access, ready, pods, broken, clock };
       const server = createAdminServer(deps, isLoopback(address.host));
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };

@@ -32,7 +32,14 @@ export function refuseOtherNames(args: readonly string[]): void {
   const at = args.findIndex(
     (each, index) => !each.startsWith("-") && !withValue.has(args[index - 1] ?? ""),
   );
-  const name = args[at] ?? "";
+  // The original's commands about Functions have that word before them.
+  const isPrefixed = args[at] === "function";
+  const name = args[isPrefixed ? at + 1 : at] ?? "";
+  if (isPrefixed && !Object.hasOwn(ours, name))
+    throw new UserError(
+      "spry has no command function: its commands are about Functions already",
+      `use \`${spryCommand(name === "" ? "get" : name)}\`, or see \`${spryCommand("--help")}\``,
+    );
   if (!Object.hasOwn(ours, name)) return;
   throw new UserError(
     `spry has no command ${name}`,

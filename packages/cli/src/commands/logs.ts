@@ -66,7 +66,13 @@ async function printAll(
   options: LogsOptions,
   printer: Printer,
 ): Promise<void> {
-  if (!options.build) return print(client, pod, options, printer);
+  if (!options.build) {
+    // A request that ended an instance is in the log of that one.
+    const hasPrevious = pod.status?.containerStatuses?.some(({ restartCount }) => restartCount > 0);
+    if (options.request && !options.previous && hasPrevious)
+      await print(client, pod, { ...options, follow: false, previous: true }, printer);
+    return print(client, pod, options, printer);
+  }
   const never = new AbortController().signal;
   for (const step of stepsOf(pod)) {
     // After one that has failed none begins.

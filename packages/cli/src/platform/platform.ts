@@ -24,6 +24,7 @@ import { type GatewayProcess } from "./gateway-process.ts";
 import { controllerIdentity, nodeIdentity, nodeName } from "./identities.ts";
 import { collectWhenIdle } from "./idle-memory.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
+import { requestsInLog } from "./last-words.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
 import { writePipSettings } from "./pip-settings.ts";
@@ -253,15 +254,17 @@ function openNode(
   const { foundation, sandbox, images, gateway, counts } = parts;
   void writeNpmSettings(npmConfigOf(dataDir), log);
   writePipSettings(pipConfigOf(dataDir), log);
+  const administration = {
+    url: () => `http://${host}:${gateway.adminPort}`,
+    token: counts.token,
+  };
   const node = createNode({
     client: foundation.clientOf(nodeIdentity),
     name: nodeName,
     dataDir: dataDir.node,
     sandbox,
-    drained: gatewayDrain({
-      url: () => `http://${host}:${gateway.adminPort}`,
-      token: counts.token,
-    }),
+    drained: gatewayDrain(administration),
+    lastWords: requestsInLog(administration),
     mirrors: {
       [pullAddress]: { url: foundation.registryUrl, ...foundation.registry.logins.node() },
     },

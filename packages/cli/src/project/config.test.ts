@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { runtimes, templates } from "@spry/function";
+import { filesOf } from "../init/files-of.ts";
 import { UserError } from "../user-error.ts";
 import { parseConfig } from "./config.ts";
+import { functionOf } from "./project.ts";
 
 describe("spry.yaml", () => {
   test("has names, variables and scale", () => {
@@ -13,7 +16,18 @@ describe("spry.yaml", () => {
     expect(parseConfig("# nothing\n")).toEqual({});
   });
 
+  test("has schedules, as the template of init writes them", () => {
+    const cron = templates.find(({ name }) => name === "cron")!;
+    const runtime = runtimes.find(({ name }) => name === "nodejs24")!;
+    const config = parseConfig(filesOf(cron, runtime, "cleaner")["spry.yaml"] ?? "");
+    const schedules = [{ name: "cleanup", cron: "*/5 * * * *", overlap: "Skip" }];
+    expect(config).toMatchObject({ name: "cleaner", schedules });
+    const project = { root: "/x", name: "cleaner", handler: "handler.ts", runtime, config };
+    expect(functionOf(project, "default", {}).spec).toMatchObject({ schedules });
+  });
+
   const refused: [string, string, string, string?][] = [
+    ["a schedule without a time", "schedules:\n  - name: a\n", "spry.yaml:1: schedules.0 needs"],
     ["an unknown key", "name: a\nruntme: x\n", "spry.yaml:2: runtme is not a known key", "runtime"],
     ["no YAML", "name: [\n", "spry.yaml:2:1: not valid YAML"],
     ["a text", "hello\n", 'spry.yaml: must be an object, not "hello"'],

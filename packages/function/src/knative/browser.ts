@@ -14,4 +14,10 @@ export {
   type TrafficTarget,
 } from "./types.ts";
 export { gatewaySliceManager, knativeAnnotations, knativeLabels } from "./labels.ts";
-export { type CountsLine, countsPath, drainedPath } from "./counts.ts";
+export {
+  brokenPath,
+  type BrokenRequest,
+  type CountsLine,
+  countsPath,
+  drainedPath,
+} from "./counts.ts";

@@ -34,3 +34,18 @@ export const countsPath = "/counts";
  * Pod that is being removed.
  */
 export const drainedPath = "/drained";
+
+/**
+ * `GET /broken?pod=<address>` there: the requests that a Pod has broken off in the last seconds, as a list of `BrokenRequest`. For one
+ * that has just ended; the gateway gives itself a moment to notice.
+ */
+export const brokenPath = "/broken";
+
+/** A request whose connection a Pod closed before it had responded. */
+export interface BrokenRequest {
+  /** Of `X-Request-Id`. */
+  id: string;
+  method: string;
+  /** Without the query, at most 200 characters. */
+  path: string;
+}

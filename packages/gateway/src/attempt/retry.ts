@@ -30,6 +30,10 @@ const brokenConnection = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);
 /** The request cannot be sent at all, to no backend. */
 const unsendable = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"]);
 
+/** Whether a connection was open and has ended, with the Pod's process perhaps. */
+export const isBroken = ({ code, wasSent }: Pick<FailedAttempt, "code" | "wasSent">): boolean =>
+  wasSent && brokenConnection.has(code);
+
 export function isUnsendable(code: string): boolean {
   return unsendable.has(code);
 }

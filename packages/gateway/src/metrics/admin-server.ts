@@ -1,7 +1,8 @@
 import * as http from "node:http";
-import { countsPath, drainedPath } from "@spry/function";
+import { brokenPath, countsPath, drainedPath } from "@spry/function";
 import { type Clock } from "@spry/kube";
 import { type PodsInUse } from "../activation/pods-in-use.ts";
+import { type BrokenRequests } from "../attempt/broken-requests.ts";
 import { type Counts, type CountsWriter } from "./counts.ts";
 import { type CountsAccess } from "./counts-access.ts";
 import { type Existing, type GatewayMetrics } from "./gateway-metrics.ts";
@@ -27,11 +28,12 @@ export interface AdminServerDeps {
   access: CountsAccess;
   ready: Promise<void>;
   pods: PodsInUse;
+  broken: Pick<BrokenRequests, "take">;
   clock: Clock;
 }
 
 /**
- * `/metrics`, `/healthz`, `/readyz`, `/counts` and `/drained`, for a port that is not for the public. `isLoopback`: it has a loopback
+ * `/metrics`, `/healthz`, `/readyz`, `/counts`, `/drained` and `/broken`, for a port that is not for the public. `isLoopback`: it has a loopback
  * address, and other names than that one's are refused: a page could have them in a browser of this machine (DNS rebinding).
  */
 export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): http.Server {
@@ -58,6 +60,11 @@ export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): h
       if (response.destroyed) return;
       if (!isAllowed) return send(unauthorized);
       if (pod === undefined) return streamCounts(counts, response);
+      if (url.startsWith(brokenPath)) {
+        const requests = await deps.broken.take(pod);
+        if (!response.destroyed) send({ status: 200, body: `${JSON.stringify(requests)}\n` });
+        return;
+      }
       const left = new AbortController();
       response.once("close", () => left.abort());
       await deps.pods.drained(pod, deps.clock, left.signal);
@@ -76,20 +83,16 @@ const unauthorized: Page = {
   body: `${countsPath} needs the header Authorization: Bearer, with the token that the platform gives its scaler\n`,
 };
 
-/** Of `/drained?pod=10.0.0.7`. */
+/** Of `/drained?pod=10.0.0.7`, and of `/broken`. */
 function podIn(url: string): string | undefined {
   const [path = "", query] = url.split("?", 2);
-  if (path !== drainedPath || query === undefined) return undefined;
+  if (![drainedPath, brokenPath].includes(path) || query === undefined) return undefined;
   return new URLSearchParams(query).get("pod") ?? undefined;
 }
 
 function pageOf(
   url: string,
-  {
-    metrics,
-    existing,
-    moreMetrics,
-  }: Omit<AdminServerDeps, "counts" | "access" | "ready" | "pods" | "clock">,
+  { metrics, existing, moreMetrics }: Pick<AdminServerDeps, "metrics" | "existing" | "moreMetrics">,
   isReady: boolean,
 ): Page {
   if (url === "/metrics")

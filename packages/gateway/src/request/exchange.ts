@@ -12,7 +12,7 @@ import {
   type ResponseReceiver,
 } from "../attempt/attempt.ts";
 import { Backend } from "../attempt/backend.ts";
-import { mayRetry } from "../attempt/retry.ts";
+import { isBroken, mayRetry } from "../attempt/retry.ts";
 import {
   backendTimeout,
   bodyStalled,
@@ -335,6 +335,7 @@ export class Exchange implements ResponseReceiver, Seeker {
   }
 
   failed(failure: AttemptFailure): void {
+    if (isBroken(failure) && this.#backend) this.#noteBreak(this.#backend);
     const body = this.#body;
     const isStreamed = body instanceof RequestBody;
     if (isStreamed && body.isTooLarge) {
@@ -349,6 +350,11 @@ export class Exchange implements ResponseReceiver, Seeker {
     const { requestId } = this.#passage;
     this.#deps.log.debug({ destination: key, requestId, error: failure.message }, "request failed");
     this.#respond(failureResponse(failure, this.#destination.policy.name, this.#deps.settings));
+  }
+
+  #noteBreak({ address }: Backend): void {
+    const { requestId: id, path } = this.#passage;
+    this.#deps.broken.note(address, { id, method: this.#request.method ?? "GET", path });
   }
 
   async #retry({ wasSent }: AttemptFailure): Promise<void> {

@@ -1,6 +1,7 @@
 import { type Callers } from "../inside/callers.ts";
 import { type Socket } from "node:net";
 import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
+import { type BrokenRequests } from "../attempt/broken-requests.ts";
 import { type Destination } from "../activation/destination.ts";
 import { type GatewayMetrics } from "../metrics/gateway-metrics.ts";
 import { type ClientRequest, type ClientResponse } from "../http/client-side.ts";
@@ -30,6 +31,7 @@ export interface RequestDeps {
   callers: Callers;
   metrics: GatewayMetrics;
   memory: MemoryBudget;
+  broken: Pick<BrokenRequests, "note">;
   settings: RequestSettings;
   clock: Clock;
   log: Logger;

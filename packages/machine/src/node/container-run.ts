@@ -10,7 +10,7 @@ import {
 } from "../sandbox/sandbox.ts";
 import { Backoff } from "./backoff.ts";
 import { argvOf, environmentOf, expand, type PodObjects, type PodPlace } from "./environment.ts";
-import { floodWords, LogFile, readHead, readTail } from "./log-file.ts";
+import { appendLines, floodWords, LogFile, readHead, readTail } from "./log-file.ts";
 import { isolationOf } from "./isolation.ts";
 import { runHook } from "./lifecycle-hooks.ts";
 import { isSidecar } from "./pod-status.ts";
@@ -29,6 +29,8 @@ export interface ContainerRunOptions {
   /** Something has changed: the Pod is to be looked at again. */
   wake: () => void;
   note: Note;
+  /** Lines for the log of a container that has ended by an error; see `NodeOptions`. */
+  lastWords?: ((ip: string, how: string) => Promise<string[]> | undefined) | undefined;
 }
 
 const maxTerminationMessage = 4096;
@@ -46,6 +48,7 @@ export class ContainerRun {
   readonly #clock: Clock;
   readonly #wake: () => void;
   readonly #note: Note;
+  readonly #lastWords: ContainerRunOptions["lastWords"];
   readonly #restarts = new Backoff();
   #state: State = { waiting: { reason: "PodInitializing" } };
   #lastState: State = {};
@@ -77,6 +80,7 @@ export class ContainerRun {
     this.#clock = clock;
     this.#wake = wake;
     this.#note = note;
+    this.#lastWords = options.lastWords;
     this.#image = spec.image ?? "";
     if (!isInit) this.#state = { waiting: { reason: "ContainerCreating" } };
     if (known) this.#restore(known);
@@ -302,7 +306,7 @@ export class ContainerRun {
     this.#probes.start(hadStarted);
     const { ready, exited } = process;
     void ready.then(() => this.#process === process && this.#probes?.pushReady());
-    this.#ended = exited.then((exit) => this.#onExit(process, exit, files));
+    this.#ended = exited.then((exit) => this.#onExit(process, exit, files, sandbox));
   }
 
   /** Wakes the Pod only when something that its status shows is different. */
@@ -339,11 +343,16 @@ export class ContainerRun {
     process: SandboxContainer,
     exit: ExitStatus,
     files: { logFile: string; terminationLog: string },
+    { ip }: PodSandbox,
   ): Promise<void> {
     this.#probes?.stop();
+    const wasReady = this.#ready;
     this.#ready = false;
     const message =
       this.#flooded ?? exit.message ?? (await this.#terminationMessage(exit.exitCode, files));
+    // Nothing has served before it was ready, and an end that was asked for needs no explanation.
+    const isFailure = exit.exitCode !== 0 && !this.#stopping;
+    if (isFailure) await this.#explainEnd(exit, files.logFile, wasReady ? ip : undefined);
     if (this.#process !== process) return;
     this.#log?.close();
     this.#process = undefined;
@@ -359,6 +368,15 @@ export class ContainerRun {
     this.#state = { terminated: this.#end };
     if (exit.reason === "StartError") this.#note("Warning", "Failed", `Error: ${exit.message}`);
     this.#wake();
+  }
+
+  /** In the log, where a process that is killed leaves no word. `ip`: of one that has served. */
+  async #explainEnd(exit: ExitStatus, logFile: string, ip: string | undefined): Promise<void> {
+    const how = endInWords(exit, this.spec);
+    const own = exit.reason === "OOMKilled" ? [how] : [];
+    const others = ip === undefined ? undefined : this.#lastWords?.(ip, how);
+    const lines = [...own, ...((await others?.catch(() => [])) ?? [])];
+    if (lines.length > 0) await appendLines(logFile, lines).catch(() => {});
   }
 
   async #terminationMessage(
@@ -458,6 +476,16 @@ function removeLogs(dir: string, run: number): void {
     const past = /^(\d+)\.log/.exec(name)?.[1];
     if (past !== undefined && Number(past) < run - 1) rmSync(path.join(dir, name), { force: true });
   }
+}
+
+/** "the container was killed: it exceeded its memory limit (128Mi)". */
+function endInWords({ exitCode, reason, signal }: ExitStatus, { resources }: Container): string {
+  const limit = resources?.limits?.["memory"];
+  if (reason === "OOMKilled")
+    return `the container was killed: it exceeded its memory limit${limit ? ` (${limit})` : ""}`;
+  return signal
+    ? `the container was ended by ${signal}`
+    : `the container ended with exit code ${exitCode}`;
 }
 
 function lostState(known: ContainerStatus, clock: Clock): NonNullable<State["terminated"]> {

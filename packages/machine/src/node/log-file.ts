@@ -248,3 +248,16 @@ export async function readTail(file: string, lines: number, bytes: number): Prom
   const text = (await readRange(file, Math.max(0, size - bytes), Math.min(size, bytes))).toString();
   return text.trimEnd().split("\n").slice(-lines).join("\n");
 }
+
+/** Adds lines to the end of a log whose container has ended; one that it has not completed is completed. */
+export async function appendLines(file: string, lines: readonly string[]): Promise<void> {
+  const { size } = await stat(file);
+  const last = (await readRange(file, Math.max(0, size - 1), 1)).toString();
+  const begin = last === "" || last === "\n" ? "" : "\n";
+  const handle = await open(file, "a", 0o600);
+  try {
+    await handle.appendFile(`${begin}${lines.join("\n")}\n`);
+  } finally {
+    await handle.close();
+  }
+}

@@ -49,6 +49,11 @@ export interface NodeOptions {
   apiServer?: { host: string; port: number };
   /** Resolves when a Pod that is deleted gets no requests any more, or at the latest when the signal is aborted. */
   drained?: (pod: Pod, ip: string, signal: AbortSignal) => Promise<void>;
+  /**
+   * What others know of a container that was ready and has ended by an error: lines that are added to its log. `how`: its end in words, as in
+   * "the container was killed: it exceeded its memory limit (128Mi)".
+   */
+  lastWords?: (pod: Pod, ip: string, how: string) => Promise<string[]>;
   /** How full the disk with the data directory is; by default as the system says. */
   measureDisk?: MeasureDisk;
   clock?: Clock;
@@ -72,14 +77,15 @@ const statusRenewMs = 300_000;
 /** A platform that is being stopped does not wait for a Pod's whole grace period. */
 const stopCapMs = 5_000;
 
+type Optional = "apiServer" | "pinned" | "drained" | "lastWords";
+
 export function createNode(options: NodeOptions): MachineNode {
   return new NodeAgent(options);
 }
 
 class NodeAgent implements MachineNode {
   readonly kubelet: Transport;
-  readonly #options: Required<Omit<NodeOptions, "apiServer" | "pinned" | "drained">> &
-    Pick<NodeOptions, "apiServer" | "pinned" | "drained">;
+  readonly #options: Required<Omit<NodeOptions, Optional>> & Pick<NodeOptions, Optional>;
   readonly #images: ImageStore;
   readonly #evictions: EvictionManager;
   readonly #events: EventRecorder;
@@ -221,6 +227,7 @@ class NodeAgent implements MachineNode {
       },
       recovered,
       drained: this.#options.drained,
+      lastWords: this.#options.lastWords,
       onPlaced: () => this.#cluster.placed(pod.metadata.namespace ?? ""),
       onEnd: () => {
         this.#workers.delete(uid);

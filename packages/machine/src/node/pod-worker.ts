@@ -42,6 +42,8 @@ export interface PodWorkerOptions {
   recovered?: RecoveredPod | undefined;
   /** See `NodeOptions`. */
   drained?: ((pod: Pod, ip: string, signal: AbortSignal) => Promise<void>) | undefined;
+  /** See `NodeOptions`. */
+  lastWords?: ((pod: Pod, ip: string, how: string) => Promise<string[]>) | undefined;
   /** The Pod has got its place; resolves when its network is as it should be. */
   onPlaced: () => Promise<void>;
   /** The Pod is gone from this machine. */
@@ -113,6 +115,7 @@ export class PodWorker {
             clock,
             wake,
             note,
+            lastWords: (ip, how) => options.lastWords?.(this.#pod, ip, how),
           }),
       );
     this.#containers = [
