@@ -55,6 +55,7 @@ describe("WCAG 2.2 AA", () => {
     "/events",
     "/builds",
     "/calls",
+    "/registry",
     "/nodes",
     "/settings",
     "/nowhere",
