@@ -218,12 +218,12 @@ class Tab {
     transport: Transport,
     signal: AbortSignal,
   ): Promise<void> {
-    const { gateway, socketAccessFor } = this.#options;
+    const { gateway } = this.#options;
     const token = this.#token;
     await assertReadable(target, transport, signal);
     const access = gateway
       ? throughGateway(gateway, target)
-      : await socketAccessFor(token, proxyPath(target));
+      : await this.#options.socketAccessFor(token, proxyPath(target));
     if (!access) throw new Error("this dashboard does not reach WebSockets of Functions");
     const conversation = new FunctionSocket({
       access,

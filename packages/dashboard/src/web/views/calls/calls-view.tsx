@@ -4,7 +4,6 @@ import { type Call, type Function, functions, hasEnded } from "@spry/function/br
 import { useLive } from "../../api/live.ts";
 import { paths, query, setQuery } from "../../router.ts";
 import { callsIn, cancelCall, toneOfCall } from "../../state/calls-admin.ts";
-import { info } from "../../state/info.ts";
 import { printable } from "../../state/log-text.ts";
 import { may } from "../../state/rights.ts";
 import { Age, Empty, Problem, State } from "../../ui/basics.tsx";

@@ -7,7 +7,6 @@ import {
 import { client } from "../../api/client.ts";
 import { paths } from "../../router.ts";
 import { runSchedule } from "../../state/calls-admin.ts";
-import { info } from "../../state/info.ts";
 import { may } from "../../state/rights.ts";
 import { Empty, State } from "../../ui/basics.tsx";
 import { Table } from "../../ui/table.tsx";

@@ -4,7 +4,6 @@ import { useLive } from "../../api/live.ts";
 import { paths, query } from "../../router.ts";
 import { type QueueState, queueStates } from "../../state/events-admin.ts";
 import { type Tone } from "../../state/function-state.ts";
-import { info } from "../../state/info.ts";
 import { may } from "../../state/rights.ts";
 import { Empty, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
