@@ -116,12 +116,13 @@ function Repositories({
               {each.bytes !== null && `, ${bytesText(each.bytes)}`}
             </span>
           </div>
-          <Table heads={["Image", ...(hasSizes ? ["Size", "Last used"] : []), "Why it is kept"]}>
+          <Table heads={["Image", "Why it is kept", ...(hasSizes ? ["Size", "Last used"] : [])]}>
             {each.images.map(({ digest, bytes, usedAt, why, isGoing }) => (
               <tr key={digest}>
                 <td class="mono" title={digest}>
                   {digest.slice("sha256:".length, 19)}
                 </td>
+                <td class={isGoing ? "muted" : ""}>{why}</td>
                 {hasSizes && (
                   <>
                     <td class="nowrap">{bytes === null ? "–" : bytesText(bytes)}</td>
@@ -130,7 +131,6 @@ function Repositories({
                     </td>
                   </>
                 )}
-                <td class={isGoing ? "muted" : ""}>{why}</td>
               </tr>
             ))}
           </Table>
