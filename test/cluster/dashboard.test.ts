@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
 import path from "node:path";
 import { type Function, functions } from "@spry/function";
 import { type Deployment, resources } from "@spry/kube";
@@ -102,8 +103,68 @@ describe.skipIf(reason !== undefined)(
       await page.getByRole("log").waitFor();
       expect(complaints).toEqual([]);
     });
+
+    test("the console reaches a WebSocket through the API server, and only with the right to", async () => {
+      const source = `module.exports = { main: () => "plain", websocket(socket) { socket.send("hello"); } };`;
+      const chat = { ...functionIn("shop", "chat", ""), spec: { source: { inline: { source } } } };
+      await cluster.client.create(functions, chat);
+      await cluster.untilRunning("shop", "chat");
+      const url = await forwarded(`service/${name}`);
+      const talk = async (account: string) => {
+        const { page, complaints } = await openTab(browser);
+        await page.goto(url);
+        const { stdout } = await kubectl("create", "token", account);
+        await logIn(page, stdout.trim());
+        await page.getByRole("navigation", { name: "Sections" }).waitFor();
+        await page.goto(`${url}/functions/shop/chat/try?with=websocket`);
+        await page.getByRole("button", { name: "Connect" }).click();
+        return { page, complaints };
+      };
+      const editor = await talk("editor");
+      await editor.page.getByTestId("messages").getByText("hello").waitFor();
+      await screenshot(editor.page, "cluster-websocket");
+      const viewer = await talk("viewer");
+      await viewer.page.getByText("responded with 403").waitFor();
+      expect([...editor.complaints, ...viewer.complaints]).toEqual([]);
+    });
+
+    test("what the gateways have counted, and what the registry keeps, is shown", async () => {
+      const gateway = new URL(await forwarded("service/serverless-gateway"));
+      const ask = async () => {
+        const options = { port: gateway.port, headers: { host: "till.shop.svc.cluster.local" } };
+        const [response] = (await once(get(options), "response")) as [IncomingMessage];
+        response.resume();
+        return response.statusCode;
+      };
+      await expect.poll(ask, poll).toBe(200);
+      const url = await forwarded(`service/${name}`);
+      const { page, complaints } = await openTab(browser);
+      await page.goto(url);
+      await logIn(page, (await kubectl("create", "token", "editor")).stdout.trim());
+      await page.getByRole("navigation", { name: "Sections" }).waitFor();
+      const counted = () =>
+        page.evaluate(async () => {
+          const { token } = JSON.parse(sessionStorage.getItem("spry.login") ?? "{}") as {
+            token: string;
+          };
+          const headers = { authorization: `Bearer ${token}` };
+          const response = await fetch("/metrics/shop/till", { headers });
+          return ((await response.json()) as { requests?: Record<string, number> }).requests;
+        });
+      await expect.poll(counted, poll).toMatchObject({ 200: expect.any(Number) });
+      await page.goto(`${url}/registry?ns=shop`);
+      const own = page.getByRole("region", { name: "shop/till" });
+      await own.getByText("version 1 in the history").waitFor();
+      await own.getByText("MiB").or(own.getByText("KiB")).first().waitFor();
+      await screenshot(page, "cluster-registry");
+      expect(complaints).toEqual([]);
+    });
   },
 );
+
+function kubectl(...args: string[]) {
+  return run("kubectl", ["--kubeconfig", cluster.kubeconfig, "-n", "shop", ...args]);
+}
 
 function functionIn(namespace: string, name: string, answer: string): Function {
   const source = `module.exports = { main: () => ${JSON.stringify(answer)} };`;
@@ -112,8 +173,6 @@ function functionIn(namespace: string, name: string, answer: string): Function {
 
 /** Of a ServiceAccount with one of the roles that every cluster has. */
 async function tokenOf(account: string, role: string): Promise<string> {
-  const kubectl = (...args: string[]) =>
-    run("kubectl", ["--kubeconfig", cluster.kubeconfig, "-n", "shop", ...args]);
   await kubectl("create", "serviceaccount", account);
   const subject = `--serviceaccount=shop:${account}`;
   await kubectl("create", "rolebinding", account, `--clusterrole=${role}`, subject);

@@ -1,6 +1,7 @@
 /** The dashboard for everyone: by keyboard alone, on a phone, and by the rules of WCAG 2.2 AA. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { type Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { DashboardUser } from "../support/dashboard.ts";
 import { functionManifest } from "../support/platform.ts";
@@ -35,6 +36,74 @@ test("everything can be reached by the keyboard", async () => {
   await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
 });
 
+test("a Function is created, edited, applied and deleted without a mouse", async () => {
+  const { page, complaints } = await user.open("/functions");
+  await page.getByRole("main").waitFor();
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.getByRole("combobox", { name: "Commands and Functions" }).waitFor();
+  await page.keyboard.type("create");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/new");
+  await page.getByRole("radio", { name: /HTTP, JavaScript/ }).waitFor();
+  await tabTo(page, /^HTTP/);
+  await page.keyboard.press("ArrowRight");
+  await expect.poll(() => focused(page)).toMatch(/^HTTP, ?JavaScript/);
+  await tabTo(page, /^Name$/);
+  await page.keyboard.type("tabbed");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/functions/default/tabbed");
+  await expect.poll(() => page.getByTestId("state").textContent()).toBe("Running");
+  await tabTo(page, /^Source of tabbed$/);
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(answering("typed"));
+  await tabTo(page, /^Apply$/);
+  await page.keyboard.press("Enter");
+  await platform.callUntil("tabbed.default", ({ body }) => body === "typed");
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.keyboard.type("tabbed");
+  await page.keyboard.press("Enter");
+  await tabTo(page, /^Views of the Function: Settings$/);
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/tabbed/settings");
+  await tabTo(page, /^Delete this Function/);
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Delete Function tabbed?" }).waitFor();
+  await tabTo(page, /^Delete$/);
+  await page.keyboard.press("Enter");
+  await expect.poll(() => platform.k("get functions -o name")).not.toContain("/tabbed");
+  expect(complaints).toEqual([]);
+});
+
+/** What has the focus, by its label or text; links of a named navigation with its name. */
+const focused = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    let element = document.activeElement;
+    while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+    if (!element) return "";
+    const label =
+      element.getAttribute("aria-label") ??
+      (element as HTMLInputElement).labels?.[0]?.textContent ??
+      element.textContent;
+    const nav = element.closest("nav")?.getAttribute("aria-label");
+    return `${nav ? `${nav}: ` : ""}${label?.trim()}`;
+  });
+
+/** By Tab alone. Fails when nothing of that name is reached. */
+async function tabTo(page: Page, wanted: RegExp): Promise<void> {
+  const passed: string[] = [];
+  let name = await focused(page);
+  for (let count = 0; count < 80; count++) {
+    // In an editor Tab indents; after Escape it leaves.
+    if (/^(?:Source|Dependencies) of/.test(name)) await page.keyboard.press("Escape");
+    await page.keyboard.press("Tab");
+    name = await focused(page);
+    if (wanted.test(name)) return;
+    passed.push(name.slice(0, 40));
+  }
+  throw new Error(`Tab does not reach ${wanted}, but ${passed.join(" | ")}`);
+}
+
 describe("WCAG 2.2 AA", () => {
   const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   const tabs = [
@@ -55,6 +124,7 @@ describe("WCAG 2.2 AA", () => {
     "/events",
     "/builds",
     "/calls",
+    "/registry",
     "/nodes",
     "/settings",
     "/nowhere",

@@ -176,6 +176,20 @@ describe("what is typed", () => {
     await page.getByRole("button", { name: "Apply" }).click();
     await platform.callUntil("kept.default", ({ body }) => body === "typed");
   });
+
+  test("in a dialogue survives Escape and a reload, until it is applied", async () => {
+    const { page } = await user.open("/events");
+    const subscribe = page.getByRole("button", { name: "Subscribe" }).first();
+    await subscribe.click();
+    await page.getByLabel("Types of events").fill("order.paid.v1");
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    await subscribe.click();
+    expect(await page.getByLabel("Types of events").inputValue()).toBe("order.paid.v1");
+    await page.reload();
+    await subscribe.click();
+    expect(await page.getByLabel("Types of events").inputValue()).toBe("order.paid.v1");
+  });
 });
 
 describe("rights", () => {

@@ -49,7 +49,7 @@ export function reportedRepositories(
     previous: `one of the last ${previousImages}: kept while there is room`,
     cached: `saves the next build its download: kept for ${Math.round(cacheMaxAgeMs / 86_400_000)} days`,
   };
-  return repositories.map(({ name, kind, bytes, images, imageCount }) => ({
+  const shown = repositories.map(({ name, kind, bytes, images, imageCount }) => ({
     name,
     owner: kind === "function" ? ownerOf(name) : undefined,
     what: kinds[kind],
@@ -61,6 +61,8 @@ export function reportedRepositories(
     }),
     more: imageCount - images.length,
   }));
+  // Those of Functions first: these are what users can do something about.
+  return shown.sort((one, other) => Number(!one.owner) - Number(!other.owner));
 }
 
 /** Only what histories refer to: a registry that does not report has more, and knows the sizes. */

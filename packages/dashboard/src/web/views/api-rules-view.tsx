@@ -13,6 +13,7 @@ import { Icon } from "../ui/icon.tsx";
 import { TableView } from "../ui/table-view.tsx";
 import { TextField } from "../ui/text-field.tsx";
 import { toast } from "../ui/toasts.tsx";
+import { useKept } from "../ui/use-kept.ts";
 
 const tones: Record<string, Tone> = {
   Ready: "good",
@@ -128,6 +129,12 @@ function callersOf({ spec }: ApiRule): string {
   return kinds.join(", ");
 }
 
+const nothingTyped = {
+  target: undefined as FunctionName | undefined,
+  host: "",
+  issuer: "",
+  jwksUri: "",
+};
 const allMethods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 /** The usual APIRule: a host, all paths, open to everyone or to the tokens of an issuer. Everything else is set in YAML. */
@@ -138,10 +145,8 @@ function ExposeDialog({
   namespace: string | undefined;
   onClose: () => void;
 }) {
-  const [target, setTarget] = useState<FunctionName>();
-  const [host, setHost] = useState("");
-  const [issuer, setIssuer] = useState("");
-  const [jwksUri, setJwksUri] = useState("");
+  const { value, change, forget } = useKept("expose", nothingTyped);
+  const { target, host, issuer, jwksUri } = value;
   const create = async ({ namespace, name }: FunctionName) => {
     const who = issuer ? { jwt: { authentications: [{ issuer, jwksUri }] } } : { noAuth: true };
     await client.create(apiRules, {
@@ -154,6 +159,7 @@ function ExposeDialog({
       },
     });
     toast("good", `${name} is exposed.`);
+    forget();
     onClose();
   };
   return (
@@ -165,22 +171,30 @@ function ExposeDialog({
       onAction={async () => target && create(target)}
       onClose={onClose}
     >
-      <FunctionField namespace={namespace} value={target} onChange={setTarget} />
+      <FunctionField
+        namespace={namespace}
+        value={target}
+        onChange={(target) => change({ target })}
+      />
       <TextField
         label="Host"
         hint="a label in the gateway’s domain, or a domain name; empty: the Function’s name"
         value={host}
-        onChange={setHost}
+        onChange={(host) => change({ host })}
       />
       <TextField
         label="Issuer of tokens"
         hint="empty: everyone may call it"
         placeholder="https://issuer.example.com"
         value={issuer}
-        onChange={setIssuer}
+        onChange={(issuer) => change({ issuer })}
       />
       {issuer && (
-        <TextField label="URL of the issuer’s keys" value={jwksUri} onChange={setJwksUri} />
+        <TextField
+          label="URL of the issuer’s keys"
+          value={jwksUri}
+          onChange={(jwksUri) => change({ jwksUri })}
+        />
       )}
     </ActionDialog>
   );

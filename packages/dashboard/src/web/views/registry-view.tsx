@@ -41,34 +41,36 @@ export function RegistryView() {
   const reports = info.value?.hasRegistry === true;
   const { value: usage } = usePolled(reports ? (namespace ?? "*") : "", load, pollMs);
   const items = revisions.items.value;
+  // Without a report, what the API server knows is better than nothing.
+  const isKnown = !reports || (problem !== "" && usage === undefined);
   const repositories = useMemo(
-    () => (usage ? reportedRepositories(usage, items) : reports ? [] : knownRepositories(items)),
-    [usage, items, reports],
+    () => (usage ? reportedRepositories(usage, items) : isKnown ? knownRepositories(items) : []),
+    [usage, items, isKnown],
   );
-  const isReady = reports ? usage !== undefined : revisions.isReady.value;
-  const refused = reports ? problem : revisions.isReady.value ? "" : revisions.problem.value;
+  const isReady = isKnown ? revisions.isReady.value : usage !== undefined;
+  const refused = problem || (isKnown && !isReady ? revisions.problem.value : "");
   return (
     <Frame title="Registry">
       <div class="toolbar">
         <NamespaceChoice value={namespace} hasAll onChange={(ns) => setQuery({ ns })} />
         {usage && <Room usage={usage} />}
       </div>
-      {refused && !isReady && (
+      {refused && (!isReady || repositories.length === 0) && (
         <Problem title="The registry’s images cannot be shown" text={refused} />
       )}
-      {isReady && repositories.length === 0 && (
+      {isReady && !refused && repositories.length === 0 && (
         <Empty title="No images yet">
           Each build of a Function makes an image, which is kept here: nodes start Pods from it, and
           a rollback needs no new build. What nothing refers to any more is removed by itself.
         </Empty>
       )}
-      {isReady && !reports && repositories.length > 0 && (
+      {isReady && isKnown && repositories.length > 0 && (
         <p class="muted">
           These are the images of the Functions’ histories. Sizes, and what else the registry has,
           are known to the registry only.
         </p>
       )}
-      <Repositories repositories={repositories} hasSizes={reports} />
+      <Repositories repositories={repositories} hasSizes={!isKnown} />
     </Frame>
   );
 }
@@ -114,12 +116,13 @@ function Repositories({
               {each.bytes !== null && `, ${bytesText(each.bytes)}`}
             </span>
           </div>
-          <Table heads={["Image", ...(hasSizes ? ["Size", "Last used"] : []), "Why it is kept"]}>
+          <Table heads={["Image", "Why it is kept", ...(hasSizes ? ["Size", "Last used"] : [])]}>
             {each.images.map(({ digest, bytes, usedAt, why, isGoing }) => (
               <tr key={digest}>
                 <td class="mono" title={digest}>
                   {digest.slice("sha256:".length, 19)}
                 </td>
+                <td class={isGoing ? "muted" : ""}>{why}</td>
                 {hasSizes && (
                   <>
                     <td class="nowrap">{bytes === null ? "–" : bytesText(bytes)}</td>
@@ -128,7 +131,6 @@ function Repositories({
                     </td>
                   </>
                 )}
-                <td class={isGoing ? "muted" : ""}>{why}</td>
               </tr>
             ))}
           </Table>

@@ -70,7 +70,10 @@ export function CreateView() {
       });
       keepNew(undefined);
       navigate(paths.fn(namespace, name));
-      toast("good", `${name} is created. Once it runs, call it in “Try it”, or at its URL.`);
+      toast("good", `${name} is created. It is built and started now, which takes some seconds.`, {
+        label: "Try it",
+        run: () => navigate(paths.fn(namespace, name, "try")),
+      });
     } catch (error) {
       setFailure(messageOf(error));
     } finally {

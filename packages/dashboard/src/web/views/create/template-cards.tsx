@@ -28,7 +28,7 @@ export function TemplateCards({
   const choose = (id: string, spec: FunctionSpec) =>
     change({ template: id, desired: { ...desired, spec } });
   return (
-    <div class="cards" role="radiogroup" aria-label="Template">
+    <div class="cards" role="radiogroup" aria-label="Template" onKeyDown={moveChoice}>
       {templates.map((template) => {
         const id = templateId(template);
         return (
@@ -37,6 +37,7 @@ export function TemplateCards({
             type="button"
             role="radio"
             aria-checked={made.template === id}
+            tabIndex={made.template === id ? 0 : -1}
             class="card"
             onClick={() => choose(id, fromTemplate(template, name, desired.spec.runtime))}
           >
@@ -51,6 +52,7 @@ export function TemplateCards({
         type="button"
         role="radio"
         aria-checked={made.template === gitTemplate}
+        tabIndex={made.template === gitTemplate ? 0 : -1}
         class="card"
         onClick={() =>
           choose(gitTemplate, {
@@ -64,4 +66,19 @@ export function TemplateCards({
       </button>
     </div>
   );
+}
+
+const steps: Record<string, number> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+/** Arrows choose the next one, as in any group of radio buttons, of which Tab reaches only the chosen one. */
+function moveChoice(event: KeyboardEvent): void {
+  const step = steps[event.key];
+  const group = event.currentTarget as HTMLElement;
+  const all = [...group.querySelectorAll<HTMLElement>('[role="radio"]')];
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  if (step === undefined || at < 0) return;
+  event.preventDefault();
+  const next = all[(at + step + all.length) % all.length];
+  next?.focus();
+  next?.click();
 }

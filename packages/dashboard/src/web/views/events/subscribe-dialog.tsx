@@ -1,10 +1,12 @@
-import { useState } from "preact/hooks";
 import { subscriptions } from "@spry/function/browser";
 import { client } from "../../api/client.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
 import { FunctionField, type FunctionName } from "../../ui/function-field.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { toast } from "../../ui/toasts.tsx";
+import { useKept } from "../../ui/use-kept.ts";
+
+const empty = { target: undefined as FunctionName | undefined, types: "", source: "" };
 
 /** Which events a Function gets. Filters, retries and order are set in YAML. */
 export function SubscribeDialog({
@@ -14,9 +16,8 @@ export function SubscribeDialog({
   namespace: string | undefined;
   onClose: () => void;
 }) {
-  const [target, setTarget] = useState<FunctionName>();
-  const [types, setTypes] = useState("");
-  const [source, setSource] = useState("");
+  const { value, change, forget } = useKept("subscribe", empty);
+  const { target, types, source } = value;
   const create = async ({ namespace, name }: FunctionName) => {
     const named = types.split(/[\s,]+/).filter(Boolean);
     await client.create(subscriptions, {
@@ -29,6 +30,7 @@ export function SubscribeDialog({
       },
     });
     toast("good", `${name} gets events of ${named.join(", ")}.`);
+    forget();
     onClose();
   };
   return (
@@ -40,18 +42,22 @@ export function SubscribeDialog({
       onAction={async () => target && create(target)}
       onClose={onClose}
     >
-      <FunctionField namespace={namespace} value={target} onChange={setTarget} />
+      <FunctionField
+        namespace={namespace}
+        value={target}
+        onChange={(target) => change({ target })}
+      />
       <TextField
         label="Types of events"
         hint="separated by commas, such as order.created.v1"
         value={types}
-        onChange={setTypes}
+        onChange={(types) => change({ types })}
       />
       <TextField
         label="Source"
         hint="the source attribute of the events"
         value={source}
-        onChange={setSource}
+        onChange={(source) => change({ source })}
       />
     </ActionDialog>
   );

@@ -6,6 +6,8 @@ import {
   functions,
   labels,
   revisionsOf,
+  type Subscription,
+  subscriptions,
 } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
 import { client } from "../../api/client.ts";
@@ -24,6 +26,8 @@ export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => 
     labelSelector: `${labels.functionName}=${name}`,
   });
   const rules = useLive<ApiRule>(apiRules, { namespace });
+  const fed = useLive<Subscription>(subscriptions, { namespace });
+  const subscribed = fed.items.value.filter(({ spec }) => sinkOf(spec.sink) === name);
   const count = revisionsOf(fn, revisions.items.value).length;
   const exposing = rules.items.value.filter(({ spec }) => refersTo(spec, name));
   const remove = async () => {
@@ -55,10 +59,19 @@ export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => 
           stays: its hosts will respond with 503.
         </p>
       )}
+      {subscribed.length > 0 && (
+        <p>
+          {subscribed.map(({ metadata }) => `Subscription ${metadata.name}`).join(", ")} sends
+          events to it and stays: they are retried, and become dead letters.
+        </p>
+      )}
       <p class="muted">Secrets and ConfigMaps that it uses stay as they are.</p>
     </ActionDialog>
   );
 }
+
+/** The Service of a sink in the cluster. */
+const sinkOf = (sink: string): string | undefined => /^http:\/\/([a-z0-9-]+)\./.exec(sink)?.[1];
 
 function refersTo(spec: unknown, name: string): boolean {
   return JSON.stringify(spec ?? {}).includes(`"name":${JSON.stringify(name)}`);

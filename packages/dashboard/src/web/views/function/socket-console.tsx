@@ -3,6 +3,7 @@ import { type Conversation, openConversation } from "../../api/tab-connection.ts
 import { info } from "../../state/info.ts";
 import { printable } from "../../state/log-text.ts";
 import { Field, Problem, State } from "../../ui/basics.tsx";
+import { useKept } from "../../ui/use-kept.ts";
 import { type TabProps } from "./tab-props.ts";
 
 interface Line {
@@ -20,8 +21,10 @@ const maxMessageLength = 12 * 1024;
 /** A WebSocket to the Function: what is sent and received, in the order in which it happens. */
 export function SocketConsole({ fn }: Pick<TabProps, "fn">) {
   const { namespace = "", name = "" } = fn.metadata;
-  const [path, setPath] = useState("/");
-  const [text, setText] = useState("");
+  const typed = useKept(`socket ${namespace}/${name}`, { path: "/", text: "" });
+  const { path, text } = typed.value;
+  const setPath = (path: string) => typed.change({ path });
+  const setText = (text: string) => typed.change({ text });
   const [lines, setLines] = useState<Line[]>([]);
   const [failure, setFailure] = useState("");
   const [phase, setPhase] = useState<"closed" | "opening" | "open">("closed");
