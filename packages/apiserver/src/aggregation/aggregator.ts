@@ -53,7 +53,10 @@ export class Aggregator {
     Promise.resolve(frontProxy)
       .then((found) => (this.#frontProxy = found))
       .catch((error: unknown) =>
-        log.error({ error: messageOf(error) }, "no front-proxy certificate"),
+        log.error(
+          { error: messageOf(error) },
+          "the front-proxy certificate is missing: aggregated API servers will refuse requests",
+        ),
       )
       .finally(() => this.#watch(store))
       .catch((error: unknown) => log.error({ error: messageOf(error) }, "aggregation"));
@@ -172,7 +175,10 @@ export class Aggregator {
     const { log } = this.#deps;
     this.#passes(registration)
       .catch((error: unknown) =>
-        log.error({ name: registration.backend.name, error: messageOf(error) }, "APIService check"),
+        log.error(
+          { name: registration.backend.name, error: messageOf(error) },
+          "checking an APIService failed",
+        ),
       )
       .finally(() => {
         registration.isChecking = false;
