@@ -18,6 +18,7 @@ interface Registration {
   key: string;
   backend: Backend;
   resources: ApiResource[] | undefined;
+  openApiHash: string | undefined;
   retryMs: number;
   isChecking: boolean;
   isStale: boolean;
@@ -33,6 +34,7 @@ interface Dependencies {
   onChange(): void;
 }
 
+const openApiPath = /^\/openapi\/v3\/apis\/([^/]+)\/([^/]+)$/;
 const groupVersionPath = /^\/apis\/([^/]+)\/([^/]+)(?:\/|$)/;
 
 /** Other servers' groups and versions: keeps their APIServices' conditions, and knows whom to pass a request to. */
@@ -95,12 +97,18 @@ export class Aggregator {
   }
 
   versions(): AggregatedVersion[] {
-    return [...this.#registrations.values()].map(({ apiService: { spec }, resources }) => ({
-      group: spec.group ?? "",
-      version: spec.version ?? "",
-      versionPriority: spec.versionPriority ?? 0,
-      resources,
+    return [...this.#registrations.values()].map((each) => ({
+      ...versionOf(each.apiService),
+      resources: each.resources,
+      openApiHash: each.openApiHash,
     }));
+  }
+
+  /** Whom to ask for an OpenAPI document (version 3); undefined when it is none of another server. */
+  openApiBackendOf(pathname: string): Backend | undefined {
+    const [, group, version] = openApiPath.exec(pathname) ?? [];
+    const found = group === undefined ? undefined : this.#registrations.get(`${version}.${group}`);
+    return found?.openApiHash === undefined ? undefined : found.backend;
   }
 
   #find(pathname: string): Registration | undefined {
@@ -147,6 +155,7 @@ export class Aggregator {
       key,
       backend: new Backend(name, apiService.spec, { store, frontProxy: this.#frontProxy }),
       resources: undefined,
+      openApiHash: undefined,
       retryMs: firstRetryMs,
       isChecking: false,
       isStale: false,
@@ -191,10 +200,14 @@ export class Aggregator {
     while (registration.isStale && this.#isCurrent(registration)) {
       registration.isStale = false;
       const { apiService, backend } = registration;
-      const { condition, resources } = await findAvailability(store, apiService.spec, backend);
+      const found = await findAvailability(store, apiService.spec, backend);
       if (!this.#isCurrent(registration)) return;
-      const isChanged = JSON.stringify(resources) !== JSON.stringify(registration.resources);
+      const { condition, resources, openApiHash } = found;
+      const isChanged =
+        JSON.stringify(resources) !== JSON.stringify(registration.resources) ||
+        openApiHash !== registration.openApiHash;
       registration.resources = resources;
+      registration.openApiHash = openApiHash;
       if (isChanged) this.#deps.onChange();
       registration.retryMs = resources ? firstRetryMs : Math.min(registration.retryMs * 2, checkMs);
       await this.#write(backend.name, condition);
@@ -238,3 +251,9 @@ export function redirectionRefused(name: string): StatusError {
   const message = `APIService ${name}: the backend attempted to redirect this request, which is not permitted`;
   return new StatusError({ code: 502, message });
 }
+
+const versionOf = ({ spec: { group = "", version = "", versionPriority = 0 } }: ApiService) => ({
+  group,
+  version,
+  versionPriority,
+});
