@@ -78,7 +78,8 @@ export function readFailure(stderr: string): { failure: GitFailure; message: str
       "what the git server sends exceeded the memory limit: it has too many references or files";
     return { failure: "temporary", message };
   }
-  if (redirected.test(stderr)) return { failure: "redirected", message: "the server redirects" };
+  if (redirected.test(stderr))
+    return { failure: "redirected", message: "the Git server redirects to another URL" };
   if (unreachable.test(stderr)) return { failure: "temporary", message: unreachableServer };
   const missing = absent.exec(stderr)?.[1];
   if (missing) {

@@ -18,6 +18,8 @@ export interface AggregatedVersion {
   versionPriority: number;
   /** Of its latest answer; undefined while it does not answer. */
   resources: ApiResource[] | undefined;
+  /** Changes with its OpenAPI document (version 3); undefined when it has none. */
+  openApiHash: string | undefined;
 }
 
 const maxResources = 2000;

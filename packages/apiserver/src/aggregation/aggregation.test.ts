@@ -30,6 +30,14 @@ const list = {
   ],
 };
 
+const openApiIndex = {
+  paths: {
+    [base.slice(1)]: { serverRelativeURL: `/openapi/v3${base}?hash=AB12` },
+    "apis/other.example.com/v1": { serverRelativeURL: "/openapi/v3/apis/other.example.com/v1" },
+  },
+};
+const openApi = { openapi: "3.0.0", components: { schemas: { "com.example.Thing": {} } } };
+
 let api: ApiServer;
 let port: number;
 let backend: Server;
@@ -65,6 +73,8 @@ beforeAll(async () => {
       seen = { headers: incoming.headers, url: incoming.url ?? "", certificate };
       const path = new URL(incoming.url ?? "", "https://x").pathname;
       if (/^\/apis\/[^/]+\/v1$/.test(path)) return outgoing.end(JSON.stringify(list));
+      if (path === "/openapi/v3") return outgoing.end(JSON.stringify(openApiIndex));
+      if (path === `/openapi/v3${base}`) return outgoing.end(JSON.stringify(openApi));
       if (path.endsWith("/redirected")) return outgoing.writeHead(302, { location: "/" }).end();
       if (path.endsWith("/unchanged")) return outgoing.writeHead(304, { etag: '"1"' }).end();
       if (path.endsWith("/several")) return outgoing.writeHead(300).end("{}");
@@ -185,6 +195,22 @@ const condition = async (name: string) =>
 const patience = { timeout: 20_000, interval: 20 };
 const available = (name: string) =>
   expect.poll(() => condition(name), patience).toMatchObject({ status: "True", reason: "Passed" });
+
+test("its OpenAPI is in the index with the server's hash, and is asked of the server as the user", async () => {
+  await available(`v1.${group}`);
+  const index = JSON.parse((await ask("/openapi/v3")).text) as typeof openApiIndex;
+  const key = base.slice(1);
+  expect(index.paths[key]).toEqual({ serverRelativeURL: `/openapi/v3/${key}?hash=AB12` });
+  expect(index.paths["apis/apps/v1"]).toBeDefined();
+  // What it says of others' groups is not its to say.
+  expect(index.paths["apis/other.example.com/v1"]).toBeUndefined();
+  const { status, text } = await ask(index.paths[key]?.serverRelativeURL ?? "", {
+    as: tenantToken,
+  });
+  expect([status, JSON.parse(text)]).toEqual([200, openApi]);
+  expect(seen.headers["x-remote-user"]).toBe("system:serviceaccount:default:tenant");
+  expect((await ask("/openapi/v3/apis/other.example.com/v1")).status).toBe(404);
+});
 
 test("a request reaches the server with the user's name, and nothing a client could forge", async () => {
   await available(`v1.${group}`);

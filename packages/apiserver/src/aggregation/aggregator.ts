@@ -19,6 +19,7 @@ interface Registration {
   key: string;
   backend: Backend;
   resources: ApiResource[] | undefined;
+  openApiHash: string | undefined;
   retryMs: number;
   isChecking: boolean;
   isStale: boolean;
@@ -34,6 +35,7 @@ interface Dependencies {
   onChange(): void;
 }
 
+const openApiPath = /^\/openapi\/v3\/apis\/([^/]+)\/([^/]+)$/;
 const groupVersionPath = /^\/apis\/([^/]+)\/([^/]+)(?:\/|$)/;
 
 /** Other servers' groups and versions: keeps their APIServices' conditions, and knows whom to pass a request to. */
@@ -54,7 +56,10 @@ export class Aggregator {
     Promise.resolve(frontProxy)
       .then((found) => (this.#frontProxy = found))
       .catch((error: unknown) =>
-        log.error({ error: messageOf(error) }, "no front-proxy certificate"),
+        log.error(
+          { error: messageOf(error) },
+          "the front-proxy certificate is missing: aggregated API servers will refuse requests",
+        ),
       )
       .finally(() => this.#watch(store))
       .catch((error: unknown) => log.error({ error: messageOf(error) }, "aggregation"));
@@ -93,12 +98,18 @@ export class Aggregator {
   }
 
   versions(): AggregatedVersion[] {
-    return [...this.#registrations.values()].map(({ apiService: { spec }, resources }) => ({
-      group: spec.group ?? "",
-      version: spec.version ?? "",
-      versionPriority: spec.versionPriority ?? 0,
-      resources,
+    return [...this.#registrations.values()].map((each) => ({
+      ...versionOf(each.apiService),
+      resources: each.resources,
+      openApiHash: each.openApiHash,
     }));
+  }
+
+  /** Whom to ask for an OpenAPI document (version 3); undefined when it is none of another server. */
+  openApiBackendOf(pathname: string): Backend | undefined {
+    const [, group, version] = openApiPath.exec(pathname) ?? [];
+    const found = group === undefined ? undefined : this.#registrations.get(`${version}.${group}`);
+    return found?.openApiHash === undefined ? undefined : found.backend;
   }
 
   #find(pathname: string): Registration | undefined {
@@ -145,6 +156,7 @@ export class Aggregator {
       key,
       backend: new Backend(name, apiService.spec, { store, frontProxy: this.#frontProxy }),
       resources: undefined,
+      openApiHash: undefined,
       retryMs: firstRetryMs,
       isChecking: false,
       isStale: false,
@@ -173,7 +185,10 @@ export class Aggregator {
     const { log } = this.#deps;
     this.#passes(registration)
       .catch((error: unknown) =>
-        log.error({ name: registration.backend.name, error: messageOf(error) }, "APIService check"),
+        log.error(
+          { name: registration.backend.name, error: messageOf(error) },
+          "checking an APIService failed",
+        ),
       )
       .finally(() => {
         registration.isChecking = false;
@@ -186,10 +201,14 @@ export class Aggregator {
     while (registration.isStale && this.#isCurrent(registration)) {
       registration.isStale = false;
       const { apiService, backend } = registration;
-      const { condition, resources } = await findAvailability(store, apiService.spec, backend);
+      const found = await findAvailability(store, apiService.spec, backend);
       if (!this.#isCurrent(registration)) return;
-      const isChanged = JSON.stringify(resources) !== JSON.stringify(registration.resources);
+      const { condition, resources, openApiHash } = found;
+      const isChanged =
+        JSON.stringify(resources) !== JSON.stringify(registration.resources) ||
+        openApiHash !== registration.openApiHash;
       registration.resources = resources;
+      registration.openApiHash = openApiHash;
       if (isChanged) this.#deps.onChange();
       registration.retryMs = resources ? firstRetryMs : Math.min(registration.retryMs * 2, checkMs);
       await this.#write(backend.name, condition);
@@ -240,3 +259,9 @@ export function redirectionRefused(name: string): StatusError {
   const message = `APIService ${name}: the backend attempted to redirect this request, which is not permitted`;
   return new StatusError({ code: 502, message });
 }
+
+const versionOf = ({ spec: { group = "", version = "", versionPriority = 0 } }: ApiService) => ({
+  group,
+  version,
+  versionPriority,
+});

@@ -70,7 +70,7 @@ export class AuthenticationMap {
       .then(() => this.#write())
       .catch((error: unknown) => {
         if (error instanceof StaleWriteError) return this.#later();
-        log.error({ error: messageOf(error) }, `keeping ConfigMap ${namespace}/${name} failed`);
+        log.error({ error: messageOf(error) }, `updating ConfigMap ${namespace}/${name} failed`);
       });
   }
 

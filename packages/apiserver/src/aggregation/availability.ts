@@ -6,6 +6,7 @@ import { type Store } from "../store/store.ts";
 import { type ApiResource, resourcesOf } from "./aggregated-version.ts";
 import { type Backend } from "./backend.ts";
 import { identityHeaders } from "./identity-headers.ts";
+import { openApiHashIn } from "./open-api-hash.ts";
 
 const timeoutMs = 5_000;
 const maxDocumentBytes = 4 * 1024 * 1024;
@@ -15,6 +16,8 @@ const checker = { name: "system:kube-aggregator", groups: ["system:masters"] };
 export interface Finding {
   condition: Condition;
   resources?: ApiResource[];
+  /** Of its OpenAPI document, if it has one. */
+  openApiHash?: string | undefined;
 }
 
 /** Whether the Service of an APIService can be asked, and what it serves (`kube-aggregator/pkg/controllers/status/remote`). */
@@ -29,12 +32,22 @@ export async function findAvailability(
   try {
     const text = await documentOf(backend, url);
     const condition = available("Passed", "all checks passed");
-    return { condition, resources: resourcesOf(text) };
+    const resources = resourcesOf(text);
+    return { condition, resources, openApiHash: await openApiHashOf(backend, url) };
   } catch (error) {
     const { namespace, name, port } = spec.service ?? {};
     const place = `https://${name}.${namespace}.svc:${port}${url}`;
     const why = error instanceof SyntaxError ? messageOf(error) : goNetworkError(error);
     return failed("FailedDiscoveryCheck", `failing or missing response from ${place}: ${why}`);
+  }
+}
+
+/** A server without OpenAPI is as good as any other: clients do without its schemas. */
+async function openApiHashOf(backend: Backend, url: string): Promise<string | undefined> {
+  try {
+    return openApiHashIn(await documentOf(backend, "/openapi/v3"), url.slice(1));
+  } catch {
+    return undefined;
   }
 }
 

@@ -107,7 +107,7 @@ export class LocalApiServices {
       .then(() => (this.#stopped ? undefined : work()))
       .catch((error: unknown) => {
         if (error instanceof StaleWriteError) return this.#later(work);
-        this.#deps.log.error({ error: messageOf(error) }, "keeping APIServices failed");
+        this.#deps.log.error({ error: messageOf(error) }, "updating APIServices failed");
       });
   }
 

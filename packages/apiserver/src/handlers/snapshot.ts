@@ -19,7 +19,7 @@ export async function snapshotResponse(store: Store): Promise<HttpResponse> {
     throw new StatusError({
       code: 429,
       reason: "TooManyRequests",
-      message: "another snapshot is being taken: try again when it is done",
+      message: "another backup is being taken: retry when it is done",
     });
   }
   busy.add(store);

@@ -123,7 +123,7 @@ class Watcher {
     try {
       this.#pass(event);
     } catch (error) {
-      this.#engine.log.error({ error: messageOf(error) }, "sending a change to a watch");
+      this.#engine.log.error({ error: messageOf(error) }, "sending a change to a watch failed");
       this.#end();
     }
   }
@@ -157,7 +157,7 @@ class Watcher {
       try {
         return stored && this.#engine.watches.lines.of("ADDED", stored, index ? later : first);
       } catch (error) {
-        this.#engine.log.error({ error: messageOf(error) }, "sending an object to a watch");
+        this.#engine.log.error({ error: messageOf(error) }, "sending an object to a watch failed");
         return undefined;
       }
     };
@@ -178,7 +178,7 @@ class Watcher {
       .then(() => this.#engine.conversions.prepare(type, objects))
       .then(send)
       .catch((error: unknown) => {
-        this.#engine.log.error({ error: messageOf(error) }, "sending a change to a watch");
+        this.#engine.log.error({ error: messageOf(error) }, "sending a change to a watch failed");
         this.#end();
       });
   }

@@ -52,7 +52,7 @@ export class Dispatcher {
   constructor(engine: Engine) {
     this.#engine = engine;
     this.#discovery = new Discovery(engine.catalog, () => engine.aggregator.versions());
-    this.#openApi = new OpenApi(engine.catalog);
+    this.#openApi = new OpenApi(engine.catalog, () => engine.aggregator.versions());
   }
 
   /** Answers the user's request, or that of whom they want to be taken for. */
@@ -135,7 +135,7 @@ export class Dispatcher {
     if (backend) return answerOf(backend, request, url.pathname + url.search, user);
     const review = reviews[`${info.group}/${info.version}/${info.resource}`];
     if (review) return this.#review(request, user, review, info, warnings);
-    if (info.resource === undefined) return this.#nonResource(request, url);
+    if (info.resource === undefined) return this.#nonResource(request, url, user);
     if (info.group === metricsGroup) return metricsResponse(this.#engine, request, info);
     const resource = this.#resourceRequest(request, url, info, user, warnings);
     return handleResource(this.#engine, resource, request);
@@ -209,7 +209,11 @@ export class Dispatcher {
     };
   }
 
-  #nonResource(request: HttpRequest, url: URL): HttpResponse | Promise<HttpResponse> {
+  #nonResource(
+    request: HttpRequest,
+    url: URL,
+    user: UserInfo,
+  ): HttpResponse | Promise<HttpResponse> {
     const health = healthResponse(this.#engine, url);
     if (health) return health;
     const path = url.pathname.replace(/\/+$/, "") || "/";
@@ -218,6 +222,8 @@ export class Dispatcher {
     if (path === "/snapshot" && request.method === "GET")
       return snapshotResponse(this.#engine.store);
     if (path === "/openapi/v2" || path === "/openapi/v3" || path.startsWith("/openapi/v3/")) {
+      const backend = this.#engine.aggregator.openApiBackendOf(path);
+      if (backend) return answerOf(backend, request, path, user);
       return this.#openApi.respond(request, path);
     }
     const openId = openIdDocument(this.#engine.authenticator.tokens, path);

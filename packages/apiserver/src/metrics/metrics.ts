@@ -147,7 +147,10 @@ async function readSummary(
     const answer = await transport(new Request(url, { signal: bounded }));
     return answer.ok ? ((await answer.json()) as Summary) : undefined;
   } catch (error) {
-    log.warn({ node, error: String(error) }, "the node does not report what its Pods use");
+    log.warn(
+      { node, error: String(error) },
+      "the node did not report the resource usage of its Pods",
+    );
     return undefined;
   }
 }

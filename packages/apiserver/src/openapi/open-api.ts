@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { StatusError } from "@spry/kube";
+import { type AggregatedVersion } from "../aggregation/aggregated-version.ts";
 import { unknownPath } from "../errors.ts";
 import { type Catalog } from "../resources/catalog.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
@@ -21,11 +22,14 @@ interface Document {
 /** The schemas of what is served, for clients; made when asked for, kept until the catalog changes. */
 export class OpenApi {
   readonly #catalog: Catalog;
+  readonly #aggregated: () => AggregatedVersion[];
   #generation = -1;
   #documents = new Map<string, Document>();
 
-  constructor(catalog: Catalog) {
+  /** `aggregated`: what other servers serve; the index has it, and their documents are theirs. */
+  constructor(catalog: Catalog, aggregated: () => AggregatedVersion[]) {
     this.#catalog = catalog;
+    this.#aggregated = aggregated;
   }
 
   respond(request: HttpRequest, path: string): HttpResponse {
@@ -79,7 +83,12 @@ export class OpenApi {
       const hash = createHash("sha256").update(state.join("\n")).digest("hex").toUpperCase();
       return [key, { serverRelativeURL: `${prefix}${key}?hash=${hash}` }];
     });
-    return Object.fromEntries(entries) as object;
+    const others = this.#aggregated().flatMap(({ group, version, openApiHash }) => {
+      const key = `apis/${group}/${version}`;
+      const url = `${prefix}${key}?hash=${openApiHash}`;
+      return openApiHash === undefined ? [] : [[key, { serverRelativeURL: url }]];
+    });
+    return Object.fromEntries([...entries, ...others]) as object;
   }
 
   #all(): ResourceType[] {

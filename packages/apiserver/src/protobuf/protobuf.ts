@@ -54,7 +54,10 @@ export function decodeProtobuf(body: Uint8Array): TypedObject & Record<string, u
   const message = messageOfKind(apiVersion, kind);
   if (!message) {
     const named = `${kind} in version ${JSON.stringify(apiVersion)}`.slice(0, 300);
-    throw new StatusError({ code: 415, message: `${named} has no protobuf form here: send JSON` });
+    throw new StatusError({
+      code: 415,
+      message: `${named} cannot be read as protobuf by this server: send JSON`,
+    });
   }
   const reader = new WireReader(fields.get(envelope.raw) ?? Buffer.alloc(0));
   return { apiVersion, kind, ...new Decoder().message(reader, message) };

@@ -66,7 +66,7 @@ export class SpdySession {
 
   async #control(reader: ByteReader, first: number, length: number, fin: boolean): Promise<void> {
     const version = (first >>> 16) & 0x7fff;
-    if (version !== 3) throw new Error(`SPDY version ${version} is not spoken here`);
+    if (version !== 3) throw new Error(`SPDY version ${version} is not supported: use version 3`);
     if (length > maxControlBytes) throw new Error("SPDY control frame is too long");
     const body = await reader.take(length);
     if (!body) throw new Error("SPDY connection ended within a frame");

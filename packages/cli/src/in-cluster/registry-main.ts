@@ -37,7 +37,8 @@ void runProgram(log, async (signal) => {
     log,
   });
   const repositories = await registry.moveOver(() => imageUses(client));
-  if (repositories > 0) log.info({ repositories }, "gave images the names of their namespaces");
+  if (repositories > 0)
+    log.info({ repositories }, "moved images to repositories named after their namespaces");
   const server = await registry.listen({ host: "0.0.0.0", port: ports.registry });
   const metrics = { render: () => registry.metrics() };
   const status = await startStatusServer({ port: ports.metrics, isReady: () => true, metrics });

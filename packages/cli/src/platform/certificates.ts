@@ -44,7 +44,10 @@ const maxAttempts = 3;
 export async function ensureCertificates(dir: string): Promise<Certificates> {
   const isIncomplete = (folder: string) => !isComplete(dir, folder);
   for (let attempt = 1; Object.keys(certificateFolders).some(isIncomplete); attempt++) {
-    if (attempt > maxAttempts) throw new Error(`the certificates in ${dir} do not fit together`);
+    if (attempt > maxAttempts)
+      throw new Error(
+        `the certificates in ${dir} are still incomplete or invalid after ${maxAttempts} attempts to issue them`,
+      );
     const args = [certificatesProgram(), dir];
     try {
       await promisify(execFile)(process.execPath, args, { timeout: 60_000 });

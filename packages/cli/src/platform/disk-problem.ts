@@ -21,7 +21,7 @@ export function diskProblem(error: unknown, root: string): UserError | undefined
     if (sentence && isBelow(cause, root)) {
       return new UserError(
         `the data directory ${root} ${sentence}`,
-        "put that right, or choose another one with --data-dir",
+        "solve that, or choose another directory with --data-dir",
         { cause: error },
       );
     }

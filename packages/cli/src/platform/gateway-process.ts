@@ -79,12 +79,12 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   // A gateway that was adopted is nobody's child: looking is the only way to learn of its end.
   const watch = setInterval(() => {
     if (stopping || isAlive(running)) return;
-    options.log.error({ pid: running.pid }, "the gateway ended unexpectedly, starting it again");
+    options.log.error({ pid: running.pid }, "the gateway ended unexpectedly, restarting it");
     stopping = true;
     setTimeout(() => {
       start(stateFile, { ...options, ...same })
         .then((next) => (running = next))
-        .catch((error: unknown) => options.log.error({ error }, "starting the gateway again"))
+        .catch((error: unknown) => options.log.error({ error }, "restarting the gateway failed"))
         .finally(() => (stopping = false));
     }, restartPauseMs);
   }, watchIntervalMs);
@@ -184,7 +184,10 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
     let text = "";
     const fail = (why: string) =>
       reject(new UserError(`the gateway did not start: ${why}`, `see ${options.logFile}`));
-    const timer = setTimeout(() => fail("no answer in time"), startTimeoutMs);
+    const timer = setTimeout(
+      () => fail(`it did not report that it is ready within ${startTimeoutMs / 1000} s`),
+      startTimeoutMs,
+    );
     pipe.setEncoding("utf8");
     pipe.on("data", (chunk: string) => {
       text += chunk;
@@ -200,7 +203,7 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
     pipe.on("error", (error) => fail(error.message));
     pipe.on("end", () => {
       clearTimeout(timer);
-      fail("it ended at once");
+      fail("it ended during its start");
     });
   });
 }

@@ -146,7 +146,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     });
     void collectWhenIdle(running.signal);
     for (const one of work)
-      one.catch((error: unknown) => log.error({ error }, "a part of the platform ended"));
+      one.catch((error: unknown) =>
+        log.error({ error }, "a component of the platform ended unexpectedly"),
+      );
 
     const pushes = await openPushes(options, foundation);
     teardown.add(() => pushes.close());
@@ -307,5 +309,5 @@ async function nodeReady(client: KubeClient): Promise<void> {
     signal: AbortSignal.timeout(30_000),
   });
   for await (const { object } of events) if (isReady(object.status?.conditions)) return;
-  throw new Error("the node did not become ready");
+  throw new Error("the node did not become ready within 30 s");
 }

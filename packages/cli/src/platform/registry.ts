@@ -57,7 +57,8 @@ export async function openRegistry(
     log,
   });
   const repositories = await registry.moveOver(() => imageUses(administrator));
-  if (repositories > 0) log.info({ repositories }, "gave images the names of their namespaces");
+  if (repositories > 0)
+    log.info({ repositories }, "moved images to repositories named after their namespaces");
   return {
     logins,
     listen: (o) => registry.listen(o),

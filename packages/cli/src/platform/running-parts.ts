@@ -113,7 +113,10 @@ export function startParts(parts: RunningParts): Promise<unknown>[] {
       onOwnership(ownership) {
         remarkOwnership(remarks, ownership);
         webhook.configureServing().catch((error: unknown) => {
-          log.error({ error: messageOf(error) }, "configuring the webhooks of Knative Serving");
+          log.error(
+            { error: messageOf(error) },
+            "configuring the webhooks of Knative Serving failed",
+          );
         });
       },
       log: logOf("serving"),

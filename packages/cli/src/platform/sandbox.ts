@@ -35,7 +35,7 @@ export async function openSandbox(
         "run as root on Linux with runc or crun installed, or use --sandbox process",
       );
     settings.log.info({ why }, "using the process sandbox");
-    return chosen(await openProcess(settings), `oci, which is stronger, is not used: ${why}`);
+    return chosen(await openProcess(settings), `the stronger sandbox, oci, cannot be used: ${why}`);
   }
 }
 

@@ -144,7 +144,7 @@ async function compiledOrTold(runtime: NodeRuntime, log: Logger): Promise<LayerF
   } catch (error) {
     log.warn(
       { error: messageOf(error) },
-      "Functions on Node.js start from the runtime's text, which takes longer",
+      "compiling the Node.js runtime failed: Functions start from its source, which takes longer",
     );
     return undefined;
   }

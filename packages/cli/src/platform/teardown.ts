@@ -21,7 +21,7 @@ export class Teardown {
       try {
         await step();
       } catch (error) {
-        this.#log.error({ error }, "stopping");
+        this.#log.error({ error }, "stopping a component failed");
       }
     }
   }

@@ -113,7 +113,7 @@ export const guarded = (service: string, apiRule: string): ErrorResponse => ({
 export const serviceMissing: ErrorResponse = {
   status: 503,
   reason: "ServiceMissing",
-  message: "what is exposed under this host does not exist at present",
+  message: "the Service that is exposed under this host does not exist",
   headers: retrySoon,
 };
 
@@ -158,7 +158,7 @@ export const bodyTooSlow = (ms: number): ErrorResponse => ({
 export const outOfMemory = (name: string): ErrorResponse => ({
   status: 503,
   reason: "GatewayOverloaded",
-  message: `requests for ${name} take all the memory that the gateway has for them; retry later`,
+  message: `the gateway's memory for requests to ${name} is used up; retry later`,
   headers: retrySoon,
 });
 

@@ -75,6 +75,6 @@ const unsupportedVersion = (version: string): ErrorResponse => ({
 const unsupportedCoding: ErrorResponse = {
   status: 501,
   reason: "CodingNotSupported",
-  message: "the request's Transfer-Encoding is not supported: use chunked alone",
+  message: "the request's Transfer-Encoding is not supported: use only chunked",
   headers: { connection: "close" },
 };

@@ -202,8 +202,12 @@ function rangeIn(
   const start = match[1] ? Number(match[1]) : Math.max(0, size - Number(match[2]));
   const end = match[1] && match[2] ? Math.min(Number(match[2]), size - 1) : size - 1;
   if (start <= end) return { start, end };
-  throw new RegistryFailure("SIZE_INVALID", `the blob has ${size} bytes`, {
-    status: 416,
-    headers: { "content-range": `bytes */${size}` },
-  });
+  throw new RegistryFailure(
+    "SIZE_INVALID",
+    `the requested range is not within the blob, which has ${size} bytes`,
+    {
+      status: 416,
+      headers: { "content-range": `bytes */${size}` },
+    },
+  );
 }

@@ -40,7 +40,10 @@ export async function clean(
       removable.push(...removableManifests(stores, repository, inUse, policy, clock.now()));
     } catch (error) {
       // All of it stays; the other repositories are cleaned.
-      log.error({ repository, error }, "repository could not be read: it is not cleaned");
+      log.error(
+        { repository, error },
+        "repository could not be read: it is left out of this clean-up",
+      );
     }
     await new Promise((resolve) => setImmediate(resolve));
   }

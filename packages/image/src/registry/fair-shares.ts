@@ -27,7 +27,7 @@ export class FairShares {
     const free = total - this.#total;
     const own = this.#ownOf(tenant) + amount;
     if (amount > free || (tenant !== undefined && own > Math.min(free, each)))
-      throw new RegistryFailure("TOOMANYREQUESTS", `${what}; try later`, {
+      throw new RegistryFailure("TOOMANYREQUESTS", `${what}; retry later`, {
         headers: { "retry-after": "1" },
       });
     this.#add(tenant, amount);

@@ -73,7 +73,7 @@ function pageOf({ query, response }: Exchange, names: string[], path: string): s
   const n = query.get("n");
   if (n === null) return rest;
   if (!/^\d{1,9}$/.test(n))
-    throw new RegistryFailure("UNSUPPORTED", "n is a count", { status: 400 });
+    throw new RegistryFailure("UNSUPPORTED", "n must be a whole number", { status: 400 });
   const page = rest.slice(0, Number(n));
   const end = page.at(-1);
   if (end !== undefined && page.length < rest.length)

@@ -86,14 +86,17 @@ function check(
   const digest =
     "digest" in reference ? digestOf(bytes, algorithmOf(reference.digest)) : digestOf(bytes);
   if ("digest" in reference && reference.digest !== digest)
-    throw new RegistryFailure("DIGEST_INVALID", `the manifest has digest ${digest}`);
+    throw new RegistryFailure(
+      "DIGEST_INVALID",
+      `the manifest's digest is ${digest}, not the one in the URL`,
+    );
   requireReferences(stores, repository, manifest);
   const referrer = referrerOf(manifest, { mediaType, digest, size: bytes.length });
   const subject = manifest.subject?.digest;
   if (subject && JSON.stringify(referrer).length > referrerLimit)
     throw new RegistryFailure(
       "MANIFEST_INVALID",
-      `the annotations of a manifest with a subject may have ${referrerLimit} bytes: every list of referrers repeats them`,
+      `the annotations of a manifest with a subject may have at most ${referrerLimit} bytes: every list of referrers repeats them`,
       { status: 413 },
     );
   return { digest, subject, referrer };
@@ -102,7 +105,7 @@ function check(
 /** The tag in the path, or those of `?tag=` beside a digest (distribution-spec, "Pushing Manifests"). */
 function tagsIn({ query }: Exchange, reference: Target["reference"]): string[] {
   const tags = "tag" in reference ? [reference.tag] : query.getAll("tag");
-  if (!tags.every(isTag)) throw new RegistryFailure("TAG_INVALID", "no valid tag");
+  if (!tags.every(isTag)) throw new RegistryFailure("TAG_INVALID", "not a valid tag");
   if (tags.length <= tagLimit) return tags;
   throw new RegistryFailure("TAG_INVALID", `more than ${tagLimit} tags at once`, { status: 414 });
 }
@@ -181,7 +184,7 @@ async function readBody(exchange: Exchange, limit: number): Promise<Buffer> {
   for await (const chunk of chunksOf(exchange.request)) {
     size += chunk.length;
     if (size > limit)
-      throw new RegistryFailure("SIZE_INVALID", `a manifest may have ${limit} bytes`, {
+      throw new RegistryFailure("SIZE_INVALID", `a manifest may have at most ${limit} bytes`, {
         status: 413,
       });
     hold(chunk.length);

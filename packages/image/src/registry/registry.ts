@@ -91,7 +91,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   const owners = new Owners(dir, blobs.scratch, repositories, quota.uses);
   const tenants = new TenantCheck(options.tenants, owners, clock);
   const counted = blobs.count().then(() => quota.uses.count(repositories, blobs));
-  const counting = counted.catch((error: unknown) => log.error({ error }, "counting blobs"));
+  const counting = counted.catch((error: unknown) => log.error({ error }, "counting blobs failed"));
   let cleaning: Promise<CleaningResult> | undefined;
 
   async function grantOf(request: IncomingMessage): Promise<Grant> {
@@ -161,7 +161,7 @@ function sendMetrics(
   metrics: RegistryMetrics,
 ): void {
   if (grant.for !== "platform")
-    throw new RegistryFailure("DENIED", "metrics are for the platform's login");
+    throw new RegistryFailure("DENIED", "only the platform's own login may read the metrics");
   allowOnly(request.method, "GET", "HEAD");
   response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
   response.end(request.method === "HEAD" ? undefined : metrics.render());

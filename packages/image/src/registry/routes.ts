@@ -27,7 +27,7 @@ export function routeOf(pathname: string): Route | undefined {
   const repository = match[1] ?? "";
   const { uploads, upload, blob, manifest, tags, referrers } = match.groups ?? {};
   if (!isRepository(repository))
-    throw new RegistryFailure("NAME_INVALID", "no valid repository name");
+    throw new RegistryFailure("NAME_INVALID", "not a valid repository name");
   if (upload !== undefined) return { kind: "upload", repository, id: upload };
   if (uploads !== undefined) return { kind: "uploads", repository };
   if (tags !== undefined) return { kind: "tags", repository };

@@ -95,13 +95,17 @@ export class Uploads {
   ): Promise<number> {
     const upload = this.#get(repository, id);
     if (upload.busy)
-      throw new RegistryFailure("BLOB_UPLOAD_INVALID", "another request is writing", {
-        status: 409,
-      });
+      throw new RegistryFailure(
+        "BLOB_UPLOAD_INVALID",
+        "another request is writing to this upload",
+        {
+          status: 409,
+        },
+      );
     if (start !== undefined && start !== upload.size)
       throw new RegistryFailure(
         "BLOB_UPLOAD_INVALID",
-        `the next byte is ${upload.size}, not ${start}`,
+        `the content must continue at byte ${upload.size}, not at ${start}`,
         {
           status: 416,
           headers: { range: rangeOf(upload.size) },
@@ -113,9 +117,13 @@ export class Uploads {
         // It may have been cancelled meanwhile, and then gives back what it holds only once.
         this.#get(repository, id);
         if (upload.size + chunk.length > this.#sizeLimit)
-          throw new RegistryFailure("SIZE_INVALID", `a blob may have ${this.#sizeLimit} bytes`, {
-            status: 413,
-          });
+          throw new RegistryFailure(
+            "SIZE_INVALID",
+            `a blob may have at most ${this.#sizeLimit} bytes`,
+            {
+              status: 413,
+            },
+          );
         this.#quota.reserve(chunk.length, upload.tenant);
         upload.reserved += chunk.length;
         await upload.handle.writeFile(chunk);
@@ -191,7 +199,10 @@ export class Uploads {
   #get(repository: string, id: string): Upload {
     const upload = this.#open.get(id);
     if (upload?.repository === repository) return upload;
-    throw new RegistryFailure("BLOB_UPLOAD_UNKNOWN", "no such upload; start again");
+    throw new RegistryFailure(
+      "BLOB_UPLOAD_UNKNOWN",
+      "the upload does not exist or has expired: start a new one",
+    );
   }
 }
 

@@ -117,7 +117,7 @@ export class ClusterWatch {
         round.resolve();
       } catch (error) {
         this.#nextRound = round;
-        log.warn({ error: messageOf(error) }, "bringing the Pods' network up to date failed");
+        log.warn({ error: messageOf(error) }, "updating the Pods' network failed");
         await sleep(clock, retryMs, signal);
         continue;
       }

@@ -86,7 +86,7 @@ export class EvictionManager {
     try {
       return await imagesNamed();
     } catch (error) {
-      log.warn({ error: messageOf(error) }, "which images workloads name is not known");
+      log.warn({ error: messageOf(error) }, "listing the images that workloads use failed");
       return undefined;
     }
   }

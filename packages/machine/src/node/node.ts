@@ -197,7 +197,7 @@ class NodeAgent implements MachineNode {
       // What is left is looked at again by the next agent; the Pods that are wanted need this one now.
       await sandbox.close().catch((error: unknown) => {
         const { log } = this.#options;
-        log.warn({ pod: uid, error: messageOf(error) }, "removing a Pod that is no more failed");
+        log.warn({ pod: uid, error: messageOf(error) }, "removing a Pod that was deleted failed");
       });
     }
   }
@@ -314,7 +314,7 @@ class NodeAgent implements MachineNode {
       } catch (error) {
         log.warn(
           { node: name, error: messageOf(error) },
-          "keeping up the Node failed, trying again",
+          "updating the Node object failed, retrying",
         );
         await sleep(clock, pauseMs, signal);
       }
@@ -342,7 +342,10 @@ class NodeAgent implements MachineNode {
     const recovered = await this.#recover().catch((error: unknown) => {
       // Whoever runs the agent is told by that; what else is to be stopped must be.
       const { log } = this.#options;
-      log.warn({ error: messageOf(error) }, "ending what an earlier agent left failed");
+      log.warn(
+        { error: messageOf(error) },
+        "ending processes that an earlier node agent left behind failed",
+      );
       return [];
     });
     const containers = recovered.flatMap((pod) => pod.containers);

@@ -88,7 +88,7 @@ test.each<{ name: string; probe: Probe; success: boolean; message?: RegExp }>([
   },
   { name: "a command", probe: { exec: { command: ["true"] } }, success: true },
   { name: "a command that fails", probe: { exec: { command: ["false"] } }, success: false },
-  { name: "no handler", probe: {}, success: false, message: /neither httpGet/ },
+  { name: "no handler", probe: {}, success: false, message: /none of httpGet/ },
 ])("a probe meets $name", async ({ probe, success, message = /^/ }) => {
   const { target } = await startContainer();
   const result = await runProbe({ timeoutSeconds: 15, ...probe }, target);

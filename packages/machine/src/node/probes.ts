@@ -27,7 +27,10 @@ export async function runProbe(probe: Probe, target: ProbeTarget): Promise<Probe
       const { port, service = "" } = probe.grpc;
       return await probeGrpc({ host: target.ip, port, service }, timeoutMs);
     }
-    return { success: false, message: "the probe says neither httpGet, tcpSocket, exec nor grpc" };
+    return {
+      success: false,
+      message: "the probe specifies none of httpGet, tcpSocket, exec and grpc",
+    };
   } catch (error) {
     return { success: false, message: messageOf(error) };
   }

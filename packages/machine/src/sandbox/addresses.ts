@@ -34,7 +34,7 @@ export class AddressPool {
       this.#used.add(address);
       return address;
     }
-    throw new Error("no loopback address is left: too many Pods");
+    throw new Error("no loopback address is free: too many Pods");
   }
 
   /** Marks an address that a Pod of an earlier agent still has. */

@@ -137,7 +137,10 @@ export class Interpreters {
     const { npmCli, log } = this.#options;
     const system = process.platform === "win32" ? "win" : process.platform;
     const name = `node-${system}-${process.arch}`;
-    if (!npmCli) throw new Error(`Node.js ${major} is not on this machine, and npm is not known`);
+    if (!npmCli)
+      throw new Error(
+        `Node.js ${major} is not on this machine, and npm, which would install it, was not found`,
+      );
     progress(`Installing Node.js ${major} (npm package ${name}@${major})`);
     log.info({ package: `${name}@${major}` }, "installing interpreter");
     const args = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];

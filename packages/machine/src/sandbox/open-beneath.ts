@@ -124,7 +124,7 @@ function opened(attempt: () => number): number {
 const exchanged = () => new LeadsOut("a part of it has been exchanged meanwhile");
 
 function partsBeneath(root: string, real: string): string[] {
-  if (real !== root && !real.startsWith(`${root}/`)) throw new LeadsOut("it leads elsewhere");
+  if (real !== root && !real.startsWith(`${root}/`)) throw new LeadsOut("it leads outside");
   return path.relative(root, real).split("/").filter(Boolean);
 }
 
@@ -134,7 +134,7 @@ function existingPart(file: string): { existing: string; missing: string[] } {
   for (let at = file; ; at = path.dirname(at)) {
     const existing = realPath(at);
     if (existing !== undefined) return { existing, missing };
-    if (isLink(at)) throw new LeadsOut("it is a link that leads nowhere");
+    if (isLink(at)) throw new LeadsOut("it is a broken link");
     missing.unshift(path.basename(at));
   }
 }

@@ -352,7 +352,7 @@ function unknownExit(clock: Clock): ExitStatus {
     exitCode: 137,
     finishedAt: clock.now(),
     reason: "ContainerStatusUnknown",
-    message: "The process had been taken over from an earlier agent; its exit code is not known",
+    message: "The process was started by an earlier node agent; its exit code is unknown",
   };
 }
 

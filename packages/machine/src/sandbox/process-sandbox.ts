@@ -75,13 +75,13 @@ export async function openProcessSandbox(options: SandboxOptions): Promise<Sandb
   }
   const users = process.getuid?.() === 0 ? await PodUsers.open(real).catch(messageOf) : undefined;
   if (users instanceof PodUsers) {
-    log.warn({ why: found }, "Pods are kept apart by users alone");
+    log.warn({ why: found }, "Pods are isolated from each other by user accounts only");
     await withoutCoreDumps();
     process.umask(umaskForPods);
     return new ProcessSandbox({ ...options, dataDir: real }, found, users);
   }
   const why = users === undefined ? found : `${found}, and Pods cannot have users (${users})`;
-  log.warn({ why }, "Pods are not kept apart");
+  log.warn({ why }, "Pods are not isolated from each other");
   return new ProcessSandbox({ ...options, dataDir: real }, why);
 }
 

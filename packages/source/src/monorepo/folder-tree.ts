@@ -70,7 +70,7 @@ function filesBelow(root: string, folder: string): string[] {
       if (files.length > limits.files)
         throw new GitError(
           "unrecoverable",
-          `more than ${limits.files} files below ${root}, which is taken for the repository: \`git init\` in the right folder says better`,
+          `the repository was assumed to begin at ${root}, which has more than ${limits.files} files: run \`git init\` in the folder at which it begins`,
         );
     }
   };

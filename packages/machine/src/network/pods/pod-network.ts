@@ -177,7 +177,7 @@ export class PodNetwork {
       const isFree = !this.#used.has(this.#next) && !this.#ready.includes(this.#next);
       if (isFree && !namespaces().includes(this.#podName(this.#next))) return this.#next;
     }
-    throw new Error(`no address of ${this.block.cidr} is left: too many Pods`);
+    throw new Error(`no address in ${this.block.cidr} is free: too many Pods`);
   }
 
   #podName(index: number): string {
@@ -260,7 +260,7 @@ async function freeBlock(ip: string, name: string, wish: number): Promise<Addres
     blocks.find(({ cidr }) => mine.has(cidr)) ??
     blocks.find((each) => !others.some(({ dst }) => overlaps(dst, each)));
   if (block) return block;
-  throw new Error("no part of 10.244.0.0/16 is free on this machine");
+  throw new Error("no block of 10.244.0.0/16 is free on this machine");
 }
 
 function overlaps(cidr: string, block: AddressBlock): boolean {

@@ -283,6 +283,6 @@ function unknownExit(clock: Clock): ExitStatus {
     exitCode: 137,
     finishedAt: clock.now(),
     reason: "ContainerStatusUnknown",
-    message: "The container had been taken over from an earlier agent; its exit code is not known",
+    message: "The container was started by an earlier node agent; its exit code is unknown",
   };
 }

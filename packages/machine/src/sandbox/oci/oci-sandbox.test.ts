@@ -118,7 +118,7 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
     const spec = specFor(place.dir, imageWith(main("")), {
       mounts: [{ mountPath: "/data", source: path.join(scratch, "link") }],
     });
-    await expect(place.start(spec)).rejects.toThrow("leads out of the Pod");
+    await expect(place.start(spec)).rejects.toThrow("leads outside the Pod");
   });
 
   test("what ends a container reaches the termination log and the log", async () => {

@@ -251,7 +251,7 @@ class OciSandbox implements Sandbox {
       this.#bases.ensure(Interpreters.own, () => {}),
       this.#openNetwork().catch((error: unknown) => {
         this.#goWithoutNetwork(messageOf(error));
-        this.#log.warn({ why: this.#withoutNetwork }, "Pods share the machine's network");
+        this.#log.warn({ why: this.#withoutNetwork }, "Pods use the machine's own network");
       }),
     ]);
     try {

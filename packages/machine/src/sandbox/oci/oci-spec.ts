@@ -77,7 +77,7 @@ export function ociSpecOf(options: OciSpecOptions): OciSpec {
   const { spec, user, env } = options;
   const { isolation } = spec;
   if (isolation?.privileged)
-    throw new Error("privileged containers are not run by this node: set privileged: false");
+    throw new Error("this node does not run privileged containers: set privileged: false");
   const capabilities = capabilitiesOf(isolation);
   const all: Record<string, string> = { PATH: defaultPath, HOSTNAME: spec.hostName };
   if (spec.tty) all["TERM"] = "xterm";
@@ -163,7 +163,9 @@ function capabilitiesOf(isolation: Isolation | undefined): string[] {
   const added = (isolation?.addedCapabilities ?? []).map(nameOf);
   const refused = added.filter((name) => name !== "ALL" && !defaultCapabilities.includes(name));
   if (refused.length > 0)
-    throw new Error(`capability ${refused.join(", ")} is not given by this node: do not add it`);
+    throw new Error(
+      `this node does not grant the capability ${refused.join(", ")}: remove it from capabilities.add`,
+    );
   const kept = dropped.has("ALL") ? [] : defaultCapabilities.filter((name) => !dropped.has(name));
   const wanted = added.includes("ALL") ? defaultCapabilities : added;
   return [...new Set([...kept, ...wanted])].map((name) => `CAP_${name}`);

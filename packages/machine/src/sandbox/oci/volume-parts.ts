@@ -67,7 +67,7 @@ export class VolumeParts {
     } catch (error) {
       if (!(error instanceof LeadsOut)) throw error;
       const name = path.relative(this.#podDir, source);
-      throw new Error(`mounting ${name}: it leads out of the Pod (${error.message})`, {
+      throw new Error(`mounting ${name}: its path leads outside the Pod (${error.message})`, {
         cause: error,
       });
     }
