@@ -51,20 +51,25 @@ class World {
   }
 
   /** The same queue, served by another process; this one has ended. */
-  async restarted(meanwhile: () => Promise<unknown>): Promise<World> {
+  async restarted(
+    meanwhile: () => Promise<unknown>,
+    { directory = this.directory, former }: { directory?: string; former?: string } = {},
+  ): Promise<World> {
     await this.eventing.close();
     await meanwhile();
-    return World.#start(this.client, this.directory, {});
+    return World.#start(this.client, directory, {}, former);
   }
 
   static async #start(
     client: KubeClient,
     directory: string,
     limits: Partial<QueueLimits>,
+    former?: string,
   ): Promise<World> {
     const eventing = startEventing({
       client,
       openQueue: () => openSqliteQueue({ directory, limits }),
+      ...(former && { openFormer: () => openSqliteQueue({ directory: former }) }),
       allowPrivate: true,
     });
     cleanups.push(() => eventing.close());
@@ -322,6 +327,28 @@ test("a Subscription that is ready gets what another queue had accepted before i
   });
   await world.until(() => got.length > 0);
   expect(got).toEqual(["1"]);
+});
+
+test("what waits in a former queue is delivered, and what is published goes to the present one", async () => {
+  const world = await World.create();
+  let isUp = false;
+  const got: string[] = [];
+  const port = await serve((request, response) => {
+    if (isUp) got.push(String(request.headers["ce-id"]));
+    response.writeHead(isUp ? 200 : 503).end();
+  });
+  await world.subscribe("sink", port, { delivery: { maxBackoffSeconds: 1 } });
+  await world.publish("sink.v1", "waits");
+  const present = mkdtempSync(path.join(tmpdir(), "eventing-"));
+  const former = world.directory;
+  const next = await world.restarted(async () => {}, { directory: present, former });
+  const consumer = () => next.eventing.queue()?.find("subscription/default/sink");
+  await next.until(async () => (await consumer()) !== undefined);
+  await next.publish("sink.v1", "new");
+  isUp = true;
+  await next.until(() => got.length >= 2);
+  expect(got.toSorted()).toEqual(["new", "waits"]);
+  expect((await next.eventing.queue()?.read({ after: 0, limit: 10 }))?.length).toBe(1);
 });
 
 test("a Subscription that is made again under the name of another one inherits nothing of it", async () => {
