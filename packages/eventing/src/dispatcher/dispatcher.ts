@@ -142,7 +142,7 @@ export class Dispatcher {
   }
 
   async #settle(key: ObjectKey): Promise<void> {
-    const { subscriptions: cache, services, queue, metrics } = this.#options;
+    const { subscriptions: cache, services, metrics } = this.#options;
     if (this.#isClosed) return;
     const subscription = cache.get(key);
     const assessment =
