@@ -144,8 +144,15 @@ export function startEventing(options: EventingOptions): Eventing {
       const former = await options.openFormer().catch((error: unknown) => {
         log.info({ error: messageOf(error) }, "the former queue of events cannot be used");
       });
-      if (!former) await sleep(clock, formerRetryMs, until);
-      else await deliverAll(former, leader, until, true).finally(() => former.close());
+      if (!former) {
+        await sleep(clock, formerRetryMs, until);
+        continue;
+      }
+      try {
+        await deliverAll(former, leader, until, true);
+      } finally {
+        await former.close();
+      }
     }
   };
   const leading: Leading = async (leader, until) => {

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type NatsSpec, type Remarks, type Serverless, serverlesses } from "@spry/controller";
 import {
-  type Deployment,
   Informer,
   isNotFound,
   type KubeClient,
@@ -110,7 +109,7 @@ async function use(client: KubeClient, namespace: string, wish: Data): Promise<v
   if (Object.keys(changes).length > 0)
     await client.patch(resources.secrets, target, { data: changes });
   const isOwn = Object.keys(wish).length === 0;
-  const digest = createHash("sha256").update(JSON.stringify(Object.entries(wish).sort()));
+  const digest = createHash("sha256").update(JSON.stringify(Object.entries(wish)));
   const value = isOwn ? null : digest.digest("hex").slice(0, 32);
   for (const name of [eventingName, gatewayName]) await restart(client, { namespace, name }, value);
 }
@@ -125,7 +124,7 @@ async function restart(
     if (isNotFound(error)) return undefined;
     throw error;
   });
-  const present = (found as Deployment | undefined)?.spec?.template.metadata?.annotations;
+  const present = found?.spec?.template.metadata?.annotations;
   if (!found || (present?.[annotation] ?? null) === value) return;
   const metadata = { annotations: { [annotation]: value } };
   await client.patch(resources.deployments, target, { spec: { template: { metadata } } });

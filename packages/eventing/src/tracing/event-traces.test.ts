@@ -38,7 +38,7 @@ async function collector() {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => server.close().closeAllConnections());
   const { port } = server.address() as AddressInfo;
   const exporter = new SpanExporter(() => `http://127.0.0.1:${port}`, silentLogger);
   return { spans, exporter, traces: new EventTraces(exporter) };
