@@ -1,4 +1,5 @@
 /** Program: `npm run foreign-tools`. Builds the tools that test/conformance/tools runs, where they are not cached yet. */
+import { buildCloudEventsProgram } from "../cloudevents-go/binary.ts";
 import { buildNatsServer } from "../nats-server/binary.ts";
 import { buildMissing } from "../real-apiserver/binaries.ts";
 import { buildCertManager } from "./cert-manager.ts";
@@ -12,6 +13,7 @@ import { installPythonClient } from "./python-client.ts";
 await buildMissing(new AbortController().signal, ["kubectl"]);
 buildOperatorTests();
 buildNatsServer();
+buildCloudEventsProgram();
 downloadSources();
 buildKnative();
 installPythonClient();

@@ -1,14 +1,16 @@
 /** Other people's SDKs of CloudEvents publish to ours, and read what ours sends to sinks. They come from their registries. */
-import { execFile, spawnSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { silentLogger } from "@spry/kube";
 import { openSqliteQueue, type Queue } from "@spry/queue";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloudEventsProgram } from "../../../tools/cloudevents-go/binary.ts";
 import { binaryHeaders } from "./events/http.ts";
 import { eventOf } from "./events/message.ts";
 import { EventingMetrics } from "./metrics.ts";
@@ -113,4 +115,40 @@ describe.skipIf(!hasPython)("the SDK of Python", () => {
       expect(JSON.parse(read.stdout)).toEqual([`py-${mode}`, { amount: 3 }]);
     }
   }, 300_000);
+});
+
+const program = cloudEventsProgram();
+const whyNoGo = existsSync(program)
+  ? undefined
+  : "not built: `npm run foreign-tools` does that, with Go";
+
+describe.skipIf(whyNoGo)(`the SDK of Go${whyNoGo ? ` (skipped: ${whyNoGo})` : ""}`, () => {
+  test("publishes in binary and structured mode, and receives what a sink gets", async () => {
+    const { stdout } = await run(program, ["publish", url]);
+    expect(stdout.split("\n").filter(Boolean)).toEqual(["204", "204"]);
+    const receiver = spawn(program, ["receive"], { stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      const lines = createInterface({ input: receiver.stdout })[Symbol.asyncIterator]();
+      const address = String((await lines.next()).value);
+      const received: unknown[] = [];
+      for (const { headers, body } of await delivered()) {
+        const { ok } = await fetch(address, { method: "POST", headers, body });
+        expect(ok).toBe(true);
+        received.push(JSON.parse(String((await lines.next()).value)));
+      }
+      const event = (id: string) => ({
+        specversion: "1.0",
+        id,
+        source: "shop",
+        type: "order.created.v1",
+        comment: "gift",
+        time: "2026-01-01T00:00:00Z",
+        datacontenttype: "application/json",
+        data: { amount: 3, text: "ä" },
+      });
+      expect(received).toEqual([event("go-binary"), event("go-structured")]);
+    } finally {
+      receiver.kill();
+    }
+  }, 60_000);
 });

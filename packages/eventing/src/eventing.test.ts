@@ -1,5 +1,5 @@
 /** Publisher and dispatcher over HTTP, on a real API server, with sinks that behave as sinks do. */
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, request as httpRequest, type RequestListener } from "node:http";
 import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,6 +11,7 @@ import { openSqliteQueue, type QueueLimits } from "@spry/queue";
 import { patience } from "@spry/test-kit";
 import { afterEach, describe, expect, test } from "vitest";
 import { subscriptionCrd } from "./definitions/subscription-crd.ts";
+import { toMessage } from "./events/message.ts";
 import { type Eventing, startEventing } from "./start.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -31,13 +32,13 @@ async function serve(listener: RequestListener): Promise<number> {
 class World {
   readonly client: KubeClient;
   readonly eventing: Eventing;
-  readonly #directory: string;
+  readonly directory: string;
   port = 0;
 
   private constructor(client: KubeClient, eventing: Eventing, directory: string) {
     this.client = client;
     this.eventing = eventing;
-    this.#directory = directory;
+    this.directory = directory;
   }
 
   static async create(limits: Partial<QueueLimits> = {}): Promise<World> {
@@ -50,20 +51,25 @@ class World {
   }
 
   /** The same queue, served by another process; this one has ended. */
-  async restarted(meanwhile: () => Promise<unknown>): Promise<World> {
+  async restarted(
+    meanwhile: () => Promise<unknown>,
+    { directory = this.directory, former }: { directory?: string; former?: string } = {},
+  ): Promise<World> {
     await this.eventing.close();
     await meanwhile();
-    return World.#start(this.client, this.#directory, {});
+    return World.#start(this.client, directory, {}, former);
   }
 
   static async #start(
     client: KubeClient,
     directory: string,
     limits: Partial<QueueLimits>,
+    former?: string,
   ): Promise<World> {
     const eventing = startEventing({
       client,
       openQueue: () => openSqliteQueue({ directory, limits }),
+      ...(former && { openFormer: () => openSqliteQueue({ directory: former }) }),
       allowPrivate: true,
     });
     cleanups.push(() => eventing.close());
@@ -290,6 +296,59 @@ describe("a sink", () => {
     await world.until(() => got.length === 3);
     expect(got.sort()).toEqual(["1", "2", "3"]);
   });
+});
+
+test("a Subscription that is ready gets what another queue had accepted before it was taken from", async () => {
+  const world = await World.create();
+  const got: string[] = [];
+  const port = await serve((request, response) => {
+    got.push(String(request.headers["ce-id"]));
+    response.end();
+  });
+  await world.subscribe("sink", port);
+  const name = { namespace: "default", name: "sink" };
+  const subscription = await world.client.get(subscriptions, name);
+  // Times of objects are whole seconds: it is ready from the next one on.
+  const created = Date.parse(subscription.metadata.creationTimestamp ?? "");
+  const lastTransitionTime = new Date(created + 1_000).toISOString();
+  const condition = { type: "Subscription active", status: "True" as const, lastTransitionTime };
+  const status = { ready: true, types: [], conditions: [condition] } as NonNullable<
+    Subscription["status"]
+  >;
+  await world.client.update(subscriptions, { ...subscription, status }, { subresource: "status" });
+  await world.until(() => Date.now() > created + 1_000);
+  const attributes = { specversion: "1.0", source: "shop", type: "sink.v1" };
+  await world.restarted(async () => {
+    rmSync(world.directory, { recursive: true });
+    const other = await openSqliteQueue({ directory: world.directory });
+    const event = { attributes: { ...attributes, id: "1" }, data: new Uint8Array() };
+    await other.append([toMessage(event)]);
+    await other.close();
+  });
+  await world.until(() => got.length > 0);
+  expect(got).toEqual(["1"]);
+});
+
+test("what waits in a former queue is delivered, and what is published goes to the present one", async () => {
+  const world = await World.create();
+  let isUp = false;
+  const got: string[] = [];
+  const port = await serve((request, response) => {
+    if (isUp) got.push(String(request.headers["ce-id"]));
+    response.writeHead(isUp ? 200 : 503).end();
+  });
+  await world.subscribe("sink", port, { delivery: { maxBackoffSeconds: 1 } });
+  await world.publish("sink.v1", "waits");
+  const present = mkdtempSync(path.join(tmpdir(), "eventing-"));
+  const former = world.directory;
+  const next = await world.restarted(async () => {}, { directory: present, former });
+  const consumer = () => next.eventing.queue()?.find("subscription/default/sink");
+  await next.until(async () => (await consumer()) !== undefined);
+  await next.publish("sink.v1", "new");
+  isUp = true;
+  await next.until(() => got.length >= 2);
+  expect(got.toSorted()).toEqual(["new", "waits"]);
+  expect((await next.eventing.queue()?.read({ after: 0, limit: 10 }))?.length).toBe(1);
 });
 
 test("a Subscription that is made again under the name of another one inherits nothing of it", async () => {

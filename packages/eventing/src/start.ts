@@ -34,6 +34,8 @@ export interface EventingOptions {
   client: KubeClient;
   /** Called again after a pause when it fails: the rest of the process does without. */
   openQueue: () => Promise<Queue>;
+  /** Of the queue that this one has taken the place of: what waits there is delivered, and nothing is added. */
+  openFormer?: () => Promise<Queue>;
   /** Whether results of calls may be sent to this machine and its private networks: on one machine, not in a cluster. */
   allowPrivate: boolean;
   /**
@@ -72,6 +74,8 @@ export interface Eventing {
 }
 
 const retryMs = 2_000;
+/** It may be gone for good. */
+const formerRetryMs = 60_000;
 
 /** Events of one process: its publisher, and their delivery. Where another installation serves Subscriptions, nothing is delivered. */
 export function startEventing(options: EventingOptions): Eventing {
@@ -97,11 +101,18 @@ export function startEventing(options: EventingOptions): Eventing {
   const submitter = new CallSubmitter(clock);
   const claims = new NamespaceClaims(client, clock);
   let runner: CallRunner | undefined;
-  const deliverAll = async (ready: Queue, leader: KubeClient, until: AbortSignal) => {
+  const deliverAll = async (
+    ready: Queue,
+    leader: KubeClient,
+    until: AbortSignal,
+    isFormer = false,
+  ) => {
     const deliverer = new Deliverer({ client, clock, log, signal: until });
     const deliver: Deliver = (request) => deliverer.deliver(request);
     const common = { client: leader, queue: ready, deliver, claims, clock, log };
     const { allowPrivate } = options;
+    // What waits in it is not what waits for a Subscription now.
+    const seen = isFormer ? new EventingMetrics() : metrics;
     const own = new CallRunner({
       ...common,
       allowPrivate,
@@ -110,25 +121,45 @@ export function startEventing(options: EventingOptions): Eventing {
     });
     const scheduler = new Scheduler({ ...common, submitter, runner: own, signal: until });
     await Promise.race([deliverer.ready, aborted(until)]);
-    runner = own;
+    if (!isFormer) runner = own;
     await Promise.all([
       own.run(),
-      scheduler.run(),
+      ...(isFormer ? [] : [scheduler.run()]),
       whileOurs({ client, clock, log, signal: until }, (inner) => {
         const cache = new Informer(client, subscriptions, { clock, log, maxRetryMs: 1_000 });
         void cache.run(inner);
         const { services } = deliverer;
-        return new Dispatcher({ ...common, subscriptions: cache, services, metrics, traces }).run(
-          inner,
-        );
+        return new Dispatcher({
+          ...common,
+          subscriptions: cache,
+          services,
+          metrics: seen,
+          traces,
+        }).run(inner);
       }),
     ]);
+  };
+  const deliverFormer = async (leader: KubeClient, until: AbortSignal) => {
+    while (options.openFormer && !until.aborted) {
+      const former = await options.openFormer().catch((error: unknown) => {
+        log.info({ error: messageOf(error) }, "the former queue of events cannot be used");
+      });
+      if (!former) {
+        await sleep(clock, formerRetryMs, until);
+        continue;
+      }
+      try {
+        await deliverAll(former, leader, until, true);
+      } finally {
+        await former.close();
+      }
+    }
   };
   const leading: Leading = async (leader, until) => {
     const own = await open(until);
     if (!own) return;
     try {
-      await deliverAll(own, leader, until);
+      await Promise.all([deliverAll(own, leader, until), deliverFormer(leader, until)]);
     } finally {
       runner = undefined;
       await own.close();
@@ -136,7 +167,8 @@ export function startEventing(options: EventingOptions): Eventing {
   };
   const alone = async () => {
     const ready = await opened;
-    if (ready) await deliverAll(ready, client, signal);
+    if (!ready) return;
+    await Promise.all([deliverAll(ready, client, signal), deliverFormer(client, signal)]);
   };
   const ended = (options.lead?.(leading, signal) ?? alone()).then(
     () => undefined,

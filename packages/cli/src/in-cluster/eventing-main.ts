@@ -11,7 +11,7 @@ import { watchTraceEndpoint } from "../trace-endpoint.ts";
 import { UserError } from "../user-error.ts";
 import { administrationServer } from "./administration-server.ts";
 import { textIn } from "./environment.ts";
-import { natsQueue } from "./nats-queue.ts";
+import { formerNatsQueue, natsQueue } from "./nats-queue.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
 
 const leaseName = "serverless-eventing";
@@ -24,6 +24,7 @@ void runProgram(log, async (signal) => {
   const identity = textIn(process.env, "POD_NAME");
   const openQueue = natsQueue(process.env, log);
   if (!openQueue) throw new UserError("NATS_SERVERS names no server", "the Deployment sets it");
+  const former = formerNatsQueue(process.env, log);
   const client = new KubeClient(httpsTransport(loadKubeconfig()), {
     fieldManager: "spry-eventing",
   });
@@ -33,6 +34,7 @@ void runProgram(log, async (signal) => {
     frontProxy: administration.frontProxy,
     traceEndpoint: watchTraceEndpoint(client, log, signal),
     openQueue,
+    ...(former && { openFormer: former }),
     allowPrivate: false,
     lead: (work, until) =>
       runAsLeader(

@@ -7,7 +7,19 @@ import { UserError } from "../user-error.ts";
  * (`NATS_EXTERNAL_…`) come before those of the installation.
  */
 export function natsQueue(env: NodeJS.ProcessEnv, log: Logger): (() => Promise<Queue>) | undefined {
-  const isExternal = Boolean(env["NATS_EXTERNAL_SERVERS"]);
+  return queueOf(env, log, Boolean(env["NATS_EXTERNAL_SERVERS"]));
+}
+
+/** That of the installation where servers of the Serverless object are used: events may wait there still. */
+export function formerNatsQueue(env: NodeJS.ProcessEnv, log: Logger) {
+  return env["NATS_EXTERNAL_SERVERS"] ? queueOf(env, log, false) : undefined;
+}
+
+function queueOf(
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  isExternal: boolean,
+): (() => Promise<Queue>) | undefined {
   const own = (name: string) => env[isExternal ? `NATS_EXTERNAL_${name}` : `NATS_${name}`];
   const servers = (own("SERVERS") ?? "").split(",").filter(Boolean);
   if (servers.length === 0) return undefined;

@@ -142,7 +142,7 @@ export class Dispatcher {
   }
 
   async #settle(key: ObjectKey): Promise<void> {
-    const { subscriptions: cache, services, queue, metrics } = this.#options;
+    const { subscriptions: cache, services, metrics } = this.#options;
     if (this.#isClosed) return;
     const subscription = cache.get(key);
     const assessment =
@@ -162,8 +162,7 @@ export class Dispatcher {
     }
     if (subscription) await this.#claim(key, uid);
     if (plan) {
-      // Events from here on are its own, also while its sink does not work.
-      await queue.consumer(consumerName(key), plan.consumer);
+      await this.#ensureConsumer(subscription, key, plan);
       const worker = new SubscriptionWorker(key, plan, {
         ...this.#options,
         onTrouble: (at, trouble) => this.#trouble(at, trouble),
@@ -173,6 +172,20 @@ export class Dispatcher {
       await this.#remove(key);
       metrics.forget(key);
     }
+  }
+
+  /**
+   * Events from here on are its own, also while its sink does not work; and those since its status says that it is ready, as in a
+   * queue that has taken the place of another.
+   */
+  async #ensureConsumer(subscription: Subscription | undefined, key: ObjectKey, plan: Plan) {
+    const { queue, clock } = this.#options;
+    const name = consumerName(key);
+    const isKnown = (await queue.find(name)) !== undefined;
+    const consumer = await queue.consumer(name, plan.consumer);
+    const since = isKnown ? undefined : readySince(subscription);
+    if (since !== undefined && since < clock.now())
+      await consumer.replay({ time: since, beforeCreation: true });
   }
 
   /** A Subscription that was deleted and created again, perhaps by another tenant, inherits nothing. */
@@ -215,4 +228,14 @@ export class Dispatcher {
       metrics.state(key, { waiting, dead, oldestSeconds });
     }
   }
+}
+
+/** Never before its creation: times of objects have no fractions of seconds. Undefined while it is not ready. */
+function readySince(subscription: Subscription | undefined): number | undefined {
+  const { metadata, status } = subscription ?? {};
+  if (status?.ready !== true) return undefined;
+  const times = (status.conditions ?? []).map((each) => Date.parse(each.lastTransitionTime ?? ""));
+  const ready = Math.max(...times.filter((time) => !Number.isNaN(time)));
+  const created = Date.parse(metadata?.creationTimestamp ?? "") + 1_000;
+  return Number.isFinite(ready) && !Number.isNaN(created) ? Math.max(ready, created) : undefined;
 }

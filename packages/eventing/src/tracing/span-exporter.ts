@@ -29,7 +29,7 @@ export class SpanExporter {
   readonly #endpoint: () => string | undefined;
   readonly #log: Logger;
   #waiting: Span[] = [];
-  #isPlanned = false;
+  #isTimed = false;
   #sending: Promise<void> = Promise.resolve();
   #hasFailed = false;
 
@@ -47,10 +47,10 @@ export class SpanExporter {
   add(span: Span): void {
     if (!span.context.isSampled || this.#waiting.length >= maxSpans) return;
     this.#waiting.push(span);
-    if (this.#isPlanned) return;
-    this.#isPlanned = true;
+    if (this.#isTimed) return;
+    this.#isTimed = true;
     setTimeout(() => {
-      this.#isPlanned = false;
+      this.#isTimed = false;
       void this.flush();
     }, intervalMs).unref();
   }

@@ -1,5 +1,5 @@
 import { type Logger } from "@spry/kube";
-import { QueueUnavailableError } from "../errors.ts";
+import { QueueFullError, QueueUnavailableError } from "../errors.ts";
 import {
   type Appended,
   type Consumer,
@@ -22,6 +22,8 @@ import { keptOf, ServerConsumer } from "./server-consumer.ts";
 import { listConsumers, upkeep } from "./upkeep.ts";
 
 const upkeepMs = 30_000;
+/** Between two attempts to make room for those who would be refused. */
+const roomPauseMs = 1_000;
 
 /** A queue in two streams of JetStream: one of messages and records, one of dead letters. */
 export class JetStreamQueue implements Queue {
@@ -33,6 +35,8 @@ export class JetStreamQueue implements Queue {
   readonly #consumers = new Map<string, JetStreamConsumer>();
   readonly #deps: ConsumerDeps;
   readonly #timers: NodeJS.Timeout[];
+  readonly #upkeep: () => Promise<void>;
+  #madeRoomAt = -roomPauseMs;
   #isWaking = false;
 
   constructor(link: Link, limits: QueueLimits, ackWaitMs: number, log: Logger) {
@@ -45,9 +49,10 @@ export class JetStreamQueue implements Queue {
     const publishing = this.#publishing;
     this.#deps = { link, publishing, limits, shares, freed: () => this.#freed(), log };
     const consumers = this.#consumers;
+    this.#upkeep = () => upkeep({ link, limits, consumers, log });
     this.#timers = [
       setInterval(() => this.#keepAlive(), ackWaitMs / 3),
-      setInterval(() => void upkeep({ link, limits, consumers, log }), upkeepMs),
+      setInterval(() => void this.#upkeep(), upkeepMs),
     ];
     for (const timer of this.#timers) timer.unref();
     link.connection.subscribe(link.names.allAgain, {
@@ -76,7 +81,21 @@ export class JetStreamQueue implements Queue {
     messages: readonly NewMessage[],
     records: readonly StoredRecord[] = [],
   ): Promise<Appended[]> {
-    return this.#publishing.append(messages, records);
+    try {
+      return await this.#publishing.append(messages, records);
+    } catch (error) {
+      if (!(error instanceof QueueFullError) || !(await this.#madeRoom())) throw error;
+      return this.#publishing.append(messages, records);
+    }
+  }
+
+  /** What is handled is removed at once when space is short, and not only when upkeep is due; false: that was tried just now. */
+  async #madeRoom(): Promise<boolean> {
+    const now = performance.now();
+    if (now - this.#madeRoomAt < roomPauseMs) return false;
+    this.#madeRoomAt = now;
+    await this.#upkeep();
+    return true;
   }
 
   async consumer(name: string, options: ConsumerOptions): Promise<Consumer> {
