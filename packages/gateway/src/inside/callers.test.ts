@@ -245,7 +245,10 @@ describe.each(Object.entries(shapes))("at the address for everybody, on a %s", (
     ["of HTTP/2", (at) => overHttp2(at, host)],
   ])("no Host goes around it: one %s", async (_, call) => {
     const mapping = { metadata: { name: "mapped.example.org", namespace: "default" } };
-    await bench.client.create(domainMappings, { ...mapping, spec: { ref: { kind: "Service", name: "hello" } } });
+    await bench.client.create(domainMappings, {
+      ...mapping,
+      spec: { ref: { kind: "Service", name: "hello" } },
+    });
     const conditions = ["DomainClaimed", "ReferenceResolved"].map((type) => ({
       type,
       status: "True",
