@@ -87,7 +87,8 @@ describe.skipIf(reason !== undefined)(`on demand${reason ? ` (skipped: ${reason}
         namespace,
         `require("node:http").get({ host: "${front}", headers: { host: "zero.${namespace}.svc.cluster.local" } }, (r) => r.on("data", (d) => console.log(String(d).trim()))).on("error", (e) => console.log(String(e)))`,
       );
-    const both = async () => [await ask("http://zero/"), await askFront()].map((each) => each.trim());
+    const both = async () =>
+      [await ask("http://zero/"), await askFront()].map((each) => each.trim());
     const served = ["version 1", "version 1"];
     await expect.poll(both, patience).toEqual(served);
     const of = (name: string) => ({

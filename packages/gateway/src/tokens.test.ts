@@ -60,6 +60,13 @@ describe("a token of the issuer", () => {
     await expect.poll(() => lines.at(-1)?.fields).toMatchObject(expected);
   });
 
+  test("does not reach a terminal with characters that it acts on, by its subject", async () => {
+    await jwtRule();
+    const token = await issuer.token({ sub: "ann\u202e\u009b2J" });
+    expect(await bearer(token)).toMatchObject({ status: 200 });
+    await expect.poll(() => lines.at(-1)?.fields).toMatchObject({ caller: "ann\uFFFD\uFFFD2J" });
+  });
+
   test("may be in another header or a parameter", async () => {
     await jwtRule(undefined, { fromParams: ["t"] });
     expect(await get({}, `/a?t=${await issuer.token()}`)).toMatchObject({ status: 200 });
