@@ -72,6 +72,14 @@ export async function runSchedule(
 ): Promise<void> {
   const { ask, namespace } = await connectAdmin(options);
   const path = `/v1/namespaces/${namespace}/functions/${name}/schedules/${schedule}/run`;
-  const { call } = await ask<{ call: string }>("POST", path);
-  console.log(call);
+  try {
+    const { call } = await ask<{ call: string }>("POST", path);
+    console.log(call);
+  } catch (error) {
+    if (!(error instanceof UserError) || !error.message.includes("has no schedule")) throw error;
+    throw new UserError(
+      error.message,
+      `spry get ${name} -n ${namespace} -o jsonpath='{.spec.schedules[*].name}' lists them`,
+    );
+  }
 }

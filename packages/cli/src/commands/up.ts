@@ -211,7 +211,7 @@ async function answered(url: string): Promise<void> {
 /** Broken where the terminal ends, below the text's first line. */
 function line(label: string, text: string, mark = "✔"): void {
   const columns = columnsOf(process.stdout);
-  const start = `  ${mark} ${label.padEnd(16)} `;
+  const start = `  ${mark} ${label.padEnd(14)} `;
   const lines = wrapped(text, columns && columns - start.length);
   console.log(start + lines.replaceAll("\n", `\n${" ".repeat(start.length)}`));
 }
