@@ -233,6 +233,7 @@ export class PodWorker {
     const { client, sandbox } = this.#options;
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
     if (!this.#place) {
+      void this.#pulls.begin();
       const expected = this.#expected();
       this.#place = await sandbox.openPod({
         ...{ uid, namespace, name, expected },
