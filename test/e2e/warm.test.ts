@@ -1,5 +1,5 @@
 /** Functions from zero whose runtime was waiting for them: as others are, in whatever they can see, and sooner. */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { functionManifest, Platform } from "../support/platform.ts";
 import { impatientServing } from "../support/serving-settings.ts";

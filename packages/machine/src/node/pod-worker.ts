@@ -235,10 +235,8 @@ export class PodWorker {
     if (!this.#place) {
       void this.#pulls.begin();
       const expected = this.#expected();
-      this.#place = await sandbox.openPod({
-        ...{ uid, namespace, name, expected },
-        ...networkOf(this.#pod),
-      });
+      const place = { uid, namespace, name, expected, ...networkOf(this.#pod) };
+      this.#place = await sandbox.openPod(place);
       await this.#options.onPlaced();
     }
     const objects = new PodObjects(client, namespace, this.#tokens);

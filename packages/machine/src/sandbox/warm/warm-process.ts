@@ -84,9 +84,7 @@ export class WarmProcess {
     this.startTicks = readStat(this.pid)?.startTicks ?? 0;
     this.exited = exitOf(child, start.argv[0] ?? "", this, clock);
     void this.exited.then(() => (this.#isOver = true));
-    this.waiting = said(this.#pipe(3) as Readable, "waiting\n").then(() => {
-      this.#ticksBefore = ticksOf(this.pid);
-    });
+    this.waiting = this.#preparation();
     for (const fd of [4, completeFd]) this.#pipe(fd).on("error", () => {});
     child.unref();
     for (const fd of [4, completeFd]) unref(this.#pipe(fd));
@@ -120,6 +118,11 @@ export class WarmProcess {
     } finally {
       closeSync(log);
     }
+  }
+
+  async #preparation(): Promise<void> {
+    await said(this.#pipe(3) as Readable, "waiting\n");
+    this.#ticksBefore = ticksOf(this.pid);
   }
 
   get isOver(): boolean {
