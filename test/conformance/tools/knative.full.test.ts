@@ -159,6 +159,38 @@ describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
         expect(text).toMatch(new RegExp(`\\+\\+ ${type}\\s`));
     });
 
+    test(
+      "service create runs an image, update changes it and splits the traffic, delete removes all of it",
+      async () => {
+        const ofDice = "get ksvc dice -o jsonpath={.spec.template.spec.containers[0].image}";
+        const image = await platform.k(ofDice);
+        const made = await kn("service", "create", "made", "--image", image, "--port", "8080");
+        expect(made).toMatch(/http:\/\/made\.default\.localhost:\d+/);
+        expect(await platform.call("made.default")).toMatchObject({ status: 200, body: "two" });
+        const traffic = ["--traffic", "made-00001=40,@latest=60", "--tag", "made-00001=old"];
+        await kn(
+          "service",
+          "update",
+          "made",
+          "--env",
+          "A=1",
+          "--revision-name",
+          "made-b",
+          ...traffic,
+        );
+        expect(await platform.call("old-made.default")).toMatchObject({ status: 200, body: "two" });
+        const rows = (await kn("revision", "list", "-s", "made")).split("\n");
+        expect(rows[1]).toMatch(/^made-b\s+made\s+60%\s/);
+        expect(rows[2]).toMatch(/^made-00001\s+made\s+40%\s+old\s/);
+        await kn("service", "delete", "made", "--wait");
+        expect(await kn("service", "list")).not.toContain("made");
+        expect(await platform.k("get revisions -l serving.knative.dev/service=made -o name")).toBe(
+          "",
+        );
+      },
+      rowMs,
+    );
+
     test("revision list shows what has which part of the traffic", async () => {
       const rows = (await kn("revision", "list")).split("\n");
       expect(rows[1]).toMatch(/^dice-00002\s+dice\s+100%\s+2\s.*\sTrue\s*$/);

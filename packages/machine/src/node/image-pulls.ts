@@ -38,6 +38,15 @@ export class ImagePulls {
     this.#options = options;
   }
 
+  /** Looks up early what every image needs, so that one that is here can be run at once. A failure shows when it is needed. */
+  async begin(): Promise<void> {
+    try {
+      this.#namespaceUid ??= await this.#options.namespaceUid();
+    } catch {
+      // Whoever needs it asks again.
+    }
+  }
+
   /** The image, ready to be run; undefined when it has to be waited for (the container says why). */
   imageFor(container: ContainerRun): LocalImage | undefined {
     const { images, clock } = this.#options;

@@ -236,14 +236,10 @@ export class PodWorker {
     const { client, sandbox } = this.#options;
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
     if (!this.#place) {
+      void this.#pulls.begin();
       const expected = this.#expected();
-      this.#place = await sandbox.openPod({
-        uid,
-        namespace,
-        name,
-        expected,
-        ...networkOf(this.#pod),
-      });
+      const place = { uid, namespace, name, expected, ...networkOf(this.#pod) };
+      this.#place = await sandbox.openPod(place);
       await this.#options.onPlaced();
     }
     const objects = new PodObjects(client, namespace, this.#tokens);

@@ -57,6 +57,8 @@ export class WarmPool {
   readonly #figures = { used: 0, missed: 0 };
   readonly #runtimesDir: string;
   #cancel = () => {};
+  /** Another start has been counted since the last look. */
+  #isChanged = false;
   #working: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
@@ -103,19 +105,23 @@ export class WarmPool {
   /** A container of this kind has been started: more of them are expected. */
   started(image: LocalImage, variables: StartOptions["variables"], isWarm: boolean): void {
     this.#figures[isWarm ? "used" : "missed"]++;
-    void this.#expectMore(image, variables);
+    void this.#expect(image, variables, this.#options.clock.now());
   }
 
-  async #expectMore(image: LocalImage, variables: StartOptions["variables"]): Promise<void> {
-    const now = this.#options.clock.now();
+  async #expect(
+    image: LocalImage,
+    variables: StartOptions["variables"],
+    startedAt: number,
+  ): Promise<void> {
     const runtime = await this.#learn(image);
     if (!runtime || this.#closing.signal.aborted) return;
     const key = this.keyOf({ runtime, variables });
     this.#kinds.set(key, { runtime, variables });
     this.#keys.set(image.digest, key);
     forgetOldest(this.#keys, maxImages);
-    this.#demand.add(key, now);
-    this.#lookAfter(pauseMs);
+    this.#demand.add(key, startedAt);
+    this.#isChanged = true;
+    if (!this.#working) this.#lookAfter(pauseMs);
   }
 
   async #learn(image: LocalImage): Promise<RuntimeCopy | undefined> {
@@ -139,10 +145,10 @@ export class WarmPool {
   }
 
   #look(): void {
-    if (this.#closing.signal.aborted || this.#working) return;
+    this.#isChanged = false;
     this.#working = this.#fit().finally(() => {
       this.#working = undefined;
-      if (!this.#closing.signal.aborted) this.#lookAfter(lookMs);
+      if (!this.#closing.signal.aborted) this.#lookAfter(this.#isChanged ? pauseMs : lookMs);
     });
   }
 
@@ -161,7 +167,7 @@ export class WarmPool {
     for (const [key, count] of wanted) {
       const kind = this.#kinds.get(key);
       if (!kind) continue;
-      for (let missing = count - (kept.get(key) ?? 0); missing > 0; missing--) {
+      for (let has = kept.get(key) ?? 0; has < count; has++) {
         if (this.#closing.signal.aborted || !this.#hasMemory() || this.#isGivenUp(key)) break;
         const problem = await this.#start(key, kind).catch(messageOf);
         if (problem === undefined) continue;

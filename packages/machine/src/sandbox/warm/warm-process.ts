@@ -84,15 +84,10 @@ export class WarmProcess {
     this.startTicks = readStat(this.pid)?.startTicks ?? 0;
     this.exited = exitOf(child, start.argv[0] ?? "", this, clock);
     void this.exited.then(() => (this.#isOver = true));
-    this.waiting = this.#untilWaiting();
+    this.waiting = this.#preparation();
     for (const fd of [4, completeFd]) this.#pipe(fd).on("error", () => {});
     child.unref();
     for (const fd of [4, completeFd]) unref(this.#pipe(fd));
-  }
-
-  async #untilWaiting(): Promise<void> {
-    await said(this.#pipe(3) as Readable, "waiting\n");
-    this.#ticksBefore = ticksOf(this.pid);
   }
 
   /** Throws when the files that it needs cannot be made. */
@@ -123,6 +118,11 @@ export class WarmProcess {
     } finally {
       closeSync(log);
     }
+  }
+
+  async #preparation(): Promise<void> {
+    await said(this.#pipe(3) as Readable, "waiting\n");
+    this.#ticksBefore = ticksOf(this.pid);
   }
 
   get isOver(): boolean {

@@ -154,6 +154,10 @@ describe.skipIf(typeof why === "string")("a warm process", () => {
     const more = after.filter((each) => !before.includes(each));
     expect(more).toEqual([expect.stringMatching(/\/warm\/runtimes\/[0-9a-f]{64}$/)]);
     expect(before.filter((each) => !after.includes(each))).toEqual([]);
+    // Nor is there more beyond its root directory: the machine's tree is gone.
+    const [ofCold, ofWarm] = [cold, warm].map(({ container }) => namespaceMounts(container.pid));
+    expect(ofWarm?.filter((at) => !at.startsWith("/root") && at !== "/")).toEqual([]);
+    expect(ofWarm).toHaveLength((ofCold?.length ?? 0) + more.length);
   });
 
   test("has logs, commands, and an end as any container has", async () => {
@@ -280,6 +284,12 @@ describe.skipIf(typeof why === "string")("a warm process", () => {
     expect(sandbox.warmFigures?.()).toBeUndefined();
   });
 });
+
+/** All that is mounted in a container's mount namespace, by its helper's root directory. */
+function namespaceMounts(helper: number): string[] {
+  const lines = readFileSync(`/proc/${helper}/mountinfo`, "utf8").split("\n").filter(Boolean);
+  return lines.map((line) => line.split(" ")[4] ?? "");
+}
 
 interface Surroundings extends Record<string, unknown> {
   mounts: string[];
