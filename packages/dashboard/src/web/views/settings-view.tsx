@@ -8,8 +8,6 @@ import { readSettings, type Serverless, serverlesses, settingsYaml } from "../st
 import { Empty, Problem, State } from "../ui/basics.tsx";
 import { Code } from "../ui/code.tsx";
 import { Frame } from "../ui/frame.tsx";
-import { knownSettings } from "../ui/known-settings.ts";
-import { Table } from "../ui/table.tsx";
 import { toast } from "../ui/toasts.tsx";
 
 const tones: Record<string, Tone> = { Ready: "good", Warning: "warn", Error: "bad" };
@@ -172,20 +170,6 @@ function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew
         ) : (
           <p class="muted">You may see these settings, but not change them.</p>
         )}
-        <details>
-          <summary>What can be set</summary>
-          <Table heads={["Field", "What it is", "For example"]}>
-            {knownSettings.map(([field, what, example]) => (
-              <tr key={field}>
-                <td class="mono">{field}</td>
-                <td>{what}</td>
-                <td class="mono nowrap">
-                  {field}: {example}
-                </td>
-              </tr>
-            ))}
-          </Table>
-        </details>
       </div>
     </section>
   );
