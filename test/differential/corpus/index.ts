@@ -1,5 +1,6 @@
 import { type Case } from "../step.ts";
 import { access } from "./access.ts";
+import { registrations } from "./api-services.ts";
 import { conversions } from "./admission/conversions.ts";
 import { limits } from "./admission/limits.ts";
 import { policies } from "./admission/policies.ts";
@@ -32,4 +33,5 @@ export const cases: Case[] = [
   ...access,
   ...warned,
   ...nodePorts,
+  ...registrations,
 ];
