@@ -8,7 +8,8 @@ export { Interpreters } from "./sandbox/interpreters.ts";
 export { findPython } from "./sandbox/python-installations.ts";
 export { TrialFailed } from "./sandbox/confinement/trial-failed.ts";
 export { openProcessSandbox, processSandbox } from "./sandbox/process-sandbox.ts";
-export { type SandboxOptions } from "./sandbox/sandbox-options.ts";
+export { type SandboxOptions, type WarmOptions } from "./sandbox/sandbox-options.ts";
+export { runtimeDigest } from "./sandbox/warm/runtime-copy.ts";
 export {
   type ContainerSpec,
   type ContainerUsage,

@@ -32,6 +32,7 @@ import { openPlatformDashboard } from "./platform-dashboard.ts";
 import { occupying } from "./port-in-use.ts";
 import { startParts } from "./running-parts.ts";
 import { type ChosenSandbox, openSandbox } from "./sandbox.ts";
+import { ShippedRuntimes } from "./shipped-runtimes.ts";
 import { ensureSystemImages, type MadeImages, type SystemImages } from "./system-images.ts";
 import { applySystemObjects } from "./system-objects.ts";
 import { Teardown } from "./teardown.ts";
@@ -98,13 +99,17 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   try {
     const foundation = await openFoundation(options, teardown);
     const { certificates, client, registryUrl } = foundation;
-    const { sandbox, sentence } = await openNodeSandbox(options, foundation, teardown);
+    const scratch = path.join(dataDir.root, "runtimes-scratch");
+    const shipped = new ShippedRuntimes(scratch, log);
+    const { sandbox, sentence } = await openNodeSandbox(options, { foundation, shipped, teardown });
     const counts = ensureCountsToken(dataDir.root);
     // The gateway is another process: it starts while everything else here is prepared.
     const startsGateway = applySystemObjects(client, { withDefinitions: options.controller }).then(
       () => startGateway(options, { foundation, sandbox, counts, teardown }),
     );
-    const [gateway, images] = await settled(startsGateway, madeImages(options, foundation));
+    const registry = ownRegistry(foundation);
+    const [gateway, images] = await settled(startsGateway, madeImages(options, registry));
+    shipped.use(registry, Object.values(images.runtimes));
     await sandbox.offer(gateway.publisherPort);
 
     const metrics = prometheusMetrics();
@@ -190,15 +195,18 @@ const pipConfigOf = (dataDir: DataDir) => path.join(dataDir.root, "pip.conf");
 /** The sandbox in which Pods run; they reach the API server and the registry from it. */
 async function openNodeSandbox(
   { dataDir, sandbox: kind, warm, log }: PlatformOptions,
-  foundation: Foundation,
-  teardown: Teardown,
+  {
+    foundation,
+    shipped,
+    teardown,
+  }: { foundation: Foundation; shipped: ShippedRuntimes; teardown: Teardown },
 ): Promise<ChosenSandbox> {
   const chosen = await openSandbox(kind, {
     dataDir: dataDir.node,
     npmCli: npmCli(),
     npmConfig: npmConfigOf(dataDir),
     pipConfig: pipConfigOf(dataDir),
-    warm,
+    warm: { max: warm, isShipped: (digest) => shipped.has(digest) },
     log: log.child({ room: "sandbox" }),
   });
   const { sandbox } = chosen;
@@ -207,11 +215,12 @@ async function openNodeSandbox(
   return chosen;
 }
 
-function madeImages({ dataDir, log }: PlatformOptions, foundation: Foundation) {
-  const own = { url: foundation.registryUrl, ...foundation.registry.logins.platform() };
-  const registry = new RegistryClient({
-    resolve: (name) => (name === pullAddress ? own : undefined),
-  });
+function ownRegistry({ registryUrl, registry }: Foundation): RegistryClient {
+  const own = { url: registryUrl, ...registry.logins.platform() };
+  return new RegistryClient({ resolve: (name) => (name === pullAddress ? own : undefined) });
+}
+
+function madeImages({ dataDir, log }: PlatformOptions, registry: RegistryClient) {
   return ensureSystemImages(registry, {
     pullAddress,
     scratch: path.join(dataDir.root, "scratch"),

@@ -1,5 +1,11 @@
 import { type Logger, messageOf } from "@spry/kube";
-import { openOciSandbox, openProcessSandbox, type Sandbox, TrialFailed } from "@spry/machine";
+import {
+  openOciSandbox,
+  openProcessSandbox,
+  type Sandbox,
+  TrialFailed,
+  type WarmOptions,
+} from "@spry/machine";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { UserError } from "../user-error.ts";
 
@@ -8,8 +14,7 @@ export interface SandboxSettings {
   npmCli: string;
   npmConfig: string;
   pipConfig: string;
-  /** How many warm processes may wait. */
-  warm: number;
+  warm: WarmOptions;
   log: Logger;
 }
 

@@ -116,9 +116,12 @@ class ProcessSandbox implements Sandbox {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits":
         "not enforced: the process sandbox knows no limits of processor time and memory",
-      "node.spry.io/warm-processes": warmText(options.warm ?? 0, this.#confinement !== undefined),
+      "node.spry.io/warm-processes": warmText(
+        options.warm?.max ?? 0,
+        this.#confinement !== undefined,
+      ),
     };
-    const { npmCli, npmConfig, pipConfig, warm = 0 } = options;
+    const { npmCli, npmConfig, pipConfig, warm } = options;
     this.#dataDir = path.resolve(dataDir);
     this.#clock = clock;
     this.#log = log;
@@ -132,11 +135,11 @@ class ProcessSandbox implements Sandbox {
       log,
     });
     const means = { addresses: this.#addresses, interpreters: this.#interpreters };
-    if (this.#confinement && warm > 0)
+    if (this.#confinement && warm && warm.max > 0)
       this.#warm = openWarmPool({
         ...means,
         dataDir: this.#dataDir,
-        max: warm,
+        ...warm,
         confinement: this.#confinement,
         services: this.#services,
         clock,
@@ -206,18 +209,25 @@ class ProcessSandbox implements Sandbox {
       await this.#interpreters.ensure(name, progress);
   }
 
-  openPod(pod: PodPlacement): Promise<PodSandbox> {
+  async openPod(pod: PodPlacement): Promise<PodSandbox> {
     const known = this.#pods.get(pod.uid);
-    if (known) return Promise.resolve(known);
+    if (known) return known;
     const { uid, namespace, name, expected } = pod;
     const waiting = expected?.image && this.#warm?.reserve(expected.image);
     const ip = waiting?.ip ?? this.#addresses.take();
     const record: PodRecord = { uid, namespace, name, ip };
     const dir = podDir(this.#dataDir, pod.uid);
-    for (const scratch of scratchDirs)
-      mkdirSync(path.join(dir, scratch), { recursive: true, mode: 0o700 });
-    writeRecord(podFile(dir), record);
-    return Promise.resolve(this.#add(record, { waiting, isExpected: expected !== undefined }));
+    try {
+      for (const scratch of scratchDirs)
+        mkdirSync(path.join(dir, scratch), { recursive: true, mode: 0o700 });
+      writeRecord(podFile(dir), record);
+    } catch (error) {
+      // Such as a full disk; the Pod is tried again, with another address.
+      await waiting?.end();
+      this.#addresses.release(ip);
+      throw error;
+    }
+    return this.#add(record, { waiting, isExpected: expected !== undefined });
   }
 
   #add(

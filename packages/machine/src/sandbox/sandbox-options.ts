@@ -1,4 +1,13 @@
 import { type Clock, type Logger } from "@spry/kube";
+import { type IsShipped } from "./warm/runtime-copy.ts";
+
+/** Runtimes that wait for a Function, outside of any Pod. */
+export interface WarmOptions {
+  /** How many, all together. */
+  max: number;
+  /** Only what the platform has made itself may wait. */
+  isShipped: IsShipped;
+}
 
 /** What every kind of sandbox works with. */
 export interface SandboxOptions {
@@ -10,8 +19,8 @@ export interface SandboxOptions {
   npmConfig?: string | undefined;
   /** The same for pip. */
   pipConfig?: string | undefined;
-  /** How many processes may wait for Pods, where the sandbox can; 0, the default: none. */
-  warm?: number | undefined;
+  /** Which processes may wait for Pods, where the sandbox can; by default none. */
+  warm?: WarmOptions | undefined;
   clock?: Clock;
   log?: Logger;
 }

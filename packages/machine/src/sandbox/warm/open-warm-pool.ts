@@ -5,12 +5,14 @@ import { type Confinement } from "../confinement/confinement.ts";
 import { bindsOf } from "../confinement/container-binds.ts";
 import { type Interpreters, interpretersIn } from "../interpreters.ts";
 import { hostPath } from "../process-pod.ts";
+import { type IsShipped } from "./runtime-copy.ts";
 import { type StartOptions, WarmPool } from "./warm-pool.ts";
 import { WarmProcess } from "./warm-process.ts";
 
 export interface WarmMeans {
   dataDir: string;
   max: number;
+  isShipped: IsShipped;
   confinement: Confinement;
   addresses: AddressPool;
   interpreters: Interpreters;
@@ -21,10 +23,11 @@ export interface WarmMeans {
 
 /** The pool of a process sandbox whose Pods are kept apart by namespaces. */
 export function openWarmPool(means: WarmMeans): WarmPool {
-  const { dataDir, max, addresses, clock, log } = means;
+  const { dataDir, max, isShipped, addresses, clock, log } = means;
   return new WarmPool({
     dataDir,
     max,
+    isShipped,
     start: (id, key, options) => startWaiting(means, id, key, options),
     release: ({ ip }) => addresses.release(ip),
     clock,

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, opendir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { interpreterLabel } from "../interpreters.ts";
 import { type LocalImage } from "../sandbox.ts";
@@ -25,15 +25,40 @@ const limits = { files: 1000, bytes: 32 * 1024 * 1024 };
 const programs = ["node", "python3"];
 const packageMain = "__main__.py";
 
+/** Whether the platform itself has made the runtime with this digest. */
+export type IsShipped = (digest: string) => Promise<boolean>;
+
 /**
- * Copies the runtime of a Function's image to `<into>/<digest>/`. Undefined for an image that is started in another way,
- * `["node" | "python3", FILE]` beside a directory `function`. The runtime is all files of the directory of FILE; of a Python package
- * (`__main__.py`) all that is below. What others have copied before is used: the digest says what it is.
+ * Copies the runtime of a Function's image to `<into>/<digest>/`. Undefined for an image that is started in another way than
+ * `readRuntime` describes, and for a runtime that the platform has not made: it runs outside of any Pod while it waits.
+ * What others have copied before is used: the digest says what it is.
  */
 export async function copyRuntime(
-  { rootDir, config }: LocalImage,
+  image: LocalImage,
   into: string,
+  isShipped: IsShipped,
 ): Promise<RuntimeCopy | undefined> {
+  const runtime = await readRuntime(image);
+  if (!runtime) return undefined;
+  const { digest, entrypoint, interpreters, functionDir, home, files } = runtime;
+  if (!(await isShipped(digest))) return undefined;
+  const dir = path.join(into, digest);
+  await write(dir, home, files);
+  const [program = "", file = ""] = entrypoint;
+  const argv = [program, path.join(dir, file)];
+  return { digest, dir, entrypoint, argv, interpreters, functionDir };
+}
+
+/** Of the runtime in an image; undefined where it has none. */
+export async function runtimeDigest(image: LocalImage): Promise<string | undefined> {
+  return (await readRuntime(image))?.digest;
+}
+
+/**
+ * The runtime of an image that is started as `["node" | "python3", FILE]`, with a directory `function` next to FILE: all files of
+ * the directory of FILE; of a Python package (`__main__.py`) all that is below.
+ */
+async function readRuntime({ rootDir, config }: LocalImage) {
   const { Entrypoint: entrypoint = [], Cmd: command = [], WorkingDir: functionDir = "" } = config;
   const [program = "", file = "", ...more] = entrypoint;
   const interpreters = config.Labels?.[interpreterLabel] ?? "";
@@ -45,30 +70,27 @@ export async function copyRuntime(
     return undefined;
   const files = await readFiles(path.join(rootDir, home), isPackage);
   if (!files) return undefined;
-  const hash = createHash("sha256").update(JSON.stringify([entrypoint, interpreters]));
-  for (const [name, content] of files) hash.update(`\n${name} ${content.length}\n`).update(content);
-  const digest = hash.digest("hex");
-  const dir = path.join(into, digest);
-  await write(dir, home, files);
-  const argv = [program, path.join(dir, file)];
-  return { digest, dir, entrypoint, argv, interpreters, functionDir };
+  const sizes = files.map(([name, { length }]) => [name, length]);
+  const hash = createHash("sha256").update(JSON.stringify([entrypoint, interpreters, sizes]));
+  for (const [, content] of files) hash.update(content);
+  return { digest: hash.digest("hex"), entrypoint, interpreters, functionDir, home, files };
 }
 
-/** By relative path, in order; undefined for what no runtime has: a link, or more than is allowed. */
+/** By relative path, in order; undefined for what no runtime has: a link, or more than is allowed, of which nothing is read. */
 async function readFiles(dir: string, isDeep: boolean): Promise<[string, Buffer][] | undefined> {
-  const entries = await readdir(dir, { withFileTypes: true, recursive: isDeep }).catch(() => []);
-  const files: [string, Buffer][] = [];
+  const found: string[] = [];
   let bytes = 0;
-  for (const entry of entries) {
+  for await (const entry of await opendir(dir, { recursive: isDeep })) {
     if (entry.isDirectory()) continue;
-    if (!entry.isFile() || files.length === limits.files) return undefined;
+    if (!entry.isFile() || found.length === limits.files) return undefined;
     const file = path.join(entry.parentPath, entry.name);
-    const content = await readFile(file);
-    bytes += content.length;
+    bytes += (await stat(file)).size;
     if (bytes > limits.bytes) return undefined;
-    files.push([path.relative(dir, file), content]);
+    found.push(file);
   }
-  return files.sort(([a], [b]) => (a < b ? -1 : 1));
+  const files: [string, Buffer][] = [];
+  for (const file of found) files.push([path.relative(dir, file), await readFile(file)]);
+  return files.sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
 /** All or nothing; one that is there may be in use. */

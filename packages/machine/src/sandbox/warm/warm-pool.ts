@@ -6,7 +6,7 @@ import { type Clock, type Logger, messageOf, sleep } from "@spry/kube";
 import { listNames } from "../records.ts";
 import { type LocalImage, type WarmFigures } from "../sandbox.ts";
 import { Demand } from "./demand.ts";
-import { copyRuntime, type RuntimeCopy } from "./runtime-copy.ts";
+import { copyRuntime, type IsShipped, type RuntimeCopy } from "./runtime-copy.ts";
 import { warmDir, type WarmProcess } from "./warm-process.ts";
 
 /** After a start, before the next process is made ready: whoever waits for that start has an answer by then. */
@@ -34,6 +34,7 @@ export interface WarmPoolOptions {
   dataDir: string;
   /** How many may wait, all together. */
   max: number;
+  isShipped: IsShipped;
   start: (id: string, key: string, options: StartOptions) => Promise<WarmProcess>;
   /** A process that had no Pod is gone, and its address is free. */
   release: (process: WarmProcess) => void;
@@ -129,11 +130,13 @@ export class WarmPool {
     if (known !== undefined) return known ?? undefined;
     // They stay as long as the platform: a container may load parts of its runtime late.
     if (listNames(this.#runtimesDir).length >= maxRuntimes) return undefined;
-    const runtime = await copyRuntime(image, this.#runtimesDir).catch((error: unknown) => {
-      const { log } = this.#options;
-      log.warn({ error: messageOf(error) }, "copying a runtime for warm processes failed");
-      return undefined;
-    });
+    const runtime = await copyRuntime(image, this.#runtimesDir, this.#options.isShipped).catch(
+      (error: unknown) => {
+        const { log } = this.#options;
+        log.warn({ error: messageOf(error) }, "copying a runtime for warm processes failed");
+        return undefined;
+      },
+    );
     forgetOldest(this.#runtimes, maxImages);
     this.#runtimes.set(image.digest, runtime ?? null);
     return runtime;

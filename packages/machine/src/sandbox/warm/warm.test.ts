@@ -62,7 +62,12 @@ function imageOf(handler: string, program = runtime): LocalImage {
   };
 }
 
-async function openSandbox(warm = 1, dataDir = temporaryDirectory()) {
+async function openSandbox(
+  max = 1,
+  dataDir = temporaryDirectory(),
+  isShipped = () => Promise.resolve(true),
+) {
+  const warm = { max, isShipped };
   const sandbox = await openProcessSandbox({ dataDir, warm });
   const recovered = await sandbox.recover();
   onTestFinished(() => sandbox.close());
@@ -252,6 +257,20 @@ describe.skipIf(typeof why === "string")("a warm process", () => {
     await startPod(sandbox, image, { env: { LD_PRELOAD: "" } });
     expect(sandbox.warmFigures?.()).toEqual({ max: 1, waiting: 0, used: 0, missed: 0 });
     expect(existsSync(path.join(dataDir, "jails"))).toBe(false);
+  });
+
+  test("never waits with a runtime that the platform has not made: it would run outside of any Pod", async () => {
+    const asked = Promise.withResolvers<void>();
+    const isShipped = () => {
+      asked.resolve();
+      return Promise.resolve(false);
+    };
+    const { sandbox, dataDir } = await openSandbox(1, temporaryDirectory(), isShipped);
+    await startPod(sandbox, imageOf(`exports.main = () => 1;`));
+    await asked.promise;
+    await sandbox.close();
+    expect(sandbox.warmFigures?.()).toMatchObject({ waiting: 0, used: 0 });
+    expect(readdirSync(path.join(dataDir, "warm/runtimes"))).toEqual([]);
   });
 
   test("ends with the platform; one that is a Pod's outlives it, and the next platform takes it over", async () => {
