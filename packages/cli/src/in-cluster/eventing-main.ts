@@ -32,7 +32,7 @@ void runProgram(log, async (signal) => {
   const eventing = startEventing({
     client,
     frontProxy: administration.frontProxy,
-    traceEndpoint: watchTraceEndpoint(client, log, signal),
+    traceEndpoint: watchTraceEndpoint(client, namespace, log, signal),
     openQueue,
     ...(former && { openFormer: former }),
     allowPrivate: false,

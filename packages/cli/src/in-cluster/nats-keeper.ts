@@ -1,7 +1,13 @@
 /** What the leader does with NATS servers that the Serverless object names: their credentials reach the programs that use them, which start again. */
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { type NatsSpec, type Remarks, type Serverless, serverlesses } from "@spry/controller";
+import {
+  type NatsSpec,
+  type Remarks,
+  servedOf,
+  type Serverless,
+  serverlesses,
+} from "@spry/controller";
 import {
   Informer,
   isNotFound,
@@ -55,14 +61,15 @@ export async function keepNatsServers(options: {
   await watching;
 }
 
-/** Undefined: nothing is to be changed, since what is said cannot be used, or nothing is in effect. */
+/** Undefined: nothing is to be changed, since the object cannot be used, or has not been looked at yet. Without an object, the installation's own. */
 async function wanted(
   client: KubeClient,
   namespace: string,
   all: Serverless[],
 ): Promise<{ data: Data } | { problem: string } | undefined> {
-  const inEffect = all.find(({ status }) => status?.served === "True");
-  if (!inEffect) return undefined;
+  const inEffect = servedOf(all, namespace);
+  if (!inEffect) return { data: {} };
+  if (inEffect.status?.served !== "True") return undefined;
   const configured = inEffect.status?.conditions?.find(({ type }) => type === "Configured");
   if (configured?.status === "False") return undefined;
   const nats = inEffect.spec?.eventing?.nats;
