@@ -126,6 +126,21 @@ test("an object of another namespace changes nothing, and without one the instal
   await expect.poll(marks, patience).toEqual([undefined, undefined]);
 });
 
+test("the mark of the Pods depends on a secret key, so that no password can be guessed from it", async () => {
+  const target = { namespace, name: eventingSecretName };
+  await configure({ servers });
+  await expect.poll(async () => (await marks()).every(Boolean), patience).toBe(true);
+  const [first] = await marks();
+  await client.patch(resources.secrets, target, { data: { natsToken: "b3RoZXI=" } });
+  // The keeper looks again.
+  const labels = { changed: "true" };
+  await client.patch(serverlesses, { namespace, name: "default" }, { metadata: { labels } });
+  await expect
+    .poll(async () => (await marks()).every((each) => each !== first), patience)
+    .toBe(true);
+  expect(await given()).toEqual({ externalServers: servers.join(","), externalReplicas: "1" });
+});
+
 test("a Secret that is missing, or has no credentials, is named in the status, and nothing changes", async () => {
   await configure({ servers, secretName: "my-nats" });
   await expect
