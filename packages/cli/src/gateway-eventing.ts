@@ -8,6 +8,7 @@ import { type CallAcceptor } from "@spry/gateway";
 import { type KubeClient, type Logger } from "@spry/kube";
 import { openSqliteQueue } from "@spry/queue";
 import { listening } from "./listening.ts";
+import { systemNamespace } from "./platform/system-objects.ts";
 import { queueProgram } from "./programs.ts";
 import { watchTraceEndpoint } from "./trace-endpoint.ts";
 
@@ -51,7 +52,7 @@ export async function startGatewayEventing(
   const stop = new AbortController();
   const eventing = startEventing({
     client,
-    traceEndpoint: watchTraceEndpoint(client, log, stop.signal),
+    traceEndpoint: watchTraceEndpoint(client, systemNamespace, log, stop.signal),
     openQueue: () =>
       openSqliteQueue({
         directory: settings.directory,

@@ -8,6 +8,7 @@ export {
   watchConfiguration,
 } from "./serverless/start.ts";
 export { type Configuration, type LogFormat } from "./serverless/configuration.ts";
+export { servedOf } from "./serverless/election.ts";
 export { Liveness } from "./serverless/liveness.ts";
 export { Remarks } from "./serverless/remarks.ts";
 export { serverlessCrd } from "./serverless/crd.ts";

@@ -2,7 +2,10 @@
 import { type RequestListener } from "node:http";
 import { createServer, type Server } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
+import { type Socket } from "node:net";
+import { type TLSSocket } from "node:tls";
 import { type FrontProxy, frontProxyIn } from "@spry/eventing";
+import { ConnectionShares } from "@spry/gateway";
 import {
   Informer,
   type KubeClient,
@@ -17,6 +20,9 @@ import { certificateIn, type WebhookCertificate } from "./webhook-certificate.ts
 
 /** The API server keeps few open. */
 const maxConnections = 256;
+/** Of one address: one API server of several, or any Pod, which is not authorized. */
+const maxOfAddress = 64;
+const handshakeTimeout = 5_000;
 const lookAgainMs = 600_000;
 const retryMs = 5_000;
 const authentication = { namespace: "kube-system", name: "extension-apiserver-authentication" };
@@ -26,6 +32,8 @@ export interface AdministrationServer {
   readonly frontProxy: () => FrontProxy | undefined;
   /** Listens as soon as there is a certificate. */
   start(listener: RequestListener): void;
+  /** Resolves with why it cannot listen. */
+  readonly failed: Promise<Error>;
   close(): Promise<void>;
 }
 
@@ -33,8 +41,11 @@ export function administrationServer(options: {
   client: KubeClient;
   namespace: string;
   log: Logger;
+  /** For tests. */
+  port?: number;
 }): AdministrationServer {
-  const { client, namespace, log } = options;
+  const { client, namespace, log, port = administrationPort } = options;
+  const failed = Promise.withResolvers<Error>();
   const stop = new AbortController();
   let proxy: FrontProxy | undefined;
   let certificate: WebhookCertificate | undefined;
@@ -45,16 +56,15 @@ export function administrationServer(options: {
   const use = () => {
     if (!proxy || !certificate || !listener) return;
     const { cert, key } = certificate;
-    const tls = { cert, key, ca: proxy.ca, minVersion: "TLSv1.2" } as const;
+    const tls = { cert, key, ca: proxy.ca, minVersion: "TLSv1.2", handshakeTimeout } as const;
     if (server) return server.setSecureContext(tls);
     server = createServer({ ...tls, requestCert: true, rejectUnauthorized: false }, listener);
-    server.maxConnections = maxConnections;
-    listens = listening(server, { host: "0.0.0.0", port: administrationPort }).catch(
-      (error: unknown) => {
-        log.error({ error: messageOf(error) }, "the administration of events does not listen");
-        return undefined;
-      },
-    );
+    bound(server);
+    listens = listening(server, { host: "0.0.0.0", port }).catch((error: unknown) => {
+      const why = `the administration of events cannot listen at port ${port}: ${messageOf(error)}`;
+      failed.resolve(new Error(why, { cause: error }));
+      return undefined;
+    });
   };
   const secrets = new Informer<Secret>(client, resources.secrets, {
     namespace,
@@ -84,6 +94,7 @@ export function administrationServer(options: {
   const working = [secrets.run(stop.signal), lookAtProxy()];
   return {
     frontProxy: () => proxy,
+    failed: failed.promise,
     start(given) {
       listener = given;
       use();
@@ -94,4 +105,17 @@ export function administrationServer(options: {
       await Promise.allSettled(working);
     },
   };
+}
+
+/** Every Pod reaches the port: only a client with a certificate of the API server's authority keeps a connection. */
+function bound(server: Server): void {
+  server.maxConnections = maxConnections;
+  const shares = new ConnectionShares(maxOfAddress);
+  server.prependListener("connection", (socket: Socket) => {
+    if (!shares.admit(socket)) socket.destroy();
+  });
+  server.prependListener("secureConnection", (socket: TLSSocket) => {
+    if (!socket.authorized) socket.destroy();
+  });
+  server.on("tlsClientError", (_error, socket) => socket.destroy());
 }

@@ -32,7 +32,7 @@ void runProgram(log, async (signal) => {
   const eventing = startEventing({
     client,
     frontProxy: administration.frontProxy,
-    traceEndpoint: watchTraceEndpoint(client, log, signal),
+    traceEndpoint: watchTraceEndpoint(client, namespace, log, signal),
     openQueue,
     ...(former && { openFormer: former }),
     allowPrivate: false,
@@ -52,7 +52,7 @@ void runProgram(log, async (signal) => {
   });
   administration.start(eventing.admin);
   log.info({ port: publisher.port }, "the publisher listens");
-  const ended = await Promise.race([untilAborted(signal), eventing.ended]);
+  const ended = await Promise.race([untilAborted(signal), eventing.ended, administration.failed]);
   if (ended instanceof Error) throw ended;
   // Until it is no longer named as an endpoint; deliveries under way end meanwhile.
   await new Promise((resolve) => setTimeout(resolve, leaveMs));

@@ -47,8 +47,8 @@ const deployment = (name: string) =>
     },
   }) as UnknownObject;
 
-async function configure(nats: object | undefined): Promise<void> {
-  const object: Serverless = { metadata: { namespace, name: "default" } };
+async function configure(nats: object | undefined, where = namespace): Promise<void> {
+  const object: Serverless = { metadata: { namespace: where, name: "default" } };
   const spec = { eventing: nats ? { nats } : {} } as NonNullable<Serverless["spec"]>;
   const stored = await client.apply(serverlesses, { ...object, spec }, { force: true });
   const status = { served: "True" as const };
@@ -110,6 +110,35 @@ test("the servers and their credentials reach the programs, which start again", 
   await expect.poll(marks, patience).toEqual([undefined, undefined]);
   const { data } = await client.get(resources.secrets, { namespace, name: eventingSecretName });
   expect(data).toEqual({ natsToken: "dG9rZW4=" });
+});
+
+test("an object of another namespace changes nothing, and without one the installation's own servers are used", async () => {
+  const elsewhere = "shop";
+  await client.apply(resources.namespaces, { metadata: { name: elsewhere } });
+  await configure({ servers: ["nats://theirs.example:4222"] }, elsewhere);
+  await configure({ servers: servers.slice(0, 1) });
+  const ours = { externalServers: servers[0], externalReplicas: "1" };
+  await expect.poll(given, patience).toEqual(ours);
+  await expect.poll(async () => (await marks()).every(Boolean), patience).toBe(true);
+
+  await client.delete(serverlesses, { namespace, name: "default" });
+  await expect.poll(given, patience).toEqual({});
+  await expect.poll(marks, patience).toEqual([undefined, undefined]);
+});
+
+test("the mark of the Pods depends on a secret key, so that no password can be guessed from it", async () => {
+  const target = { namespace, name: eventingSecretName };
+  await configure({ servers });
+  await expect.poll(async () => (await marks()).every(Boolean), patience).toBe(true);
+  const [first] = await marks();
+  await client.patch(resources.secrets, target, { data: { natsToken: "b3RoZXI=" } });
+  // The keeper looks again.
+  const labels = { changed: "true" };
+  await client.patch(serverlesses, { namespace, name: "default" }, { metadata: { labels } });
+  await expect
+    .poll(async () => (await marks()).every((each) => each !== first), patience)
+    .toBe(true);
+  expect(await given()).toEqual({ externalServers: servers.join(","), externalReplicas: "1" });
 });
 
 test("a Secret that is missing, or has no credentials, is named in the status, and nothing changes", async () => {

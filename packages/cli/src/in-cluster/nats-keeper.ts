@@ -1,7 +1,13 @@
 /** What the leader does with NATS servers that the Serverless object names: their credentials reach the programs that use them, which start again. */
-import { createHash } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { type NatsSpec, type Remarks, type Serverless, serverlesses } from "@spry/controller";
+import {
+  type NatsSpec,
+  type Remarks,
+  servedOf,
+  type Serverless,
+  serverlesses,
+} from "@spry/controller";
 import {
   Informer,
   isNotFound,
@@ -12,7 +18,7 @@ import {
 } from "@spry/kube";
 import { eventingName } from "../install/eventing-objects.ts";
 import { gatewayName } from "../install/names.ts";
-import { eventingSecretName, externalKeys } from "./eventing-token.ts";
+import { eventingSecretName, externalKeys, natsTokenKey } from "./eventing-token.ts";
 
 const lookAgainMs = 30_000;
 const retryMs = 2_000;
@@ -55,14 +61,15 @@ export async function keepNatsServers(options: {
   await watching;
 }
 
-/** Undefined: nothing is to be changed, since what is said cannot be used, or nothing is in effect. */
+/** Undefined: nothing is to be changed, since the object cannot be used, or has not been looked at yet. Without an object, the installation's own. */
 async function wanted(
   client: KubeClient,
   namespace: string,
   all: Serverless[],
 ): Promise<{ data: Data } | { problem: string } | undefined> {
-  const inEffect = all.find(({ status }) => status?.served === "True");
-  if (!inEffect) return undefined;
+  const inEffect = servedOf(all, namespace);
+  if (!inEffect) return { data: {} };
+  if (inEffect.status?.served !== "True") return undefined;
   const configured = inEffect.status?.conditions?.find(({ type }) => type === "Configured");
   if (configured?.status === "False") return undefined;
   const nats = inEffect.spec?.eventing?.nats;
@@ -108,12 +115,22 @@ async function use(client: KubeClient, namespace: string, desired: Data): Promis
   }
   if (Object.keys(changes).length > 0)
     await client.patch(resources.secrets, target, { data: changes });
-  const isOwn = Object.keys(desired).length === 0;
-  const digest = createHash("sha256").update(
-    JSON.stringify(desired, Object.keys(desired).toSorted()),
-  );
-  const value = isOwn ? null : digest.digest("hex").slice(0, 32);
+  const value = markOf(desired, present[natsTokenKey]);
   for (const name of [eventingName, gatewayName]) await restart(client, { namespace, name }, value);
+}
+
+/**
+ * Another one for other servers or credentials; null for the installation's own servers. With a key that only readers of the Secret
+ * have: passwords cannot be guessed from an annotation.
+ */
+function markOf(desired: Data, key: string | undefined): string | null {
+  const fields = Object.keys(desired).toSorted();
+  if (fields.length === 0) return null;
+  if (!key)
+    throw new Error(
+      `Secret ${eventingSecretName} has no ${natsTokenKey}: the controller makes one when it starts again`,
+    );
+  return createHmac("sha256", key).update(JSON.stringify(desired, fields)).digest("hex");
 }
 
 /** With another value of the annotation, the Pods are replaced one by one. */

@@ -1,10 +1,10 @@
 import { RequestError } from "./http.ts";
 
-/** What one address may do at once, and then in each second: behind an Ingress all browsers have one. */
+/** What one key may do at once, and then in each second: behind an Ingress all browsers have one address. */
 const burst = 50;
 const perSecond = 10;
 const maxAtOnce = 32;
-const maxAddresses = 10_000;
+const maxKeys = 10_000;
 
 interface Allowance {
   left: number;
@@ -17,7 +17,7 @@ interface Allowance {
  */
 export class ExchangeLimit {
   readonly #now: () => number;
-  /** The address that was seen last comes last. */
+  /** The key that was seen last comes last. */
   readonly #allowances = new Map<string, Allowance>();
   #underWay = 0;
 
@@ -25,9 +25,12 @@ export class ExchangeLimit {
     this.#now = now;
   }
 
-  /** @throws RequestError 429, without having begun */
-  async run<T>(address: string, exchange: () => Promise<T>): Promise<T> {
-    if (this.#underWay >= maxAtOnce || !this.#take(address))
+  /**
+   * `key`: who is asking, for example an address.
+   * @throws RequestError 429, without having begun
+   */
+  async run<T>(key: string, exchange: () => Promise<T>): Promise<T> {
+    if (this.#underWay >= maxAtOnce || !this.#take(key))
       throw new RequestError(429, "too many logins at once: try again in a moment");
     this.#underWay++;
     try {
@@ -37,15 +40,15 @@ export class ExchangeLimit {
     }
   }
 
-  #take(address: string): boolean {
+  #take(key: string): boolean {
     const now = this.#now();
-    const before = this.#allowances.get(address) ?? { left: burst, at: now };
+    const before = this.#allowances.get(key) ?? { left: burst, at: now };
     const gained = ((now - before.at) / 1_000) * perSecond;
     const left = Math.min(burst, before.left + Math.max(0, gained));
-    this.#allowances.delete(address);
-    this.#allowances.set(address, { left: left >= 1 ? left - 1 : left, at: now });
+    this.#allowances.delete(key);
+    this.#allowances.set(key, { left: left >= 1 ? left - 1 : left, at: now });
     for (const oldest of this.#allowances.keys()) {
-      if (this.#allowances.size <= maxAddresses) break;
+      if (this.#allowances.size <= maxKeys) break;
       this.#allowances.delete(oldest);
     }
     return left >= 1;

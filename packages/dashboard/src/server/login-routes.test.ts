@@ -1,7 +1,8 @@
 /** What callers who have not logged in can make the server ask of an identity provider. */
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ExchangeLimit } from "./exchange-limit.ts";
 import { RequestError } from "./http.ts";
@@ -9,10 +10,14 @@ import { LoginRoutes } from "./login-routes.ts";
 import { OidcLogins } from "./oidc.ts";
 import { Sessions } from "./sessions.ts";
 
-/** An identity provider that answers no exchange. */
+/** An identity provider that answers no exchange, or renews the login `mine`. */
 const provider = createServer((request, response) => {
-  if (request.method === "POST") return void asked++;
   const url = `http://127.0.0.1:${portOf(provider)}`;
+  if (request.method === "POST") {
+    asked++;
+    if (answers) void text(request).then((form) => renew(form, url, response));
+    return;
+  }
   response.end(JSON.stringify({ issuer: url, authorization_endpoint: url, token_endpoint: url }));
 });
 const server = createServer((request, response) => {
@@ -23,9 +28,20 @@ const server = createServer((request, response) => {
 const portOf = (of: typeof server) => (of.address() as AddressInfo).port;
 let routes: LoginRoutes;
 let asked: number;
+let answers: boolean;
+
+function renew(form: string, iss: string, response: ServerResponse): void {
+  if (new URLSearchParams(form).get("refresh_token") !== "mine")
+    return void response.writeHead(400).end(JSON.stringify({ error: "invalid_grant" }));
+  const exp = Math.floor(Date.now() / 1_000) + 3_600;
+  const part = (content: object) => Buffer.from(JSON.stringify(content)).toString("base64url");
+  const claims = part({ iss, aud: "it", sub: "me", exp, iat: exp - 3_600 });
+  response.end(JSON.stringify({ id_token: `${part({ alg: "RS256" })}.${claims}.c2ln` }));
+}
 
 beforeEach(async () => {
   asked = 0;
+  answers = false;
   for (const each of [provider, server]) {
     each.listen(0, "127.0.0.1");
     await once(each, "listening");
@@ -66,6 +82,25 @@ test.each([
   expect(asked).toBe(32);
   provider.closeAllConnections();
   expect(new Set(await Promise.all(first))).toEqual(new Set([502]));
+});
+
+test("exchanges of clients that have not logged in leave logins their renewals", async () => {
+  answers = true;
+  expect(await post("/login/oidc/renew", { refresh: "mine" })).toBe(200);
+  const others = Array.from({ length: 100 }, (_, i) => `guess-${i}`);
+  const seen = [];
+  for (const refresh of others) seen.push(await post("/login/oidc/renew", { refresh }));
+  expect(seen).toContain(429);
+  answers = false;
+  const finish = { code: "a", verifier: "b", nonce: "c" };
+  const before = asked;
+  const waiting = Array.from({ length: 32 }, () => post("/login/oidc/finish", finish));
+  await expect.poll(() => asked).toBe(before + 32);
+  answers = true;
+  expect(await post("/login/oidc/finish", finish)).toBe(429);
+  expect(await post("/login/oidc/renew", { refresh: "mine" })).toBe(200);
+  provider.closeAllConnections();
+  await Promise.all(waiting);
 });
 
 test("a body beyond its limit is not read, and no exchange", async () => {

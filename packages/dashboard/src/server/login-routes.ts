@@ -2,7 +2,8 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { bearerOf } from "./access.ts";
 import { ExchangeLimit } from "./exchange-limit.ts";
 import { readJson, RequestError, sendJson } from "./http.ts";
-import { type OidcLogins } from "./oidc.ts";
+import { KnownRefreshes } from "./known-refreshes.ts";
+import { type OidcLogin, type OidcLogins } from "./oidc.ts";
 import { securityHeaders } from "./security-headers.ts";
 import { type Sessions } from "./sessions.ts";
 
@@ -22,7 +23,11 @@ const maxOidcBytes = 16 * 1024;
 /** `POST /login/…`: each exchanges something for a login. */
 export class LoginRoutes {
   readonly #options: LoginRoutesOptions;
-  readonly #exchanges = new ExchangeLimit();
+  readonly #logins = new ExchangeLimit();
+  /** Behind an Ingress all have one address: clients that have not logged in take no one's renewals. */
+  readonly #renewals = new ExchangeLimit();
+  readonly #unknownRenewals = new ExchangeLimit();
+  readonly #known = new KnownRefreshes();
 
   constructor(options: LoginRoutesOptions) {
     this.#options = options;
@@ -68,18 +73,28 @@ export class LoginRoutes {
       const { code, verifier, nonce } = await readJson(request, maxOidcBytes);
       if (typeof code !== "string" || typeof verifier !== "string" || typeof nonce !== "string")
         throw new RequestError(400, "code, verifier and nonce are required");
-      return this.#exchange(request, (oidc) => oidc.finish({ code, verifier, nonce }));
+      const oidc = this.#oidc;
+      const exchange = () => oidc.finish({ code, verifier, nonce });
+      return this.#remember(await this.#logins.run(addressOf(request), exchange));
     },
     "/login/oidc/renew": async (request) => {
       const { refresh } = await readJson(request, maxOidcBytes);
       if (typeof refresh !== "string") throw new RequestError(400, "refresh is required");
-      return this.#exchange(request, (oidc) => oidc.renew(refresh));
+      const oidc = this.#oidc;
+      const renew = () => oidc.renew(refresh);
+      const known = this.#known.find(refresh);
+      const login = known
+        ? await this.#renewals.run(known, renew)
+        : await this.#unknownRenewals.run(addressOf(request), renew);
+      return this.#remember(login, refresh);
     },
   };
 
-  #exchange<T>({ socket }: IncomingMessage, exchange: (oidc: OidcLogins) => Promise<T>) {
-    const oidc = this.#oidc;
-    return this.#exchanges.run(socket.remoteAddress ?? "", () => exchange(oidc));
+  /** A provider that gives no new refresh token has left the one before as it is. */
+  #remember(login: OidcLogin, before?: string): OidcLogin {
+    const refresh = login.refresh ?? before;
+    if (refresh !== undefined) this.#known.add(refresh);
+    return login;
   }
 
   get #oidc(): OidcLogins {
@@ -87,3 +102,5 @@ export class LoginRoutes {
     throw new RequestError(404, "this dashboard has no identity provider");
   }
 }
+
+const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? "";
