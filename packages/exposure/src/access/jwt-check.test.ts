@@ -486,3 +486,32 @@ test("of two issuers of a rule, neither can sign for the other, whatever the key
     expect(await decide(order, await by(b.issuer, "rsa", "rsa"))).toBe("refused");
   }
 });
+
+test.each<[what: string, own: "good" | "forged" | undefined, other: "good" | "forged" | undefined, decision: string]>([
+  ["one issuer's token at its place", "good", undefined, "allowed"],
+  ["good ones at both places", "good", "good", "allowed"],
+  ["a forged one at the other issuer's place", "good", "forged", badSignature],
+  ["a forged one at the first place", "forged", "good", badSignature],
+  ["none", undefined, undefined, "403 the request has no token"],
+])("with issuers at different places, %s: %s and %s", async (_, own, other, decision) => {
+  const set = { keys: [await publicKey("ec")] };
+  answer = (response) => response.end(JSON.stringify(set));
+  const jwksUri = `${origin}/keys`;
+  const authentications: JwtAuthentication[] = [
+    { issuer, jwksUri, fromHeaders: [{ name: "x-token" }] },
+    { issuer: "https://other.example", jwksUri },
+  ];
+  const make = async (iss: string, kind: "good" | "forged" | undefined) => {
+    if (kind === undefined) return undefined;
+    const pair = kind === "good" ? pairs.ec : await generateKeyPair("ES256");
+    return token({ pair, claims: { iss } });
+  };
+  const headers: Record<string, string | undefined> = {
+    "x-token": await make(issuer, own),
+    authorization: await make("https://other.example", other).then((t) => t && `Bearer ${t}`),
+  };
+  const request = { header: (name: string) => headers[name], query: "" };
+  const decided = await check.check(request, { kind: "jwt", authentications, authorizations: [] }, "shop");
+  const text = decided.kind === "allowed" ? "allowed" : `${decided.status} ${decided.reason}`;
+  expect(text).toBe(decision);
+}); // prettier-ignore

@@ -129,28 +129,39 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
     });
   }
 
+  /** The same for several issuers whose tokens may be at this place: one of them has to accept it. */
+  async function claimsByAny(
+    token: string,
+    authentications: readonly TokenAuthentication[],
+    tenant: string,
+  ): Promise<Claims | string> {
+    let reason: string | undefined;
+    for (const authentication of authentications) {
+      const claims = await claimsOf(token, authentication, tenant);
+      if (typeof claims !== "string") return claims;
+      if (reason === undefined || !isOfAnother(claims)) reason = claims;
+    }
+    return reason ?? "the token is of no issuer that is accepted here";
+  }
+
   return {
     async check(request, { authentications, authorizations, withoutToken = 403 }, tenant) {
-      let reason: string | undefined;
-      for (const authentication of authentications) {
-        const tokens = tokensFor(authentication, request);
-        if (tokens.length === 0) continue;
-        const all: Claims[] = [];
-        for (const token of tokens) {
-          const claims = await claimsOf(token, authentication, tenant);
-          if (typeof claims !== "string") all.push(claims);
-          else if (reason === undefined || !isOfAnother(claims)) reason = claims;
-          if (typeof claims === "string") break;
-        }
-        const [claims] = all;
-        if (!claims || all.length < tokens.length) continue;
-        if (all.every((each) => isAuthorized(each, authorizations)))
-          return { kind: "allowed", claims };
-        return refused(403, "the token lacks a scope or an audience");
+      const found = new Map<string, TokenAuthentication[]>();
+      for (const authentication of authentications)
+        for (const token of tokensFor(authentication, request))
+          found.set(token, [...(found.get(token) ?? []), authentication]);
+      if (found.size === 0) return refused(withoutToken, "the request has no token");
+      const all: Claims[] = [];
+      // The Service may read any of them, also where each is of another issuer.
+      for (const [token, places] of found) {
+        const claims = await claimsByAny(token, places, tenant);
+        if (typeof claims === "string") return refused(401, claims);
+        all.push(claims);
       }
-      return reason === undefined
-        ? refused(withoutToken, "the request has no token")
-        : refused(401, reason);
+      const [claims] = all;
+      if (claims && all.every((each) => isAuthorized(each, authorizations)))
+        return { kind: "allowed", claims };
+      return refused(403, "the token lacks a scope or an audience");
     },
   };
 }
