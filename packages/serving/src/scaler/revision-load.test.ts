@@ -106,3 +106,12 @@ test("a window of an hour, and a pause that is longer", () => {
   load.take("a", line({ at: 1e8, load: 1e8 }), 1e8);
   expect(load.average(1e8, 3_600_000).concurrency).toBeCloseTo(1);
 });
+
+test("what was under way counts once where a line is less late than the one before", () => {
+  const load = new RevisionLoad(6_000);
+  load.begin(0);
+  load.take("a", line({ waiting: 200 }), 400);
+  load.take("a", line({ at: 1_000, waiting: 200, load: 200_000 }), 1_400);
+  load.take("a", line({ at: 2_000, waiting: 200, load: 400_000 }), 2_000);
+  expect(load.average(2_000, 1_000).concurrency).toBe(200);
+});

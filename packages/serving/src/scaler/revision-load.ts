@@ -80,7 +80,13 @@ export class RevisionLoad {
       // What was under way went on; the rest is new. After a pause, what is new is of the last moment.
       const kept = Math.min(load, (last.line.active + last.line.waiting) * passed);
       const newMs = passed > lateMs ? pushEveryMs : passed;
-      this.#history.add(at - passed, at, kept, 0);
+      // Where the lines before were later than this one, all that they said was a little earlier.
+      const from = Math.min(at, Math.max(at - passed, last.arrivedAt));
+      const share = passed > 0 ? (at - from) / passed : 1;
+      this.#history.add(from, at, kept * share, 0);
+      const begun = first + offset;
+      if (share < 1 && begun > at - this.#history.windowMs)
+        this.#history.add(begun, begun + last.offset - offset, kept * (1 - share), 0);
       this.#history.add(at - newMs, at, load - kept, requests);
     } else {
       // Nothing is known of the time before the first line, but what it shows has begun.
