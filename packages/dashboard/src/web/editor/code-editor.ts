@@ -21,7 +21,7 @@ import {
 } from "@codemirror/language";
 import { type Diagnostic, linter, lintGutter, lintKeymap } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { Annotation, Compartment, EditorState, type Extension } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -54,6 +54,7 @@ export interface EditorOptions {
 }
 
 export interface Editor {
+  /** Without a call of `onChange`. */
   setText(text: string): void;
   setLanguage(language: EditorLanguage): void;
   focusLine(line: number): void;
@@ -61,6 +62,9 @@ export interface Editor {
   focusAt(from: number, to: number): void;
   destroy(): void;
 }
+
+/** Of a change that the page makes itself. */
+const isFromPage = Annotation.define<boolean>();
 
 export function createEditor(parent: HTMLElement, options: EditorOptions): Editor {
   const language = new Compartment();
@@ -108,7 +112,11 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
         ]),
         language.of(languageOf(options.language)),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged) options.onChange(update.state.doc.toString());
+          // What the page sets is no news to it: an older text, of an earlier rendering, would come back as the person's.
+          const isTyped = update.transactions.some(
+            (each) => each.docChanged && !each.annotation(isFromPage),
+          );
+          if (isTyped) options.onChange(update.state.doc.toString());
         }),
       ],
     }),
@@ -117,7 +125,10 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
     setText(text) {
       const { doc } = view.state;
       if (doc.toString() !== text)
-        view.dispatch({ changes: { from: 0, to: doc.length, insert: text } });
+        view.dispatch({
+          changes: { from: 0, to: doc.length, insert: text },
+          annotations: isFromPage.of(true),
+        });
     },
     setLanguage: (next) => view.dispatch({ effects: language.reconfigure(languageOf(next)) }),
     focusLine(line) {
